@@ -1,0 +1,69 @@
+//! SHA-256 of what was printed, and of what should have been.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use aws_lc_rs::digest::{Context, SHA256};
+
+/// The length and SHA-256 of some output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Print {
+    pub(crate) len: u64,
+    pub(crate) sha256: String,
+}
+
+/// Takes output a piece at a time.
+pub(crate) struct Printer {
+    len: u64,
+    context: Context,
+}
+
+impl Printer {
+    pub(crate) fn new() -> Printer {
+        Printer { len: 0, context: Context::new(&SHA256) }
+    }
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.len += bytes.len() as u64;
+        self.context.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Print {
+        let sha256 = self.context.finish().as_ref().iter().map(|b| format!("{b:02x}")).collect();
+        Print { len: self.len, sha256 }
+    }
+}
+
+impl Print {
+    pub(crate) fn of(bytes: &[u8]) -> Print {
+        let mut printer = Printer::new();
+        printer.add(bytes);
+        printer.finish()
+    }
+
+    pub(crate) fn of_file(path: &Path) -> io::Result<Print> {
+        let mut file = File::open(path)?;
+        let mut printer = Printer::new();
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(printer.finish()),
+                len => printer.add(&buffer[..len]),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_nothing_is_the_published_one() {
+        let print = Print::of(b"");
+        assert_eq!(print.len, 0);
+        assert!(print.sha256.starts_with("e3b0c44298fc1c14"));
+        assert_ne!(print, Print::of(b"a"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The pages alone, without extraction: all bodies thrown away, and all bodies in list order through a pipe.
+
+use std::fs::File;
+
+use super::{Bench, Job, SiteFiles, pages_in_order, plain, shell};
+use crate::contest::{Card, Check, Goal, What};
+use crate::digest::Print;
+use crate::{Result, measure};
+
+pub(super) const JOB: Job = Job { name: "fetch", about: "5,703 pages to /dev/null, and in order to a pipe", set_up };
+
+const PARALLEL: &str = "curl -Z";
+const ANY_ORDER: &str = "haul --unordered";
+const IN_ORDER: &str = "haul | cat";
+const SERIAL_PIPE: &str = "curl serial | cat";
+
+fn set_up(bench: &mut Bench) -> Result<Card> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let paths = files.site.as_paths();
+    bench.write_page_lists(server.addr, &paths)?;
+    let pages = files.pages(&paths);
+    let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
+    let lines = sorted_lines(bench, &files)?;
+    let entries = vec![
+        plain(
+            ANY_ORDER,
+            "haul -s --unordered -o /dev/null --input-file list",
+            // Pages in any order: their lines, sorted, are always the same.
+            Check::Proof("$HAUL -s --unordered --input-file list | sort".to_owned(), lines),
+        ),
+        shell(IN_ORDER, "$HAUL -s --input-file list | cat >/dev/null", proof("$HAUL -s --input-file list | cat")),
+        plain(PARALLEL, "curl -s -Z -K null.cfg", proof(&pages_in_order("$CURL -s -Z -K files.cfg"))),
+        plain("curl serial", "curl -s -K null.cfg", proof(&pages_in_order("$CURL -s -K files.cfg"))),
+        shell(SERIAL_PIPE, "$CURL -s -K stdout.cfg | cat >/dev/null", proof("$CURL -s -K stdout.cfg | cat")),
+        plain(
+            "wget2, 10 threads",
+            "wget2 -q -O /dev/null --max-threads=10 -i list",
+            proof(&pages_in_order("wget2 -q -P pages --max-threads=10 -i list")),
+        ),
+    ];
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(Card {
+        contestants: bench.entries(entries),
+        baseline: PARALLEL,
+        goals: vec![
+            Goal { what: What::Wall, of: ANY_ORDER, against: PARALLEL, at_most: 0.7 },
+            Goal { what: What::Cpu, of: ANY_ORDER, against: PARALLEL, at_most: 0.7 },
+            Goal { what: What::Wall, of: IN_ORDER, against: SERIAL_PIPE, at_most: 0.5 },
+        ],
+        rounds: 9,
+        warm_up: true,
+        server: server_name,
+        requests: Some(paths.len()),
+    })
+}
+
+/// What the lines of all pages come to, sorted by the same `sort`.
+fn sorted_lines(bench: &Bench, files: &SiteFiles) -> Result<Print> {
+    let path = bench.work.join("sorted");
+    let root = files.root().display();
+    let argv = ["sh".to_owned(), "-c".to_owned(), format!("(cd '{root}' && xargs cat) < names | sort")];
+    measure::run(bench, &argv, File::create(&path)?)??;
+    let print = Print::of_file(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(print)
+}

@@ -1,0 +1,45 @@
+//! Memory as the list grows: ten thousand URLs and a million, tiny bodies, in order.
+
+use super::{Bench, Job, plain};
+use crate::Result;
+use crate::contest::{Card, Check, Goal, What};
+use crate::digest::{Print, Printer};
+use crate::server::Server;
+use testkit::site::Site;
+
+pub(super) const JOB: Job = Job { name: "million", about: "peak memory of 10,000 and 1,000,000 URLs", set_up };
+
+const FEW: &str = "haul, 10,000 URLs";
+const MANY: &str = "haul, 1,000,000 URLs";
+
+fn set_up(bench: &mut Bench) -> Result<Card> {
+    let server = Server::embedded(Site::scaled(bench.options.seed, 1))?;
+    let host = server.addr;
+    for (name, count) in [("few", 10_000), ("many", 1_000_000)] {
+        bench.write_lines(name, (0..count).map(|n| format!("http://{host}/small/{n}")))?;
+    }
+    let entries = vec![
+        plain(FEW, "haul -s --input-file few", Check::Output(replies(10_000))),
+        plain(MANY, "haul -s --input-file many", Check::Output(replies(1_000_000))),
+    ];
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(Card {
+        contestants: bench.entries(entries),
+        baseline: FEW,
+        goals: vec![Goal { what: What::Rss, of: MANY, against: FEW, at_most: 1.2 }],
+        rounds: 1,
+        warm_up: false,
+        server: server_name,
+        // The two differ; a figure a request would be right for neither.
+        requests: None,
+    })
+}
+
+fn replies(count: usize) -> Print {
+    let mut printer = Printer::new();
+    for n in 0..count {
+        printer.add(format!("small {n}\n").as_bytes());
+    }
+    printer.finish()
+}

@@ -1,0 +1,198 @@
+//! The jobs, one file each, and what they share.
+
+mod cold;
+mod fetch;
+mod million;
+mod pipeline;
+mod site;
+mod small;
+
+use std::any::Any;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use testkit::pattern::Pattern;
+use testkit::site::Site;
+
+use crate::contest::{Card, Check, Contestant};
+use crate::digest::{Print, Printer};
+use crate::options::Options;
+use crate::server::Server;
+use crate::{Result, tools};
+
+/// A job of the scorecard.
+pub(crate) struct Job {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) set_up: fn(&mut Bench) -> Result<Card>,
+}
+
+/// All jobs.
+pub(crate) const ALL: [&Job; 6] = [&site::JOB, &fetch::JOB, &small::JOB, &pipeline::JOB, &cold::JOB, &million::JOB];
+
+/// The length of the replies of the small jobs.
+const SMALL: usize = 300;
+
+/// The directory of this package, where `results/` and `work/` are.
+pub(crate) fn home() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What a job is set up with, and what keeps its servers running.
+pub(crate) struct Bench<'a> {
+    pub(crate) job: &'static str,
+    pub(crate) options: &'a Options,
+    /// Every command runs here, so that its words name no absolute path.
+    pub(crate) work: PathBuf,
+    held: Vec<Box<dyn Any>>,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(job: &'static str, options: &'a Options) -> Result<Bench<'a>> {
+        let work = home().join("work").join(job);
+        if work.exists() {
+            fs::remove_dir_all(&work)?;
+        }
+        fs::create_dir_all(&work)?;
+        Ok(Bench { job, options, work, held: Vec::new() })
+    }
+
+    /// Keeps a server or a relay running until the job is done.
+    fn hold(&mut self, server: impl Any) {
+        self.held.push(Box::new(server));
+    }
+
+    /// The program of a name, if it is installed.
+    pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
+        match name {
+            "curl" if self.options.curl.is_some() => self.options.curl.clone(),
+            "haul" if self.options.haul.is_some() => self.options.haul.clone(),
+            "haul" => {
+                let beside = std::env::current_exe().ok()?.with_file_name("haul");
+                if beside.is_file() { Some(beside) } else { tools::find("haul") }
+            }
+            _ => tools::find(name),
+        }
+    }
+
+    /// The versions of those of haul and its peers that are installed.
+    pub(crate) fn versions(&self) -> Value {
+        let version = |name| Some((name, tools::version(&self.program(name)?, "--version")));
+        let found: Map<String, Value> =
+            ["haul", "curl", "wget2"].into_iter().filter_map(version).map(|(n, v)| (n.to_owned(), v.into())).collect();
+        found.into()
+    }
+
+    /// The contestants whose program (`$HAUL`, `$CURL` or the first word) is installed; says which are not.
+    fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
+        let installed = |entry: &Contestant| {
+            let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
+            let needs = match shell {
+                Some(shell) if shell.contains("$HAUL") => "haul",
+                Some(_) => "curl",
+                None => entry.argv[0].as_str(),
+            };
+            let found = self.program(needs).is_some();
+            if !found {
+                println!("{}: {needs} is not installed", entry.name);
+            }
+            found
+        };
+        entries.into_iter().filter(installed).collect()
+    }
+
+    /// A text file in the working directory, one line an item.
+    fn write_lines(&self, name: &str, lines: impl IntoIterator<Item = String>) -> Result<()> {
+        let mut file = std::io::BufWriter::new(fs::File::create(self.work.join(name))?);
+        for line in lines {
+            writeln!(file, "{line}")?;
+        }
+        Ok(file.flush()?)
+    }
+
+    /// A URL list `list`, and curl's config files of it: `null.cfg`, each body to /dev/null; `stdout.cfg`.
+    fn write_url_lists(&self, urls: &[String]) -> Result<()> {
+        self.write_lines("list", urls.iter().cloned())?;
+        self.write_lines("stdout.cfg", urls.iter().map(|url| format!("url = \"{url}\"")))?;
+        self.write_lines("null.cfg", urls.iter().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))
+    }
+
+    /// As [`write_url_lists`](Bench::write_url_lists) for AS pages, with `files.cfg`, each body to a file under
+    /// `pages/`, and their names in order in `names`.
+    fn write_page_lists(&self, addr: SocketAddr, paths: &[String]) -> Result<()> {
+        let urls: Vec<String> = paths.iter().map(|path| format!("http://{addr}{path}")).collect();
+        self.write_url_lists(&urls)?;
+        self.write_lines("names", paths.iter().map(|path| path.trim_start_matches('/').to_owned()))?;
+        let outputs = paths.iter().zip(&urls).map(|(path, url)| format!("url = \"{url}\"\noutput = \"pages{path}\""));
+        self.write_lines("files.cfg", outputs)
+    }
+}
+
+/// A contestant that is run as it stands.
+fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
+    Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), check }
+}
+
+/// A contestant that is a line of shell.
+fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestant {
+    Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], check }
+}
+
+/// Shows what parallel writers to files have fetched, in the order of the list.
+fn pages_in_order(fetch: &str) -> String {
+    format!("rm -rf pages && mkdir pages && {fetch} && cd pages && xargs cat < ../names && cd .. && rm -r pages")
+}
+
+/// The site on disk, and what its pages come to.
+struct SiteFiles {
+    site: Site,
+    root: PathBuf,
+    answer: Print,
+}
+
+impl SiteFiles {
+    /// Lays the site out under the working directory of all jobs, unless an equal one is there.
+    fn prepare(options: &Options) -> Result<SiteFiles> {
+        let site = Site::scaled(options.seed, options.pages);
+        let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));
+        let answer = site.known_answer();
+        let marker = root.join("complete");
+        if fs::read_to_string(&marker).ok().as_deref() != Some(&answer.sha256) {
+            println!("laying out {} pages, {} MiB", options.pages, site.total_len() >> 20);
+            let _ = fs::remove_dir_all(&root);
+            site.write_to(&root)?;
+            fs::create_dir_all(root.join("bytes"))?;
+            fs::write(root.join("bytes").join(SMALL.to_string()), small_body(options.seed))?;
+            fs::write(root.join("small"), "small\n")?;
+            fs::write(marker, &answer.sha256)?;
+        }
+        Ok(SiteFiles { answer: Print::of(&answer.text), site, root })
+    }
+
+    /// Serves it.
+    fn serve(&self, bench: &Bench) -> Result<Server> {
+        Server::start(&self.site, &self.root, &bench.work, bench.options.embedded)
+    }
+
+    /// What these pages come to, one after the other.
+    fn pages(&self, paths: &[String]) -> Print {
+        let mut printer = Printer::new();
+        for path in paths {
+            printer.add(&self.site.page(path).expect("the site has the paths it lists"));
+        }
+        printer.finish()
+    }
+
+    /// The directory of the pages.
+    fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+/// The body of `/bytes/300`, on nginx as on the embedded origin.
+fn small_body(seed: u64) -> Vec<u8> {
+    Pattern::new(seed).slice(0, SMALL)
+}

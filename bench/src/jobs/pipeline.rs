@@ -1,0 +1,57 @@
+//! 500 pages over a round trip of 20 ms: few connections with pipelining against many without.
+
+use std::time::Duration;
+
+use testkit::relay::Relay;
+
+use super::{Bench, Job, SiteFiles, pages_in_order, plain};
+use crate::Result;
+use crate::contest::{Card, Check, Goal, What};
+
+pub(super) const JOB: Job =
+    Job { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };
+
+const PAGES: usize = 500;
+const RTT: Duration = Duration::from_millis(20);
+const CURL: &str = "curl -Z, 50 connections";
+const PIPELINED: &str = "haul --pipeline 32, 6 connections";
+
+fn set_up(bench: &mut Bench) -> Result<Card> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let relay = Relay::to(server.addr).rtt(RTT).start()?;
+    let mut paths = files.site.as_paths();
+    paths.truncate(PAGES);
+    bench.write_page_lists(relay.addr(), &paths)?;
+    let pages = files.pages(&paths);
+    let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
+    let entries = vec![
+        plain(
+            PIPELINED,
+            "haul -s --pipeline 32 --parallel-max-host 6 -o /dev/null --input-file list",
+            proof("$HAUL -s --pipeline 32 --parallel-max-host 6 --input-file list"),
+        ),
+        plain(
+            "haul, 6 connections",
+            "haul -s --parallel-max-host 6 -o /dev/null --input-file list",
+            proof("$HAUL -s --parallel-max-host 6 --input-file list"),
+        ),
+        plain(
+            CURL,
+            "curl -s -Z --parallel-max 50 -K null.cfg",
+            proof(&pages_in_order("$CURL -s -Z --parallel-max 50 -K files.cfg")),
+        ),
+    ];
+    let server_name = format!("{}, behind a relay of {} ms", server.name, RTT.as_millis());
+    bench.hold(server);
+    bench.hold(relay);
+    Ok(Card {
+        contestants: bench.entries(entries),
+        baseline: CURL,
+        goals: vec![Goal { what: What::Wall, of: PIPELINED, against: CURL, at_most: 1.0 }],
+        rounds: 7,
+        warm_up: true,
+        server: server_name,
+        requests: Some(paths.len()),
+    })
+}

@@ -1,0 +1,67 @@
+//! The whole first job: indexes, AS numbers, pages, CIDR blocks, sorted unique.
+//!
+//! The recipes are those people write: one curl with a config of URLs, `xargs -P20`, and the hybrid of 20 curls of 287
+//! URLs. The two parallel ones let their outputs weave into each other and answer wrongly; they are run to show it.
+
+use super::{Bench, Job, SiteFiles, shell};
+use crate::Result;
+use crate::contest::{Card, Check, Contestant, Goal, What};
+
+pub(super) const JOB: Job =
+    Job { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
+
+const CONFIG: &str = "curl, a config";
+const HAUL: &str = "haul";
+
+fn set_up(bench: &mut Bench) -> Result<Card> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let host = server.addr;
+    let check = || Check::Output(files.answer.clone());
+    let numbers = format!("$CURL -s 'http://{host}/[1-3]' | grep -oE 'AS[0-9]{{1,9}}' | sort -u");
+    let urls = format!("{numbers} | sed 's#^#http://{host}/#'");
+    let blocks = "grep -oE '[0-9.]{7,15}/[0-9]{1,2}' | sort -u";
+    let haul = Contestant {
+        name: HAUL,
+        argv: [
+            "haul",
+            "-s",
+            &format!("http://{host}/[1-3]"),
+            "--extract",
+            "AS[0-9]{1,9}",
+            "--then",
+            &format!("http://{host}/{{}}"),
+            "--extract",
+            "[0-9.]{7,15}/[0-9]{1,2}",
+            "--unique",
+            "--sort",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        check: check(),
+    };
+    let mut entries = vec![
+        haul,
+        shell(CONFIG, format!("{numbers} | sed 's#.*#url = \"http://{host}/&\"#' | $CURL -s -K - | {blocks}"), check()),
+        shell("hybrid, xargs -L287 -P20 curl", format!("{urls} | xargs -L287 -P20 $CURL -s | {blocks}"), check()),
+        shell("xargs -P20 curl", format!("{urls} | xargs -n1 -P20 $CURL -s | {blocks}"), check()),
+    ];
+    if bench.options.slow {
+        entries.push(shell("a curl a page", format!("{urls} | xargs -n1 $CURL -s | {blocks}"), check()));
+    }
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(Card {
+        contestants: bench.entries(entries),
+        baseline: CONFIG,
+        goals: vec![
+            Goal { what: What::Wall, of: HAUL, against: CONFIG, at_most: 0.25 },
+            Goal { what: What::Wall, of: HAUL, against: CONFIG, at_most: 0.20 },
+            Goal { what: What::Cpu, of: HAUL, against: CONFIG, at_most: 0.5 },
+        ],
+        rounds: 7,
+        warm_up: true,
+        server: server_name,
+        requests: Some(bench.options.pages + testkit::site::INDEXES),
+    })
+}

@@ -1,0 +1,44 @@
+//! 20,000 replies of 300 bytes: what a request costs when the body costs nothing.
+
+use super::{Bench, Job, SMALL, SiteFiles, plain, small_body};
+use crate::Result;
+use crate::contest::{Card, Check, Goal, What};
+use crate::digest::Print;
+
+pub(super) const JOB: Job = Job { name: "small", about: "20,000 replies of 300 bytes", set_up };
+
+const REPLIES: usize = 20_000;
+const PARALLEL: &str = "curl -Z";
+const HAUL: &str = "haul --unordered";
+
+fn set_up(bench: &mut Bench) -> Result<Card> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let host = server.addr;
+    let urls: Vec<String> = (0..REPLIES).map(|n| format!("http://{host}/bytes/{SMALL}?{n}")).collect();
+    bench.write_url_lists(&urls)?;
+    let all = Print::of(&small_body(bench.options.seed).repeat(REPLIES));
+    let proof = |line: &str| Check::Proof(line.to_owned(), all.clone());
+    let entries = vec![
+        plain(
+            HAUL,
+            "haul -s --unordered -o /dev/null --input-file list",
+            proof("$HAUL -s --unordered --input-file list"),
+        ),
+        plain("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
+        // The bodies are equal, so it does not show if those of -Z come in another order.
+        plain(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
+        plain("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
+    ];
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(Card {
+        contestants: bench.entries(entries),
+        baseline: PARALLEL,
+        goals: vec![Goal { what: What::Cpu, of: HAUL, against: PARALLEL, at_most: 0.6 }],
+        rounds: 7,
+        warm_up: true,
+        server: server_name,
+        requests: Some(REPLIES),
+    })
+}

@@ -1,0 +1,141 @@
+//! Wall time, CPU time and peak memory of one process tree.
+//!
+//! ```text
+//! bench --measure figures.json 300 sh -c 'curl … | grep …'
+//! ```
+//!
+//! Each run goes through a small process of its own (this program again, with `--measure`). Measured straight from
+//! the bench, peak memory would be wrong: on exec the kernel starts a child's `ru_maxrss` at its parent's peak, and the
+//! bench has the site's answer, perhaps a whole origin, in memory.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+
+use crate::Result;
+use crate::jobs::Bench;
+
+/// The longest any contestant may take.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// One command to run in this process's place.
+pub(crate) struct Run {
+    pub(crate) figures: PathBuf,
+    pub(crate) limit: Duration,
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// What one run cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figures {
+    /// From just before the start to the end, in seconds.
+    pub(crate) wall: f64,
+    /// User time of the process tree, in seconds.
+    pub(crate) user: f64,
+    /// System time of the process tree, in seconds.
+    pub(crate) sys: f64,
+    /// The highest peak of resident memory of any one process of the tree, in KiB.
+    pub(crate) rss: f64,
+}
+
+impl Figures {
+    /// User and system time together.
+    pub(crate) fn cpu(&self) -> f64 {
+        self.user + self.sys
+    }
+
+    pub(crate) fn to_json(self) -> Value {
+        json!({ "wall_s": self.wall, "user_s": self.user, "sys_s": self.sys, "rss_kib": self.rss })
+    }
+
+    fn from_json(value: &Value) -> Option<Figures> {
+        let field = |name| value.get(name).and_then(Value::as_f64);
+        Some(Figures { wall: field("wall_s")?, user: field("user_s")?, sys: field("sys_s")?, rss: field("rss_kib")? })
+    }
+}
+
+/// Runs `argv` in the job's directory with its standard output in the file `stdout`; gives its figures, or how it
+/// failed. A shell finds haul and curl as `$HAUL` and `$CURL`.
+pub(crate) fn run(bench: &Bench, argv: &[String], stdout: File) -> Result<Result<Figures, String>> {
+    let dir = &bench.work;
+    let figures = dir.join("figures.json");
+    let [name, arguments @ ..] = argv else { return Ok(Err("no program".to_owned())) };
+    let program = bench.program(name).unwrap_or_else(|| name.into());
+    let mut helper = Command::new(std::env::current_exe()?);
+    for (variable, tool) in [("HAUL", "haul"), ("CURL", "curl")] {
+        helper.envs(bench.program(tool).map(|path| (variable, path)));
+    }
+    let helper = helper
+        .arg("--measure")
+        .args([figures.as_os_str(), LIMIT.as_secs().to_string().as_ref()])
+        .arg(program)
+        .args(arguments)
+        .current_dir(dir)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(File::create(dir.join("stderr"))?)
+        .status()?;
+    if !helper.success() {
+        let said = std::fs::read(dir.join("stderr"))?;
+        let said = String::from_utf8_lossy(&said[said.len().saturating_sub(200)..]).trim().replace('\n', " | ");
+        return Ok(Err(format!("exit {}: {said}", helper.code().unwrap_or(-1))));
+    }
+    let value: Value = serde_json::from_slice(&std::fs::read(figures)?)?;
+    Ok(Figures::from_json(&value).ok_or_else(|| "no figures".to_owned()))
+}
+
+/// The other side of [`run`]: this process is the small one. Its exit code is the command's.
+pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
+    let start = Instant::now();
+    let child = Command::new(&run.program).args(&run.arguments).process_group(0).spawn()?;
+    let id = i32::try_from(child.id())?;
+    let (done, alarm) = mpsc::channel::<()>();
+    let limit = run.limit;
+    let watchdog = thread::spawn(move || {
+        if alarm.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
+            // The child has not been waited for yet, so its group cannot be another's.
+            let _ = Pid::from_raw(id).map(|group| kill_process_group(group, Signal::KILL));
+        }
+    });
+    let (status, usage) = wait4(id)?;
+    let wall = start.elapsed().as_secs_f64();
+    drop(done);
+    // It has nothing to say.
+    let _ = watchdog.join();
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let figures =
+        Figures { wall, user: seconds(usage.ru_utime), sys: seconds(usage.ru_stime), rss: usage.ru_maxrss as f64 };
+    std::fs::write(&run.figures, figures.to_json().to_string())?;
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Waits for a child and takes what it and the children it waited for used. `std` has no such call.
+fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
+    loop {
+        let mut status = 0;
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: both pointers are to live, writable memory of the right type, and `id` is a child of this process
+        // that nobody else waits for.
+        let waited = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
+        if waited == id {
+            // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
+            return Ok((ExitStatus::from_raw(status), unsafe { usage.assume_init() }));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}

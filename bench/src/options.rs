@@ -1,0 +1,94 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use lexopt::ValueExt;
+use lexopt::prelude::{Long, Short, Value};
+
+use crate::Result;
+use crate::measure::Run;
+
+pub(crate) const USAGE: &str = "\
+bench JOB... [options]: haul and its peers in turn; each answer is checked before its time counts
+
+  --list           name the jobs
+  --rounds N       counted rounds (default: the job's own), after one of warming up
+  --haul PATH      which haul (default: beside this program, else from PATH)
+  --curl PATH      which curl (default: from PATH)
+  --pages N        pages of the site (default 5703); other numbers are not saved
+  --seed N         which site (default 1)
+  --embedded       serve from the embedded origin even if nginx is installed
+  --slow           also run the contestants that take tens of seconds a round
+  --date DATE      the date of the raw figures (default: what `date +%F` says)
+  --results DIR    where the raw figures go (default: bench/results)
+  --no-save        keep no raw figures
+";
+
+/// What was asked for.
+pub(crate) enum Asked {
+    Help,
+    List,
+    /// Internal: run one command and write its figures; see [`crate::measure`].
+    Measure(Run),
+    Run(Options),
+}
+
+/// How to run the jobs.
+pub(crate) struct Options {
+    pub(crate) jobs: Vec<String>,
+    pub(crate) rounds: Option<usize>,
+    pub(crate) haul: Option<PathBuf>,
+    pub(crate) curl: Option<PathBuf>,
+    pub(crate) pages: usize,
+    pub(crate) seed: u64,
+    pub(crate) embedded: bool,
+    pub(crate) slow: bool,
+    pub(crate) date: Option<String>,
+    pub(crate) results: PathBuf,
+    pub(crate) save: bool,
+}
+
+pub(crate) fn parse() -> Result<Asked> {
+    let mut options = Options {
+        jobs: Vec::new(),
+        rounds: None,
+        haul: None,
+        curl: None,
+        pages: testkit::site::PAGES,
+        seed: 1,
+        embedded: false,
+        slow: false,
+        date: None,
+        results: crate::jobs::home().join("results"),
+        save: true,
+    };
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("measure") => {
+                let figures = parser.value()?.into();
+                let limit = Duration::from_secs(parser.value()?.parse()?);
+                let mut words = parser.raw_args()?;
+                let program = words.next().ok_or("--measure FILE SECONDS PROGRAM [ARGUMENT...]")?;
+                return Ok(Asked::Measure(Run { figures, limit, program, arguments: words.collect() }));
+            }
+            Long("list") => return Ok(Asked::List),
+            Long("rounds") => options.rounds = Some(parser.value()?.parse::<usize>()?.max(1)),
+            Long("haul") => options.haul = Some(std::path::absolute(parser.value()?)?),
+            Long("curl") => options.curl = Some(std::path::absolute(parser.value()?)?),
+            Long("pages") => options.pages = parser.value()?.parse::<usize>()?.max(1),
+            Long("seed") => options.seed = parser.value()?.parse()?,
+            Long("embedded") => options.embedded = true,
+            Long("slow") => options.slow = true,
+            Long("date") => options.date = Some(parser.value()?.string()?),
+            Long("results") => options.results = parser.value()?.into(),
+            Long("no-save") => options.save = false,
+            Long("help") | Short('h') => return Ok(Asked::Help),
+            Value(job) => options.jobs.push(job.string()?),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    options.save &= options.pages == testkit::site::PAGES;
+    Ok(if options.jobs.is_empty() { Asked::Help } else { Asked::Run(options) })
+}

@@ -1,0 +1,25 @@
+//! Which peers are installed, and in which version.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The program of this name in PATH.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // Daemons live outside a user's PATH on some systems.
+    let daemons = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
+/// The first line that `program --version` (or another flag) prints, on either stream.
+pub(crate) fn version(program: &Path, flag: &str) -> String {
+    let output = Command::new(program).arg(flag).stdin(Stdio::null()).output();
+    let text = output.map(|output| [output.stdout, output.stderr].concat()).unwrap_or_default();
+    String::from_utf8_lossy(&text).lines().find(|line| !line.is_empty()).unwrap_or("unknown").to_owned()
+}
+
+/// The trimmed standard output of a command, empty if it cannot run.
+pub(crate) fn said(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}

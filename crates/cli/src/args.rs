@@ -1,0 +1,260 @@
+//! The command line as read: every value valid text of its kind, nothing looked up yet.
+//!
+//! Flags write here ([`crate::flags`]); [`crate::resolve`] turns the result into a
+//! [`crate::plan::Plan`]. What needs no second look is kept in the plan's own types.
+//!
+//! ```
+//! use haul_cli::{files::SystemFiles, parse::parse};
+//!
+//! let args = ["http://h/", "--extract", "a+", "--then", "http://h/{}", "-k"].map(Into::into);
+//! let low = parse(args, &mut SystemFiles).unwrap();
+//! let stages = &low.groups[0].stages;
+//! assert!(!stages[0].transfer.tls.insecure && stages[1].transfer.tls.insecure);
+//! ```
+
+use std::path::PathBuf;
+
+use haul_policy::template::Template;
+
+use crate::plan::{Credentials, FieldArg, Global, Output, TransferArgs};
+use crate::urls::UrlList;
+use crate::usage::Reason;
+
+/// Warnings kept; a hostile config file of a million bad lines is not a million warnings.
+const WARNINGS_MAX: usize = 100;
+
+/// A parsed command line.
+#[derive(Clone, Debug)]
+pub struct LowArgs {
+    /// What holds for the whole run.
+    pub global: Global,
+    /// The groups that `--next` separates. Never empty.
+    pub groups: Vec<Group>,
+    /// `--help` or `--version`: print that and leave.
+    pub special: Option<Special>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// A config file that the flag just read asks the parser to read in place.
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// What to print instead of a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Special {
+    /// `--help`, with its subject.
+    Help(Option<String>),
+    /// `--version`.
+    Version,
+}
+
+/// One `--next` group.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Sources of URLs in order.
+    pub urls: UrlList,
+    /// `-o` and `-O` in order; they pair with `urls` by position.
+    pub outputs: Vec<Output>,
+    /// `--remote-name-all`.
+    pub remote_name_all: bool,
+    /// `-g`.
+    pub globoff: bool,
+    /// `--output-dir`.
+    pub output_dir: Option<PathBuf>,
+    /// `--create-dirs`.
+    pub create_dirs: bool,
+    /// The stage being filled is the last. Never empty.
+    pub stages: Vec<StageLow>,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Group {
+            urls: UrlList::default(),
+            outputs: Vec::new(),
+            remote_name_all: false,
+            globoff: false,
+            output_dir: None,
+            create_dirs: false,
+            stages: vec![StageLow::default()],
+        }
+    }
+}
+
+/// One stage of a group.
+#[derive(Clone, Debug, Default)]
+pub struct StageLow {
+    /// `--then`; `None` for the first stage.
+    pub template: Option<Template>,
+    /// `--extract`.
+    pub extract: Option<String>,
+    /// `--unique`.
+    pub unique: bool,
+    /// `--sort`.
+    pub sort: bool,
+    /// What is said.
+    pub request: RequestLow,
+    /// How it is moved.
+    pub transfer: TransferArgs,
+    /// `-i`.
+    pub include: bool,
+    /// `-D`.
+    pub dump_header: Option<PathBuf>,
+    /// `-w`.
+    pub write_out: Option<TextOrFile>,
+}
+
+/// What a stage says to the server, files not yet read.
+#[derive(Clone, Debug, Default)]
+pub struct RequestLow {
+    /// `-X`.
+    pub method: Option<String>,
+    /// `-I`.
+    pub head: bool,
+    /// `-H`, in order.
+    pub fields: Vec<HeaderLow>,
+    /// `-A`.
+    pub user_agent: Option<Vec<u8>>,
+    /// `-e`.
+    pub referer: Option<Vec<u8>>,
+    /// `-e ';auto'`.
+    pub auto_referer: bool,
+    /// `-b`, joined.
+    pub cookie: Option<Vec<u8>>,
+    /// `-u`, `--oauth2-bearer`.
+    pub credentials: Option<Credentials>,
+    /// `-d` and its like, in order.
+    pub data: Vec<DataLow>,
+    /// `-r`.
+    pub range: Option<String>,
+}
+
+/// One `-H`.
+#[derive(Clone, Debug)]
+pub enum HeaderLow {
+    /// A field.
+    Field(FieldArg),
+    /// `@file`: a field a line.
+    File(PathBuf),
+}
+
+/// One `-d`, `--data-binary`, `--data-raw` or `--json`.
+#[derive(Clone, Debug)]
+pub struct DataLow {
+    /// Which option it was.
+    pub kind: DataKind,
+    /// Its value.
+    pub text: TextOrFile,
+}
+
+/// The options that give a request body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataKind {
+    /// `-d`: CR, LF and NUL of a file are left out.
+    Data,
+    /// `--data-binary`: a file as it is.
+    Binary,
+    /// `--data-raw`: no file at all.
+    Raw,
+    /// `--json`: as binary, joined without `&`, and the media type is JSON.
+    Json,
+}
+
+impl DataKind {
+    /// The option's name, for messages.
+    pub fn option(self) -> &'static str {
+        match self {
+            DataKind::Data => "--data",
+            DataKind::Binary => "--data-binary",
+            DataKind::Raw => "--data-raw",
+            DataKind::Json => "--json",
+        }
+    }
+}
+
+/// A value given directly or by `@file`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextOrFile {
+    /// The bytes themselves.
+    Text(Vec<u8>),
+    /// The file that holds them; `-` is standard input.
+    File(PathBuf),
+}
+
+impl TextOrFile {
+    /// Reads `@file` as a file and everything else as itself.
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self, Reason> {
+        Ok(match bytes.strip_prefix(b"@") {
+            Some(b"") => return Err(Reason::Blank),
+            Some(name) => TextOrFile::File(crate::value::path(name)?),
+            None => TextOrFile::Text(bytes.to_vec()),
+        })
+    }
+}
+
+impl Default for LowArgs {
+    fn default() -> Self {
+        LowArgs {
+            global: Global::default(),
+            groups: vec![Group::default()],
+            special: None,
+            warnings: Vec::new(),
+            config: None,
+        }
+    }
+}
+
+impl LowArgs {
+    /// The group being filled.
+    pub fn group(&mut self) -> &mut Group {
+        let last = self.groups.len() - 1;
+        &mut self.groups[last]
+    }
+
+    /// The stage being filled.
+    pub fn stage(&mut self) -> &mut StageLow {
+        let stages = &mut self.group().stages;
+        let last = stages.len() - 1;
+        &mut stages[last]
+    }
+
+    /// What the stage being filled says.
+    pub fn request(&mut self) -> &mut RequestLow {
+        &mut self.stage().request
+    }
+
+    /// How the stage being filled moves.
+    pub fn transfer(&mut self) -> &mut TransferArgs {
+        &mut self.stage().transfer
+    }
+
+    /// Notes something that the user should know.
+    pub fn warn(&mut self, text: impl Into<String>) {
+        match self.warnings.len() {
+            WARNINGS_MAX.. => {}
+            count if count + 1 == WARNINGS_MAX => {
+                self.warnings.push("further warnings are not shown".to_owned());
+            }
+            _ => self.warnings.push(text.into()),
+        }
+    }
+
+    /// Closes the group for `--next`.
+    pub(crate) fn next_group(&mut self) -> Result<(), Reason> {
+        if self.group().urls.is_empty() {
+            return Err(Reason::MissingUrlBeforeNext);
+        }
+        self.groups.push(Group::default());
+        Ok(())
+    }
+
+    /// Opens the stage of a `--then`, which moves its bodies as the stage before did.
+    ///
+    /// Whom to trust, how long to wait and where names lead hold for the whole chain, or a job
+    /// against a private CA would have to repeat `--cacert` at every stage. What is said to a
+    /// server (method, fields, body, credentials) stays with its stage: a page chooses the next
+    /// URLs, and a repeated POST or secret should be asked for in so many words.
+    pub(crate) fn next_stage(&mut self, template: Template) {
+        let transfer = self.stage().transfer.clone();
+        self.group().stages.push(StageLow { template: Some(template), transfer, ..StageLow::default() });
+    }
+}

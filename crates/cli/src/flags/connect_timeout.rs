@@ -1,0 +1,32 @@
+//! `--connect-timeout`.
+
+use super::prelude::*;
+use crate::plan::TransferArgs;
+
+pub(super) struct ConnectTimeout;
+
+impl Flag for ConnectTimeout {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "connect-timeout",
+            short: None,
+            takes: Takes::Value("seconds"),
+            category: Category::Limits,
+            important: false,
+            help: "Most time for a connection to come up",
+            doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. \
+                  Default 300; 0 is the default too. Exit 28 when it is over.",
+            example: "haul --connect-timeout 2.5 https://example.com/",
+            see_also: &["max-time"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let limit = value.seconds()?;
+        args.transfer().connect_timeout = match limit.is_zero() {
+            true => TransferArgs::default().connect_timeout,
+            false => limit,
+        };
+        Ok(())
+    }
+}

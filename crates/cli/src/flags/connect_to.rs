@@ -1,0 +1,40 @@
+//! `--connect-to`.
+
+use super::host::{part, port};
+use super::prelude::*;
+use crate::plan::ConnectToArg;
+
+pub(super) struct ConnectTo;
+
+impl Flag for ConnectTo {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "connect-to",
+            short: None,
+            takes: Takes::Value("host1:port1:host2:port2"),
+            category: Category::Connection,
+            important: false,
+            help: "Connect to another host than the URL's",
+            doc: "Requests for HOST1:PORT1 go over a connection to HOST2:PORT2, with everything else \
+                  (Host, SNI, certificate check) as in the URL. An empty HOST1 or PORT1 fits all, an \
+                  empty HOST2 or PORT2 keeps the request's. IPv6 addresses stand in brackets. May be \
+                  repeated; the first that fits is used.",
+            example: "haul --connect-to example.com:443:staging.example.com:8443 https://example.com/",
+            see_also: &["resolve"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let entry = parse(value.text()?).ok_or(Reason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
+        args.transfer().connect_to.push(entry);
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Option<ConnectToArg> {
+    let (host, rest) = part(text)?;
+    let (from_port, rest) = part(rest?)?;
+    let (to_host, to_port) = part(rest?)?;
+    let named = |host: &str| (!host.is_empty()).then(|| host.to_ascii_lowercase());
+    Some(ConnectToArg { host: named(host), port: port(from_port)?, to_host: named(to_host), to_port: port(to_port?)? })
+}

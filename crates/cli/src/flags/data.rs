@@ -1,0 +1,30 @@
+//! `-d`, `--data`.
+
+use super::prelude::*;
+use crate::args::{DataKind, DataLow, TextOrFile};
+
+pub(super) struct Data;
+
+impl Flag for Data {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "data",
+            short: Some('d'),
+            takes: Takes::Value("data"),
+            category: Category::Post,
+            important: true,
+            help: "Send data in a POST",
+            doc: "Sends DATA as a form (application/x-www-form-urlencoded). \"@file\" reads a file, \"@-\" \
+                  standard input, without their CR, LF and NUL bytes. Repeated data is joined by \"&\". \
+                  A POST is not tried again after a failure that the server may have seen.",
+            example: "haul -d name=value -d @more https://example.com/form",
+            see_also: &["data-binary", "data-raw", "json"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let text = TextOrFile::new(value.bytes())?;
+        args.request().data.push(DataLow { kind: DataKind::Data, text });
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! `-q`, `--disable`.
+
+use super::prelude::*;
+
+pub(super) struct Disable;
+
+impl Flag for Disable {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "disable",
+            short: Some('q'),
+            takes: Takes::Switch,
+            category: Category::General,
+            important: false,
+            help: "Read no default config file",
+            doc: "Taken for scripts written for curl. haul has no default config file, so there is \
+                  nothing to disable.",
+            example: "haul -q https://example.com/",
+            see_also: &["config"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = (value, args);
+        Ok(())
+    }
+}

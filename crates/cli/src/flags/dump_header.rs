@@ -1,0 +1,26 @@
+//! `-D`, `--dump-header`.
+
+use super::prelude::*;
+
+pub(super) struct DumpHeader;
+
+impl Flag for DumpHeader {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "dump-header",
+            short: Some('D'),
+            takes: Takes::Value("file"),
+            category: Category::Output,
+            important: false,
+            help: "Write reply headers to a file",
+            doc: "Writes the status line and the fields of each reply to FILE; \"-\" is standard output.",
+            example: "haul -D headers.txt -o body https://example.com/",
+            see_also: &["include"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.stage().dump_header = Some(value.path()?);
+        Ok(())
+    }
+}

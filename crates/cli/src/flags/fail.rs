@@ -1,0 +1,27 @@
+//! `-f`, `--fail`.
+
+use super::prelude::*;
+
+pub(super) struct Fail;
+
+impl Flag for Fail {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "fail",
+            short: Some('f'),
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: true,
+            help: "Take a status of 400 and more as a failure (default)",
+            doc: "A reply of 400 or more prints no body, is one line on stderr and makes the exit code \
+                  22. This is the default; --no-fail prints such bodies and exits 0.",
+            example: "haul --no-fail https://example.com/missing",
+            see_also: &["retry"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().fail = value.on();
+        Ok(())
+    }
+}

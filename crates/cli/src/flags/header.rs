@@ -1,0 +1,42 @@
+//! `-H`, `--header`.
+
+use super::field;
+use super::prelude::*;
+use crate::args::{HeaderLow, TextOrFile};
+
+pub(super) struct Header;
+
+impl Flag for Header {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "header",
+            short: Some('H'),
+            takes: Takes::Value("header/@file"),
+            category: Category::Http,
+            important: true,
+            help: "Send a header",
+            doc: "Sends \"Name: value\"; it takes the place of a field of that name that haul sends \
+                  itself. \"Name:\" leaves haul's own out, \"Name;\" sends it empty. \"@file\" reads a \
+                  header a line. Values with CR, LF or NUL are refused. Authorization and Cookie given \
+                  so do not follow a redirect to another origin.",
+            example: "haul -H 'Accept: text/html' -H 'User-Agent:' https://example.com/",
+            see_also: &["user-agent", "referer", "cookie"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let text = value.bytes();
+        let header = match TextOrFile::new(text)? {
+            TextOrFile::File(path) => HeaderLow::File(path),
+            TextOrFile::Text(text) => match field::parse(&text)? {
+                Some(field) => HeaderLow::Field(field),
+                None => {
+                    args.warn("a -H value does not look like a header; it is left out");
+                    return Ok(());
+                }
+            },
+        };
+        args.request().fields.push(header);
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! `HOST:PORT:` lists, as `--resolve` and `--connect-to` take them.
+
+/// The part before the next colon, and what follows it; an address in brackets is one part and
+/// loses them.
+pub(super) fn part(text: &str) -> Option<(&str, Option<&str>)> {
+    let Some(bracketed) = text.strip_prefix('[') else {
+        return Some(match text.split_once(':') {
+            Some((part, rest)) => (part, Some(rest)),
+            None => (text, None),
+        });
+    };
+    let (part, rest) = bracketed.split_once(']')?;
+    match rest.strip_prefix(':') {
+        Some(rest) => Some((part, Some(rest))),
+        None => rest.is_empty().then_some((part, None)),
+    }
+}
+
+/// A port, or `Some(None)` for an empty one.
+pub(super) fn port(text: &str) -> Option<Option<u16>> {
+    match text {
+        "" => Some(None),
+        text if text.bytes().all(|byte| byte.is_ascii_digit()) => Some(Some(text.parse().ok()?)),
+        _ => None,
+    }
+}

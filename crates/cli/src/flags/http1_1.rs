@@ -1,0 +1,28 @@
+//! `--http1.1`.
+
+use super::prelude::*;
+use crate::plan::HttpVersion;
+
+pub(super) struct Http11;
+
+impl Flag for Http11 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "http1.1",
+            short: None,
+            takes: Takes::Once,
+            category: Category::Http,
+            important: false,
+            help: "Use HTTP/1.1 only",
+            doc: "Offers nothing newer, in TLS or otherwise.",
+            example: "haul --http1.1 https://example.com/",
+            see_also: &["pipeline"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = value;
+        args.transfer().http_version = HttpVersion::Http11;
+        Ok(())
+    }
+}

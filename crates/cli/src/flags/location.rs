@@ -1,0 +1,28 @@
+//! `-L`, `--location`.
+
+use super::prelude::*;
+
+pub(super) struct Location;
+
+impl Flag for Location {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "location",
+            short: Some('L'),
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: true,
+            help: "Follow redirects (default)",
+            doc: "Follows up to --max-redirs redirects. This is the default; --no-location prints the \
+                  redirecting reply. Credentials and cookies do not go to another scheme, host or \
+                  port.",
+            example: "haul --no-location https://example.com/",
+            see_also: &["max-redirs"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().follow = value.on();
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! `--max-memory`.
+
+use super::prelude::*;
+
+pub(super) struct MaxMemory;
+
+impl Flag for MaxMemory {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "max-memory",
+            short: None,
+            takes: Takes::Value("bytes"),
+            category: Category::Parallel,
+            important: false,
+            help: "Memory for what waits for its turn",
+            doc: "Bytes that may wait while an earlier URL is still being printed. K, M and G (of \
+                  1024) may follow the number. Default 64M; at most 32 MB more are used in all.",
+            example: "haul --max-memory 256M --input-file list.txt",
+            see_also: &["unordered", "parallel-max"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.global.max_memory = value.size()?;
+        Ok(())
+    }
+}

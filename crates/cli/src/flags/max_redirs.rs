@@ -1,0 +1,29 @@
+//! `--max-redirs`.
+
+use super::prelude::*;
+
+pub(super) struct MaxRedirs;
+
+impl Flag for MaxRedirs {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "max-redirs",
+            short: None,
+            takes: Takes::Value("num"),
+            category: Category::Http,
+            important: false,
+            help: "Most redirects to follow",
+            doc: "Ends a transfer with exit 47 at one redirect more. Default 50; -1 is no limit.",
+            example: "haul --max-redirs 3 https://example.com/",
+            see_also: &["location"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().max_redirs = match value.bytes() {
+            b"-1" => None,
+            _ => Some(value.number()?),
+        };
+        Ok(())
+    }
+}

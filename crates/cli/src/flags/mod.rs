@@ -1,0 +1,322 @@
+//! The table of flags. One file a flag holds its names, its help, its example and its effect;
+//! parsing, `--help`, and later the man page and the completions, all come from [`FLAGS`].
+//!
+//! To add a flag: write its file, name it in the two lists below. A test then holds the table
+//! sorted, the names unique, every flag documented, and every example to what the parser takes.
+//!
+//! ```
+//! use haul_cli::flags;
+//!
+//! let flag = flags::find_long(b"max-time").unwrap();
+//! assert_eq!(flag.spec().short, Some('m'));
+//! assert!(flags::find_short(b'm').is_some());
+//! ```
+
+pub mod unsupported;
+
+mod cacert;
+mod compressed;
+mod config;
+mod connect_timeout;
+mod connect_to;
+mod cookie;
+mod create_dirs;
+mod data;
+mod data_binary;
+mod data_raw;
+mod disable;
+mod dump_header;
+mod extract;
+mod fail;
+mod fail_early;
+pub(crate) mod field;
+mod globoff;
+mod head;
+mod header;
+mod help;
+mod host;
+mod http1_1;
+mod include;
+mod input_file;
+mod insecure;
+mod ipv4;
+mod ipv6;
+mod json;
+mod location;
+mod max_filesize;
+mod max_memory;
+mod max_redirs;
+mod max_time;
+mod next;
+mod no_buffer;
+mod oauth2_bearer;
+mod output;
+mod output_dir;
+mod parallel;
+mod parallel_max;
+mod parallel_max_host;
+mod path_as_is;
+mod pipeline;
+mod progress_bar;
+mod progress_meter;
+mod range;
+mod referer;
+mod remote_name;
+mod remote_name_all;
+mod request;
+mod resolve;
+mod retry;
+mod retry_all_errors;
+mod retry_connrefused;
+mod retry_delay;
+mod retry_max_time;
+mod show_error;
+mod silent;
+mod sort;
+mod stats;
+mod then;
+mod threads;
+mod tlsv1_2;
+mod tlsv1_3;
+mod unique;
+mod unordered;
+mod url;
+mod user;
+mod user_agent;
+mod verbose;
+mod version;
+mod write_out;
+
+use crate::args::LowArgs;
+use crate::usage::Reason;
+use crate::value::FlagValue;
+
+/// What a flag's file brings into scope.
+mod prelude {
+    pub(super) use super::{Category, Flag, Spec, Takes};
+    pub(super) use crate::args::LowArgs;
+    pub(super) use crate::usage::Reason;
+    pub(super) use crate::value::FlagValue;
+}
+
+/// One flag.
+pub trait Flag: Sync {
+    /// Its names and documentation.
+    fn spec(&self) -> &'static Spec;
+
+    /// Takes a value over, or says why it is none.
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason>;
+}
+
+/// Names and documentation of a flag.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Name behind `--`.
+    pub long: &'static str,
+    /// Letter behind `-`.
+    pub short: Option<char>,
+    /// Whether a value follows.
+    pub takes: Takes,
+    /// Where it stands in the help.
+    pub category: Category,
+    /// Whether the short help shows it.
+    pub important: bool,
+    /// What it does, in a few words.
+    pub help: &'static str,
+    /// What it does, in sentences, with default, unit and hazards.
+    pub doc: &'static str,
+    /// A command line that shows it.
+    pub example: &'static str,
+    /// Long names of flags to read as well.
+    pub see_also: &'static [&'static str],
+}
+
+/// What a flag expects behind its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Nothing; `--no-` turns it off.
+    Switch,
+    /// Nothing; it cannot be turned off.
+    Once,
+    /// A value of this kind. A `file` that begins with a dash is warned about.
+    Value(&'static str),
+    /// A value, only as `--name=value`, or nothing.
+    Optional(&'static str),
+    /// The argument that follows, if there is one.
+    Trailing(&'static str),
+}
+
+impl Takes {
+    /// Whether the rest of a bundle of letters is this flag's value.
+    pub fn is_glued(self) -> bool {
+        matches!(self, Takes::Value(_) | Takes::Optional(_) | Takes::Trailing(_))
+    }
+}
+
+/// The chapters of the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// Who one is.
+    Auth,
+    /// Where connections lead.
+    Connection,
+    /// What is cut out of pages and where it leads.
+    Extract,
+    /// The program itself.
+    General,
+    /// Requests and replies.
+    Http,
+    /// Where bodies go.
+    Output,
+    /// Many transfers beside each other.
+    Parallel,
+    /// Requests with a body.
+    Post,
+    /// Limits of time and size, retries.
+    Limits,
+    /// Certificates and versions of TLS.
+    Tls,
+    /// What is told about transfers.
+    Verbose,
+}
+
+impl Category {
+    /// Every category, sorted by name.
+    pub const ALL: &[Category] = &[
+        Category::Auth,
+        Category::Connection,
+        Category::Extract,
+        Category::General,
+        Category::Http,
+        Category::Limits,
+        Category::Output,
+        Category::Parallel,
+        Category::Post,
+        Category::Tls,
+        Category::Verbose,
+    ];
+
+    /// The name that `--help` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Auth => "auth",
+            Category::Connection => "connection",
+            Category::Extract => "extract",
+            Category::General => "general",
+            Category::Http => "http",
+            Category::Limits => "limits",
+            Category::Output => "output",
+            Category::Parallel => "parallel",
+            Category::Post => "post",
+            Category::Tls => "tls",
+            Category::Verbose => "verbose",
+        }
+    }
+
+    /// What the category is about.
+    pub fn about(self) -> &'static str {
+        match self {
+            Category::Auth => "Authentication",
+            Category::Connection => "Where connections lead",
+            Category::Extract => "Extraction and stages",
+            Category::General => "The program itself",
+            Category::Http => "HTTP requests and replies",
+            Category::Limits => "Time limits, size limits and retries",
+            Category::Output => "Where bodies go",
+            Category::Parallel => "Many transfers at once",
+            Category::Post => "Requests with a body",
+            Category::Tls => "TLS",
+            Category::Verbose => "What is told about transfers",
+        }
+    }
+}
+
+/// Every flag, sorted by long name.
+pub const FLAGS: &[&dyn Flag] = &[
+    &cacert::Cacert,
+    &compressed::Compressed,
+    &config::Config,
+    &connect_timeout::ConnectTimeout,
+    &connect_to::ConnectTo,
+    &cookie::Cookie,
+    &create_dirs::CreateDirs,
+    &data::Data,
+    &data_binary::DataBinary,
+    &data_raw::DataRaw,
+    &disable::Disable,
+    &dump_header::DumpHeader,
+    &extract::Extract,
+    &fail::Fail,
+    &fail_early::FailEarly,
+    &globoff::Globoff,
+    &head::Head,
+    &header::Header,
+    &help::Help,
+    &http1_1::Http11,
+    &include::Include,
+    &input_file::InputFile,
+    &insecure::Insecure,
+    &ipv4::Ipv4,
+    &ipv6::Ipv6,
+    &json::Json,
+    &location::Location,
+    &max_filesize::MaxFilesize,
+    &max_memory::MaxMemory,
+    &max_redirs::MaxRedirs,
+    &max_time::MaxTime,
+    &next::Next,
+    &no_buffer::NoBuffer,
+    &oauth2_bearer::Oauth2Bearer,
+    &output::Output,
+    &output_dir::OutputDir,
+    &parallel::Parallel,
+    &parallel_max::ParallelMax,
+    &parallel_max_host::ParallelMaxHost,
+    &path_as_is::PathAsIs,
+    &pipeline::Pipeline,
+    &progress_bar::ProgressBar,
+    &progress_meter::ProgressMeter,
+    &range::Range,
+    &referer::Referer,
+    &remote_name::RemoteName,
+    &remote_name_all::RemoteNameAll,
+    &request::Request,
+    &resolve::Resolve,
+    &retry::Retry,
+    &retry_all_errors::RetryAllErrors,
+    &retry_connrefused::RetryConnrefused,
+    &retry_delay::RetryDelay,
+    &retry_max_time::RetryMaxTime,
+    &show_error::ShowError,
+    &silent::Silent,
+    &sort::Sort,
+    &stats::Stats,
+    &then::Then,
+    &threads::Threads,
+    &tlsv1_2::Tlsv12,
+    &tlsv1_3::Tlsv13,
+    &unique::Unique,
+    &unordered::Unordered,
+    &url::Url,
+    &user::User,
+    &user_agent::UserAgent,
+    &verbose::Verbose,
+    &version::Version,
+    &write_out::WriteOut,
+];
+
+/// The flag of a long name. The table is searched where it lies: a map would have to be built
+/// at every start.
+pub fn find_long(name: &[u8]) -> Option<&'static dyn Flag> {
+    let found = FLAGS.binary_search_by(|flag| flag.spec().long.as_bytes().cmp(name));
+    found.ok().map(|at| FLAGS[at])
+}
+
+/// The flag of a letter.
+pub fn find_short(letter: u8) -> Option<&'static dyn Flag> {
+    let letter = Some(char::from(letter));
+    FLAGS.iter().copied().find(|flag| flag.spec().short == letter)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! `-N`, `--no-buffer`.
+
+use super::prelude::*;
+
+pub(super) struct NoBuffer;
+
+impl Flag for NoBuffer {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "no-buffer",
+            short: Some('N'),
+            takes: Takes::Once,
+            category: Category::Output,
+            important: false,
+            help: "Write at once",
+            doc: "Taken for scripts written for curl. haul always writes what it has.",
+            example: "haul -N https://example.com/",
+            see_also: &["output"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = (value, args);
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! `-o`, `--output`.
+
+use super::prelude::*;
+use crate::plan;
+
+pub(super) struct Output;
+
+impl Flag for Output {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "output",
+            short: Some('o'),
+            takes: Takes::Value("file"),
+            category: Category::Output,
+            important: true,
+            help: "Write to a file",
+            doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard \
+                  output. \"#1\" in FILE is what the first glob of the URL stands for, \"#2\" the second. \
+                  With --then there is one output, that of the last stage.",
+            example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
+            see_also: &["remote-name", "output-dir", "create-dirs"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let output = match value.content()? {
+            "-" => plan::Output::Stdout,
+            name => plan::Output::File(name.to_owned()),
+        };
+        args.group().outputs.push(output);
+        Ok(())
+    }
+}

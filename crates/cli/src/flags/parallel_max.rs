@@ -1,0 +1,27 @@
+//! `--parallel-max`.
+
+use super::prelude::*;
+
+pub(super) struct ParallelMax;
+
+impl Flag for ParallelMax {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "parallel-max",
+            short: None,
+            takes: Takes::Value("num"),
+            category: Category::Parallel,
+            important: false,
+            help: "Most transfers at once",
+            doc: "Most transfers at once over all hosts, from 1 to 65535. Default 64.",
+            example: "haul --parallel-max 200 --input-file list.txt",
+            see_also: &["parallel-max-host"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let most = value.number_in(1, 65_535)?;
+        args.global.parallel_max = most as usize;
+        Ok(())
+    }
+}

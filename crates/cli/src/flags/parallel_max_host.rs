@@ -1,0 +1,27 @@
+//! `--parallel-max-host`.
+
+use super::prelude::*;
+
+pub(super) struct ParallelMaxHost;
+
+impl Flag for ParallelMaxHost {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "parallel-max-host",
+            short: None,
+            takes: Takes::Value("num"),
+            category: Category::Parallel,
+            important: false,
+            help: "Most connections to one host",
+            doc: "Most connections to one host, from 1 to 65535. Default 6.",
+            example: "haul --parallel-max-host 20 'https://example.com/[1-900]'",
+            see_also: &["parallel-max", "pipeline"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let most = value.number_in(1, 65_535)?;
+        args.global.parallel_max_host = most as usize;
+        Ok(())
+    }
+}

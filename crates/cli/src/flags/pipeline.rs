@@ -1,0 +1,29 @@
+//! `--pipeline`.
+
+use super::prelude::*;
+
+pub(super) struct Pipeline;
+
+impl Flag for Pipeline {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "pipeline",
+            short: None,
+            takes: Takes::Value("num"),
+            category: Category::Parallel,
+            important: false,
+            help: "Requests on the way on one connection",
+            doc: "Sends up to NUM idempotent HTTP/1.1 requests ahead of their replies, from 1 to 1000. \
+                  Default 1. After a break what was not answered is sent again on a fresh connection; \
+                  a server that misbehaves is not pipelined to again.",
+            example: "haul --pipeline 32 --input-file list.txt",
+            see_also: &["parallel-max-host"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let most = value.number_in(1, 1000)?;
+        args.global.pipeline = most as usize;
+        Ok(())
+    }
+}

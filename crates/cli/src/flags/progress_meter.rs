@@ -1,0 +1,27 @@
+//! `--progress-meter`.
+
+use super::prelude::*;
+
+pub(super) struct ProgressMeter;
+
+impl Flag for ProgressMeter {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "progress-meter",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Verbose,
+            important: false,
+            help: "Show progress (default on a terminal)",
+            doc: "Progress is shown on stderr if that is a terminal. --no-progress-meter shows none, \
+                  and keeps messages, unlike -s.",
+            example: "haul --no-progress-meter -o file https://example.com/file",
+            see_also: &["silent"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.global.progress = value.on();
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! `-e`, `--referer`.
+
+use super::field::refuse_controls;
+use super::prelude::*;
+
+pub(super) struct Referer;
+
+impl Flag for Referer {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "referer",
+            short: Some('e'),
+            takes: Takes::Value("url"),
+            category: Category::Http,
+            important: false,
+            help: "Send the page that one comes from",
+            doc: "Sends URL as Referer. With \";auto\" behind it, or alone, a redirect sets it to the \
+                  URL that redirected. https to http sends none.",
+            example: "haul -e 'https://example.com/;auto' https://example.com/next",
+            see_also: &["user-agent", "header"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let text = value.bytes();
+        refuse_controls(text)?;
+        let (url, auto) = match text.strip_suffix(b";auto") {
+            Some(url) => (url, true),
+            None => (text, false),
+        };
+        let request = args.request();
+        request.auto_referer = auto;
+        request.referer = (!url.is_empty()).then(|| url.to_vec());
+        Ok(())
+    }
+}

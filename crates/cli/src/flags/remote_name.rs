@@ -1,0 +1,32 @@
+//! `-O`, `--remote-name`.
+
+use super::prelude::*;
+use crate::plan::Output;
+
+pub(super) struct RemoteName;
+
+impl Flag for RemoteName {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "remote-name",
+            short: Some('O'),
+            takes: Takes::Switch,
+            category: Category::Output,
+            important: true,
+            help: "Write to a file named as in the URL",
+            doc: "Writes the body of the next URL that has no output yet to a file with the last part \
+                  of the URL's path as its name, in the current directory or in --output-dir.",
+            example: "haul -O https://example.com/file.tar.gz",
+            see_also: &["remote-name-all", "output", "output-dir"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let output = match value.on() {
+            true => Output::RemoteName,
+            false => Output::Stdout,
+        };
+        args.group().outputs.push(output);
+        Ok(())
+    }
+}

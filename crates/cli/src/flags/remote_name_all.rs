@@ -1,0 +1,26 @@
+//! `--remote-name-all`.
+
+use super::prelude::*;
+
+pub(super) struct RemoteNameAll;
+
+impl Flag for RemoteNameAll {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "remote-name-all",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Output,
+            important: false,
+            help: "As -O for every URL",
+            doc: "Every URL without an output of its own gets -O.",
+            example: "haul --remote-name-all 'https://example.com/[1-3].html'",
+            see_also: &["remote-name"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.group().remote_name_all = value.on();
+        Ok(())
+    }
+}

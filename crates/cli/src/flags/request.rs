@@ -1,0 +1,32 @@
+//! `-X`, `--request`.
+
+use super::field::is_token;
+use super::prelude::*;
+
+pub(super) struct Request;
+
+impl Flag for Request {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "request",
+            short: Some('X'),
+            takes: Takes::Value("method"),
+            category: Category::Http,
+            important: false,
+            help: "Use another method",
+            doc: "Sends METHOD instead of GET, HEAD or POST, and keeps it over redirects. What is sent \
+                  and expected otherwise does not change: for HEAD use -I.",
+            example: "haul -X DELETE https://example.com/item/1",
+            see_also: &["head", "data"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let method = value.content()?;
+        if !is_token(method.as_bytes()) {
+            return Err(Reason::bad_use("a method is a token, RFC 9110 section 9.1"));
+        }
+        args.request().method = Some(method.to_owned());
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! `--resolve`.
+
+use super::host::{part, port};
+use super::prelude::*;
+use crate::plan::ResolveArg;
+use std::net::IpAddr;
+
+pub(super) struct Resolve;
+
+impl Flag for Resolve {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "resolve",
+            short: None,
+            takes: Takes::Value("[+]host:port:addr[,addr]..."),
+            category: Category::Connection,
+            important: false,
+            help: "Use these addresses for a host",
+            doc: "Requests for HOST:PORT connect to these addresses; no name is looked up. HOST \"*\" is \
+                  every host, \"-HOST:PORT\" takes an earlier entry back. A leading \"+\", which makes an \
+                  entry time out in curl, changes nothing here. May be repeated.",
+            example: "haul --resolve example.com:443:127.0.0.1,[::1] https://example.com/",
+            see_also: &["connect-to"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let text = value.text()?;
+        let form = Reason::BadSyntax("[+]HOST:PORT:ADDRESS[,ADDRESS]... or -HOST:PORT");
+        args.transfer().resolve.push(parse(text).ok_or(form)?);
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Option<ResolveArg> {
+    let removes = text.starts_with('-');
+    let (host, rest) = part(text.trim_start_matches(['-', '+']))?;
+    let (number, addresses) = part(rest?)?;
+    let addresses = match addresses {
+        None if removes => Vec::new(),
+        Some(list) if !removes => list.split(',').map(address).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    let host = (!host.is_empty()).then(|| host.to_ascii_lowercase())?;
+    Some(ResolveArg { host, port: port(number)??, addresses })
+}
+
+fn address(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    bare.unwrap_or(text).parse().ok()
+}

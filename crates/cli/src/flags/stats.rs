@@ -1,0 +1,32 @@
+//! `--stats`.
+
+use super::prelude::*;
+use crate::plan::StatsFormat;
+
+pub(super) struct Stats;
+
+impl Flag for Stats {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "stats",
+            short: None,
+            takes: Takes::Optional("json"),
+            category: Category::Verbose,
+            important: true,
+            help: "Print figures of the job",
+            doc: "Prints requests, bytes, wire bytes, packets, connections and time by phase on stderr \
+                  at the end; with \"=json\" as one JSON object.",
+            example: "haul --stats=json 'https://example.com/[1-9]'",
+            see_also: &["write-out", "verbose"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.global.stats = Some(match value.bytes() {
+            b"" | b"text" => StatsFormat::Text,
+            b"json" => StatsFormat::Json,
+            _ => return Err(Reason::bad_use("the formats are text and json")),
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Holds the table together.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::*;
+use crate::files::Files;
+use crate::parse::parse;
+use crate::resolve::resolve;
+
+/// Every file exists and holds a harmless config line, which is also header and data.
+struct AnyFile;
+
+impl Files for AnyFile {
+    fn open(&mut self, _: &Path) -> io::Result<Box<dyn Read>> {
+        Ok(Box::new(&b"url: http://example.com/"[..]))
+    }
+}
+
+/// Splits as a shell would, as far as the examples go: blanks and quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in line.chars() {
+        let word = words.last_mut().expect("there is always one");
+        match (quote, c) {
+            (Some(open), c) if open == c => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None, ' ') => words.push(String::new()),
+            (_, c) => word.push(c),
+        }
+    }
+    assert_eq!(quote, None, "unclosed quote in {line}");
+    words
+}
+
+#[test]
+fn the_table_is_sorted_and_its_names_are_unique() {
+    let names: Vec<_> = FLAGS.iter().map(|flag| flag.spec().long).collect();
+    assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
+    let mut letters: Vec<_> = FLAGS.iter().filter_map(|flag| flag.spec().short).collect();
+    let count = letters.len();
+    letters.sort_unstable();
+    letters.dedup();
+    assert_eq!(letters.len(), count);
+    assert!(letters.iter().all(char::is_ascii));
+}
+
+#[test]
+fn names_are_found_again() {
+    for flag in FLAGS {
+        let spec = flag.spec();
+        let found = find_long(spec.long.as_bytes()).expect(spec.long);
+        assert_eq!(found.spec().long, spec.long);
+        if let Some(letter) = spec.short {
+            assert_eq!(find_short(letter as u8).expect(spec.long).spec().long, spec.long);
+        }
+        if let Some(positive) = spec.long.strip_prefix("no-") {
+            assert!(find_long(positive.as_bytes()).is_none(), "--{} has two meanings", spec.long);
+        }
+    }
+    assert!(find_long(b"").is_none() && find_long(b"maxtime").is_none());
+}
+
+#[test]
+fn every_flag_is_documented() {
+    for flag in FLAGS {
+        let spec = flag.spec();
+        let name = spec.long;
+        assert!((3..=60).contains(&spec.help.len()), "{name}: {}", spec.help);
+        assert!(!spec.help.ends_with('.'), "{name}: a summary has no full stop");
+        assert!(spec.doc.len() > 20 && spec.doc.ends_with('.'), "{name}: {}", spec.doc);
+        assert!(!spec.see_also.is_empty(), "{name} stands alone");
+        for other in spec.see_also {
+            assert_ne!(*other, name);
+            assert!(find_long(other.as_bytes()).is_some(), "{name}: see also {other}");
+        }
+    }
+}
+
+#[test]
+fn every_example_shows_its_flag_and_parses() {
+    for flag in FLAGS {
+        let spec = flag.spec();
+        let words = words(spec.example);
+        assert_eq!(words[0], "haul", "{}", spec.example);
+        let long = |word: &String| {
+            let name = word.split('=').next().unwrap_or_default();
+            name == format!("--{}", spec.long) || name == format!("--no-{}", spec.long)
+        };
+        let short = |word: &String| match spec.short {
+            Some(':') | None => false,
+            Some(letter) => word.starts_with('-') && !word.starts_with("--") && word.contains(letter),
+        };
+        assert!(words.iter().any(|word| long(word) || short(word)), "{}", spec.example);
+        let args = words[1..].iter().map(Into::into);
+        let low = parse(args, &mut AnyFile).unwrap_or_else(|error| panic!("{}: {error}", spec.example));
+        assert_eq!(low.warnings, [""; 0], "{}", spec.example);
+        if low.special.is_none() {
+            let plan = resolve(low, &mut AnyFile);
+            let plan = plan.unwrap_or_else(|error| panic!("{}: {error}", spec.example));
+            assert_eq!(plan.warnings, [""; 0], "{}", spec.example);
+        }
+    }
+}
+
+#[test]
+fn what_haul_has_is_not_listed_as_missing() {
+    for flag in FLAGS {
+        let spec = flag.spec();
+        assert!(!unsupported::has_name(spec.long.as_bytes()), "{}", spec.long);
+        if let Some(letter) = spec.short {
+            assert!(!unsupported::has_letter(letter as u8), "-{letter}");
+        }
+    }
+    assert!(unsupported::has_name(b"http2") && unsupported::has_letter(b'F'));
+    assert!(!unsupported::has_name(b"") && !unsupported::has_letter(b'!'));
+}

@@ -1,0 +1,35 @@
+//! `--then`.
+
+use haul_policy::template::Template;
+
+use super::prelude::*;
+
+pub(super) struct Then;
+
+impl Flag for Then {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "then",
+            short: None,
+            takes: Takes::Value("template"),
+            category: Category::Extract,
+            important: true,
+            help: "Fetch a URL for each match",
+            doc: "Feeds each new match of the --extract before it into \"{}\" of TEMPLATE and fetches \
+                  that URL, beginning at once. Options behind it belong to this new stage; how to \
+                  connect, verify, wait and retry is inherited, what is sent is not. A match is \
+                  percent-encoded; a template that is \"{}\" alone takes http and https URLs.",
+            example: "haul https://example.com/ --extract 'id=([0-9]+)' --then 'https://example.com/item/{}' --extract 'price: (.*)'",
+            see_also: &["extract", "unique"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let template = Template::parse(value.content()?).map_err(|flaw| Reason::bad_use(flaw.to_string()))?;
+        if args.stage().extract.is_none() {
+            return Err(Reason::bad_use("there is no --extract before it to take matches from"));
+        }
+        args.next_stage(template);
+        Ok(())
+    }
+}

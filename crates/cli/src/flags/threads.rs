@@ -1,0 +1,28 @@
+//! `--threads`.
+
+use super::prelude::*;
+
+pub(super) struct Threads;
+
+impl Flag for Threads {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "threads",
+            short: None,
+            takes: Takes::Value("num"),
+            category: Category::Parallel,
+            important: false,
+            help: "Most worker threads",
+            doc: "Bounds the worker threads, from 1 to 1024. Default one a core; they start when there \
+                  is work for them.",
+            example: "haul --threads 1 --input-file list.txt",
+            see_also: &["parallel-max"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let most = value.number_in(1, 1024)?;
+        args.global.threads = Some(most as usize);
+        Ok(())
+    }
+}

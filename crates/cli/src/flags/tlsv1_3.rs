@@ -1,0 +1,28 @@
+//! `--tlsv1.3`.
+
+use super::prelude::*;
+use crate::plan::TlsVersion;
+
+pub(super) struct Tlsv13;
+
+impl Flag for Tlsv13 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "tlsv1.3",
+            short: None,
+            takes: Takes::Once,
+            category: Category::Tls,
+            important: false,
+            help: "Use TLS 1.3 or newer",
+            doc: "Refuses servers that speak nothing newer than TLS 1.2.",
+            example: "haul --tlsv1.3 https://example.com/",
+            see_also: &["tlsv1.2"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = value;
+        args.transfer().tls.min_version = TlsVersion::V1_3;
+        Ok(())
+    }
+}

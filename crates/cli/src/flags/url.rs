@@ -1,0 +1,27 @@
+//! `--url`.
+
+use super::prelude::*;
+
+pub(super) struct Url;
+
+impl Flag for Url {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "url",
+            short: None,
+            takes: Takes::Value("url"),
+            category: Category::General,
+            important: false,
+            help: "A URL",
+            doc: "The same as the URL alone; of use in config files.",
+            example: "haul --url https://example.com/",
+            see_also: &["config", "input-file"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let url = value.text()?;
+        args.group().urls.push_url(url);
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! `-v`, `--verbose`.
+
+use super::prelude::*;
+
+pub(super) struct Verbose;
+
+impl Flag for Verbose {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "verbose",
+            short: Some('v'),
+            takes: Takes::Switch,
+            category: Category::Verbose,
+            important: true,
+            help: "Tell what goes on",
+            doc: "Shows connections, requests and replies on stderr. Secrets are not shown.",
+            example: "haul -v https://example.com/",
+            see_also: &["stats", "include"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.global.verbose = value.on();
+        Ok(())
+    }
+}

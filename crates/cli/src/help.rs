@@ -1,0 +1,182 @@
+//! `--help` and `--version`, from the table of flags.
+//!
+//! ```
+//! let text = haul_cli::help::help(Some("tls")).unwrap();
+//! assert!(text.contains(" -k, --insecure"));
+//! assert!(haul_cli::help::help(Some("--insecure")).unwrap().contains("haul -k"));
+//! assert!(haul_cli::help::help(Some("nonsense")).is_err());
+//! ```
+
+use std::fmt::Write;
+
+use crate::flags::{self, Category, FLAGS, Flag, Spec, Takes};
+use crate::usage::{Place, Reason, UsageError, VERSION};
+
+/// Width to which long documentation is wrapped.
+const WIDTH: usize = 78;
+
+/// The text of `--help SUBJECT`.
+///
+/// The subject is a category, `all`, `category`, an option, or nothing for the most used options.
+pub fn help(subject: Option<&str>) -> Result<String, UsageError> {
+    let mut text = String::new();
+    match subject {
+        None => {
+            text.push_str("Usage: haul [options...] <url>\n");
+            list(&mut text, |spec| spec.important);
+            text.push_str(
+                "\nThis is not the full help; this menu is split into categories.\n\
+                 Use \"--help category\" to get an overview of all categories, which are:\n",
+            );
+            let names: Vec<_> = Category::ALL.iter().map(|category| category.name()).collect();
+            wrap(&mut text, &format!("{}.", names.join(", ")), "");
+            text.push_str(
+                "Use \"--help all\" to list all options\n\
+                 Use \"--help --option\" to view documentation for a given option\n",
+            );
+        }
+        Some("all") => {
+            text.push_str("Usage: haul [options...] <url>\n");
+            list(&mut text, |_| true);
+        }
+        Some("category") => {
+            for category in Category::ALL {
+                put(&mut text, format_args!(" {:<12}{}\n", category.name(), category.about()));
+            }
+        }
+        Some(subject) => match Category::ALL.iter().find(|known| known.name() == subject) {
+            Some(category) => {
+                put(&mut text, format_args!("{}: {}\n", category.name(), category.about()));
+                list(&mut text, |spec| spec.category == *category);
+            }
+            None => match option(subject) {
+                Some(flag) => document(&mut text, flag.spec()),
+                None => {
+                    let place = Place::Option(format!("--help {subject}"));
+                    let reason = "no such category or option, see --help category";
+                    return Err(UsageError::new(place, Reason::bad_use(reason)));
+                }
+            },
+        },
+    }
+    Ok(text)
+}
+
+/// The text of `--version`.
+pub fn version() -> String {
+    format!(
+        "haul {VERSION} ({}-{})\nProtocols: http https\nFeatures: brotli gzip IPv6 TLS zstd\n",
+        std::env::consts::ARCH,
+        std::env::consts::OS,
+    )
+}
+
+fn option(subject: &str) -> Option<&'static dyn Flag> {
+    if let Some(long) = subject.strip_prefix("--") {
+        let positive = || flags::find_long(long.strip_prefix("no-")?.as_bytes());
+        return flags::find_long(long.as_bytes()).or_else(positive);
+    }
+    match subject.strip_prefix('-').unwrap_or(subject).as_bytes() {
+        [letter] => flags::find_short(*letter),
+        name => flags::find_long(name),
+    }
+}
+
+fn list(text: &mut String, shown: impl Fn(&Spec) -> bool) {
+    let specs = || FLAGS.iter().map(|flag| flag.spec()).filter(|spec| shown(spec));
+    // A long name of a value should not push every description to the right.
+    let width = specs().map(|spec| names(spec).len()).filter(|&width| width < 32).max();
+    let width = width.unwrap_or(0);
+    for spec in specs() {
+        put(text, format_args!(" {:<width$}  {}\n", names(spec), spec.help));
+    }
+}
+
+fn names(spec: &Spec) -> String {
+    let letter = match spec.short {
+        Some(letter) => format!("-{letter}, "),
+        None => "    ".to_owned(),
+    };
+    let value = match spec.takes {
+        Takes::Switch | Takes::Once => String::new(),
+        Takes::Value(name) | Takes::Trailing(name) => format!(" <{name}>"),
+        Takes::Optional(name) => format!("[={name}]"),
+    };
+    format!("{letter}--{}{value}", spec.long)
+}
+
+fn document(text: &mut String, spec: &Spec) {
+    put(text, format_args!("{}\n", names(spec).trim_start()));
+    wrap(text, spec.doc, "    ");
+    if spec.takes == Takes::Switch {
+        wrap(text, &format!("Turned off by --no-{}.", spec.long), "    ");
+    }
+    put(text, format_args!("\n    Example:\n      {}\n", spec.example));
+    if !spec.see_also.is_empty() {
+        let others: Vec<_> = spec.see_also.iter().map(|name| format!("--{name}")).collect();
+        put(text, format_args!("\n    See also {}.\n", others.join(", ")));
+    }
+}
+
+fn wrap(text: &mut String, words: &str, indent: &str) {
+    let mut column = 0;
+    for word in words.split_ascii_whitespace() {
+        if column > 0 && column + 1 + word.len() > WIDTH {
+            text.push('\n');
+            column = 0;
+        }
+        if column == 0 {
+            text.push_str(indent);
+            column = indent.len();
+        } else {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += word.len();
+    }
+    text.push('\n');
+}
+
+fn put(text: &mut String, line: std::fmt::Arguments<'_>) {
+    text.write_fmt(line).expect("a string takes every write");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_is_in_the_full_help_and_in_its_category() {
+        let all = help(None).expect("no subject is fine");
+        assert!(all.contains("--help category"));
+        let all = help(Some("all")).expect("all is a subject");
+        for flag in FLAGS {
+            let spec = flag.spec();
+            let line = format!("--{}", spec.long);
+            assert!(all.contains(&line), "{line}");
+            let category = help(Some(spec.category.name())).expect("a category is a subject");
+            assert!(category.contains(&line), "{line}");
+            let own = help(Some(&line)).expect("an option is a subject");
+            assert!(own.contains(spec.example), "{line}");
+        }
+        assert!(all.lines().all(|line| line.len() <= 100), "{all}");
+    }
+
+    #[test]
+    fn categories_are_sorted_and_all_used() {
+        let names: Vec<_> = Category::ALL.iter().map(|category| category.name()).collect();
+        assert!(names.is_sorted(), "{names:?}");
+        for category in Category::ALL {
+            assert!(FLAGS.iter().any(|flag| flag.spec().category == *category), "{category:?}");
+        }
+    }
+
+    #[test]
+    fn options_are_found_by_any_spelling() {
+        for subject in ["-m", "m", "--max-time", "max-time"] {
+            assert!(help(Some(subject)).expect("known").contains("--max-time <seconds>"));
+        }
+        assert!(help(Some("--no-location")).expect("known").contains("--location"));
+    }
+}

@@ -1,0 +1,29 @@
+//! The command line of `haul`: from arguments to a plan.
+//!
+//! ```text
+//!  argv ─► parse ─► LowArgs ─► resolve ─► Plan ─► (the engine's side)
+//!           │  ▲                  │
+//!           ▼  │ -K               └─ reads -d @, -H @, -w @
+//!         flags (one table: names, help, examples, effects)
+//! ```
+//!
+//! * [`flags`]: the table of flags, one file each; `--help` comes from it ([`help`]).
+//! * [`parse`]: curl's grammar; [`config`]: the text of config files.
+//! * [`args`]: what was read; [`resolve`]: files read, defaults filled; [`plan`]: what is done.
+//! * [`write_out`]: the format of `-w`.
+//!
+//! Out of scope: anything that touches the network. That a URL, a regular expression or a
+//! certificate is any good is found by those who use it.
+
+pub mod args;
+pub mod config;
+pub mod files;
+pub mod flags;
+pub mod help;
+pub mod parse;
+pub mod plan;
+pub mod resolve;
+pub mod urls;
+pub mod usage;
+pub mod value;
+pub mod write_out;

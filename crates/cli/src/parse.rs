@@ -1,0 +1,248 @@
+//! From arguments to [`LowArgs`]: curl's grammar.
+//!
+//! `-abc` bundles letters, `-ofile` and `-o file` are the same, so are `--opt value` and
+//! `--opt=value`; `--no-opt` turns a switch off, `--` ends the options, everything else is a URL.
+//! Long names are exact: curl dropped unique prefixes because each new option broke some of them.
+//! `-K` is read in place, as if its lines stood on the command line.
+//!
+//! ```
+//! use haul_cli::{files::SystemFiles, parse::parse};
+//!
+//! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
+//! let low = parse(args, &mut SystemFiles).unwrap();
+//! assert!(low.global.silent && low.global.show_error);
+//! assert!(!low.groups[0].stages[0].transfer.follow);
+//! ```
+//!
+//! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option is told
+//! from one that only haul lacks, and the lines of config files go through the same options; the
+//! loop below is all that is left to do.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::args::LowArgs;
+use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
+use crate::files::Files;
+use crate::flags::{self, Flag, Takes, unsupported};
+use crate::usage::{Place, Reason, UsageError, printable};
+use crate::value::FlagValue;
+
+/// Parses the arguments after the program's name.
+pub fn parse<I>(args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let mut parser = Parser { args: LowArgs::default(), files, depth: 0 };
+    let mut args = args.into_iter().peekable();
+    let mut options = true;
+    while let Some(arg) = args.next() {
+        let written = arg.as_encoded_bytes();
+        if !options || written.first() != Some(&b'-') {
+            parser.url(written)?;
+        } else if written == b"--" {
+            options = false;
+        } else {
+            let next = args.peek().map(|next| next.as_encoded_bytes());
+            let used =
+                parser.option(written, next).map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown))))?;
+            if used {
+                args.next();
+            }
+            if parser.args.special.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(parser.args)
+}
+
+struct Parser<'f> {
+    args: LowArgs,
+    files: &'f mut dyn Files,
+    /// How many config files are open.
+    depth: usize,
+}
+
+/// Why an option was refused, and what of it may be shown.
+enum Refusal {
+    Here {
+        shown: Vec<u8>,
+        reason: Reason,
+    },
+    /// In a config file that the option names.
+    Deeper(UsageError),
+}
+
+impl Refusal {
+    fn at(self, place: impl FnOnce(&[u8]) -> Place) -> UsageError {
+        match self {
+            Refusal::Here { shown, reason } => UsageError::new(place(&shown), reason),
+            Refusal::Deeper(error) => error,
+        }
+    }
+}
+
+impl Parser<'_> {
+    fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
+        let place = || Place::Option("--url".to_owned());
+        let url = std::str::from_utf8(written).map_err(|_| UsageError::new(place(), Reason::NotUtf8))?;
+        self.args.group().urls.push_url(url);
+        Ok(())
+    }
+
+    /// Carries out one argument that begins with a dash; `true` if it used `next` as its value.
+    fn option(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
+        match written.strip_prefix(b"--") {
+            Some(long) => self.long(written, long, next),
+            None => self.bundle(written, next),
+        }
+    }
+
+    /// A long option without its dashes; `written` is what messages show.
+    fn long(&mut self, written: &[u8], long: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
+        let (name, attached) = match long.iter().position(|&byte| byte == b'=') {
+            Some(at) => (&long[..at], Some(&long[at + 1..])),
+            None => (long, None),
+        };
+        let shown = &written[..written.len() - long.len() + name.len()];
+        let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+        let (flag, on) = find(name).map_err(here)?;
+        self.apply(flag, on, attached, next, shown)
+    }
+
+    /// Letters behind one dash. The first that takes a value takes the rest of the argument.
+    fn bundle(&mut self, written: &[u8], next: Option<&[u8]>) -> Result<bool, Refusal> {
+        // A lone dash is a letter that no option has.
+        for at in 1..written.len().max(2) {
+            let letter = written.get(at).copied().unwrap_or(0);
+            let shown = &written[..written.len().min(at + 1)];
+            let Some(flag) = flags::find_short(letter) else {
+                let reason = match unsupported::has_letter(letter) {
+                    true => Reason::Unsupported,
+                    false => Reason::Unknown,
+                };
+                return Err(Refusal::Here { shown: shown.to_vec(), reason });
+            };
+            let rest = &written[(at + 1).min(written.len())..];
+            if flag.spec().takes.is_glued() {
+                let attached = (!rest.is_empty()).then_some(rest);
+                return self.apply(flag, true, attached, next, shown);
+            }
+            self.apply(flag, true, None, None, shown)?;
+        }
+        Ok(false)
+    }
+
+    fn apply(
+        &mut self,
+        flag: &'static dyn Flag,
+        on: bool,
+        attached: Option<&[u8]>,
+        next: Option<&[u8]>,
+        shown: &[u8],
+    ) -> Result<bool, Refusal> {
+        let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+        let takes = flag.spec().takes;
+        let value = match (takes, attached, next) {
+            (Takes::Switch | Takes::Once, Some(_), _) => return Err(here(Reason::TrailingGarbage)),
+            (Takes::Switch | Takes::Once, None, _) => FlagValue::Switch(on),
+            (_, Some(text), _) => FlagValue::Text(text),
+            (Takes::Value(name), None, Some(text)) => {
+                if name == "file" && text.len() > 1 && text[0] == b'-' {
+                    let text = printable(text);
+                    self.args.warn(format!("The file name argument '{text}' looks like a flag."));
+                }
+                FlagValue::Text(text)
+            }
+            (Takes::Trailing(_), None, Some(text)) => FlagValue::Text(text),
+            (Takes::Value(_), None, None) => return Err(here(Reason::RequiresParameter)),
+            (Takes::Optional(_) | Takes::Trailing(_), None, _) => FlagValue::Absent,
+        };
+        flag.update(value, &mut self.args).map_err(here)?;
+        if let Some(path) = self.args.config.take() {
+            self.config(&path, shown)?;
+        }
+        let separate = matches!(takes, Takes::Value(_) | Takes::Trailing(_));
+        Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
+    }
+
+    fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), Refusal> {
+        let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+        if self.depth == DEPTH_MAX {
+            return Err(here(Reason::TooDeep));
+        }
+        let source = self.files.open(path).map_err(|error| here(Reason::read(path, &error)))?;
+        let file = match path == Path::new("-") {
+            true => "<stdin>".to_owned(),
+            false => printable(path.as_os_str().as_encoded_bytes()),
+        };
+        let place = |line, option: &[u8]| Place::Config { file: file.clone(), line, option: printable(option) };
+        let mut reader = ConfigReader::new(source);
+        self.depth += 1;
+        loop {
+            let entry = match reader.next_entry() {
+                Ok(Some(entry)) => entry,
+                Ok(None) => break,
+                Err(ConfigError::Io(error)) => return Err(here(Reason::read(path, &error))),
+                Err(ConfigError::LineTooLong(line)) => {
+                    let reason = Reason::bad_use("the line is too long");
+                    return Err(Refusal::Deeper(UsageError::new(place(line, b""), reason)));
+                }
+                Err(ConfigError::Nul(line)) => {
+                    let reason = Reason::bad_use("the line holds a NUL byte");
+                    return Err(Refusal::Deeper(UsageError::new(place(line, b""), reason)));
+                }
+            };
+            if let Some(oddity) = entry.oddity {
+                let option = printable(entry.option);
+                self.args.warn(format!("{file}:{}: warning: '{option}' {oddity}", entry.line));
+            }
+            self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
+            if self.args.special.is_some() {
+                break;
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>) -> Result<(), Refusal> {
+        let written = entry.option;
+        let outcome = match written.first() {
+            Some(b'-') => self.option(written, entry.value),
+            _ => self.long(written, written, entry.value),
+        };
+        match outcome {
+            // curl passes over an empty group in a config file and refuses it on the command line.
+            Err(Refusal::Here { reason: Reason::MissingUrlBeforeNext, .. }) => Ok(()),
+            Err(refusal) => Err(refusal),
+            Ok(used) if used || entry.value.is_none_or(<[u8]>::is_empty) => Ok(()),
+            Ok(_) => {
+                let reason = Reason::TrailingGarbage;
+                Err(Refusal::Here { shown: written.to_vec(), reason })
+            }
+        }
+    }
+}
+
+/// The flag of a long name, and whether the name turns it on.
+fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
+    if let Some(flag) = flags::find_long(name) {
+        return Ok((flag, true));
+    }
+    let positive = name.strip_prefix(b"no-");
+    match positive.and_then(flags::find_long) {
+        Some(flag) => match flag.spec().takes {
+            Takes::Switch => Ok((flag, false)),
+            Takes::Once => Err(Reason::NotReversible),
+            _ => Err(Reason::NotABoolean),
+        },
+        None if unsupported::has_name(name) => Err(Reason::Unsupported),
+        None if positive.is_some_and(unsupported::has_name) => Err(Reason::Unsupported),
+        None => Err(Reason::Unknown),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,365 @@
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+use crate::args::{Special, TextOrFile};
+use crate::plan::{Output, StatsFormat, TlsVersion};
+use crate::urls::UrlSource;
+
+#[derive(Default)]
+struct Memory(HashMap<PathBuf, String>);
+
+impl Memory {
+    fn with(mut self, path: &str, text: &str) -> Self {
+        self.0.insert(path.into(), text.to_owned());
+        self
+    }
+}
+
+impl Files for Memory {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        let text = self.0.get(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(io::Cursor::new(text.clone())))
+    }
+}
+
+fn read(args: &[&str], files: Memory) -> Result<LowArgs, UsageError> {
+    let mut files = files;
+    parse(args.iter().map(Into::into), &mut files)
+}
+
+fn ok(args: &[&str]) -> LowArgs {
+    read(args, Memory::default()).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+}
+
+fn first_line(args: &[&str]) -> String {
+    let error = read(args, Memory::default()).expect_err("the command line is wrong");
+    error.to_string().lines().next().expect("an error has a line").to_owned()
+}
+
+fn urls(low: &LowArgs, group: usize) -> Vec<UrlSource<'_>> {
+    low.groups[group].urls.iter().collect()
+}
+
+#[test]
+fn letters_bundle_and_values_glue() {
+    let file = |name: &str| Output::File(name.to_owned());
+    for args in [
+        &["-sSkofile"][..],
+        &["-sSko", "file"],
+        &["-s", "-S", "-k", "-o", "file"],
+        &["-sS", "-k", "--output=file"],
+        &["--silent", "--show-error", "--insecure", "--output", "file"],
+    ] {
+        let low = ok(args);
+        assert!(low.global.silent && low.global.show_error, "{args:?}");
+        assert!(low.groups[0].stages[0].transfer.tls.insecure, "{args:?}");
+        assert_eq!(low.groups[0].outputs, [file("file")], "{args:?}");
+    }
+    assert_eq!(ok(&["-o=x"]).groups[0].outputs, [file("=x")]);
+    assert_eq!(ok(&["-o-s"]).groups[0].outputs, [file("-s")]);
+    assert_eq!(ok(&["-o-"]).groups[0].outputs, [Output::Stdout]);
+    assert_eq!(ok(&["--output=a=b"]).groups[0].outputs, [file("a=b")]);
+    assert_eq!(ok(&["-so", "-"]).groups[0].outputs, [Output::Stdout]);
+}
+
+#[test]
+fn no_turns_switches_off() {
+    let low = ok(&["--no-location", "--no-fail", "--no-progress-meter", "-k", "--no-insecure"]);
+    let transfer = &low.groups[0].stages[0].transfer;
+    assert!(!transfer.follow && !transfer.fail && !transfer.tls.insecure && !low.global.progress);
+    assert!(ok(&["--no-location", "-L"]).groups[0].stages[0].transfer.follow);
+}
+
+#[test]
+fn urls_stand_anywhere_and_two_dashes_end_the_options() {
+    let low = ok(&["a", "-s", "b", "--url", "c", "--", "-s", "--", "--next"]);
+    let text = ["a", "b", "c", "-s", "--", "--next"];
+    assert_eq!(urls(&low, 0), text.map(UrlSource::Argument));
+    assert_eq!(low.groups.len(), 1);
+}
+
+#[test]
+fn refusals_are_in_the_words_of_curl() {
+    let text = [
+        (&["--foo"][..], "haul: option --foo: is unknown"),
+        (&["--foo=secret"], "haul: option --foo: is unknown"),
+        (&["-"], "haul: option -: is unknown"),
+        (&["-s!"], "haul: option -s!: is unknown"),
+        (&["--silen"], "haul: option --silen: is unknown"),
+        (&["--no-"], "haul: option --no-: is unknown"),
+        (&["-sX"], "haul: option -sX: requires parameter"),
+        (&["--data"], "haul: option --data: requires parameter"),
+        (&["--max-time", "abc"], "haul: option --max-time: expected a proper numerical parameter"),
+        (&["-m-1"], "haul: option -m: expected a positive numerical parameter"),
+        (&["--parallel-max=70000"], "haul: option --parallel-max: too large number"),
+        (&["--no-data", "x"], "haul: option --no-data: used '--no-' for option that is not a boolean"),
+        (&["--no-next"], "haul: option --no-next: the given option cannot be reversed with a --no- prefix"),
+        (&["--silent=1"], "haul: option --silent: had unsupported trailing garbage"),
+        (&["-o", ""], "haul: option -o: blank argument where content is expected"),
+        (&["--next"], "haul: option --next: missing URL before --next"),
+        (&["u", "--next", "--next"], "haul: option --next: missing URL before --next"),
+    ];
+    for (args, expected) in text {
+        assert_eq!(first_line(args), expected, "{args:?}");
+    }
+}
+
+#[test]
+fn what_only_haul_lacks_is_said() {
+    let version = crate::usage::VERSION;
+    for option in ["--http2", "--no-keepalive", "-F", "-x", "-0"] {
+        let expected = format!("haul: option {option}: is not supported by haul {version}");
+        assert_eq!(first_line(&[option, "x"]), expected);
+    }
+}
+
+#[test]
+fn no_message_repeats_a_value() {
+    for args in [
+        &["-usecret"][..],
+        &["--user=secret"],
+        &["-Hsecret word: x"],
+        &["--oauth2-bearer=secret\n"],
+        &["-bsecret"],
+        &["--user", "secret"],
+    ] {
+        let error = read(args, Memory::default()).expect_err("the value is refused");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+    let files = Memory::default().with("c", "user = secret\n");
+    let error = read(&["-Kc"], files).expect_err("the value is refused");
+    assert!(error.to_string().starts_with("haul: c:1: error: 'user' is badly used"), "{error}");
+    assert!(!error.to_string().contains("secret"), "{error}");
+}
+
+#[test]
+fn optional_values_are_only_glued() {
+    let low = ok(&["--stats", "json"]);
+    assert_eq!(low.global.stats, Some(StatsFormat::Text));
+    assert_eq!(urls(&low, 0), [UrlSource::Argument("json")]);
+    assert_eq!(ok(&["--stats=json"]).global.stats, Some(StatsFormat::Json));
+    assert!(first_line(&["--stats=xml"]).contains("badly used"));
+}
+
+#[test]
+fn help_and_version_end_the_parsing() {
+    assert_eq!(ok(&["-h"]).special, Some(Special::Help(None)));
+    assert_eq!(ok(&["--help", "all", "--foo"]).special, Some(Special::Help(Some("all".into()))));
+    assert_eq!(ok(&["-sh", "--output"]).special, Some(Special::Help(Some("--output".into()))));
+    assert_eq!(ok(&["-V", "--foo"]).special, Some(Special::Version));
+}
+
+#[test]
+fn next_resets_what_belongs_to_a_group() {
+    let args = ["-s", "-k", "-oa", "u", "-:", "v", "--next", "-I", "w", "--threads", "3"];
+    let low = ok(&args);
+    assert_eq!(low.groups.len(), 3);
+    assert!(low.groups[0].stages[0].transfer.tls.insecure);
+    assert!(!low.groups[1].stages[0].transfer.tls.insecure);
+    assert!(low.groups[1].outputs.is_empty());
+    assert!(low.groups[2].stages[0].request.head);
+    assert!(low.global.silent);
+    assert_eq!(low.global.threads, Some(3));
+    assert_eq!(urls(&low, 1), [UrlSource::Argument("v")]);
+}
+
+#[test]
+fn options_belong_to_the_stage_that_the_last_then_opened() {
+    let low = ok(&[
+        "u",
+        "-A",
+        "one",
+        "-u",
+        "a:b",
+        "-d",
+        "x",
+        "--cacert",
+        "ca",
+        "-m",
+        "7",
+        "--extract",
+        "A+",
+        "--then",
+        "http://h/{}",
+        "-H",
+        "X: 2",
+        "--tlsv1.3",
+        "--extract",
+        "B+",
+        "--unique",
+        "--sort",
+    ]);
+    let [first, second] = &low.groups[0].stages[..] else { panic!("two stages") };
+    assert!(first.template.is_none());
+    let template = second.template.as_ref().expect("--then has a template");
+    assert_eq!(template.expand(b"A").as_deref(), Ok("http://h/A"));
+    assert_eq!((first.extract.as_deref(), second.extract.as_deref()), (Some("A+"), Some("B+")));
+    assert!(!first.unique && second.unique && !first.sort && second.sort);
+    // What is said stays; how it is moved is handed on.
+    assert!(first.request.credentials.is_some() && second.request.credentials.is_none());
+    assert!(first.request.user_agent.is_some() && second.request.user_agent.is_none());
+    assert!(!first.request.data.is_empty() && second.request.data.is_empty());
+    assert!(first.request.fields.is_empty() && !second.request.fields.is_empty());
+    assert_eq!(second.transfer.tls.cacert, first.transfer.tls.cacert);
+    assert_eq!(second.transfer.max_time, Some(Duration::from_secs(7)));
+    assert_eq!(first.transfer.tls.min_version, TlsVersion::V1_2);
+    assert_eq!(second.transfer.tls.min_version, TlsVersion::V1_3);
+}
+
+#[test]
+fn then_needs_matches() {
+    assert!(first_line(&["u", "--then", "{}"]).contains("--extract"));
+    assert!(first_line(&["u", "--extract", "a", "--then", "{}", "--then", "{}"]).contains("--extract"));
+    let expected = "haul: option --then: is badly used here (";
+    assert!(first_line(&["u", "--extract", "a", "--then", "http://h/"]).starts_with(expected));
+    assert!(first_line(&["u", "--extract", "a", "--then", "http://u:p@{}/"]).starts_with(expected));
+}
+
+#[test]
+fn config_files_are_read_in_place() {
+    let text =
+        "# list\nurl = \"http://h/1\"\n-o one\n\nurl=http://h/2\noutput: \"two\"\nno-location\n--max-time 4\n-sS\n";
+    let low = read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], Memory::default().with("c", text));
+    let low = low.expect("the file is right");
+    assert_eq!(urls(&low, 0), ["http://h/0", "http://h/1", "http://h/2", "http://h/3"].map(UrlSource::Argument));
+    let names = ["zero", "one", "two"].map(|name| Output::File(name.to_owned()));
+    assert_eq!(low.groups[0].outputs, names);
+    let transfer = &low.groups[0].stages[0].transfer;
+    assert!(!transfer.follow);
+    assert_eq!(transfer.max_time, Some(Duration::from_secs(4)));
+    assert!(low.global.silent && low.global.show_error);
+}
+
+#[test]
+fn config_files_hold_groups_and_stages() {
+    let text = "next\nurl = a\nnext\nurl = b\nextract = \"x+\"\nthen = \"http://h/{}\"\n--next\nurl = c\n";
+    let low = read(&["-K-"], Memory::default().with("-", text)).expect("the file is right");
+    assert_eq!(low.groups.len(), 3);
+    assert_eq!(low.groups[1].stages.len(), 2);
+    assert_eq!(urls(&low, 2), [UrlSource::Argument("c")]);
+}
+
+#[test]
+fn config_files_nest_to_a_depth() {
+    let mut files = Memory::default();
+    for depth in 0..5 {
+        files = files.with(&format!("c{depth}"), &format!("config = c{}\n", depth + 1));
+    }
+    let mut deep = Memory(files.0.clone());
+    deep = deep.with("c5", "url = u");
+    let error = read(&["-K", "c0"], deep).expect_err("six deep");
+    assert_eq!(*error.reason(), Reason::TooDeep);
+    let low = read(&["-K", "c0"], files.with("c4", "url = u")).expect("five deep");
+    assert_eq!(urls(&low, 0), [UrlSource::Argument("u")]);
+    let own = Memory::default().with("c", "-K c");
+    assert_eq!(*read(&["-K", "c"], own).expect_err("its own").reason(), Reason::TooDeep);
+    // Depth is not a count: files beside each other are fine.
+    let side = Memory::default().with("a", "url = a");
+    assert_eq!(read(&["-Ka"; 20], side).expect("beside").groups[0].urls.len(), 20);
+}
+
+#[test]
+fn config_errors_name_file_and_line() {
+    let cases = [
+        ("url = a\nfoo = b\n", "haul: c:2: error: 'foo' is unknown"),
+        ("o = b\n", "haul: c:1: error: 'o' is unknown"),
+        ("silent = x\n", "haul: c:1: error: 'silent' had unsupported trailing garbage"),
+        ("\n-o\n", "haul: c:2: error: '-o' requires parameter"),
+        ("max-time = soon\n", "haul: c:1: error: 'max-time' expected a proper numerical parameter"),
+        ("http2\n", "haul: c:1: error: 'http2' is not supported by haul"),
+        ("a\x1b[31m\n", "haul: c:1: error: 'a?[31m' is unknown"),
+        ("url = a\0b\n", "haul: c:1: error: '' is badly used here (the line holds a NUL byte)"),
+    ];
+    for (text, expected) in cases {
+        let error = read(&["-K", "c"], Memory::default().with("c", text)).expect_err(text);
+        assert!(error.to_string().starts_with(expected), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+    let error = read(&["-K", "none"], Memory::default()).expect_err("no such file");
+    assert_eq!(error.exit_code(), 26);
+    let line = error.to_string().lines().nth(1).map(str::to_owned);
+    assert_eq!(line.as_deref(), Some("haul: option -K: error encountered when reading a file"));
+}
+
+#[test]
+fn config_oddities_warn() {
+    let text = "url = http://h/a b\nurl = \"http://h/\n";
+    let low = read(&["-K", "c"], Memory::default().with("c", text)).expect("taken as in curl");
+    assert_eq!(low.warnings.len(), 2);
+    assert!(low.warnings[0].starts_with("c:1: warning: 'url' uses unquoted whitespace"));
+    assert_eq!(urls(&low, 0), ["http://h/a", "http://h/"].map(UrlSource::Argument));
+    let many = "url = a b\n".repeat(100_000);
+    let low = read(&["-K", "c"], Memory::default().with("c", &many)).expect("taken as in curl");
+    assert_eq!(low.groups[0].urls.len(), 100_000);
+    assert_eq!(low.warnings.len(), 100);
+}
+
+#[test]
+fn file_names_that_look_like_flags_warn() {
+    let low = ok(&["-o", "--foo", "u"]);
+    assert_eq!(low.warnings, ["The file name argument '--foo' looks like a flag."]);
+    assert!(ok(&["-o", "-", "u"]).warnings.is_empty());
+    assert!(ok(&["-d", "-x", "u"]).warnings.is_empty());
+}
+
+#[test]
+fn values_of_single_flags() {
+    let low = ok(&[
+        "-bone=1",
+        "-b",
+        "two=2",
+        "-e",
+        "http://r/;auto",
+        "-r",
+        "5",
+        "--max-redirs",
+        "-1",
+        "--retry-delay",
+        "0.5",
+        "--max-filesize",
+        "1k",
+        "--max-memory",
+        "2M",
+        "--pipeline",
+        "32",
+        "--connect-timeout",
+        "0",
+        "-w@f",
+        "--json",
+        "@-",
+    ]);
+    let stage = &low.groups[0].stages[0];
+    assert_eq!(stage.request.cookie.as_deref(), Some(&b"one=1; two=2"[..]));
+    assert_eq!(stage.request.referer.as_deref(), Some(&b"http://r/"[..]));
+    assert!(stage.request.auto_referer);
+    assert_eq!(stage.request.range.as_deref(), Some("5-"));
+    assert_eq!(stage.transfer.max_redirs, None);
+    assert_eq!(stage.transfer.retry.delay, Some(Duration::from_millis(500)));
+    assert_eq!(stage.transfer.max_filesize, Some(1024));
+    assert_eq!(stage.transfer.connect_timeout, Duration::from_secs(300));
+    assert_eq!((low.global.max_memory, low.global.pipeline), (2 << 20, 32));
+    assert_eq!(stage.write_out, Some(TextOrFile::File("f".into())));
+    assert_eq!(stage.request.data[0].text, TextOrFile::File("-".into()));
+    assert!(first_line(&["-b", "jar.txt"]).contains("cookie files are not supported in this version"));
+    assert!(first_line(&["-X", "GET /"]).contains("token"));
+    assert!(first_line(&["-X", "GET\r\nA: b"]).contains("token"));
+    assert!(first_line(&["-A", "a\r\nB: c"]).contains("CR, LF or NUL"));
+}
+
+#[cfg(unix)]
+#[test]
+fn bytes_pass_where_they_may() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let arg = |bytes: &'static [u8]| OsStr::from_bytes(bytes).to_owned();
+    let low = parse([arg(b"-d\xff"), arg(b"-HA: \xe4"), arg(b"-D\xff")], &mut Memory::default());
+    let low = low.expect("these are bytes");
+    let data = &low.groups[0].stages[0].request.data[0];
+    assert_eq!(data.text, TextOrFile::Text(vec![0xff]));
+    for text in [&b"http://h/\xff"[..], b"--extract=\xff", b"--\xff"] {
+        assert!(parse([OsStr::from_bytes(text).to_owned()], &mut Memory::default()).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! From what was read to what is done: [`LowArgs`] to [`Plan`].
+//!
+//! Reads the files that `-d @`, `-H @` and `-w @` name, fills in what haul sends by itself, pairs
+//! outputs with URLs, and refuses what contradicts itself.
+//!
+//! ```
+//! use haul_cli::{files::SystemFiles, parse::parse, resolve::resolve};
+//!
+//! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
+//! let plan = resolve(parse(args, &mut SystemFiles).unwrap(), &mut SystemFiles).unwrap();
+//! let request = &plan.operations[0].stages[0].request;
+//! assert_eq!(request.method, "POST");
+//! assert_eq!(request.body.as_deref(), Some(&b"a=1&b=2"[..]));
+//! ```
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::args::{DataKind, DataLow, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
+use crate::files::Files;
+use crate::flags::field;
+use crate::plan::{FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs};
+use crate::usage::{Place, Reason, UsageError, VERSION};
+use crate::write_out::WriteOut;
+
+/// Resolves a command line. [`LowArgs::special`] has to be looked at before.
+pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> {
+    let mut resolver = Resolver { files, warnings: low.warnings };
+    let operations = low.groups.into_iter().map(|group| resolver.group(group));
+    let operations = operations.collect::<Result<_, _>>()?;
+    Ok(Plan { operations, global: low.global, warnings: resolver.warnings })
+}
+
+struct Resolver<'f> {
+    files: &'f mut dyn Files,
+    warnings: Vec<String>,
+}
+
+impl Resolver<'_> {
+    fn group(&mut self, group: Group) -> Result<Operation, UsageError> {
+        if group.urls.is_empty() {
+            return Err(UsageError::new(Place::Whole, Reason::NoUrl));
+        }
+        let mut outputs = group.outputs;
+        let mut output_default = match group.remote_name_all {
+            true => Output::RemoteName,
+            false => Output::Stdout,
+        };
+        if group.stages.len() > 1 {
+            // The URLs of later stages are not known to the user: nothing pairs with them.
+            if outputs.len() > 1 {
+                self.warnings.push("With --then only the last -o or -O counts".to_owned());
+            }
+            if let Some(last) = outputs.pop() {
+                output_default = last;
+            }
+            outputs.clear();
+        } else if outputs.len() > group.urls.len() {
+            self.warnings.push("Got more output options than URLs".to_owned());
+            outputs.truncate(group.urls.len());
+        }
+        let last = group.stages.len() - 1;
+        let stages = group.stages.into_iter().enumerate();
+        let stages = stages.map(|(at, stage)| self.stage(stage, at == last));
+        Ok(Operation {
+            stages: stages.collect::<Result<_, _>>()?,
+            urls: group.urls,
+            globoff: group.globoff,
+            outputs,
+            output_default,
+            output_dir: group.output_dir,
+            create_dirs: group.create_dirs,
+        })
+    }
+
+    fn stage(&mut self, stage: StageLow, last: bool) -> Result<StageArgs, UsageError> {
+        if stage.extract.is_none() {
+            for (given, option) in [(stage.unique, "--unique"), (stage.sort, "--sort")] {
+                if given {
+                    return Err(misused(option, "there is no --extract in its stage"));
+                }
+            }
+        }
+        if !last && stage.sort {
+            // Stages overlap: a sorted feed would have to wait for the last match.
+            self.warnings.push("--sort before a --then sorts nothing".to_owned());
+        }
+        let write_out = match stage.write_out {
+            Some(text) => {
+                let format = self.text(text, "--write-out")?;
+                let (format, unknown) = WriteOut::parse(&format);
+                self.warnings.extend(unknown);
+                Some(format)
+            }
+            None => None,
+        };
+        Ok(StageArgs {
+            template: stage.template,
+            request: self.request(stage.request)?,
+            transfer: stage.transfer,
+            report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
+            extract: stage.extract,
+            unique: stage.unique,
+            sort: stage.sort,
+        })
+    }
+
+    fn request(&mut self, low: RequestLow) -> Result<RequestArgs, UsageError> {
+        let has_body = !low.data.is_empty();
+        if low.head && has_body {
+            let text = "You can only select one HTTP request method! \
+                        You asked for both POST (-d, --data) and HEAD (-I, --head)";
+            return Err(misused("--head", text));
+        }
+        let custom_method = low.method.is_some();
+        let method = low.method.unwrap_or_else(|| {
+            let own = if low.head {
+                "HEAD"
+            } else if has_body {
+                "POST"
+            } else {
+                "GET"
+            };
+            own.to_owned()
+        });
+        let mut fields = self.fields(low.fields)?;
+        let is_json = low.data.iter().any(|data| data.kind == DataKind::Json);
+        if is_json {
+            default_field(&mut fields, "Content-Type", "application/json");
+            default_field(&mut fields, "Accept", "application/json");
+        } else if has_body {
+            default_field(&mut fields, "Content-Type", "application/x-www-form-urlencoded");
+        }
+        // A field given by -H takes the place of the option's, as in curl.
+        let user_agent = low.user_agent.unwrap_or_else(|| format!("haul/{VERSION}").into_bytes());
+        let keep = |name: &str| !has_field(&fields, name);
+        Ok(RequestArgs {
+            method,
+            custom_method,
+            head: low.head,
+            user_agent: Some(user_agent).filter(|own| !own.is_empty() && keep("User-Agent")),
+            referer: low.referer.filter(|_| keep("Referer")),
+            auto_referer: low.auto_referer && keep("Referer"),
+            cookie: low.cookie,
+            credentials: low.credentials.filter(|_| keep("Authorization")),
+            range: low.range.filter(|_| keep("Range")),
+            body: if has_body { Some(self.body(low.data)?) } else { None },
+            fields,
+        })
+    }
+
+    fn fields(&mut self, low: Vec<HeaderLow>) -> Result<Vec<FieldArg>, UsageError> {
+        let mut fields = Vec::with_capacity(low.len());
+        for header in low {
+            let path = match header {
+                HeaderLow::Field(field) => {
+                    fields.push(field);
+                    continue;
+                }
+                HeaderLow::File(path) => path,
+            };
+            let text = self.file(&path, "--header")?;
+            for line in text.split(|&byte| byte == b'\n') {
+                let line = line.trim_ascii();
+                let refuse = |reason| UsageError::new(Place::Option("--header".into()), reason);
+                match field::parse(line).map_err(refuse)? {
+                    Some(field) => fields.push(field),
+                    None if line.is_empty() => {}
+                    None => self
+                        .warnings
+                        .push(format!("a line of '{}' does not look like a header; it is left out", path.display())),
+                }
+            }
+        }
+        Ok(fields)
+    }
+
+    fn body(&mut self, data: Vec<DataLow>) -> Result<Vec<u8>, UsageError> {
+        let mut body = Vec::new();
+        for DataLow { kind, text } in data {
+            let is_file = matches!(text, TextOrFile::File(_));
+            let mut bytes = self.text(text, kind.option())?;
+            if is_file && kind == DataKind::Data {
+                bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+            }
+            if body.is_empty() {
+                body = bytes;
+                continue;
+            }
+            if kind != DataKind::Json {
+                body.push(b'&');
+            }
+            body.append(&mut bytes);
+        }
+        Ok(body)
+    }
+
+    fn text(&mut self, text: TextOrFile, option: &str) -> Result<Vec<u8>, UsageError> {
+        match text {
+            TextOrFile::Text(text) => Ok(text),
+            TextOrFile::File(path) => self.file(&path, option),
+        }
+    }
+
+    fn file(&mut self, path: &Path, option: &str) -> Result<Vec<u8>, UsageError> {
+        let mut bytes = Vec::new();
+        let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+        match read {
+            Ok(_) => Ok(bytes),
+            Err(error) => {
+                let reason = Reason::read(path, &error);
+                Err(UsageError::new(Place::Option(option.to_owned()), reason))
+            }
+        }
+    }
+}
+
+fn misused(option: &str, text: &str) -> UsageError {
+    UsageError::new(Place::Option(option.to_owned()), Reason::bad_use(text))
+}
+
+fn has_field(fields: &[FieldArg], name: &str) -> bool {
+    fields.iter().any(|field| field.name().eq_ignore_ascii_case(name))
+}
+
+fn default_field(fields: &mut Vec<FieldArg>, name: &str, value: &str) {
+    if !has_field(fields, name) {
+        fields.push(FieldArg::Set { name: name.to_owned(), value: value.into() });
+    }
+}
+
+#[cfg(test)]
+mod tests;

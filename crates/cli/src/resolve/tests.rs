@@ -1,0 +1,206 @@
+use std::io;
+use std::path::PathBuf;
+
+use super::*;
+use crate::parse::parse;
+use crate::plan::{ConnectToArg, Credentials, ResolveArg};
+
+/// `@body` and `@headers` exist.
+struct TwoFiles;
+
+impl Files for TwoFiles {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        match path.to_str() {
+            Some("body") => Ok(Box::new(&b"a\r\nb\0c"[..])),
+            Some("headers") => Ok(Box::new(&b"X-One: 1\r\n\r\nAccept:\nodd\n"[..])),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+fn read(args: &[&str]) -> Result<Plan, UsageError> {
+    resolve(parse(args.iter().map(Into::into), &mut TwoFiles)?, &mut TwoFiles)
+}
+
+fn plan(args: &[&str]) -> Plan {
+    read(args).unwrap_or_else(|error| panic!("{args:?}: {error}"))
+}
+
+fn request(args: &[&str]) -> RequestArgs {
+    plan(args).operations.remove(0).stages.remove(0).request
+}
+
+fn set(name: &str, value: &str) -> FieldArg {
+    FieldArg::Set { name: name.to_owned(), value: value.into() }
+}
+
+#[test]
+fn a_bare_url_gets_the_defaults() {
+    let plan = plan(&["http://h/"]);
+    let operation = &plan.operations[0];
+    let stage = &operation.stages[0];
+    assert_eq!((stage.request.method.as_str(), stage.request.custom_method), ("GET", false));
+    let agent = format!("haul/{VERSION}");
+    assert_eq!(stage.request.user_agent.as_deref(), Some(agent.as_bytes()));
+    assert!(stage.transfer.follow && stage.transfer.fail && !stage.asks_compressed());
+    assert_eq!((stage.transfer.retry.count, stage.transfer.max_redirs), (3, Some(50)));
+    assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, 6));
+    assert_eq!(plan.global.max_memory, 64 << 20);
+    assert_eq!(operation.output_of(0), &Output::Stdout);
+}
+
+#[test]
+fn no_url_is_an_error_in_every_group() {
+    for args in [&[][..], &["-s"], &["u", "--next", "-s"]] {
+        let error = read(args).expect_err("a group without URL");
+        let text = "haul: (2) no URL specified\nhaul: try 'haul --help' for more information";
+        assert_eq!((error.to_string().as_str(), error.exit_code()), (text, 2));
+    }
+}
+
+#[test]
+fn outputs_pair_with_urls_by_position() {
+    let all = plan(&["-O", "u", "-o", "b", "--input-file", "l", "v", "--no-remote-name", "w", "--remote-name-all"]);
+    let operation = &all.operations[0];
+    let expected = [Output::RemoteName, Output::File("b".into()), Output::Stdout, Output::RemoteName];
+    for (at, expected) in expected.iter().enumerate() {
+        assert_eq!(operation.output_of(at), expected);
+    }
+    let more = plan(&["-o", "a", "-o", "b", "u"]);
+    assert_eq!(more.warnings, ["Got more output options than URLs"]);
+    assert_eq!(more.operations[0].outputs.len(), 1);
+}
+
+#[test]
+fn a_chain_of_stages_has_one_output() {
+    let stages = ["--extract", "a", "--then", "http://h/{}"];
+    let one = plan(&[&["u", "-o", "x", "v"], &stages[..]].concat());
+    let file = Output::File("x".into());
+    assert_eq!((one.operations[0].output_of(0), one.operations[0].output_of(1)), (&file, &file));
+    let late = plan(&[&["u"], &stages[..], &["-O"]].concat());
+    assert_eq!(late.operations[0].output_of(7), &Output::RemoteName);
+    let two = plan(&[&["u", "-o", "y"], &stages[..], &["-o", "x"]].concat());
+    assert_eq!(two.operations[0].output_of(0), &file);
+    assert_eq!(two.warnings.len(), 1);
+}
+
+#[test]
+fn unique_and_sort_need_values() {
+    for option in ["--unique", "--sort"] {
+        let error = read(&["u", option]).expect_err("nothing to print once");
+        assert!(error.to_string().starts_with(&format!("haul: option {option}: is badly used")), "{error}");
+        assert!(read(&["u", option, "--extract", "a"]).is_ok());
+        assert!(read(&["u", "--extract", "a", "--then", "http://h/{}", option]).is_err());
+    }
+}
+
+#[test]
+fn extracting_stages_ask_for_compressed_bodies() {
+    let asks = |args: &[&str]| plan(args).operations[0].stages[0].asks_compressed();
+    assert!(asks(&["u", "--extract", "a"]));
+    assert!(!asks(&["u", "--extract", "a", "--no-compressed"]));
+    assert!(asks(&["u", "--compressed"]));
+}
+
+#[test]
+fn bodies_join_as_in_curl() {
+    let body = |args: &[&str]| request(&[args, &["u"]].concat()).body.expect("there is a body");
+    assert_eq!(body(&["-d", "a=1", "--data-binary", "b", "--data-raw", "@c"]), b"a=1&b&@c");
+    assert_eq!(body(&["-d", "@body"]), b"abc");
+    assert_eq!(body(&["--data-binary", "@body"]), b"a\r\nb\0c");
+    assert_eq!(body(&["--json", "{\"a\":", "--json", "1}"]), b"{\"a\":1}");
+    assert_eq!(body(&["-d", ""]), b"");
+    assert_eq!(body(&["-d", "", "-d", "a"]), b"a");
+    let error = read(&["-d", "@none", "u"]).expect_err("no such file");
+    assert_eq!(error.exit_code(), 26);
+    assert!(error.to_string().starts_with("haul: cannot read 'none': "), "{error}");
+}
+
+#[test]
+fn bodies_choose_method_and_media_type() {
+    let form = request(&["-d", "a", "u"]);
+    assert_eq!(form.method, "POST");
+    assert_eq!(form.fields, [set("Content-Type", "application/x-www-form-urlencoded")]);
+    let json = request(&["--json", "1", "-H", "content-type: x/y", "-X", "PUT", "u"]);
+    assert_eq!((json.method.as_str(), json.custom_method), ("PUT", true));
+    assert_eq!(json.fields, [set("content-type", "x/y"), set("Accept", "application/json")]);
+    assert_eq!(request(&["-I", "u"]).method, "HEAD");
+    let error = read(&["-I", "-d", "x", "u"]).expect_err("two methods");
+    assert!(error.to_string().contains("only select one HTTP request method"));
+}
+
+#[test]
+fn header_options_give_way_to_fields() {
+    let agent = |args: &[&str]| request(&[args, &["u"]].concat()).user_agent;
+    assert_eq!(agent(&["-A", "x"]).as_deref(), Some(&b"x"[..]));
+    assert_eq!(agent(&["-A", ""]), None);
+    assert_eq!(agent(&["-A", "x", "-H", "user-agent: y"]), None);
+    assert_eq!(agent(&["-H", "User-Agent:"]), None);
+    let own = request(&["-u", "a:b:c", "u"]);
+    let basic = Credentials::Basic { user: b"a".to_vec(), password: b"b:c".to_vec() };
+    assert_eq!(own.credentials, Some(basic));
+    assert_eq!(format!("{:?}", own.credentials), "Some(Basic(redacted))");
+    let secrets = ["-u", "a:secret", "-b", "c=secret", "-d", "secret", "-H", "X: secret", "u"];
+    assert!(!format!("{:?}", request(&secrets)).contains("secret"));
+    assert_eq!(request(&["-u", "a:b", "-H", "Authorization: c", "u"]).credentials, None);
+}
+
+#[test]
+fn headers_come_from_files_too() {
+    let plan = plan(&["-H", "X-Zero;", "-H", "@headers", "u"]);
+    let name = |name: &str| name.to_owned();
+    assert_eq!(
+        plan.operations[0].stages[0].request.fields,
+        [FieldArg::Empty { name: name("X-Zero") }, set("X-One", "1"), FieldArg::Remove { name: name("Accept") },],
+    );
+    assert_eq!(plan.warnings, ["a line of 'headers' does not look like a header; it is left out"]);
+}
+
+#[test]
+fn write_out_names_what_it_does_not_know() {
+    let plan = plan(&["-w", "%{nope}", "-D", "-", "-i", "u"]);
+    assert_eq!(plan.warnings, ["unknown --write-out variable: 'nope'"]);
+    let report = &plan.operations[0].stages[0].report;
+    assert!(report.include && report.write_out.is_some());
+    assert_eq!(report.dump_header, Some(PathBuf::from("-")));
+    assert_eq!(read(&["-w", "@none", "u"]).expect_err("no such file").exit_code(), 26);
+}
+
+#[test]
+fn hosts_are_led_elsewhere() {
+    let all = plan(&[
+        "--resolve",
+        "EXAMPLE.com:443:127.0.0.1,[::1]",
+        "--resolve",
+        "+*:80:::1",
+        "--resolve",
+        "-example.com:443",
+        "--connect-to",
+        "A.example:80:[::1]:8080",
+        "--connect-to",
+        "::b.example:",
+        "u",
+    ]);
+    let transfer = &all.operations[0].stages[0].transfer;
+    let entry = |host: &str, port, addresses: &[&str]| ResolveArg {
+        host: host.to_owned(),
+        port,
+        addresses: addresses.iter().map(|text| text.parse().expect("an address")).collect(),
+    };
+    assert_eq!(
+        transfer.resolve,
+        [entry("example.com", 443, &["127.0.0.1", "::1"]), entry("*", 80, &["::1"]), entry("example.com", 443, &[]),],
+    );
+    let host = |name: &str| Some(name.to_owned());
+    let first = ConnectToArg { host: host("a.example"), port: Some(80), to_host: host("::1"), to_port: Some(8080) };
+    let second = ConnectToArg { host: None, port: None, to_host: host("b.example"), to_port: None };
+    assert_eq!(transfer.connect_to, [first, second]);
+    for bad in
+        ["foo", "h:80", "h:x:127.0.0.1", "h:80:nope", "h:70000:127.0.0.1", ":80:::1", "h::::1", "[h:80:::1", "h:80:"]
+    {
+        assert_eq!(read(&["--resolve", bad, "u"]).expect_err(bad).exit_code(), 49);
+    }
+    for bad in ["", "a", "a:1", "a:1:b", "a:x:b:1", "a:1:b:1:2", "[a:1:b:1", "a:1:[b]c:1"] {
+        assert_eq!(read(&["--connect-to", bad, "u"]).expect_err(bad).exit_code(), 49);
+    }
+}

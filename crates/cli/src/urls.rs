@@ -1,0 +1,103 @@
+//! Where the URLs of one operation come from, millions of them in little memory.
+//!
+//! A config file may name millions of URLs. They lie in one buffer behind a table of ends: 8 bytes
+//! a URL beside its text, where a `String` each would cost 24 and an allocation of its own.
+//!
+//! ```
+//! use haul_cli::urls::{UrlList, UrlSource};
+//!
+//! let mut urls = UrlList::default();
+//! urls.push_url("http://example.com/[1-3]");
+//! urls.push_input_file("-");
+//! let all: Vec<_> = urls.iter().collect();
+//! assert_eq!(all[0], UrlSource::Argument("http://example.com/[1-3]"));
+//! assert_eq!(all[1], UrlSource::InputFile("-"));
+//! ```
+
+/// Set in an end that closes the name of an input file.
+const FILE_BIT: u64 = 1 << 63;
+
+/// One source of URLs, in the order of the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlSource<'a> {
+    /// A URL as written, possibly a glob.
+    Argument(&'a str),
+    /// A file of URLs, one a line; `-` is standard input.
+    InputFile(&'a str),
+}
+
+/// The sources of URLs of one operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UrlList {
+    text: String,
+    ends: Vec<u64>,
+}
+
+impl UrlList {
+    /// Adds a URL.
+    pub fn push_url(&mut self, url: &str) {
+        self.text.push_str(url);
+        self.ends.push(self.text.len() as u64);
+    }
+
+    /// Adds a file of URLs.
+    pub fn push_input_file(&mut self, path: &str) {
+        self.text.push_str(path);
+        self.ends.push(self.text.len() as u64 | FILE_BIT);
+    }
+
+    /// How many sources there are; a glob or a file counts as one.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no source at all.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The source at an index.
+    pub fn get(&self, index: usize) -> Option<UrlSource<'_>> {
+        let end = *self.ends.get(index)?;
+        let start = match index {
+            0 => 0,
+            _ => self.ends[index - 1] & !FILE_BIT,
+        };
+        let text = &self.text[start as usize..(end & !FILE_BIT) as usize];
+        Some(if end & FILE_BIT == 0 { UrlSource::Argument(text) } else { UrlSource::InputFile(text) })
+    }
+
+    /// All sources in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = UrlSource<'_>> {
+        (0..self.len()).map(|index| match self.get(index) {
+            Some(source) => source,
+            None => unreachable!("the index is below the length"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_come_back_in_order_and_kind() {
+        let mut urls = UrlList::default();
+        assert!(urls.is_empty());
+        urls.push_input_file("list");
+        urls.push_url("http://ä.example/");
+        urls.push_url("");
+        urls.push_input_file("-");
+        let all: Vec<_> = urls.iter().collect();
+        assert_eq!(
+            all,
+            [
+                UrlSource::InputFile("list"),
+                UrlSource::Argument("http://ä.example/"),
+                UrlSource::Argument(""),
+                UrlSource::InputFile("-"),
+            ],
+        );
+        assert_eq!(urls.get(4), None);
+    }
+}

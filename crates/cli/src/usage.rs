@@ -1,0 +1,200 @@
+//! What is wrong with a command line, in curl's words.
+//!
+//! A flag only knows *why* it refuses a value ([`Reason`]); the parser adds *where* that happened
+//! ([`UsageError`]): which option of the command line, or which line of which config file.
+//!
+//! ```
+//! use haul_cli::usage::{Place, Reason, UsageError};
+//!
+//! let error = UsageError::new(Place::Option("--foo".into()), Reason::Unknown);
+//! assert_eq!(
+//!     error.to_string(),
+//!     "haul: option --foo: is unknown\nhaul: try 'haul --help' for more information",
+//! );
+//! assert_eq!(error.exit_code(), 2);
+//! ```
+
+use std::fmt;
+
+/// The version that `--version`, messages and the default `User-Agent` name.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Longest piece of foreign text that a message repeats.
+const QUOTED_MAX: usize = 120;
+
+/// Why an option, or the command line as a whole, is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Neither haul nor curl has such an option.
+    Unknown,
+    /// curl has the option, this version of haul has not.
+    Unsupported,
+    /// The option needs a value and none follows.
+    RequiresParameter,
+    /// A value was glued to an option that takes none.
+    TrailingGarbage,
+    /// `--no-` in front of an option that takes a value.
+    NotABoolean,
+    /// `--no-` in front of an option that cannot be taken back.
+    NotReversible,
+    /// The value is not a number.
+    BadNumber,
+    /// The value is a negative number.
+    Negative,
+    /// The value is a number beyond what the option can mean.
+    TooLarge,
+    /// The value is empty.
+    Blank,
+    /// The value has to be UTF-8 and is not.
+    NotUtf8,
+    /// `--next` with nothing before it to close.
+    MissingUrlBeforeNext,
+    /// A group of options names no URL at all.
+    NoUrl,
+    /// Config files include each other, or too deeply.
+    TooDeep,
+    /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
+    BadSyntax(&'static str),
+    /// The option is used in a way that has no meaning; the text says which.
+    BadUse(String),
+    /// A file that an option names cannot be read.
+    Read {
+        /// The file as it was written.
+        path: String,
+        /// What the system said.
+        error: String,
+    },
+}
+
+impl Reason {
+    /// A [`Reason::BadUse`] with this explanation.
+    pub fn bad_use(text: impl Into<String>) -> Self {
+        Reason::BadUse(text.into())
+    }
+
+    /// A [`Reason::Read`] for this file.
+    pub fn read(path: &std::path::Path, error: &std::io::Error) -> Self {
+        Reason::Read { path: printable(path.as_os_str().as_encoded_bytes()), error: error.to_string() }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Unknown => f.write_str("is unknown"),
+            Reason::Unsupported => write!(f, "is not supported by haul {VERSION}"),
+            Reason::RequiresParameter => f.write_str("requires parameter"),
+            Reason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
+            Reason::NotABoolean => f.write_str("used '--no-' for option that is not a boolean"),
+            Reason::NotReversible => f.write_str("the given option cannot be reversed with a --no- prefix"),
+            Reason::BadNumber => f.write_str("expected a proper numerical parameter"),
+            Reason::Negative => f.write_str("expected a positive numerical parameter"),
+            Reason::TooLarge => f.write_str("too large number"),
+            Reason::Blank => f.write_str("blank argument where content is expected"),
+            Reason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
+            Reason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
+            Reason::NoUrl => f.write_str("(2) no URL specified"),
+            Reason::TooDeep => f.write_str("config files include each other too deeply"),
+            Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
+            Reason::BadUse(text) => write!(f, "is badly used here ({text})"),
+            Reason::Read { .. } => f.write_str("error encountered when reading a file"),
+        }
+    }
+}
+
+/// Where a [`Reason`] arose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The command line as a whole.
+    Whole,
+    /// One option of the command line, as written but without its value (which may be a secret).
+    Option(String),
+    /// One line of a config file.
+    Config {
+        /// The file as it was named; `<stdin>` for `-`.
+        file: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The option as written, without its value.
+        option: String,
+    },
+}
+
+/// A command line that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageError {
+    place: Place,
+    reason: Reason,
+}
+
+impl UsageError {
+    /// Joins a reason to its place.
+    pub fn new(place: Place, reason: Reason) -> Self {
+        UsageError { place, reason }
+    }
+
+    /// Why the command line is refused.
+    pub fn reason(&self) -> &Reason {
+        &self.reason
+    }
+
+    /// The process' exit code: curl's 2 (`FAILED_INIT`), 26 (`READ_ERROR`) or 49
+    /// (`SETOPT_OPTION_SYNTAX`).
+    pub fn exit_code(&self) -> u8 {
+        match self.reason {
+            Reason::Read { .. } => 26,
+            Reason::BadSyntax(_) => 49,
+            _ => 2,
+        }
+    }
+}
+
+impl fmt::Display for UsageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reason = &self.reason;
+        if let Reason::Read { path, error } = reason {
+            writeln!(f, "haul: cannot read '{path}': {error}")?;
+        }
+        match &self.place {
+            Place::Whole => writeln!(f, "haul: {reason}")?,
+            Place::Option(option) => writeln!(f, "haul: option {option}: {reason}")?,
+            Place::Config { file, line, option } => {
+                writeln!(f, "haul: {file}:{line}: error: '{option}' {reason}")?;
+            }
+        }
+        f.write_str("haul: try 'haul --help' for more information")
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// Foreign bytes as text that is safe on a terminal: no control characters, bounded in length.
+pub fn printable(bytes: &[u8]) -> String {
+    let cut = &bytes[..bytes.len().min(QUOTED_MAX)];
+    let mut text: String = String::from_utf8_lossy(cut).chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    if cut.len() < bytes.len() {
+        text.push_str("...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_error_names_the_file_and_exits_26() {
+        let io = std::io::Error::from(std::io::ErrorKind::NotFound);
+        let error = UsageError::new(Place::Option("-K".into()), Reason::read(std::path::Path::new("/no/such"), &io));
+        assert_eq!(error.exit_code(), 26);
+        let text = error.to_string();
+        assert!(text.starts_with("haul: cannot read '/no/such': "), "{text}");
+        assert!(text.contains("haul: option -K: error encountered when reading a file"));
+    }
+
+    #[test]
+    fn foreign_text_reaches_a_terminal_tamed() {
+        assert_eq!(printable(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
+        assert_eq!(printable(&[b'x'; 500]).len(), QUOTED_MAX + 3);
+    }
+}

@@ -1,0 +1,203 @@
+//! The value of one flag and the ways to read it: text, path, number, seconds, size.
+//!
+//! ```
+//! use haul_cli::value::FlagValue;
+//! use std::time::Duration;
+//!
+//! assert_eq!(FlagValue::Text(b"64M").size().unwrap(), 64 << 20);
+//! assert_eq!(FlagValue::Text(b"1.5").seconds().unwrap(), Duration::from_millis(1500));
+//! assert!(FlagValue::Text(b"-1").seconds().is_err());
+//! ```
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::usage::Reason;
+
+/// The longest time limit taken, in seconds: a century, far inside what clocks can add.
+const SECONDS_MAX: u64 = 100 * 366 * 86_400;
+
+/// What the parser hands to a flag.
+///
+/// Text is bytes: file names, form data and header values of other encodings pass untouched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlagValue<'a> {
+    /// A switch: on, or off by `--no-`.
+    Switch(bool),
+    /// The text of a flag that takes a value.
+    Text(&'a [u8]),
+    /// A flag with an optional value, used without it.
+    Absent,
+}
+
+impl<'a> FlagValue<'a> {
+    /// Whether a switch is turned on.
+    pub fn on(self) -> bool {
+        !matches!(self, FlagValue::Switch(false))
+    }
+
+    /// The bytes of the value; empty where there is none.
+    pub fn bytes(self) -> &'a [u8] {
+        match self {
+            FlagValue::Text(bytes) => bytes,
+            FlagValue::Switch(_) | FlagValue::Absent => b"",
+        }
+    }
+
+    /// The value as UTF-8.
+    pub fn text(self) -> Result<&'a str, Reason> {
+        std::str::from_utf8(self.bytes()).map_err(|_| Reason::NotUtf8)
+    }
+
+    /// The value as UTF-8 that is not empty.
+    pub fn content(self) -> Result<&'a str, Reason> {
+        match self.text()? {
+            "" => Err(Reason::Blank),
+            text => Ok(text),
+        }
+    }
+
+    /// The value as a file name, which is not empty.
+    pub fn path(self) -> Result<PathBuf, Reason> {
+        match self.bytes() {
+            b"" => Err(Reason::Blank),
+            bytes => path(bytes),
+        }
+    }
+
+    /// The value as a whole number.
+    pub fn number(self) -> Result<u64, Reason> {
+        digits(self.bytes())
+    }
+
+    /// The value as a whole number of a range.
+    pub fn number_in(self, least: u64, most: u64) -> Result<u64, Reason> {
+        match self.number()? {
+            number if number > most => Err(Reason::TooLarge),
+            number if number < least => Err(Reason::bad_use(format!("the least value is {least}"))),
+            number => Ok(number),
+        }
+    }
+
+    /// The value as decimal seconds, to the millisecond as in curl.
+    pub fn seconds(self) -> Result<Duration, Reason> {
+        let bytes = self.bytes();
+        let (whole, fraction) = match bytes.iter().position(|&b| b == b'.') {
+            Some(dot) => (&bytes[..dot], &bytes[dot + 1..]),
+            None => (bytes, &b""[..]),
+        };
+        let seconds = if whole.is_empty() && !fraction.is_empty() { 0 } else { digits(whole)? };
+        if !fraction.iter().all(u8::is_ascii_digit) {
+            return Err(Reason::BadNumber);
+        }
+        if seconds > SECONDS_MAX {
+            return Err(Reason::TooLarge);
+        }
+        let digit = |at: usize| fraction.get(at).map_or(0, |&b| u64::from(b - b'0'));
+        let millis = digit(0) * 100 + digit(1) * 10 + digit(2);
+        Ok(Duration::from_millis(seconds * 1000 + millis))
+    }
+
+    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case.
+    pub fn size(self) -> Result<u64, Reason> {
+        let bytes = self.bytes();
+        let (number, shift) = match bytes.split_last() {
+            Some((unit, number)) if unit.is_ascii_alphabetic() => {
+                let shift = match unit.to_ascii_lowercase() {
+                    b'b' => 0,
+                    b'k' => 10,
+                    b'm' => 20,
+                    b'g' => 30,
+                    b't' => 40,
+                    b'p' => 50,
+                    _ => return Err(Reason::bad_use("unsupported unit, use B, K, M, G, T or P")),
+                };
+                (number, shift)
+            }
+            _ => (bytes, 0),
+        };
+        let number = digits(number)?;
+        number.checked_mul(1 << shift).ok_or(Reason::TooLarge)
+    }
+}
+
+/// Bytes as a file name.
+pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, Reason> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        Ok(PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
+    }
+    #[cfg(not(unix))]
+    {
+        let text = std::str::from_utf8(bytes).map_err(|_| Reason::NotUtf8)?;
+        Ok(PathBuf::from(text))
+    }
+}
+
+fn digits(bytes: &[u8]) -> Result<u64, Reason> {
+    if let Some(rest) = bytes.strip_prefix(b"-") {
+        let negative = !rest.is_empty() && rest.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+        return Err(if negative { Reason::Negative } else { Reason::BadNumber });
+    }
+    if bytes.is_empty() {
+        return Err(Reason::BadNumber);
+    }
+    bytes.iter().try_fold(0u64, |sum, &byte| {
+        if !byte.is_ascii_digit() {
+            return Err(Reason::BadNumber);
+        }
+        sum.checked_mul(10).and_then(|sum| sum.checked_add(u64::from(byte - b'0'))).ok_or(Reason::TooLarge)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(text: &str) -> Result<Duration, Reason> {
+        FlagValue::Text(text.as_bytes()).seconds()
+    }
+
+    fn size(text: &str) -> Result<u64, Reason> {
+        FlagValue::Text(text.as_bytes()).size()
+    }
+
+    #[test]
+    fn seconds_are_decimal() {
+        assert_eq!(seconds("0"), Ok(Duration::ZERO));
+        assert_eq!(seconds("2.5"), Ok(Duration::from_millis(2500)));
+        assert_eq!(seconds("0.0019"), Ok(Duration::from_millis(1)));
+        assert_eq!(seconds(".25"), Ok(Duration::from_millis(250)));
+        assert_eq!(seconds("3."), Ok(Duration::from_secs(3)));
+        for bad in ["", ".", "1,5", "1.5s", "1e3", "0x10", "1.2.3", "+1", " 1"] {
+            assert_eq!(seconds(bad), Err(Reason::BadNumber), "{bad:?}");
+        }
+        assert_eq!(seconds("-1"), Err(Reason::Negative));
+        assert_eq!(seconds("-1.5"), Err(Reason::Negative));
+        assert_eq!(seconds("-x"), Err(Reason::BadNumber));
+        assert_eq!(seconds("99999999999999999999"), Err(Reason::TooLarge));
+        assert_eq!(seconds("18446744073709551"), Err(Reason::TooLarge));
+    }
+
+    #[test]
+    fn sizes_have_units_of_1024() {
+        assert_eq!(size("0"), Ok(0));
+        assert_eq!(size("7B"), Ok(7));
+        assert_eq!(size("64k"), Ok(64 << 10));
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        assert_eq!(size("17179869184G"), Err(Reason::TooLarge));
+        assert_eq!(size("k"), Err(Reason::BadNumber));
+        assert_eq!(size("1kk"), Err(Reason::BadNumber));
+        assert_eq!(size("-1k"), Err(Reason::Negative));
+        assert!(matches!(size("1q"), Err(Reason::BadUse(_))));
+    }
+
+    #[test]
+    fn ranges_are_kept() {
+        let value = FlagValue::Text(b"70000");
+        assert_eq!(value.number_in(1, 65_535), Err(Reason::TooLarge));
+        assert!(matches!(FlagValue::Text(b"0").number_in(1, 9), Err(Reason::BadUse(_))));
+    }
+}

@@ -1,0 +1,231 @@
+//! `-w`: a line of facts after each transfer, in curl's format.
+//!
+//! `%{name}` is a fact, `%%` a percent sign, `\n \r \t` what they are in C. `%{stdout}` and
+//! `%{stderr}` choose the stream for what follows, `%{onerror}` drops the rest after a success.
+//!
+//! ```
+//! use haul_cli::write_out::{TransferFacts, WriteOut};
+//!
+//! let (format, warnings) = WriteOut::parse(br"%{http_code} %{url}\n");
+//! assert!(warnings.is_empty());
+//! let facts = TransferFacts { response_code: 200, url: "http://h/", ..Default::default() };
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! format.render(&facts, &mut out, &mut err);
+//! assert_eq!(out, b"200 http://h/\n");
+//! ```
+//!
+//! Left out for now: `%{json}`, `%{header_json}`, `%header{}`, `%output{}`, `%time{}`.
+
+mod render;
+mod variable;
+
+pub use render::TransferFacts;
+pub use variable::Variable;
+
+use crate::usage::printable;
+
+/// A parsed `-w` format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteOut {
+    tokens: Vec<Token>,
+}
+
+/// One piece of a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// Bytes printed as they are.
+    Text(Vec<u8>),
+    /// A fact of the transfer.
+    Variable(Variable),
+    /// `%{stdout}`, `%{stderr}`: where the following goes.
+    Stream(Stream),
+    /// `%{onerror}`: the end, unless the transfer failed.
+    OnError,
+}
+
+/// Where a piece of output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl WriteOut {
+    /// Parses a format, and names what is unknown in it, which prints as nothing.
+    pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
+        let mut tokens = Tokens::default();
+        let mut warnings = Vec::new();
+        let mut rest = format;
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = after;
+            match (byte, after.first()) {
+                (b'%', Some(b'{')) => {
+                    let Some(close) = after.iter().position(|&byte| byte == b'}') else {
+                        tokens.text(b"%{");
+                        rest = &after[1..];
+                        continue;
+                    };
+                    let name = &after[1..close];
+                    rest = &after[close + 1..];
+                    match named(name) {
+                        Some(token) => tokens.push(token),
+                        None => warnings.push(format!("unknown --write-out variable: '{}'", printable(name))),
+                    }
+                }
+                (b'%', Some(b'%')) => {
+                    tokens.text(b"%");
+                    rest = &after[1..];
+                }
+                (b'\\', Some(&letter)) => {
+                    match letter {
+                        b'n' => tokens.text(b"\n"),
+                        b'r' => tokens.text(b"\r"),
+                        b't' => tokens.text(b"\t"),
+                        other => tokens.text(&[b'\\', other]),
+                    }
+                    rest = &after[1..];
+                }
+                _ => tokens.text(&[byte]),
+            }
+        }
+        (WriteOut { tokens: tokens.all }, warnings)
+    }
+
+    /// The pieces in order.
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
+    }
+
+    /// Appends what the format prints about a transfer to the streams' buffers.
+    pub fn render(&self, facts: &TransferFacts<'_>, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) {
+        let mut stream = Stream::Stdout;
+        for token in &self.tokens {
+            let into = match stream {
+                Stream::Stdout => &mut *stdout,
+                Stream::Stderr => &mut *stderr,
+            };
+            match token {
+                Token::Text(text) => into.extend_from_slice(text),
+                Token::Variable(variable) => facts.append(*variable, into),
+                Token::Stream(other) => stream = *other,
+                Token::OnError if facts.exit_code == 0 => return,
+                Token::OnError => {}
+            }
+        }
+    }
+}
+
+fn named(name: &[u8]) -> Option<Token> {
+    Some(match name {
+        b"stdout" => Token::Stream(Stream::Stdout),
+        b"stderr" => Token::Stream(Stream::Stderr),
+        b"onerror" => Token::OnError,
+        name => Token::Variable(Variable::named(name)?),
+    })
+}
+
+/// Joins neighbouring text into one token.
+#[derive(Default)]
+struct Tokens {
+    all: Vec<Token>,
+}
+
+impl Tokens {
+    fn text(&mut self, text: &[u8]) {
+        match self.all.last_mut() {
+            Some(Token::Text(last)) => last.extend_from_slice(text),
+            _ => self.all.push(Token::Text(text.to_vec())),
+        }
+    }
+
+    fn push(&mut self, token: Token) {
+        self.all.push(token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn printed(format: &str, facts: &TransferFacts<'_>) -> (String, String) {
+        let (format, _) = WriteOut::parse(format.as_bytes());
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        format.render(facts, &mut out, &mut err);
+        let text = |bytes| String::from_utf8(bytes).expect("test text is UTF-8");
+        (text(out), text(err))
+    }
+
+    fn facts() -> TransferFacts<'static> {
+        TransferFacts {
+            response_code: 404,
+            url: "http://h/a",
+            url_effective: "http://h/b",
+            size_download: 1000,
+            time_total: Duration::from_micros(2_000_001),
+            time_connect: Duration::from_micros(1_500),
+            method: "GET",
+            scheme: "http",
+            http_version: "1.1",
+            content_type: Some("text/html"),
+            remote_ip: Some([127, 0, 0, 1].into()),
+            remote_port: 8080,
+            num_connects: 1,
+            num_redirects: 2,
+            exit_code: 22,
+            error: Some("The requested URL returned error: 404"),
+            url_number: 7,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn facts_print_as_in_curl() {
+        let format = "%{http_code} %{response_code} %{url_effective} %{size_download} \
+                      %{time_total} %{time_connect} %{time_appconnect} %{num_connects} \
+                      %{num_redirects} %{content_type} %{exitcode} %{method} %{scheme} \
+                      %{http_version} %{remote_ip}:%{remote_port} %{urlnum} %{speed_download}";
+        assert_eq!(
+            printed(format, &facts()).0,
+            "404 404 http://h/b 1000 2.000001 0.001500 0.000000 1 2 text/html 22 GET http 1.1 \
+             127.0.0.1:8080 7 499",
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_of_a_transfer_prints_as_in_curl() {
+        let format = "[%{http_code}|%{content_type}|%{errormsg}|%{filename_effective}|\
+                      %{http_version}|%{local_ip}|%{local_port}|%{speed_download}]";
+        assert_eq!(printed(format, &TransferFacts::default()).0, "[000||||0||0|0]");
+    }
+
+    #[test]
+    fn escapes_and_stray_signs() {
+        let facts = facts();
+        assert_eq!(printed(r"a\tb\r\n\q\\", &facts).0, "a\tb\r\n\\q\\\\");
+        assert_eq!(printed("100%% %z % %", &facts).0, "100% %z % %");
+        assert_eq!(printed("%{http_code", &facts).0, "%{http_code");
+        assert_eq!(printed("\\", &facts).0, "\\");
+        assert_eq!(printed("%%{http_code}", &facts).0, "%{http_code}");
+        assert_eq!(printed("", &facts).0, "");
+    }
+
+    #[test]
+    fn streams_and_errors() {
+        let format = "a%{stderr}b%{stdout}c%{onerror}d %{errormsg}";
+        let failed = facts();
+        let expected = "acd The requested URL returned error: 404".to_owned();
+        assert_eq!(printed(format, &failed), (expected, "b".to_owned()));
+        let good = TransferFacts { exit_code: 0, ..failed };
+        assert_eq!(printed(format, &good), ("ac".to_owned(), "b".to_owned()));
+    }
+
+    #[test]
+    fn unknown_names_warn_and_print_nothing() {
+        let (format, warnings) = WriteOut::parse(b"a%{nope\x1b}b%{}c");
+        assert_eq!(warnings, ["unknown --write-out variable: 'nope?'", "unknown --write-out variable: ''",],);
+        assert_eq!(format.tokens(), [Token::Text(b"abc".to_vec())]);
+    }
+}

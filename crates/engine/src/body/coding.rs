@@ -1,0 +1,280 @@
+//! The single content codings, each behind [`Coding`]: input in, output into the caller's buffer.
+//!
+//! Every coding has the same shape, so a stack of them needs no special cases; a body of zero bytes is an empty body in
+//! all of them (a reply to HEAD or a 304 names the coding, too).
+
+use std::fmt;
+
+use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
+use flate2::{Decompress, FlushDecompress, Status};
+use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
+
+use super::DecodeLimits;
+use crate::{Error, ErrorKind, Result};
+
+/// How far one step went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) consumed: usize,
+    pub(super) produced: usize,
+}
+
+/// One coding's decoder.
+pub(super) trait Coding: fmt::Debug + Send {
+    /// Decodes some input into `out`. When all input is consumed and `out` is not full, nothing more is waiting inside.
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step>;
+
+    /// Whether the input may end here.
+    fn is_complete(&self) -> bool;
+
+    /// The registered name.
+    fn name(&self) -> &'static str;
+}
+
+/// The decoder for a coding's name (case-insensitive, RFC 9110 section 8.4.1), `None` for identity.
+pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn Coding>>> {
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    Ok(Some(if is("gzip") || is("x-gzip") {
+        Box::new(Gzip { inflate: Decompress::new_gzip(15), state: Member::Empty })
+    } else if is("deflate") {
+        Box::new(Deflate::Empty)
+    } else if is("br") {
+        Box::new(Brotli::new())
+    } else if is("zstd") {
+        Box::new(Zstd::new(limits)?)
+    } else if is("identity") || is("none") {
+        return Ok(None);
+    } else {
+        return Err(Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii())));
+    }))
+}
+
+fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::with_source(ErrorKind::ContentCoding, format!("broken {name} body"), cause)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Member {
+    Empty,
+    Open,
+    Done,
+}
+
+/// gzip (RFC 1952): one or more members, nothing else after them. Trailing bytes that begin no member are an error, as
+/// they are for curl: ignoring them would call a body complete whose rest was not understood.
+struct Gzip {
+    inflate: Decompress,
+    state: Member,
+}
+
+impl Coding for Gzip {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+        if input.is_empty() && self.state != Member::Open {
+            return Ok(Step::default());
+        }
+        if self.state == Member::Done {
+            // The header's own check would come only with its second byte.
+            if input[0] != 0x1f {
+                return Err(corrupt("gzip", "bytes after the end"));
+            }
+            self.inflate = Decompress::new_gzip(15);
+        }
+        self.state = Member::Open;
+        let (step, ended) = inflate(&mut self.inflate, input, out).map_err(|cause| corrupt("gzip", cause))?;
+        if ended {
+            self.state = Member::Done;
+        }
+        Ok(step)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.state != Member::Open
+    }
+
+    fn name(&self) -> &'static str {
+        "gzip"
+    }
+}
+
+impl fmt::Debug for Gzip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gzip").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+fn inflate(state: &mut Decompress, input: &[u8], out: &mut [u8]) -> Result<(Step, bool), flate2::DecompressError> {
+    let before = (state.total_in(), state.total_out());
+    let status = state.decompress(input, out, FlushDecompress::None)?;
+    let step =
+        Step { consumed: (state.total_in() - before.0) as usize, produced: (state.total_out() - before.1) as usize };
+    Ok((step, status == Status::StreamEnd))
+}
+
+/// deflate: the zlib format (RFC 1950), or the raw one (RFC 1951) that some servers send under this name
+/// (RFC 9110 section 8.4.1.2). The first two bytes tell which: a zlib header has method 8 and is a multiple of 31.
+enum Deflate {
+    Empty,
+    /// The first byte, waiting for the second.
+    First(u8),
+    Open(Decompress),
+    Done,
+}
+
+impl Coding for Deflate {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+        let Some(&next) = input.first() else {
+            return match self {
+                Self::Open(state) => Ok(inflate(state, input, out).map_err(|cause| corrupt("deflate", cause))?.0),
+                _ => Ok(Step::default()),
+            };
+        };
+        match self {
+            Self::Empty => {
+                *self = Self::First(next);
+                Ok(Step { consumed: 1, produced: 0 })
+            }
+            Self::First(first) => {
+                let head = [*first, next];
+                let zlib = head[0] & 0x0f == 8 && head[0] >> 4 <= 7 && u16::from_be_bytes(head).is_multiple_of(31);
+                let mut state = Decompress::new(zlib);
+                // Two bytes cannot fill `out`, so both are taken.
+                let (step, ended) = inflate(&mut state, &head, out).map_err(|cause| corrupt("deflate", cause))?;
+                *self = if ended { Self::Done } else { Self::Open(state) };
+                Ok(Step { consumed: 1, ..step })
+            }
+            Self::Open(state) => {
+                let (step, ended) = inflate(state, input, out).map_err(|cause| corrupt("deflate", cause))?;
+                if ended {
+                    *self = Self::Done;
+                }
+                Ok(step)
+            }
+            Self::Done => Err(corrupt("deflate", "bytes after the end")),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        matches!(self, Self::Empty | Self::Done)
+    }
+
+    fn name(&self) -> &'static str {
+        "deflate"
+    }
+}
+
+impl fmt::Debug for Deflate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "Empty",
+            Self::First(_) => "First",
+            Self::Open(_) => "Open",
+            Self::Done => "Done",
+        })
+    }
+}
+
+/// brotli (RFC 7932), without the large-window extension: its windows of up to 1 GiB are not in the RFC.
+struct Brotli {
+    state: Box<BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>>,
+    progress: Member,
+}
+
+impl Brotli {
+    fn new() -> Self {
+        let alloc = StandardAlloc::default;
+        Self { state: Box::new(BrotliState::new_strict(alloc(), alloc(), alloc())), progress: Member::Empty }
+    }
+}
+
+impl Coding for Brotli {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+        if input.is_empty() && self.progress != Member::Open {
+            return Ok(Step::default());
+        }
+        if self.progress == Member::Done {
+            return Err(corrupt("brotli", "bytes after the end"));
+        }
+        self.progress = Member::Open;
+        let (mut left, mut consumed) = (input.len(), 0);
+        let (mut room, mut produced, mut total) = (out.len(), 0, 0);
+        let result = BrotliDecompressStream(
+            &mut left,
+            &mut consumed,
+            input,
+            &mut room,
+            &mut produced,
+            out,
+            &mut total,
+            &mut self.state,
+        );
+        match result {
+            BrotliResult::ResultSuccess => self.progress = Member::Done,
+            BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
+            BrotliResult::ResultFailure => return Err(corrupt("brotli", "corrupt stream")),
+        }
+        Ok(Step { consumed, produced })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.progress != Member::Open
+    }
+
+    fn name(&self) -> &'static str {
+        "brotli"
+    }
+}
+
+impl fmt::Debug for Brotli {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Brotli").field("progress", &self.progress).finish_non_exhaustive()
+    }
+}
+
+/// zstd (RFC 8878): frames and skippable frames, one after another.
+struct Zstd {
+    state: ZstdDecoder<'static>,
+    progress: Member,
+}
+
+impl Zstd {
+    fn new(limits: &DecodeLimits) -> Result<Self> {
+        let setup = || {
+            let mut state = ZstdDecoder::new()?;
+            state.set_parameter(DParameter::WindowLogMax(limits.max_window_log))?;
+            Ok(state)
+        };
+        let state = setup().map_err(|cause: std::io::Error| {
+            Error::with_source(ErrorKind::ContentCoding, "no zstd decoder could be made", cause)
+        })?;
+        Ok(Self { state, progress: Member::Empty })
+    }
+}
+
+impl Coding for Zstd {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+        if input.is_empty() && self.progress != Member::Open {
+            return Ok(Step::default());
+        }
+        let mut source = InBuffer::around(input);
+        let mut target = OutBuffer::around(out);
+        // 0 says that a frame has ended and all of it was given out; anything else is a hint of what is to come.
+        let hint = self.state.run(&mut source, &mut target).map_err(|cause| corrupt("zstd", cause))?;
+        let step = Step { consumed: source.pos(), produced: target.pos() };
+        self.progress = if hint == 0 { Member::Done } else { Member::Open };
+        Ok(step)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.progress != Member::Open
+    }
+
+    fn name(&self) -> &'static str {
+        "zstd"
+    }
+}
+
+impl fmt::Debug for Zstd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Zstd").field("progress", &self.progress).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,76 @@
+//! The expansion guard: how much a coded body may decode to.
+//!
+//! A few kilobytes can decode to terabytes. Memory is no concern here (decoding streams), but the disk, the CPU and
+//! the next program's memory are, so two limits hold while decoding: a size the user may set, and a ratio of decoded
+//! to received bytes.
+//!
+//! ```
+//! use haul::body::DecodeLimits;
+//! let limits = DecodeLimits { max_output: Some(1 << 30), ..DecodeLimits::default() };
+//! assert_eq!(limits.max_ratio, 250);
+//! ```
+
+use crate::{Error, ErrorKind, Result};
+
+/// What decoding may cost. The numbers bound time and output; memory is bounded by the codings' windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DecodeLimits {
+    /// Most decoded bytes of one body. Default: no limit (the ratio still holds). Exceeding it is
+    /// [`ErrorKind::TooLarge`].
+    pub max_output: Option<u64>,
+    /// Most decoded bytes for each byte received, once more than [`free_output`](Self::free_output) was decoded.
+    /// Default 250: text and markup seldom pass 100:1 as a whole, while the bombs seen in the wild sit at deflate's
+    /// own limit of about 1030:1, and far above it in brotli and zstd. It holds for what every single coding of a
+    /// stack gives, so a bomb wrapped into another coding does not pass either. 0 turns it off.
+    pub max_ratio: u64,
+    /// Bytes that may be decoded whatever the ratio. Default 8 MiB, so that short and very regular documents (an empty
+    /// grid, a sparse table) pass; it is also the most that a bomb can still deliver.
+    pub free_output: u64,
+    /// Base-2 logarithm of the largest zstd window accepted. Default 23 (8 MiB), which RFC 9659 section 3 makes the
+    /// most a sender may use; a decoder's memory grows to this. (brotli's own limit is 16 MiB, deflate's 32 KiB.)
+    pub max_window_log: u32,
+    /// Most codings of one body, default 5 as in curl; each costs a decoder and a buffer.
+    pub max_codings: usize,
+}
+
+impl Default for DecodeLimits {
+    fn default() -> Self {
+        Self { max_output: None, max_ratio: 250, free_output: 8 << 20, max_window_log: 23, max_codings: 5 }
+    }
+}
+
+/// Counts what came in and what each coding gave.
+#[derive(Debug)]
+pub(super) struct Guard {
+    limits: DecodeLimits,
+    received: u64,
+}
+
+impl Guard {
+    pub(super) fn new(limits: DecodeLimits) -> Self {
+        Self { limits, received: 0 }
+    }
+
+    pub(super) fn receive(&mut self, count: usize) {
+        self.received += count as u64;
+    }
+
+    /// Checks the bytes a coding gave so far; `last` is the one whose output is the body.
+    pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
+        let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
+        if let Some(most) = max_output.filter(|&most| last && decoded > most) {
+            return Err(Error::new(ErrorKind::TooLarge, format!("decoded body is larger than the {most} bytes allowed")));
+        }
+        if max_ratio > 0 && decoded > free_output && decoded > self.received.saturating_mul(max_ratio) {
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "body decodes to more than is allowed: {decoded} bytes from {} received, more than {max_ratio}:1",
+                    self.received
+                ),
+            ));
+        }
+        Ok(())
+    }
+}

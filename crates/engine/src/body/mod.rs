@@ -1,0 +1,135 @@
+//! Content decoding (RFC 9110 section 8.4): gzip, deflate, brotli and zstd, stacked, streaming, with an expansion guard.
+//!
+//! ```text
+//! received bytes ── coding n ── … ── coding 1 ── guard ── out(&[u8]) piece by piece
+//! ```
+//!
+//! Transfer codings are the framing's business, not this module's; what the decoded bytes are for is the sink's.
+//!
+//! ```
+//! use haul::body::{DecodeLimits, Decoder};
+//!
+//! let mut decoder = Decoder::new(b"deflate", DecodeLimits::default())?.expect("a coding");
+//! let mut text = Vec::new();
+//! let coded = [0x78, 0x9c, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00, 0x06, 0x2c, 0x02, 0x15];
+//! decoder.push(&coded, &mut |piece| {
+//!     text.extend_from_slice(piece);
+//!     Ok(())
+//! })?;
+//! decoder.finish()?;
+//! assert_eq!(text, b"hello");
+//! assert!(Decoder::new(b"identity", DecodeLimits::default())?.is_none());
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+mod coding;
+mod guard;
+pub mod path;
+#[cfg(test)]
+mod tests;
+
+pub use guard::DecodeLimits;
+
+use coding::Coding;
+use guard::Guard;
+
+use crate::{Error, ErrorKind, Result};
+
+/// The value of `Accept-Encoding` that names what [`Decoder`] understands.
+#[must_use]
+pub fn accept_encoding() -> &'static str {
+    "gzip, deflate, br, zstd"
+}
+
+/// Decodes one body.
+///
+/// Its memory: one buffer of 64 KiB a coding and the coding's window (deflate 32 KiB, zstd up to
+/// [`DecodeLimits::max_window_log`], brotli up to 16 MiB).
+#[derive(Debug)]
+pub struct Decoder {
+    /// In the order of decoding: the last coding named in the field was applied last and comes off first.
+    stages: Vec<Stage>,
+    guard: Guard,
+}
+
+#[derive(Debug)]
+struct Stage {
+    coding: Box<dyn Coding>,
+    buffer: Vec<u8>,
+    decoded: u64,
+}
+
+const BUFFER: usize = 64 * 1024;
+
+impl Decoder {
+    /// The decoder for a `Content-Encoding` value (several fields joined by commas), or `None` when there is nothing to
+    /// decode.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ContentCoding`] for an unknown coding, which the message names, or too many of them.
+    pub fn new(content_encoding: &[u8], limits: DecodeLimits) -> Result<Option<Self>> {
+        let mut stages = Vec::new();
+        for name in content_encoding.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).rev() {
+            if name.is_empty() {
+                continue;
+            }
+            let Some(coding) = coding::by_name(name, &limits)? else { continue };
+            if stages.len() == limits.max_codings {
+                return Err(Error::new(
+                    ErrorKind::ContentCoding,
+                    format!("more than {} content codings", limits.max_codings),
+                ));
+            }
+            stages.push(Stage { coding, buffer: vec![0; BUFFER], decoded: 0 });
+        }
+        Ok((!stages.is_empty()).then(|| Self { stages, guard: Guard::new(limits) }))
+    }
+
+    /// Decodes what was received, handing out every piece (at most 64 KiB) as it comes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ContentCoding`] for a broken body, [`ErrorKind::TooLarge`] from the guard, and what `out` gives.
+    /// The decoder cannot be used further then.
+    pub fn push(&mut self, input: &[u8], out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.guard.receive(input.len());
+        run(&mut self.stages, input, &self.guard, out)
+    }
+
+    /// Says that the body has ended. All that could be decoded has been handed out before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ContentCoding`] when the coded body is cut short.
+    pub fn finish(&mut self) -> Result<()> {
+        match self.stages.iter().find(|stage| !stage.coding.is_complete()) {
+            Some(stage) => Err(Error::new(
+                ErrorKind::ContentCoding,
+                format!("{} body is cut short after {} decoded bytes", stage.coding.name(), stage.decoded),
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn run(
+    stages: &mut [Stage],
+    mut input: &[u8],
+    guard: &Guard,
+    out: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let Some((stage, rest)) = stages.split_first_mut() else { return out(input) };
+    loop {
+        let step = stage.coding.step(input, &mut stage.buffer)?;
+        input = &input[step.consumed..];
+        stage.decoded += step.produced as u64;
+        if step.produced > 0 {
+            guard.check(stage.decoded, rest.is_empty())?;
+            run(rest, &stage.buffer[..step.produced], guard, out)?;
+        }
+        if input.is_empty() && step.produced < stage.buffer.len() {
+            return Ok(());
+        }
+        if step == coding::Step::default() {
+            return Err(Error::new(ErrorKind::ContentCoding, format!("{} body stands still", stage.coding.name())));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+use testkit::coding::Coding;
+
+use super::*;
+
+const ALL: [Coding; 5] = [Coding::Gzip, Coding::Deflate, Coding::RawDeflate, Coding::Br, Coding::Zstd];
+
+fn decode(field: &str, pieces: &[&[u8]], limits: DecodeLimits) -> Result<Vec<u8>> {
+    let mut decoder = Decoder::new(field.as_bytes(), limits)?.expect("a coding");
+    let mut text = Vec::new();
+    for piece in pieces {
+        decoder.push(piece, &mut |piece| {
+            assert!(!piece.is_empty() && piece.len() <= BUFFER);
+            text.extend_from_slice(piece);
+            Ok(())
+        })?;
+    }
+    decoder.finish()?;
+    Ok(text)
+}
+
+fn kind(result: Result<Vec<u8>>) -> ErrorKind {
+    result.expect_err("must fail").kind()
+}
+
+fn sample(length: usize) -> Vec<u8> {
+    testkit::pattern::text(7, length)
+}
+
+#[test]
+fn every_coding_at_every_split() {
+    let text = sample(300);
+    for coding in ALL {
+        let coded = coding.encode(&text);
+        for split in 0..=coded.len() {
+            let (one, two) = coded.split_at(split);
+            assert_eq!(decode(coding.token(), &[one, two], DecodeLimits::default()).unwrap(), text, "{coding:?} {split}");
+        }
+        let bytes: Vec<&[u8]> = coded.chunks(1).collect();
+        assert_eq!(decode(coding.token(), &bytes, DecodeLimits::default()).unwrap(), text, "{coding:?}");
+    }
+}
+
+#[test]
+fn bodies_around_the_buffer_size_come_whole() {
+    for length in [1, BUFFER - 1, BUFFER, BUFFER + 1, 2 * BUFFER, 300_000] {
+        let text = sample(length);
+        for coding in ALL {
+            let coded = coding.encode(&text);
+            assert_eq!(decode(coding.token(), &[&coded], DecodeLimits::default()).unwrap(), text, "{coding:?} {length}");
+        }
+    }
+}
+
+#[test]
+fn a_stack_comes_off_in_reverse() {
+    let text = sample(5000);
+    let coded = Coding::Zstd.encode(&Coding::Br.encode(&Coding::Gzip.encode(&text)));
+    for field in ["gzip, br, zstd", "X-GZIP,identity ,, Br\t,ZSTD"] {
+        assert_eq!(decode(field, &[&coded], DecodeLimits::default()).unwrap(), text);
+        let bytes: Vec<&[u8]> = coded.chunks(1).collect();
+        assert_eq!(decode(field, &bytes, DecodeLimits::default()).unwrap(), text);
+    }
+    assert_eq!(kind(decode("zstd, br, gzip", &[&coded], DecodeLimits::default())), ErrorKind::ContentCoding);
+}
+
+#[test]
+fn five_codings_are_allowed_and_a_sixth_is_not() {
+    let mut coded = sample(100);
+    for _ in 0..5 {
+        coded = Coding::Gzip.encode(&coded);
+    }
+    let five = ["gzip"; 5].join(",");
+    assert_eq!(decode(&five, &[&coded], DecodeLimits::default()).unwrap(), sample(100));
+    let six = Decoder::new(["gzip"; 6].join(",").as_bytes(), DecodeLimits::default()).unwrap_err();
+    assert_eq!((six.exit_code(), six.to_string()), (61, "more than 5 content codings".to_owned()));
+}
+
+#[test]
+fn an_unknown_coding_is_named_without_its_control_bytes() {
+    let error = Decoder::new(b"gzip, comp\x1bress", DecodeLimits::default()).unwrap_err();
+    assert_eq!((error.exit_code(), error.to_string()), (61, "unknown content coding: comp\\x1bress".to_owned()));
+    for field in ["", " , ", "identity", "Identity, none"] {
+        assert!(Decoder::new(field.as_bytes(), DecodeLimits::default()).unwrap().is_none(), "{field:?}");
+    }
+}
+
+#[test]
+fn what_is_announced_can_be_decoded() {
+    for name in accept_encoding().split(", ") {
+        assert!(Decoder::new(name.as_bytes(), DecodeLimits::default()).unwrap().is_some(), "{name}");
+    }
+}
+
+#[test]
+fn an_empty_body_is_empty_in_every_coding() {
+    for field in ["gzip", "deflate", "br", "zstd", "gzip, br, zstd"] {
+        assert_eq!(decode(field, &[], DecodeLimits::default()).unwrap(), b"");
+        assert_eq!(decode(field, &[b"", b""], DecodeLimits::default()).unwrap(), b"");
+    }
+    for coding in ALL {
+        assert_eq!(decode(coding.token(), &[&coding.encode(b"")], DecodeLimits::default()).unwrap(), b"", "{coding:?}");
+    }
+}
+
+#[test]
+fn a_body_cut_anywhere_is_an_error() {
+    let text = sample(400);
+    for coding in ALL {
+        let coded = coding.encode(&text);
+        for length in 1..coded.len() {
+            let result = decode(coding.token(), &[&coded[..length]], DecodeLimits::default());
+            assert_eq!(kind(result), ErrorKind::ContentCoding, "{coding:?} {length}");
+        }
+    }
+}
+
+#[test]
+fn the_inner_coding_cut_short_is_an_error_too() {
+    let inner = Coding::Br.encode(&sample(400));
+    let coded = Coding::Gzip.encode(&inner[..inner.len() - 1]);
+    let error = decode("br, gzip", &[&coded], DecodeLimits::default()).unwrap_err();
+    assert!(error.to_string().starts_with("brotli body is cut short"), "{error}");
+}
+
+#[test]
+fn bytes_after_the_end_are_an_error() {
+    for coding in ALL {
+        let mut coded = coding.encode(&sample(400));
+        let end = coded.len();
+        coded.extend_from_slice(b"\0\0trailing");
+        for split in [0, end, end + 1] {
+            let (one, two) = coded.split_at(split);
+            let result = decode(coding.token(), &[one, two], DecodeLimits::default());
+            assert_eq!(kind(result), ErrorKind::ContentCoding, "{coding:?} {split}");
+        }
+    }
+}
+
+#[test]
+fn members_and_frames_follow_one_another() {
+    for coding in [Coding::Gzip, Coding::Zstd] {
+        let mut coded = coding.encode(b"one ");
+        coded.extend(coding.encode(b""));
+        coded.extend(coding.encode(b"two"));
+        let bytes: Vec<&[u8]> = coded.chunks(1).collect();
+        for pieces in [&[&coded[..]][..], &bytes] {
+            assert_eq!(decode(coding.token(), pieces, DecodeLimits::default()).unwrap(), b"one two", "{coding:?}");
+        }
+        let result = decode(coding.token(), &[&coded[..coded.len() - 1]], DecodeLimits::default());
+        assert_eq!(kind(result), ErrorKind::ContentCoding);
+    }
+}
+
+#[test]
+fn a_changed_byte_never_gives_another_text_where_the_coding_has_a_sum() {
+    let text = sample(300);
+    for coding in [Coding::Gzip, Coding::Deflate] {
+        let coded = coding.encode(&text);
+        for at in 0..coded.len() {
+            let mut broken = coded.clone();
+            broken[at] ^= 0x40;
+            match decode(coding.token(), &[&broken], DecodeLimits::default()) {
+                Ok(decoded) => assert_eq!(decoded, text, "{coding:?} {at}"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::ContentCoding, "{coding:?} {at}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn noise_ends_in_an_error_and_never_in_a_panic() {
+    let mut state = 1_u32;
+    for field in ["gzip", "deflate", "br", "zstd", "deflate, br", "zstd, gzip"] {
+        for length in 1..200 {
+            let noise: Vec<u8> = std::iter::repeat_with(|| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            })
+            .take(length)
+            .collect();
+            if let Err(error) = decode(field, &[&noise], DecodeLimits::default()) {
+                assert!(matches!(error.kind(), ErrorKind::ContentCoding | ErrorKind::TooLarge), "{error}");
+            }
+        }
+    }
+}
+
+fn delivered_of_a_bomb(field: &str, coded: &[u8], limits: DecodeLimits) -> (u64, Error) {
+    let mut decoder = Decoder::new(field.as_bytes(), limits).unwrap().unwrap();
+    let mut delivered = 0;
+    let error = coded
+        .chunks(1000)
+        .find_map(|piece| {
+            let count = &mut |piece: &[u8]| {
+                delivered += piece.len() as u64;
+                Ok(())
+            };
+            decoder.push(piece, count).err()
+        })
+        .expect("the bomb must be found");
+    (delivered, error)
+}
+
+#[test]
+fn bombs_end_early_in_every_coding() {
+    let limits = DecodeLimits::default();
+    let zeros = vec![0; 64 << 20];
+    let gzip = testkit::coding::bomb(64).concat();
+    let raw = gzip[10..gzip.len() - 8].to_vec();
+    let once_more = Coding::Gzip.encode(&gzip);
+    let bombs = [
+        ("gzip", gzip),
+        ("br", Coding::Br.encode(&zeros)),
+        ("zstd", Coding::Zstd.encode(&zeros)),
+        ("deflate", raw),
+        ("gzip, gzip", once_more),
+    ];
+    for (field, coded) in bombs {
+        let (delivered, error) = delivered_of_a_bomb(field, &coded, limits);
+        assert_eq!(error.exit_code(), 63, "{field}: {error}");
+        assert!(delivered <= limits.free_output.max(limits.max_ratio * coded.len() as u64), "{field}: {delivered}");
+        assert!(error.to_string().contains("more than 250:1"), "{field}: {error}");
+    }
+}
+
+#[test]
+fn a_bomb_that_shrinks_again_is_found_within_the_stack() {
+    // Empty gzip members: the outer coding makes much of little, the inner one nothing of much.
+    let empty = Coding::Gzip.encode(b"").repeat(1 << 20);
+    let (delivered, error) = delivered_of_a_bomb("gzip, zstd", &Coding::Zstd.encode(&empty), DecodeLimits::default());
+    assert_eq!((delivered, error.kind()), (0, ErrorKind::TooLarge));
+}
+
+#[test]
+fn regular_pages_pass_the_guard() {
+    let row = b"<tr><td class=\"alignright\"><a href=\"/about/\">0</a></td></tr>\n";
+    let page = row.repeat((6 << 20) / row.len());
+    for coding in ALL {
+        let coded = coding.encode(&page);
+        assert_eq!(decode(coding.token(), &[&coded], DecodeLimits::default()).unwrap().len(), page.len(), "{coding:?}");
+    }
+}
+
+#[test]
+fn the_users_limit_is_exact() {
+    let coded = Coding::Gzip.encode(&sample(1000));
+    let limits = |most| DecodeLimits { max_output: Some(most), ..DecodeLimits::default() };
+    assert_eq!(decode("gzip", &[&coded], limits(1000)).unwrap().len(), 1000);
+    let error = decode("gzip", &[&coded], limits(999)).unwrap_err();
+    assert_eq!((error.exit_code(), error.to_string()), (63, "decoded body is larger than the 999 bytes allowed".into()));
+}
+
+#[test]
+fn no_ratio_means_no_ratio() {
+    let limits = DecodeLimits { max_ratio: 0, ..DecodeLimits::default() };
+    let coded = Coding::Zstd.encode(&vec![0; 20 << 20]);
+    assert_eq!(decode("zstd", &[&coded], limits).unwrap().len(), 20 << 20);
+}
+
+/// A zstd frame's head that asks for a window of 2^`log` bytes, and an empty last block (RFC 8878 section 3.1.1).
+fn zstd_with_window(log: u8) -> Vec<u8> {
+    vec![0x28, 0xb5, 0x2f, 0xfd, 0x00, (log - 10) << 3, 0x01, 0x00, 0x00]
+}
+
+#[test]
+fn a_zstd_window_above_the_limit_is_refused() {
+    assert_eq!(decode("zstd", &[&zstd_with_window(23)], DecodeLimits::default()).unwrap(), b"");
+    assert_eq!(kind(decode("zstd", &[&zstd_with_window(24)], DecodeLimits::default())), ErrorKind::ContentCoding);
+    let wide = DecodeLimits { max_window_log: 24, ..DecodeLimits::default() };
+    assert_eq!(decode("zstd", &[&zstd_with_window(24)], wide).unwrap(), b"");
+}
+
+#[test]
+fn an_error_of_the_taker_is_passed_on() {
+    let mut decoder = Decoder::new(b"gzip", DecodeLimits::default()).unwrap().unwrap();
+    let coded = Coding::Gzip.encode(&sample(200_000));
+    let error = decoder.push(&coded, &mut |_| Err(Error::new(ErrorKind::Write, "full"))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Write);
+}

@@ -1,0 +1,186 @@
+//! Read buffers: owned by the workers, lent to the drivers, and handed over whole to a sink that has to keep bytes.
+//!
+//! A body is received into a worker's buffer. When its sink can pass the bytes on at once, the buffer is used again;
+//! when it must keep them (an ordered output whose turn has not come), it takes the whole buffer and the worker goes on
+//! with another one from the shelf: no byte is copied. Only what would waste most of a buffer is copied instead.
+//!
+//! ```
+//! use haul::buffer::{Lease, Shelf};
+//! let shelf = Shelf::new(4096);
+//! let mut buffer = shelf.take();
+//! buffer[..5].copy_from_slice(b"hello");
+//! let kept = Lease::new(&mut buffer, 0..5).keep();
+//! assert_eq!(kept.bytes(), b"hello");
+//! ```
+
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A place where buffers of one size lie until they are needed again.
+#[derive(Debug)]
+pub struct Shelf {
+    free: Mutex<Vec<Box<[u8]>>>,
+    size: usize,
+}
+
+/// How many unused buffers a shelf keeps; the others go back to the allocator.
+const KEPT: usize = 64;
+
+impl Shelf {
+    /// A shelf for buffers of `size` bytes. Nothing is allocated before the first [`Shelf::take`].
+    #[must_use]
+    pub fn new(size: usize) -> Arc<Self> {
+        Arc::new(Self { free: Mutex::new(Vec::new()), size })
+    }
+
+    /// A buffer: the last one put back (its memory is warm), or a new one.
+    #[must_use]
+    pub fn take(self: &Arc<Self>) -> Buffer {
+        let bytes = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Buffer { bytes: bytes.unwrap_or_else(|| vec![0; self.size].into_boxed_slice()), shelf: Arc::clone(self) }
+    }
+}
+
+/// One read buffer; it goes back to its shelf when dropped.
+#[derive(Debug)]
+pub struct Buffer {
+    bytes: Box<[u8]>,
+    shelf: Arc<Shelf>,
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut free = self.shelf.free.lock().unwrap_or_else(PoisonError::into_inner);
+        if free.len() < KEPT {
+            free.push(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+/// Body bytes offered to a sink: to be looked at now, or kept.
+#[derive(Debug)]
+pub struct Lease<'a> {
+    held: Held<'a>,
+    range: Range<usize>,
+}
+
+#[derive(Debug)]
+enum Held<'a> {
+    /// The buffer holds nothing else that is still needed: it may be taken.
+    Whole(&'a mut Buffer),
+    /// The buffer is needed further, or is no read buffer.
+    Part(&'a [u8]),
+}
+
+/// A sink takes the buffer itself if the bytes fill at least this fraction of it; less is copied.
+const WORTH_KEEPING: usize = 4;
+
+impl<'a> Lease<'a> {
+    /// Bytes that are all that is still needed of `buffer`.
+    pub fn new(buffer: &'a mut Buffer, range: Range<usize>) -> Self {
+        Self { held: Held::Whole(buffer), range }
+    }
+
+    /// Bytes in memory that stays with its owner.
+    #[must_use]
+    pub fn borrowed(bytes: &'a [u8]) -> Self {
+        Self { range: 0..bytes.len(), held: Held::Part(bytes) }
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.held {
+            Held::Whole(buffer) => &buffer[self.range.clone()],
+            Held::Part(bytes) => &bytes[self.range.clone()],
+        }
+    }
+
+    /// Keeps the bytes beyond the call, without a copy where that pays.
+    #[must_use]
+    pub fn keep(self) -> Chunk {
+        match self.held {
+            Held::Whole(buffer) if self.range.len() >= buffer.len() / WORTH_KEEPING => {
+                let fresh = buffer.shelf.take();
+                Chunk::Buffer(std::mem::replace(buffer, fresh), self.range)
+            }
+            Held::Whole(buffer) => Chunk::Copied(buffer[self.range].to_vec()),
+            Held::Part(bytes) => Chunk::Copied(bytes[self.range].to_vec()),
+        }
+    }
+}
+
+/// Body bytes that were kept.
+#[derive(Debug)]
+pub enum Chunk {
+    /// A part of a read buffer that was taken over.
+    Buffer(Buffer, Range<usize>),
+    /// A copy.
+    Copied(Vec<u8>),
+}
+
+impl Chunk {
+    /// The bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Buffer(buffer, range) => &buffer[range.clone()],
+            Self::Copied(bytes) => bytes,
+        }
+    }
+
+    /// The memory that it holds, which is what counts against a budget.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        match self {
+            Self::Buffer(buffer, _) => buffer.len(),
+            Self::Copied(bytes) => bytes.capacity(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_buffer_is_kept_without_a_copy() {
+        let shelf = Shelf::new(64);
+        let mut buffer = shelf.take();
+        let place = buffer.as_ptr();
+        let kept = Lease::new(&mut buffer, 8..64).keep();
+        assert_eq!(kept.bytes().as_ptr(), place.wrapping_add(8));
+        assert_eq!(kept.cost(), 64);
+        assert_ne!(buffer.as_ptr(), place);
+    }
+
+    #[test]
+    fn a_few_bytes_are_copied() {
+        let shelf = Shelf::new(64);
+        let mut buffer = shelf.take();
+        let place = buffer.as_ptr();
+        assert_eq!(Lease::new(&mut buffer, 0..3).keep().cost(), 3);
+        assert_eq!(buffer.as_ptr(), place);
+    }
+
+    #[test]
+    fn a_dropped_buffer_is_used_again() {
+        let shelf = Shelf::new(64);
+        let place = shelf.take().as_ptr();
+        assert_eq!(shelf.take().as_ptr(), place);
+    }
+}

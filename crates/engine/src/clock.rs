@@ -1,0 +1,41 @@
+//! The two clocks: a monotonic one for limits and waits, the wall clock for what servers write as dates.
+//!
+//! ```
+//! let now = std::time::Instant::now();
+//! assert!(haul::clock::time(now) <= haul::clock::time(now + std::time::Duration::from_secs(1)));
+//! ```
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant, SystemTime};
+
+use haul_proto::time::Time;
+
+/// `now` as the protocol machines count it: nanoseconds since this process first asked.
+pub fn time(now: Instant) -> Time {
+    Time(nanoseconds(now))
+}
+
+/// The same for the policies.
+pub fn policy_time(now: Instant) -> haul_policy::time::Time {
+    haul_policy::time::Time(nanoseconds(now))
+}
+
+/// The instant that a policy's time stands for.
+pub fn instant(time: haul_policy::time::Time) -> Instant {
+    start() + Duration::from_nanos(time.0)
+}
+
+/// Seconds since 1970 by the wall clock.
+pub fn unix_now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn nanoseconds(now: Instant) -> u64 {
+    u64::try_from(now.saturating_duration_since(start()).as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn start() -> Instant {
+    static START: OnceLock<Instant> = OnceLock::new();
+    // A second early, so that an instant taken just before the first call still has its place.
+    *START.get_or_init(|| Instant::now().checked_sub(Duration::from_secs(1)).unwrap_or_else(Instant::now))
+}

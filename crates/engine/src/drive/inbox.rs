@@ -1,0 +1,81 @@
+//! Messages to a worker from other threads: a sink has room again, a name is resolved, there is work.
+//!
+//! A worker that is awake is not woken: it looks into its inbox before it sleeps, so a message costs a lock and, only
+//! when the worker sleeps, one system call.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use mio::{Registry, Token};
+
+use crate::sink::Wake;
+
+/// What a worker is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Message {
+    /// The sink of this lane's transfer has credit again.
+    Resume(usize),
+    /// The name that this lane waits for is resolved.
+    Resolved(usize),
+    /// There may be work, or it may be over.
+    Look,
+    /// The output is full: watch for room.
+    WatchOutput,
+}
+
+/// A worker's inbox.
+#[derive(Debug)]
+pub struct Inbox {
+    messages: Mutex<Vec<Message>>,
+    asleep: AtomicBool,
+    waker: mio::Waker,
+}
+
+impl Inbox {
+    /// An inbox for the loop of this registry.
+    ///
+    /// # Errors
+    /// When the system has no descriptor left for it.
+    pub fn new(registry: &Registry, token: Token) -> io::Result<Self> {
+        let waker = mio::Waker::new(registry, token)?;
+        Ok(Self { messages: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), waker })
+    }
+
+    /// Leaves a message, and wakes the worker if it sleeps.
+    pub fn send(&self, message: Message) {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            // It fails only if the counter overflows, and then the worker is being woken already.
+            let _ = self.waker.wake();
+        }
+    }
+
+    /// Whether the worker sleeps.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.asleep.load(Ordering::SeqCst)
+    }
+
+    /// The worker goes to sleep; `false` if it must not, for there are messages.
+    pub fn falls_asleep(&self) -> bool {
+        self.asleep.store(true, Ordering::SeqCst);
+        let empty = self.messages.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        if !empty {
+            self.asleep.store(false, Ordering::SeqCst);
+        }
+        empty
+    }
+
+    /// The worker is awake: its messages, moved into `to`.
+    pub fn collect(&self, to: &mut Vec<Message>) {
+        self.asleep.store(false, Ordering::SeqCst);
+        to.append(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Wake for Inbox {
+    fn wake(&self, token: usize) {
+        self.send(Message::Resume(token));
+    }
+}

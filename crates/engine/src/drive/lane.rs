@@ -1,0 +1,209 @@
+//! A worker's connection from its name to its first request: resolve, connect, secure, open.
+//!
+//! ```text
+//! Resolving ──▶ Connecting ──▶ [Securing] ──▶ Open
+//!     └─────────────┴───────────────┴──▶ failed: the transfers that waited for it are given back
+//! ```
+
+use std::collections::VecDeque;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+
+use super::inbox::{Inbox, Message};
+use super::link::Link;
+use crate::buffer::Buffer;
+use crate::client::Client;
+use crate::net::connect::{Connect, Connector, with_port};
+use crate::net::dns::Lookup;
+use crate::net::pool::Key;
+use crate::net::stream::Stream;
+use crate::net::tls::Tls;
+use crate::transfer::Transfer;
+use crate::{Error, ErrorKind, Result};
+
+/// A connection, or one in the making.
+pub struct Lane {
+    /// How far it is.
+    pub state: State,
+    /// What it may be used for.
+    pub key: Arc<Key>,
+    /// Transfers that will be started when it is open.
+    pub waiting: VecDeque<Transfer>,
+    /// Its sink has no credit: it is not read.
+    pub paused: bool,
+    /// When it was last found idle; to tell a lane from an earlier one of the same token.
+    pub idle_since: u64,
+    /// By when it must be open.
+    opens_by: Instant,
+    depth: usize,
+}
+
+/// How far a lane is.
+pub enum State {
+    /// The name is being resolved.
+    Resolving,
+    /// The addresses are being tried.
+    Connecting(Connector),
+    /// The TLS handshake is under way.
+    Securing(Box<Stream>),
+    /// Requests can be sent.
+    Open(Box<Link>),
+}
+
+/// What a lane needs of its worker to get on.
+pub struct Surroundings<'a> {
+    /// The client.
+    pub client: &'a Client,
+    /// Where descriptors are watched.
+    pub registry: &'a Registry,
+    /// The worker's inbox.
+    pub inbox: &'a Arc<Inbox>,
+    /// The worker's read buffer.
+    pub buffer: &'a mut Buffer,
+    /// The time.
+    pub now: Instant,
+}
+
+impl Lane {
+    /// A lane that will be opened for this transfer.
+    #[must_use]
+    pub fn new(key: Arc<Key>, transfer: Transfer, depth: usize, now: Instant) -> Self {
+        let timeout = key.connect.timeout;
+        Self {
+            state: State::Resolving,
+            key,
+            waiting: VecDeque::from([transfer]),
+            paused: false,
+            idle_since: 0,
+            opens_by: now + timeout,
+            depth,
+        }
+    }
+
+    /// A lane that is open already.
+    #[must_use]
+    pub fn open(link: Link, depth: usize, now: Instant) -> Self {
+        Self {
+            key: Arc::clone(&link.key),
+            state: State::Open(Box::new(link)),
+            waiting: VecDeque::new(),
+            paused: false,
+            idle_since: 0,
+            opens_by: now,
+            depth,
+        }
+    }
+
+    /// How many transfers it has.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        match &self.state {
+            State::Open(link) => link.depth(),
+            _ => self.waiting.len(),
+        }
+    }
+
+    /// When it must be looked at though nothing happened.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let limit = self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min();
+        match &self.state {
+            State::Open(link) => link.deadline(),
+            State::Connecting(connector) => [limit, connector.next_timeout()].into_iter().flatten().min(),
+            _ => limit,
+        }
+    }
+
+    /// Gets on with opening. `true` when it is open.
+    ///
+    /// # Errors
+    /// When it cannot be opened; the lane is of no further use.
+    pub fn advance(&mut self, token: usize, around: &mut Surroundings<'_>) -> Result<bool> {
+        loop {
+            let now = around.now;
+            if !matches!(self.state, State::Open(_)) && self.deadline_of_opening() <= now {
+                return Err(Error::new(ErrorKind::Timeout, "the connection could not be made in time"));
+            }
+            match &mut self.state {
+                State::Resolving => match self.resolve(token, around)? {
+                    Some(connector) => self.state = State::Connecting(connector),
+                    None => return Ok(false),
+                },
+                State::Connecting(connector) => {
+                    let mut failed = None;
+                    let outcome = connector.step(now, &mut |fd| {
+                        failed = watch(around.registry, fd, token).err();
+                    });
+                    if let Some(error) = failed {
+                        return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
+                    }
+                    match outcome {
+                        Connect::Pending => return Ok(false),
+                        Connect::Failed(error) => return Err(error),
+                        Connect::Done { socket, peer } => {
+                            if let Some(transfer) = self.waiting.front_mut() {
+                                transfer.facts.connects += 1;
+                                transfer.facts.connected = now.saturating_duration_since(transfer.facts.started);
+                                transfer.facts.local = socket.local_addr().ok();
+                            }
+                            let stream = Stream::plain(socket, peer);
+                            self.state = match &self.key.tls {
+                                Some(tls) => {
+                                    let context = around.client.tls().context(tls)?;
+                                    let tls = Tls::new(&context, &self.key.host)?;
+                                    State::Securing(Box::new(stream.secure(tls)))
+                                }
+                                None => State::Open(Box::new(Link::new(stream, Arc::clone(&self.key), self.depth))),
+                            };
+                        }
+                    }
+                }
+                State::Securing(stream) => {
+                    if !stream.handshake(around.buffer)? {
+                        return Ok(false);
+                    }
+                    if let Some(transfer) = self.waiting.front_mut() {
+                        transfer.facts.secured = Instant::now().saturating_duration_since(transfer.facts.started);
+                    }
+                    let State::Securing(stream) = std::mem::replace(&mut self.state, State::Resolving) else {
+                        unreachable!("the state was just looked at");
+                    };
+                    self.state = State::Open(Box::new(Link::new(*stream, Arc::clone(&self.key), self.depth)));
+                }
+                State::Open(_) => return Ok(true),
+            }
+        }
+    }
+
+    fn deadline_of_opening(&self) -> Instant {
+        self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min().unwrap_or(self.opens_by)
+    }
+
+    fn resolve(&mut self, token: usize, around: &Surroundings<'_>) -> Result<Option<Connector>> {
+        let key = &self.key;
+        let Some(transfer) = self.waiting.front_mut() else { return Ok(None) };
+        let addresses = match transfer.address() {
+            Some(address) => Arc::from([address]),
+            None => {
+                let inbox = Arc::clone(around.inbox);
+                let notify = move || inbox.send(Message::Resolved(token));
+                match around.client.resolver().lookup(&key.host, key.port, key.family, notify) {
+                    Lookup::Ready(answer) => answer?,
+                    Lookup::Pending => return Ok(None),
+                }
+            }
+        };
+        transfer.facts.resolved = around.now.saturating_duration_since(transfer.facts.started);
+        let addresses = with_port(&addresses, key.port);
+        Ok(Some(Connector::new(&key.host, addresses, &key.connect, around.now)))
+    }
+}
+
+/// Watches a descriptor for both directions, from now until it is closed: one system call in its life.
+pub fn watch(registry: &Registry, fd: BorrowedFd<'_>, token: usize) -> std::io::Result<()> {
+    registry.register(&mut SourceFd(&fd.as_raw_fd()), Token(token), Interest::READABLE | Interest::WRITABLE)
+}

@@ -1,0 +1,419 @@
+//! One open connection with its HTTP/1.1 machine and the transfers that wait for responses on it, in order.
+//!
+//! Both drivers use it, the one that waits and the one that does not: a link only ever does what can be done now, and
+//! says what it stopped at. On a blocking socket "now" includes the wait inside `recv`.
+//!
+//! ```text
+//!  start ──▶ h1::Conn ──▶ pump ──▶ Stream      Stream ──▶ receive ──▶ h1::Conn ──▶ Transfer ──▶ finished
+//! ```
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+use haul_proto::h1::{self, BodyFraming, Conn, Event};
+
+use crate::buffer::{Buffer, Lease};
+use crate::clock;
+use crate::net::pool::Key;
+use crate::net::stream::{Received, Stream};
+use crate::sink::Wake;
+use crate::transfer::{After, Broke, Transfer};
+use crate::{Error, ErrorKind, Result};
+
+/// The least that is read at once, however small the credit: a head has to fit in.
+const LEAST_READ: u64 = 4096;
+
+/// An open connection.
+pub struct Link {
+    stream: Stream,
+    conn: Conn,
+    /// Plaintext that the machine could not use yet: a head or chunk line that came in part.
+    tail: Vec<u8>,
+    queue: VecDeque<Transfer>,
+    /// Content of the last request that is still to be put into the machine, and how far that is.
+    upload: Option<(Arc<[u8]>, usize)>,
+    served: u64,
+    closing: bool,
+    /// What it may be used for.
+    pub key: Arc<Key>,
+}
+
+/// What a link stopped at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing has come.
+    WouldBlock,
+    /// Something came, and there may be more.
+    More,
+    /// Something came, and that was all for now.
+    Drained,
+    /// The sink takes nothing: do not read before it wakes us.
+    Paused,
+    /// The connection is of no further use. Its transfers have been given back.
+    Closed,
+}
+
+/// Who to wake when a sink has credit again.
+#[derive(Clone, Copy)]
+pub struct Waker<'a> {
+    /// The driver; none for one that waits in the sink itself.
+    pub wake: Option<&'a Arc<dyn Wake>>,
+    /// What the driver knows the connection by.
+    pub token: usize,
+}
+
+/// Transfers whose exchange is over, and what becomes of them.
+pub type Finished = Vec<(Transfer, After)>;
+
+impl std::os::fd::AsFd for Link {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl Link {
+    /// A link over an open stream.
+    #[must_use]
+    pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
+        let config = h1::Config { max_pipeline: depth, ..h1::Config::default() };
+        Self {
+            stream,
+            conn: Conn::new(config),
+            tail: Vec::new(),
+            queue: VecDeque::new(),
+            upload: None,
+            served: 0,
+            closing: false,
+            key,
+        }
+    }
+
+    /// The stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// How many transfers wait on it.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether it can take a further request now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        !self.closing && self.upload.is_none() && self.conn.can_enqueue()
+    }
+
+    /// Whether it is open and nothing is outstanding.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        !self.closing && self.queue.is_empty() && self.conn.is_idle() && self.tail.is_empty()
+    }
+
+    /// Whether responses were received on it before.
+    #[must_use]
+    pub fn has_served(&self) -> bool {
+        self.served > 0
+    }
+
+    /// The earliest limit of its transfers.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.queue.iter().filter_map(Transfer::deadline).min()
+    }
+
+    /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
+    pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
+        transfer.facts.peer = Some(self.stream.peer);
+        match transfer.enqueue(&mut self.conn, now) {
+            Ok(_) => {
+                self.upload = transfer.content().filter(|content| !content.is_empty()).map(|c| (Arc::clone(c), 0));
+                self.queue.push_back(transfer);
+                self.feed();
+            }
+            Err(error) => {
+                let after = transfer.on_failure(error, Broke::BeforeSending, now);
+                finished.push((transfer, after));
+            }
+        }
+    }
+
+    /// Puts content into the machine as far as it takes it, so that a head and a small body leave in one write.
+    fn feed(&mut self) {
+        while let Some((content, done)) = &mut self.upload {
+            let Some(credit) = self.conn.body_credit().filter(|&credit| credit > 0) else { return };
+            let end = content.len().min(done.saturating_add(usize::try_from(credit).unwrap_or(usize::MAX)));
+            match self.conn.send_body(&content[*done..end]) {
+                Ok(n) if n > 0 => *done += n,
+                _ => return,
+            }
+            if *done == content.len() {
+                // The length was announced from this very content, so the machine has nothing to object to.
+                let _ = self.conn.finish_body(&[]);
+                self.upload = None;
+            }
+        }
+    }
+
+    /// Sends what there is to send. `false` when the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The socket's. A response may have come all the same: receive before giving up.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        loop {
+            self.feed();
+            let output = self.conn.output();
+            if output.is_empty() {
+                return self.stream.flush();
+            }
+            match self.stream.send(output) {
+                Ok(n) => self.conn.advance_output(n),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether something is waiting for room in the socket.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        !self.conn.output().is_empty() || self.stream.has_output() || self.upload.is_some()
+    }
+
+    /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.
+    pub fn receive(
+        &mut self,
+        buffer: &mut Buffer,
+        now: Instant,
+        waker: Waker<'_>,
+        finished: &mut Finished,
+    ) -> Progress {
+        let credit = self.queue.front_mut().map_or(u64::MAX, |transfer| transfer.credit(waker.wake, waker.token));
+        if credit == 0 {
+            return Progress::Paused;
+        }
+        // A sealed record must fit, however small the credit.
+        let room = if self.stream.is_secure() {
+            buffer.len()
+        } else {
+            buffer.len().min(usize::try_from(credit.max(LEAST_READ)).unwrap_or(usize::MAX))
+        };
+        let outcome = self.stream.receive(&mut buffer[..room]);
+        match outcome {
+            Ok(Received::WouldBlock) => Progress::WouldBlock,
+            Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
+                Ok(()) if self.closing => self.close(now, finished),
+                Ok(()) if more => Progress::More,
+                Ok(()) => Progress::Drained,
+                Err(error) => self.break_off(error, now, finished),
+            },
+            Ok(Received::End) => self.end(false, now, finished),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
+            Err(error) => {
+                // The peer's reset ends a body that lasts until then, too: never as a success.
+                let error = if self.conn.response_started() {
+                    Error::with_source(ErrorKind::Receive, "the connection broke", error)
+                } else {
+                    Error::with_source(ErrorKind::Receive, "the connection broke before the response", error)
+                };
+                self.break_off(error, now, finished)
+            }
+        }
+    }
+
+    /// Passes received bytes through TLS and the machine.
+    fn take(&mut self, buffer: &mut Buffer, filled: usize, now: Instant, finished: &mut Finished) -> Result<()> {
+        let mut at = 0;
+        loop {
+            let (range, ended) = self.stream.open(buffer, &mut at, filled)?;
+            if let Some(range) = range {
+                let last = at == filled;
+                if self.tail.is_empty() {
+                    let left = self.step(Input::Buffer(buffer, last), range.start, range.end, now, finished)?;
+                    if left < range.end && !self.closing {
+                        self.tail.extend_from_slice(&buffer[left..range.end]);
+                    }
+                } else {
+                    let mut joined = std::mem::take(&mut self.tail);
+                    joined.extend_from_slice(&buffer[range]);
+                    let end = joined.len();
+                    let left = self.step(Input::Memory(&mut joined), 0, end, now, finished)?;
+                    if !self.closing {
+                        joined.drain(..left);
+                        self.tail = joined;
+                    }
+                }
+            } else if ended {
+                self.end(true, now, finished);
+                return Ok(());
+            } else {
+                return Ok(());
+            }
+            if self.closing {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Steps the machine over `input[at..end]`; answers how far it got.
+    fn step(
+        &mut self,
+        mut input: Input<'_>,
+        mut at: usize,
+        end: usize,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Result<usize> {
+        let time = clock::time(now);
+        loop {
+            let step = self.conn.step(time, &mut input.bytes()[at..end]).map_err(from_machine)?;
+            let base = at;
+            at += step.consumed;
+            let Some(transfer) = self.queue.front_mut() else {
+                // Nothing is outstanding, so all that can be said is that nothing came.
+                return Ok(at);
+            };
+            match step.event {
+                Event::NeedInput => return Ok(at),
+                Event::Interim { head, .. } => transfer.facts.head_bytes += head.raw().len() as u64,
+                Event::Head { head, framing, .. } => {
+                    transfer.on_head(head, framing, now);
+                    if transfer.is_cut_short(framing) {
+                        self.closing = true;
+                        self.finish_front(now, finished);
+                        return Ok(at);
+                    }
+                }
+                Event::Body { range, .. } => {
+                    let range = base + range.start..base + range.end;
+                    transfer.on_body(input.lease(range, at == end))?;
+                    if transfer.is_cut_short(BodyFraming::Chunked) {
+                        self.closing = true;
+                        self.finish_front(now, finished);
+                        return Ok(at);
+                    }
+                }
+                Event::Complete { reuse, .. } => {
+                    self.closing |= reuse.is_err();
+                    self.served += 1;
+                    self.finish_front(now, finished);
+                    if self.closing {
+                        return Ok(at);
+                    }
+                }
+                Event::Tunnel { .. } => {
+                    return Err(Error::new(ErrorKind::Protocol, "the server switched protocols"));
+                }
+            }
+        }
+    }
+
+    fn finish_front(&mut self, now: Instant, finished: &mut Finished) {
+        if let Some(mut transfer) = self.queue.pop_front() {
+            let after = transfer.on_complete(now);
+            finished.push((transfer, after));
+        }
+    }
+
+    /// The peer has ended the stream; `clean` when TLS said so.
+    fn end(&mut self, clean: bool, now: Instant, finished: &mut Finished) -> Progress {
+        if self.queue.is_empty() {
+            return self.close(now, finished);
+        }
+        match self.conn.end_of_input(clean || !self.stream.is_secure()) {
+            Ok(Event::Complete { .. }) => {
+                self.finish_front(now, finished);
+                self.close(now, finished)
+            }
+            Ok(_) => self.close(now, finished),
+            Err(error) => self.break_off(from_machine(error), now, finished),
+        }
+    }
+
+    /// The connection cannot go on: the transfer at the front fails with `error`, the others with it.
+    pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
+        if let Some(mut transfer) = self.queue.pop_front() {
+            let broke = match (self.conn.response_started(), self.served) {
+                (true, _) => Broke::InResponse,
+                (false, 0) => Broke::BeforeResponse,
+                (false, _) => Broke::WhileStale,
+            };
+            let after = transfer.on_failure(error, broke, now);
+            finished.push((transfer, after));
+        }
+        self.close(now, finished)
+    }
+
+    /// Gives back the transfers that were not answered: their requests may be sent again where that is safe
+    /// (RFC 9112 section 9.3.2).
+    fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        self.closing = true;
+        for mut transfer in self.queue.drain(..) {
+            let after = if is_idempotent(transfer.method()) {
+                After::Again(Duration::ZERO)
+            } else {
+                let error = Error::new(ErrorKind::EmptyReply, "the connection closed before the response");
+                transfer.on_failure(error, Broke::BeforeResponse, now)
+            };
+            finished.push((transfer, after));
+        }
+        Progress::Closed
+    }
+
+    /// Whether one of its transfers is past its limit.
+    #[must_use]
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        self.deadline().is_some_and(|deadline| deadline <= now)
+    }
+}
+
+/// Where the bytes lie that the machine steps over.
+enum Input<'a> {
+    /// In a read buffer; the flag says that nothing behind them is still needed.
+    Buffer(&'a mut Buffer, bool),
+    /// In memory of our own.
+    Memory(&'a mut Vec<u8>),
+}
+
+impl Input<'_> {
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Buffer(buffer, _) => buffer,
+            Self::Memory(bytes) => bytes,
+        }
+    }
+
+    fn lease(&mut self, range: std::ops::Range<usize>, last: bool) -> Lease<'_> {
+        match self {
+            Self::Buffer(buffer, whole) => {
+                if *whole && last {
+                    Lease::new(buffer, range)
+                } else {
+                    Lease::borrowed(&buffer[range])
+                }
+            }
+            Self::Memory(bytes) => Lease::borrowed(&bytes[range]),
+        }
+    }
+}
+
+/// The kind, and so the exit code, of what the machine objects to.
+fn from_machine(error: h1::Error) -> Error {
+    let kind = match error {
+        h1::Error::EndedIdle | h1::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
+        h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
+        h1::Error::NotHttp | h1::Error::UnsupportedVersion { .. } => ErrorKind::UnsupportedScheme,
+        h1::Error::StatusLine | h1::Error::Field(_) | h1::Error::ContentLength(_) | h1::Error::UnexpectedUpgrade => {
+            ErrorKind::Protocol
+        }
+        h1::Error::TransferCoding(_) => ErrorKind::ContentCoding,
+        _ => ErrorKind::Receive,
+    };
+    Error::new(kind, error.to_string())
+}

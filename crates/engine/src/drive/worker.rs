@@ -1,0 +1,653 @@
+//! The event loop: one a worker thread, each with connections and a read buffer of its own.
+//!
+//! A worker asks its [`Supply`] for transfers, keeps each of its connections busy with the next one for the same host,
+//! and sleeps in `epoll_wait` (or its like) when nothing moves. Readiness is edge-triggered and a descriptor is
+//! registered once in its life, so a small page on a warm connection costs a send, a receive and its share of a wait.
+//!
+//! ```text
+//!          ┌───────────────────────────────────────────────┐
+//!  Supply ─┼▶ take ─▶ place ─▶ lanes ─▶ flush ─▶ sleep ─▶ events, messages, timers ─┐
+//!          └───────────────────────────────────────▲───────────────────────────────┘
+//! ```
+//!
+//! The first worker is the calling thread. Another is started when those that run have not slept for a while and there
+//! is a backlog: one thread for a network-bound run, all cores for one that decodes or extracts.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::HostId;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use slab::Slab;
+
+use super::inbox::{Inbox, Message};
+use super::lane::{Lane, State, Surroundings, watch};
+use super::link::{Finished, Progress, Waker};
+use crate::buffer::Buffer;
+use crate::client::Client;
+use crate::net::pool::Key;
+use crate::sink::Wake;
+use crate::sink::output::Room;
+use crate::stats::Totals;
+use crate::transfer::{After, Broke, Transfer};
+use crate::{Error, ErrorKind, Result};
+
+/// Where transfers come from and go to. Shared by all workers of a run.
+pub trait Supply: Send + Sync {
+    /// The next transfer for this worker, if one may start now.
+    fn next(&self, worker: usize, now: Instant) -> Option<Transfer>;
+
+    /// The slot of a transfer that is over is free: another one for it?
+    fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;
+
+    /// A transfer is over.
+    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>, totals: &mut Totals);
+
+    /// A connection was left for another worker.
+    fn gave_away(&self);
+
+    /// The system has no descriptor left: so many at once are too many.
+    fn fewer(&self);
+
+    /// Passes gathered output on.
+    ///
+    /// # Errors
+    /// When the output is gone; the run is over.
+    fn flush(&self) -> Result<Room>;
+
+    /// The descriptor to watch when the output is full.
+    fn output(&self) -> Option<i32>;
+
+    /// When to ask for a next transfer though nothing happened.
+    fn wakes_at(&self, now: Instant) -> Option<Instant>;
+
+    /// How many transfers wait for a slot or a worker.
+    fn backlog(&self) -> usize;
+
+    /// Whether the run is over.
+    fn is_over(&self) -> bool;
+
+    /// A worker has joined.
+    fn joined(&self, inbox: &Arc<Inbox>);
+}
+
+/// What a free slot is used for.
+pub enum Another {
+    /// This transfer; the slot stays taken.
+    Transfer(Box<Transfer>),
+    /// Another worker should have it, and the connection.
+    GiveAway,
+    /// Nothing now.
+    Nothing,
+}
+
+/// How a run uses workers and connections.
+#[derive(Debug, Clone, Copy)]
+pub struct Workers {
+    /// Most threads, the calling one included.
+    pub threads: usize,
+    /// Requests that may be outstanding on an HTTP/1.1 connection; 1 is no pipelining.
+    pub depth: usize,
+    /// Connections to one host, where requests are pipelined.
+    pub per_host: usize,
+}
+
+const INBOX: Token = Token(usize::MAX);
+const OUTPUT: Token = Token(usize::MAX - 1);
+/// Idle connections that a worker keeps at most.
+const MAX_IDLE: usize = 64;
+/// Receives on one connection before the others have their turn.
+const TURN: usize = 8;
+/// A worker that slept less than a sixteenth of this long wants help.
+const BUSY_WINDOW: Duration = Duration::from_millis(8);
+/// How long a transfer waits that found no descriptor.
+const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
+
+/// Runs workers until the supply is over.
+///
+/// # Errors
+/// When there is no event loop to be had, or the output is gone.
+pub fn run(client: &Client, supply: &Arc<dyn Supply>, workers: Workers) -> Result<()> {
+    let mut first = Worker::new(0, client, supply, workers)?;
+    let outcome = first.run();
+    for thread in first.others.drain(..) {
+        // A worker that panicked has printed why; the transfers it held are missing, which the supply notices.
+        let _ = thread.join();
+    }
+    outcome
+}
+
+struct Worker {
+    index: usize,
+    client: Client,
+    supply: Arc<dyn Supply>,
+    workers: Workers,
+    poll: Poll,
+    inbox: Arc<Inbox>,
+    wake: Arc<dyn Wake>,
+    buffer: Buffer,
+    lanes: Slab<Lane>,
+    by_key: HashMap<Arc<Key>, Vec<usize>>,
+    /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
+    idle: VecDeque<(usize, u64)>,
+    idle_count: usize,
+    stamp: u64,
+    delayed: BinaryHeap<Reverse<Delayed>>,
+    /// Transfers that have no connection yet, and a lane that may be free for them. A list, for a transfer that fails at
+    /// once makes room for the next, and a million of them must not be a million calls deep.
+    to_place: VecDeque<(Transfer, Option<usize>)>,
+    /// Lanes that had their turn and have more to receive.
+    again: Vec<usize>,
+    finished: Finished,
+    totals: Totals,
+    now: Instant,
+    slept: Duration,
+    window_began: Instant,
+    output_watched: bool,
+    others: Vec<JoinHandle<()>>,
+}
+
+/// A transfer that waits before it is tried again.
+struct Delayed {
+    at: Instant,
+    transfer: Box<Transfer>,
+}
+
+impl PartialEq for Delayed {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Delayed {}
+
+impl PartialOrd for Delayed {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Delayed {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.at.cmp(&other.at)
+    }
+}
+
+fn no_loop(error: io::Error) -> Error {
+    Error::with_source(ErrorKind::Setup, "the event loop cannot be set up", error)
+}
+
+impl Worker {
+    fn new(index: usize, client: &Client, supply: &Arc<dyn Supply>, workers: Workers) -> Result<Self> {
+        let poll = Poll::new().map_err(no_loop)?;
+        let inbox = Arc::new(Inbox::new(poll.registry(), INBOX).map_err(no_loop)?);
+        supply.joined(&inbox);
+        let now = Instant::now();
+        Ok(Self {
+            index,
+            client: client.clone(),
+            supply: Arc::clone(supply),
+            workers,
+            poll,
+            wake: inbox.clone(),
+            inbox,
+            buffer: client.shelf().take(),
+            lanes: Slab::new(),
+            by_key: HashMap::new(),
+            idle: VecDeque::new(),
+            idle_count: 0,
+            stamp: 0,
+            delayed: BinaryHeap::new(),
+            to_place: VecDeque::new(),
+            again: Vec::new(),
+            finished: Finished::new(),
+            totals: Totals::default(),
+            now,
+            slept: Duration::ZERO,
+            window_began: now,
+            output_watched: false,
+            others: Vec::new(),
+        })
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let outcome = self.turn_until_over();
+        self.leave();
+        outcome
+    }
+
+    fn turn_until_over(&mut self) -> Result<()> {
+        let mut events = Events::with_capacity(256);
+        let mut messages = Vec::new();
+        loop {
+            while let Some(transfer) = self.supply.next(self.index, self.now) {
+                self.to_place.push_back((transfer, None));
+                self.place_all();
+            }
+            self.flush()?;
+            if self.supply.is_over() {
+                return Ok(());
+            }
+            self.sleep(&mut events)?;
+            self.inbox.collect(&mut messages);
+            for message in messages.drain(..) {
+                self.hear(message);
+            }
+            for event in &events {
+                match event.token() {
+                    INBOX => {}
+                    OUTPUT => self.output_watched = false,
+                    Token(lane) => self.serve(lane, event.is_read_closed() || event.is_error()),
+                }
+                self.place_all();
+            }
+            for lane in std::mem::take(&mut self.again) {
+                self.serve(lane, false);
+            }
+            self.look_at_timers();
+            self.place_all();
+            self.call_for_help();
+        }
+    }
+
+    /// Passes gathered output on; when the output is full, sees to it that someone notices when it is not.
+    fn flush(&mut self) -> Result<()> {
+        if self.supply.flush()? == Room::Free {
+            return Ok(());
+        }
+        if self.index != 0 {
+            // The output is watched by the first worker, for it can be watched once only.
+            return Ok(());
+        }
+        if !self.output_watched
+            && let Some(fd) = self.supply.output()
+        {
+            let registry = self.poll.registry();
+            let mut source = SourceFd(&fd);
+            registry
+                .register(&mut source, OUTPUT, Interest::WRITABLE)
+                .or_else(|_| registry.reregister(&mut source, OUTPUT, Interest::WRITABLE))
+                .map_err(|error| Error::with_source(ErrorKind::Write, "the output cannot be watched", error))?;
+            self.output_watched = true;
+        }
+        Ok(())
+    }
+
+    fn sleep(&mut self, events: &mut Events) -> Result<()> {
+        let before = Instant::now();
+        let may_sleep = self.again.is_empty() && self.inbox.falls_asleep();
+        let timeout = if may_sleep {
+            self.next_deadline(before).map(|at| at.saturating_duration_since(before))
+        } else {
+            Some(Duration::ZERO)
+        };
+        match self.poll.poll(events, timeout) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(no_loop(error)),
+        }
+        self.now = Instant::now();
+        self.slept += self.now - before;
+        Ok(())
+    }
+
+    fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        let lanes = self.lanes.iter().filter_map(|(_, lane)| lane.deadline()).min();
+        let delayed = self.delayed.peek().map(|Reverse(delayed)| delayed.at);
+        [lanes, delayed, self.supply.wakes_at(now)].into_iter().flatten().min()
+    }
+
+    fn hear(&mut self, message: Message) {
+        match message {
+            Message::Resume(lane) => {
+                if let Some(lane) = self.lanes.get_mut(lane) {
+                    lane.paused = false;
+                }
+                self.serve(lane, false);
+            }
+            Message::Resolved(lane) => self.serve(lane, false),
+            // The flush of the next turn watches the output, and the supply is asked anyway.
+            Message::WatchOutput | Message::Look => {}
+        }
+    }
+
+    fn place_all(&mut self) {
+        while let Some((transfer, warm)) = self.to_place.pop_front() {
+            self.place(transfer, warm);
+        }
+    }
+
+    /// Finds a connection for a transfer, or begins to make one.
+    fn place(&mut self, transfer: Transfer, warm: Option<usize>) {
+        if let Some(token) = warm
+            && let Some(lane) = self.lanes.get(token)
+            && lane.key.fits(transfer.target(), transfer.options())
+            && matches!(&lane.state, State::Open(link) if link.can_start())
+        {
+            return self.start(token, transfer);
+        }
+        let key = Key::new(transfer.target(), transfer.options());
+        if let Some(token) = self.free_lane(&key) {
+            return self.start(token, transfer);
+        }
+        if let Some(link) = self.client.take_idle(&key, self.now) {
+            let entry = self.lanes.vacant_entry();
+            let token = entry.key();
+            if link.stream().socket().set_nonblocking(true).is_ok()
+                && watch(self.poll.registry(), std::os::fd::AsFd::as_fd(&link), token).is_ok()
+            {
+                let lane = Lane::open(link, self.workers.depth, self.now);
+                self.by_key.entry(Arc::clone(&lane.key)).or_default().push(token);
+                entry.insert(lane);
+                return self.start(token, transfer);
+            }
+        }
+        let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
+        let token = self.lanes.insert(Lane::new(Arc::clone(&key), transfer, self.workers.depth, self.now));
+        self.by_key.entry(key).or_default().push(token);
+        self.serve(token, false);
+    }
+
+    /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
+    /// fewest, once there are as many lanes as there may be.
+    fn free_lane(&self, key: &Key) -> Option<usize> {
+        let tokens = self.by_key.get(key)?;
+        let free = |token: &&usize| match &self.lanes[**token].state {
+            State::Open(link) => link.can_start(),
+            _ => self.lanes[**token].depth() < self.workers.depth,
+        };
+        let best = tokens.iter().filter(free).min_by_key(|token| self.lanes[**token].depth()).copied()?;
+        let idle = self.lanes[best].depth() == 0;
+        (idle || tokens.len() >= self.workers.per_host).then_some(best)
+    }
+
+    /// Gives a transfer to a lane.
+    fn start(&mut self, token: usize, transfer: Transfer) {
+        let now = self.now;
+        let lane = &mut self.lanes[token];
+        match &mut lane.state {
+            State::Open(link) => {
+                if link.depth() == 0 && lane.idle_since != 0 {
+                    lane.idle_since = 0;
+                    self.idle_count -= 1;
+                }
+                let mut finished = std::mem::take(&mut self.finished);
+                link.start(transfer, now, &mut finished);
+                self.settle(token, &mut finished);
+                self.finished = finished;
+                self.pump(token);
+            }
+            _ => lane.waiting.push_back(transfer),
+        }
+    }
+
+    /// Sends what a lane has to send.
+    fn pump(&mut self, token: usize) {
+        let Some(Lane { state: State::Open(link), .. }) = self.lanes.get_mut(token) else { return };
+        // A failed send is found by the next receive, which may bring the response that explains it.
+        let _ = link.pump();
+    }
+
+    /// Something may have happened on a lane.
+    fn serve(&mut self, token: usize, ended: bool) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        if !matches!(lane.state, State::Open(_)) {
+            self.open(token);
+            return;
+        }
+        let State::Open(link) = &mut lane.state else { return };
+        if link.has_output() {
+            let _ = link.pump();
+        }
+        let mut finished = std::mem::take(&mut self.finished);
+        for turn in 1.. {
+            let Some(Lane { state: State::Open(link), paused, .. }) = self.lanes.get_mut(token) else { break };
+            if *paused {
+                break;
+            }
+            let waker = Waker { wake: Some(&self.wake), token };
+            let progress = link.receive(&mut self.buffer, self.now, waker, &mut finished);
+            match progress {
+                Progress::Paused => *paused = true,
+                Progress::Closed => self.remove(token),
+                Progress::WouldBlock | Progress::More | Progress::Drained => {}
+            }
+            self.settle(token, &mut finished);
+            match progress {
+                Progress::WouldBlock | Progress::Paused | Progress::Closed => break,
+                Progress::Drained if !ended => break,
+                _ if turn >= TURN => {
+                    self.again.push(token);
+                    break;
+                }
+                Progress::More | Progress::Drained => {}
+            }
+        }
+        self.finished = finished;
+    }
+
+    /// Gets on with opening a lane.
+    fn open(&mut self, token: usize) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        let mut around = Surroundings {
+            client: &self.client,
+            registry: self.poll.registry(),
+            inbox: &self.inbox,
+            buffer: &mut self.buffer,
+            now: self.now,
+        };
+        match lane.advance(token, &mut around) {
+            Ok(false) => {}
+            Ok(true) => {
+                let waiting = std::mem::take(&mut lane.waiting);
+                let mut left = VecDeque::new();
+                for transfer in waiting {
+                    let open = matches!(
+                        self.lanes.get(token),
+                        Some(Lane { state: State::Open(link), .. }) if link.can_start()
+                    );
+                    if open {
+                        self.start(token, transfer);
+                    } else {
+                        left.push_back(transfer);
+                    }
+                }
+                self.to_place.extend(left.into_iter().map(|transfer| (transfer, None)));
+                // What came with the handshake waits in no socket: look once.
+                self.serve(token, false);
+            }
+            Err(error) => {
+                let waiting = std::mem::take(&mut lane.waiting);
+                self.remove(token);
+                self.could_not_open(waiting, error);
+            }
+        }
+    }
+
+    /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
+    fn could_not_open(&mut self, waiting: VecDeque<Transfer>, error: Error) {
+        let exhausted = matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE));
+        let mut error = Some(error);
+        for mut transfer in waiting {
+            if exhausted && (!self.lanes.is_empty() || self.supply.backlog() > 0) {
+                self.close_idle_lanes();
+                self.supply.fewer();
+                let at = self.now + DESCRIPTOR_WAIT;
+                self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
+                continue;
+            }
+            // The first transfer gets the error itself; to the others it says the same.
+            let error = error.take().unwrap_or_else(|| Error::new(ErrorKind::Connect, "the connection was not made"));
+            let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
+            self.go_on(transfer, after, None);
+        }
+    }
+
+    /// Deals with transfers whose exchange on a lane is over.
+    fn settle(&mut self, token: usize, finished: &mut Finished) {
+        for (transfer, after) in finished.drain(..) {
+            self.go_on(transfer, after, Some(token));
+        }
+        self.rest(token);
+    }
+
+    fn go_on(&mut self, transfer: Transfer, after: After, warm: Option<usize>) {
+        match after {
+            After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
+            After::Again(wait) => {
+                let at = self.now + wait;
+                self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
+            }
+            After::Done(result) => {
+                let slot = transfer.slot;
+                self.totals.transfer_finished(&transfer.facts, result.is_err());
+                self.supply.finished(self.index, transfer, result, &mut self.totals);
+                let Some(slot) = slot else { return };
+                match self.supply.another(self.index, slot, self.now) {
+                    Another::Transfer(transfer) => self.to_place.push_back((*transfer, warm)),
+                    Another::GiveAway => {
+                        if let Some(token) = warm {
+                            self.give_away(token);
+                        }
+                    }
+                    Another::Nothing => {}
+                }
+            }
+        }
+    }
+
+    /// Notes that a lane has nothing to do, if that is so.
+    fn rest(&mut self, token: usize) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        let State::Open(link) = &lane.state else { return };
+        if lane.idle_since != 0 || !link.is_idle() {
+            return;
+        }
+        self.stamp += 1;
+        lane.idle_since = self.stamp;
+        self.idle.push_back((token, self.stamp));
+        self.idle_count += 1;
+        while self.idle_count > MAX_IDLE || self.idle.len() > 4 * MAX_IDLE {
+            let Some((token, stamp)) = self.idle.pop_front() else { break };
+            if self.lanes.get(token).is_some_and(|lane| lane.idle_since == stamp) {
+                if self.idle_count > MAX_IDLE {
+                    self.remove(token);
+                } else {
+                    self.idle.push_back((token, stamp));
+                }
+            }
+        }
+    }
+
+    /// Leaves an idle connection where another worker finds it.
+    fn give_away(&mut self, token: usize) {
+        let idle = matches!(self.lanes.get(token), Some(Lane { state: State::Open(link), .. }) if link.is_idle());
+        if idle && let Some(link) = self.take_out(token) {
+            let fd = link.stream().socket().as_raw_fd();
+            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+                self.client.put_idle(link, self.now);
+                self.supply.gave_away();
+            }
+        }
+    }
+
+    fn remove(&mut self, token: usize) {
+        if let Some(link) = self.take_out(token) {
+            self.totals.connection_closed(&link);
+        }
+    }
+
+    /// Takes a lane out of all lists; answers its connection if it was open.
+    fn take_out(&mut self, token: usize) -> Option<super::link::Link> {
+        let lane = self.lanes.try_remove(token)?;
+        if lane.idle_since != 0 {
+            self.idle_count -= 1;
+        }
+        if let Some(tokens) = self.by_key.get_mut(&lane.key) {
+            tokens.retain(|&other| other != token);
+            if tokens.is_empty() {
+                self.by_key.remove(&lane.key);
+            }
+        }
+        match lane.state {
+            State::Open(link) => Some(*link),
+            _ => None,
+        }
+    }
+
+    fn close_idle_lanes(&mut self) {
+        for (token, stamp) in std::mem::take(&mut self.idle) {
+            if self.lanes.get(token).is_some_and(|lane| lane.idle_since == stamp) {
+                self.remove(token);
+            }
+        }
+    }
+
+    fn look_at_timers(&mut self) {
+        while self.delayed.peek().is_some_and(|Reverse(delayed)| delayed.at <= self.now) {
+            if let Some(Reverse(delayed)) = self.delayed.pop() {
+                self.to_place.push_back((*delayed.transfer, None));
+            }
+        }
+        let now = self.now;
+        let due = |lane: &Lane| lane.deadline().is_some_and(|at| at <= now);
+        let overdue: Vec<usize> = self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(token, _)| token).collect();
+        for token in overdue {
+            match self.lanes.get_mut(token) {
+                Some(Lane { state: State::Open(link), .. }) => {
+                    let mut finished = std::mem::take(&mut self.finished);
+                    let error = Error::new(ErrorKind::Timeout, "the operation timed out");
+                    link.break_off(error, now, &mut finished);
+                    self.remove(token);
+                    self.settle(token, &mut finished);
+                    self.finished = finished;
+                }
+                Some(_) => self.open(token),
+                None => {}
+            }
+        }
+    }
+
+    /// Starts another worker if this one did not get to sleep lately and there is enough to do for two.
+    fn call_for_help(&mut self) {
+        let window = self.now.saturating_duration_since(self.window_began);
+        if self.index != 0 || window < BUSY_WINDOW {
+            return;
+        }
+        let busy = self.slept < window / 16;
+        self.slept = Duration::ZERO;
+        self.window_began = self.now;
+        let wanted = busy && self.others.len() + 1 < self.workers.threads && self.supply.backlog() > 0;
+        if !wanted {
+            return;
+        }
+        let (index, client, supply) = (self.others.len() + 1, self.client.clone(), Arc::clone(&self.supply));
+        let workers = self.workers;
+        // Without another thread this one goes on alone, and asks again.
+        let started = std::thread::Builder::new().name(format!("haul-{index}")).spawn(move || {
+            if let Ok(mut worker) = Worker::new(index, &client, &supply, workers) {
+                // What ends a run reaches the first worker through the supply.
+                let _ = worker.run();
+            }
+        });
+        if let Ok(thread) = started {
+            self.others.push(thread);
+        }
+    }
+
+    /// Leaves the idle connections to the client.
+    fn leave(&mut self) {
+        let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
+        for token in tokens {
+            self.give_away(token);
+            self.remove(token);
+        }
+        self.client.stats().add(&std::mem::take(&mut self.totals));
+    }
+}

@@ -1,0 +1,201 @@
+//! What can go wrong with a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to curl's
+//! exit code.
+//!
+//! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the
+//! URL. What the user reads is always `URL: what happened: why`.
+//!
+//! ```
+//! use haul::{Error, ErrorKind};
+//! let error = Error::new(ErrorKind::Connect, "connection refused").with_url("http://127.0.0.1:9/");
+//! assert_eq!(error.exit_code(), 7);
+//! assert_eq!(error.to_string(), "http://127.0.0.1:9/: connection refused");
+//! ```
+
+use std::{error, fmt, io};
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a transfer failed: a kind (with curl's exit code), a sentence, the URL it was for, and the cause below it.
+#[derive(Debug)]
+pub struct Error {
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    url: Option<String>,
+    source: Option<Box<dyn error::Error + Send + Sync>>,
+}
+
+/// The kinds of failure, each with one of curl's exit codes ([`ErrorKind::exit_code`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The URL's scheme, or a redirect's, is not one that may be used. Exit 1.
+    UnsupportedScheme,
+    /// The URL cannot be parsed. Exit 3.
+    Url,
+    /// The host's name has no address. Exit 6.
+    Resolve,
+    /// No address of the host took the connection. Exit 7.
+    Connect,
+    /// The peer does not speak HTTP, or broke its rules in the head. Exit 8.
+    Protocol,
+    /// The body ended before its announced length. Exit 18.
+    PartialBody,
+    /// The status was 400 or above and failing on that was asked for. Exit 22.
+    Status,
+    /// The output could not be written. Exit 23.
+    Write,
+    /// A local file could not be read. Exit 26.
+    Read,
+    /// A time limit ran out. Exit 28.
+    Timeout,
+    /// The TLS handshake failed. Exit 35.
+    TlsHandshake,
+    /// More redirects than allowed. Exit 47.
+    TooManyRedirects,
+    /// The connection closed before any byte of a response. Exit 52.
+    EmptyReply,
+    /// The request could not be sent. Exit 55.
+    Send,
+    /// The response could not be received, or its framing is broken. Exit 56.
+    Receive,
+    /// The peer's certificate is not acceptable. Exit 60.
+    PeerCertificate,
+    /// The content coding is broken or unknown. Exit 61.
+    ContentCoding,
+    /// The body is larger than allowed, as announced, received or decoded. Exit 63.
+    TooLarge,
+    /// The file of CA certificates cannot be used. Exit 77.
+    CaFile,
+    /// A setting cannot be used (a regular expression, a template, a header field). Exit 2.
+    Setup,
+    /// The run was ended by a signal. Exit 130.
+    Interrupted,
+}
+
+impl ErrorKind {
+    /// curl's exit code for this kind.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::UnsupportedScheme => 1,
+            Self::Setup => 2,
+            Self::Url => 3,
+            Self::Resolve => 6,
+            Self::Connect => 7,
+            Self::Protocol => 8,
+            Self::PartialBody => 18,
+            Self::Status => 22,
+            Self::Write => 23,
+            Self::Read => 26,
+            Self::Timeout => 28,
+            Self::TlsHandshake => 35,
+            Self::TooManyRedirects => 47,
+            Self::EmptyReply => 52,
+            Self::Send => 55,
+            Self::Receive => 56,
+            Self::PeerCertificate => 60,
+            Self::ContentCoding => 61,
+            Self::TooLarge => 63,
+            Self::CaFile => 77,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl Error {
+    /// An error of this kind, with a sentence that says what happened.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { inner: Box::new(Inner { kind, message: message.into(), url: None, source: None }) }
+    }
+
+    /// The same with the cause below it; the cause's own text is part of what is displayed.
+    pub fn with_source(
+        kind: ErrorKind,
+        message: impl Into<String>,
+        source: impl Into<Box<dyn error::Error + Send + Sync>>,
+    ) -> Self {
+        let mut error = Self::new(kind, message);
+        error.inner.source = Some(source.into());
+        error
+    }
+
+    /// Names the URL this was for, unless one is named already.
+    #[must_use]
+    pub fn with_url(mut self, url: impl Into<String>) -> Self {
+        self.inner.url.get_or_insert_with(|| url.into());
+        self
+    }
+
+    /// The kind of failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    /// curl's exit code for it.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        self.inner.kind.exit_code()
+    }
+
+    /// The URL it was for, where known. Never holds credentials.
+    #[must_use]
+    pub fn url(&self) -> Option<&str> {
+        self.inner.url.as_deref()
+    }
+
+    /// Whether a time limit ran out.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.kind() == ErrorKind::Timeout
+    }
+
+    /// Whether no connection could be made (name, address or TLS).
+    #[must_use]
+    pub fn is_connect(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::TlsHandshake | ErrorKind::PeerCertificate
+        )
+    }
+
+    /// The operating system's error below it, if that is the cause.
+    #[must_use]
+    pub fn io_source(&self) -> Option<&io::Error> {
+        self.inner.source.as_deref().and_then(|source| source.downcast_ref())
+    }
+
+    /// The sentence and its cause, without the URL.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match &self.inner.source {
+            Some(source) => format!("{}: {source}", self.inner.message),
+            None => self.inner.message.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(url) = &self.inner.url {
+            write!(f, "{url}: ")?;
+        }
+        f.write_str(&self.inner.message)?;
+        match &self.inner.source {
+            Some(source) => write!(f, ": {source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl error::Error for Error {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.inner.source.as_deref().map(|source| source as _)
+    }
+}

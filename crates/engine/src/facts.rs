@@ -1,0 +1,88 @@
+//! What is known of a transfer: sizes, times, addresses. The numbers behind `--write-out` and `--stats`.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use haul_proto::head::{Head, Version};
+
+/// The facts of one transfer; times count from [`Facts::started`].
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// When the transfer began.
+    pub started: Instant,
+    /// The final response's status; 0 where none came.
+    pub status: u16,
+    /// The version of the final response.
+    pub version: Option<Version>,
+    /// Bytes of all heads received.
+    pub head_bytes: u64,
+    /// Bytes of the body received, before decoding.
+    pub body_bytes: u64,
+    /// Redirects followed.
+    pub redirects: u32,
+    /// Further attempts made.
+    pub retries: u32,
+    /// Requests sent.
+    pub requests: u32,
+    /// Connections opened for it.
+    pub connects: u32,
+    /// The peer's address.
+    pub peer: Option<SocketAddr>,
+    /// Our address.
+    pub local: Option<SocketAddr>,
+    /// The name was resolved.
+    pub resolved: Duration,
+    /// The connection stood.
+    pub connected: Duration,
+    /// TLS was set up; zero without TLS.
+    pub secured: Duration,
+    /// The last request was put on its way.
+    pub sent: Duration,
+    /// The first byte of the last response came.
+    pub first_byte: Duration,
+    /// It was over.
+    pub total: Duration,
+}
+
+impl Facts {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self {
+            started: now,
+            status: 0,
+            version: None,
+            head_bytes: 0,
+            body_bytes: 0,
+            redirects: 0,
+            retries: 0,
+            requests: 0,
+            connects: 0,
+            peer: None,
+            local: None,
+            resolved: Duration::ZERO,
+            connected: Duration::ZERO,
+            secured: Duration::ZERO,
+            sent: Duration::ZERO,
+            first_byte: Duration::ZERO,
+            total: Duration::ZERO,
+        }
+    }
+
+    pub(crate) fn exchange_began(&mut self, now: Instant) {
+        self.sent = now.saturating_duration_since(self.started);
+        self.requests += 1;
+        self.body_bytes = 0;
+    }
+
+    pub(crate) fn head_came(&mut self, head: &Head, now: Instant) {
+        self.first_byte = now.saturating_duration_since(self.started);
+        self.status = head.status();
+        self.version = Some(head.version());
+        self.head_bytes += head.raw().len() as u64;
+    }
+
+    pub(crate) fn finished(&mut self, now: Instant) {
+        self.total = now.saturating_duration_since(self.started);
+    }
+}

@@ -1,0 +1,359 @@
+//! Which transfer starts next: the queue of all stages, its sources, and what is outstanding.
+//!
+//! Later stages go first, and within a stage the lowest number, inside the caps of [`haul_policy::queue`]. Only as many
+//! URLs are taken from the input as keep the queue filled: the list itself is never in memory.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::target::{Origin, Scheme, Target};
+use haul_policy::template::Template;
+use slab::Slab;
+
+use super::outlet::Tail;
+use super::source::{Pulled, Source};
+use super::window::Window;
+use crate::clock;
+use crate::{Error, ErrorKind, Result};
+
+/// The queue is filled up to this many transfers from the input.
+const FILL: usize = 256;
+/// A stage with this many waiting transfers takes no more values from the one before, until half of them have started.
+const APPETITE: usize = 4096;
+
+/// Where one transfer's content goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// The run's output, in its turn.
+    Output,
+    /// A file of its own.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// Make directories of the path that are missing.
+        create_dirs: bool,
+    },
+}
+
+/// One transfer to do.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The URL as it was given.
+    pub url: String,
+    /// Its number in its stage, from 0.
+    pub number: u64,
+    /// Its place in the input: the numbers of the transfers that led to it, then its own.
+    pub order: Arc<[u64]>,
+    /// Which stage it belongs to, from 0.
+    pub stage: usize,
+    /// Where its content goes.
+    pub destination: Destination,
+    pub(super) target: Target,
+    pub(super) slot: u64,
+}
+
+/// A job that cannot be begun, and why.
+pub(super) struct Broken {
+    pub(super) job: Job,
+    pub(super) error: Error,
+}
+
+pub(super) struct Dispatch {
+    state: Mutex<State>,
+    stages: usize,
+}
+
+pub(super) struct State {
+    queue: Queue<Job>,
+    running: Slab<Job>,
+    source: Option<Box<dyn Source>>,
+    /// What a stage could feed the next only at its end.
+    tails: Vec<Option<Tail>>,
+    /// Transfers of each stage that wait.
+    waiting: Vec<usize>,
+    /// Transfers of each stage that wait or run, or are broken and not yet reported.
+    outstanding: Vec<usize>,
+    broken: VecDeque<Broken>,
+    /// A stage was full, so the one before may wait for it.
+    full: Vec<bool>,
+    numbers: Vec<u64>,
+    /// The origin of the first URL of all.
+    first_origin: Option<Origin>,
+    pipeline: usize,
+}
+
+/// What the queue needs to know of the windows.
+pub(super) struct View<'a> {
+    pub(super) windows: &'a [Arc<Window>],
+    pub(super) templates: &'a [Option<Arc<Template>>],
+    pub(super) path_as_is: bool,
+}
+
+impl Dispatch {
+    pub(super) fn new(caps: Caps, pipeline: usize, stages: usize, source: Box<dyn Source>) -> Self {
+        let caps = Caps { total: caps.total * pipeline, per_host: caps.per_host * pipeline };
+        Self {
+            state: Mutex::new(State {
+                queue: Queue::new(caps),
+                running: Slab::new(),
+                source: Some(source),
+                tails: (0..stages).map(|_| None).collect(),
+                waiting: vec![0; stages],
+                outstanding: vec![0; stages],
+                broken: VecDeque::new(),
+                full: vec![false; stages],
+                numbers: vec![0; stages],
+                first_origin: None,
+                pipeline,
+            }),
+            stages,
+        }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Later stages go first.
+    fn priority(&self, stage: usize, slot: u64) -> u64 {
+        ((self.stages - 1 - stage) as u64) << 56 | slot
+    }
+
+    /// Adds a value of the stage before to a stage's transfers.
+    pub(super) fn feed(&self, stage: usize, template: &Template, window: &Window, value: &[u8], order: Arc<[u64]>) {
+        self.enlist(&mut self.lock(), stage, template, window, value, order);
+    }
+
+    fn enlist(
+        &self,
+        state: &mut State,
+        stage: usize,
+        template: &Template,
+        window: &Window,
+        value: &[u8],
+        order: Arc<[u64]>,
+    ) {
+        let slot = window.reserve();
+        let made = template
+            .expand(value)
+            .map_err(|error| Error::with_source(ErrorKind::Url, "the value cannot be made a URL", error))
+            .and_then(|url| match Target::parse(&url) {
+                Ok(target) => Ok((url, target)),
+                Err(error) => Err(url_error(&url, error)),
+            });
+        match made {
+            Ok((url, target)) => {
+                let job = state.job(stage, url, order, Destination::Output, target, slot);
+                self.push(state, job);
+            }
+            Err(error) => {
+                let shown = String::from_utf8_lossy(value).escape_debug().to_string();
+                let error = error.with_url(shown.clone());
+                let job = state.job(stage, shown, order, Destination::Output, nowhere(), slot);
+                state.broken.push_back(Broken { job, error });
+            }
+        }
+    }
+
+    fn push(&self, state: &mut State, job: Job) {
+        let (stage, priority) = (job.stage, self.priority(job.stage, job.slot));
+        state.waiting[stage] += 1;
+        let origin = job.target.origin();
+        state.queue.push(&origin, priority, job);
+        if state.waiting[stage] >= APPETITE {
+            state.full[stage] = true;
+        }
+    }
+
+    /// Whether a stage takes more values.
+    pub(super) fn has_appetite(&self, stage: usize) -> bool {
+        !self.lock().full[stage]
+    }
+
+    /// Takes URLs from the input, or from what a stage kept to its end, until the queue is filled.
+    ///
+    /// # Errors
+    /// When a value cannot be read back from disk.
+    fn fill(&self, state: &mut State, view: &View<'_>) -> Result<()> {
+        while state.queue.len() < FILL * state.pipeline {
+            if let Some(stage) = state.tails.iter().rposition(Option::is_some) {
+                let value = match &mut state.tails[stage] {
+                    Some(tail) => tail.next_value()?.map(<[u8]>::to_vec),
+                    None => None,
+                };
+                let Some(value) = value else {
+                    state.tails[stage] = None;
+                    continue;
+                };
+                if let Some(Some(template)) = view.templates.get(stage + 1) {
+                    // These come after all that the stage passed on at once.
+                    let order = [u64::MAX, state.numbers[stage + 1]].into();
+                    self.enlist(state, stage + 1, template, &view.windows[stage + 1], &value, order);
+                }
+                continue;
+            }
+            let Some(source) = &mut state.source else { break };
+            if !view.windows[0].has_budget() && state.outstanding[0] > 0 {
+                break;
+            }
+            match source.pull() {
+                Pulled::Item(item) => {
+                    let slot = view.windows[0].reserve();
+                    let number = state.numbers[0];
+                    let parsed = item.and_then(|item| {
+                        match Target::parse_with(&item.url, Scheme::Http, view.path_as_is) {
+                            Ok(target) => Ok((item, target)),
+                            Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
+                        }
+                    });
+                    match parsed {
+                        Ok((item, target)) => {
+                            state.first_origin.get_or_insert_with(|| target.origin());
+                            let job = state.job(0, item.url, [number].into(), item.destination, target, slot);
+                            self.push(state, job);
+                        }
+                        Err(error) => {
+                            let url = error.url().unwrap_or_default().to_owned();
+                            let job = state.job(0, url, [number].into(), Destination::Output, nowhere(), slot);
+                            state.broken.push_back(Broken { job, error });
+                        }
+                    }
+                }
+                Pulled::Later => break,
+                Pulled::End => state.source = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// The next job that may start, with the key under which it runs and its host's slot.
+    ///
+    /// # Errors
+    /// As `fill`.
+    pub(super) fn next(&self, now: Instant, view: &View<'_>) -> Result<Option<(usize, HostId, Job)>> {
+        let mut state = self.lock();
+        self.fill(&mut state, view)?;
+        let Some(head) = self.allowed_head(&state, view) else { return Ok(None) };
+        let Some((host, _, job)) = state.queue.next(clock::policy_time(now), head) else { return Ok(None) };
+        let key = state.started(&job);
+        Ok(Some((key, host, job)))
+    }
+
+    /// Another job for a slot that is free now; without one the slot is given back.
+    ///
+    /// # Errors
+    /// As `fill`.
+    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &View<'_>) -> Result<Option<(usize, Job)>> {
+        let mut state = self.lock();
+        self.fill(&mut state, view)?;
+        let found = match self.allowed_head(&state, view) {
+            Some(head) => state.queue.next_for(host, clock::policy_time(now), head),
+            None => None,
+        };
+        let Some((_, job)) = found else {
+            state.queue.release(host);
+            return Ok(None);
+        };
+        let key = state.started(&job);
+        Ok(Some((key, job)))
+    }
+
+    /// The number that may start whatever the caps say: the head of the last stage that has something outstanding. The
+    /// outer `None`: nothing may start, for the window is full and what waits is not its head.
+    #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
+    fn allowed_head(&self, state: &State, view: &View<'_>) -> Option<Option<u64>> {
+        let stage = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
+        let head = view.windows[stage].head().map(|slot| self.priority(stage, slot));
+        let first = state.queue.first_seq()?;
+        let its_stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
+        (view.windows[its_stage].has_budget() || head == Some(first) || state.outstanding[its_stage] == state.waiting[its_stage])
+            .then_some(head)
+    }
+
+    /// Gives a slot back.
+    pub(super) fn release(&self, host: HostId) {
+        self.lock().queue.release(host);
+    }
+
+    /// Whether nothing is left to do for the stages up to this one, and nothing will come.
+    pub(super) fn is_exhausted(&self, stage: usize) -> bool {
+        let state = self.lock();
+        state.source.is_none()
+            && state.outstanding[..=stage].iter().all(|&outstanding| outstanding == 0)
+            && state.tails[..stage].iter().all(Option::is_none)
+    }
+}
+
+impl State {
+    fn job(
+        &mut self,
+        stage: usize,
+        url: String,
+        order: Arc<[u64]>,
+        destination: Destination,
+        target: Target,
+        slot: u64,
+    ) -> Job {
+        let number = self.numbers[stage];
+        self.numbers[stage] += 1;
+        self.outstanding[stage] += 1;
+        Job { url, number, order, stage, destination, target, slot }
+    }
+
+    fn started(&mut self, job: &Job) -> usize {
+        self.waiting[job.stage] -= 1;
+        if self.waiting[job.stage] < APPETITE / 2 {
+            self.full[job.stage] = false;
+        }
+        self.running.insert(job.clone())
+    }
+
+    /// A job is over: what it was.
+    pub(super) fn ended(&mut self, key: usize) -> Job {
+        self.running.remove(key)
+    }
+
+    /// A job is reported, and its place in the window closed.
+    pub(super) fn settled(&mut self, stage: usize) {
+        self.outstanding[stage] -= 1;
+    }
+
+    pub(super) fn take_broken(&mut self) -> Option<Broken> {
+        self.broken.pop_front()
+    }
+
+    pub(super) fn set_tail(&mut self, stage: usize, tail: Tail) {
+        self.tails[stage] = Some(tail);
+    }
+
+    pub(super) fn queue(&mut self) -> &mut Queue<Job> {
+        &mut self.queue
+    }
+
+    /// The origin of the first URL of all: given by hand, so it may learn what is given for a later stage.
+    pub(super) fn first_origin(&self) -> Option<&Origin> {
+        self.first_origin.as_ref()
+    }
+
+    pub(super) fn backlog(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Takes no more from the input.
+    pub(super) fn stop(&mut self) {
+        self.source = None;
+    }
+}
+
+fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
+    let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
+    Error::with_source(kind, "the URL cannot be used", error).with_url(url.escape_debug().to_string())
+}
+
+/// Stands in for the target of a job that has none.
+fn nowhere() -> Target {
+    Target::parse("http://invalid/").expect("a URL")
+}

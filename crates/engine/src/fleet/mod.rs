@@ -1,0 +1,175 @@
+//! Many URLs: fetched side by side, delivered in order, extracted and fed to further stages, in bounded memory.
+//!
+//! ```text
+//!  Items ─▶ dispatch ─▶ workers ─▶ window 0 ─▶ sift ─▶ feed ─┐      (a stage with a next one)
+//!              ▲                                             │
+//!              └──────────── transfers of stage 1 ◀──────────┘
+//!              └▶ workers ─▶ window 1 ─▶ [sift] ─▶ print            (the last stage)
+//! ```
+//!
+//! Nothing here is ever a list of all URLs, all bodies or all matches.
+//!
+//! ```no_run
+//! use haul::fleet::{Destination, Fleet, FleetOptions, Item, Quiet, Stage};
+//! use haul::sink::output::Output;
+//! use haul::Client;
+//!
+//! let pages = (1..=3).map(|i| Ok(Item { url: format!("http://127.0.0.1/{i}"), destination: Destination::Output }));
+//! let fleet = Fleet::new(vec![Stage::default()], FleetOptions::default());
+//! let summary = fleet.run(&Client::new(), Box::new(pages), Output::stdout(), Quiet)?;
+//! assert_eq!(summary.failed, 0);
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+mod dispatch;
+mod outlet;
+mod run;
+mod sink;
+mod source;
+mod window;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use haul_policy::queue::Caps;
+use haul_policy::template::Template;
+
+pub use dispatch::{Destination, Job};
+pub use source::{Item, Items};
+
+use crate::drive::worker::{self, Workers};
+use crate::pipeline::Pattern;
+use crate::request::RequestOptions;
+use crate::sink::output::Output;
+use crate::transfer::Outcome;
+use crate::{Client, Error, Result};
+
+/// One stage of a run: how its pages are asked for, and what is taken from them.
+#[derive(Clone, Default)]
+pub struct Stage {
+    /// How pages are asked for.
+    pub options: Arc<RequestOptions>,
+    /// What is taken from them; without it, the pages themselves. A stage that feeds another needs one.
+    pub extract: Option<Pattern>,
+    /// How a value of the stage before becomes a URL of this one. Every stage but the first needs one.
+    pub template: Option<Arc<Template>>,
+    /// Print each value once. A value that feeds a stage does so once in any case.
+    pub unique: bool,
+    /// Print values sorted by bytes.
+    pub sort: bool,
+}
+
+/// How a run uses the machine and the network.
+#[derive(Debug, Clone)]
+pub struct FleetOptions {
+    /// Transfers at once, in all. Default 64.
+    pub parallel: usize,
+    /// Transfers at once to one host. Default 6.
+    pub per_host: usize,
+    /// Requests outstanding on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
+    pub pipeline: usize,
+    /// Threads. Default: as many as there are cores; each is started only when it is needed.
+    pub threads: Option<usize>,
+    /// Bytes that may be kept: bodies that wait for their turn, and values to be sorted. Default 64 MiB.
+    pub max_memory: u64,
+    /// Deliver each body whole when it is complete, in place of the order of the input.
+    pub unordered: bool,
+    /// Stop at the first failure.
+    pub fail_early: bool,
+    /// The input may wait for somebody, so it is read on a thread of its own.
+    pub slow_input: bool,
+    /// Where values go that do not fit into memory. Default: the system's directory for temporary files.
+    pub temporary: PathBuf,
+}
+
+impl Default for FleetOptions {
+    fn default() -> Self {
+        Self {
+            parallel: 64,
+            per_host: 6,
+            pipeline: 1,
+            threads: None,
+            max_memory: 64 << 20,
+            unordered: false,
+            fail_early: false,
+            slow_input: false,
+            temporary: std::env::temp_dir(),
+        }
+    }
+}
+
+/// Is told of every transfer that is over; from any worker's thread, in any order.
+pub trait Report: Send + Sync {
+    /// A transfer is over. What is returned is put behind its body.
+    fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>>;
+}
+
+/// Reports nothing.
+#[derive(Debug, Clone, Copy)]
+pub struct Quiet;
+
+impl Report for Quiet {
+    fn finished(&self, _job: &Job, _outcome: &Outcome) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Default, Clone)]
+pub struct Summary {
+    /// Transfers that succeeded.
+    pub succeeded: u64,
+    /// Transfers that failed.
+    pub failed: u64,
+    /// The exit code of the first failure in the order of the input; 0 without one.
+    pub exit_code: u8,
+    /// How often each exit code came, by code.
+    pub causes: Vec<(u8, u64)>,
+}
+
+/// A run that is ready to start.
+pub struct Fleet {
+    stages: Vec<Stage>,
+    options: FleetOptions,
+}
+
+impl Fleet {
+    /// A run of these stages.
+    ///
+    /// # Panics
+    /// Without a stage.
+    #[must_use]
+    pub fn new(stages: Vec<Stage>, options: FleetOptions) -> Self {
+        assert!(!stages.is_empty(), "a run has a stage");
+        Self { stages, options }
+    }
+
+    /// Runs it to its end. The calling thread is the first worker.
+    ///
+    /// # Errors
+    /// When the run as a whole cannot go on: the output is gone, the disk for temporary values is full. A transfer that
+    /// fails is no error here but counted and reported.
+    pub fn run(
+        self,
+        client: &Client,
+        items: Items,
+        output: Output,
+        report: impl Report + 'static,
+    ) -> Result<Summary, Error> {
+        let Self { stages, options } = self;
+        let cores = available_parallelism().map_or(1, usize::from);
+        // Pipelining is for round trips that are long; more threads would only spread its few connections thin.
+        let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
+        let workers = Workers {
+            threads: threads.max(1),
+            depth: options.pipeline.max(1),
+            per_host: options.per_host.max(1),
+        };
+        let caps = Caps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
+        let run = run::Run::new(client, stages, &options, caps, items, output, Box::new(report))?;
+        let supply: Arc<dyn worker::Supply> = run.clone();
+        worker::run(client, &supply, workers)?;
+        run.conclude()
+    }
+}

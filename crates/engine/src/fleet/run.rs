@@ -1,0 +1,408 @@
+//! One run: what its workers share. It gives them transfers, takes back what became of them, and ends it all.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use haul_policy::queue::{Caps, HostId};
+use haul_policy::secrets::is_secret_field;
+use haul_policy::template::Template;
+
+use super::dispatch::{Broken, Destination, Dispatch, Job, View};
+use super::outlet::{Feed, Print, Sift};
+use super::sink::WindowSink;
+use super::source::{Bell, Feeder, Items, Ready, Source};
+use super::window::{Order, Outlet, Window};
+use super::{FleetOptions, Report, Stage, Summary};
+use crate::body::path::BodyPath;
+use crate::buffer::Lease;
+use crate::clock;
+use crate::drive::inbox::{Inbox, Message};
+use crate::drive::worker::{Another, Supply};
+use crate::facts::Facts;
+use crate::pipeline::Extractor;
+use crate::request::RequestOptions;
+use crate::sink::Sink;
+use crate::sink::file::FileSink;
+use crate::sink::output::{Output, Room};
+use crate::stats::Totals;
+use crate::transfer::{Outcome, Transfer};
+use crate::{Client, Error, ErrorKind, Result};
+
+/// Extractors kept for the next body; each has a scratch space of its own.
+const SPARE_EXTRACTORS: usize = 64;
+
+pub(super) struct Run {
+    stages: Vec<Stage>,
+    /// The options of each stage without its secrets, for targets that were not given by hand.
+    bare: Vec<Arc<RequestOptions>>,
+    windows: Vec<Arc<Window>>,
+    templates: Vec<Option<Arc<Template>>>,
+    dispatch: Arc<Dispatch>,
+    report: Box<dyn Report>,
+    output_fd: i32,
+    fail_early: bool,
+    inboxes: Mutex<Vec<Arc<Inbox>>>,
+    extractors: Vec<Mutex<Vec<Extractor>>>,
+    tally: Mutex<Tally>,
+    over: AtomicBool,
+}
+
+#[derive(Default)]
+struct Tally {
+    succeeded: u64,
+    causes: BTreeMap<u8, u64>,
+    first_failure: Option<(Arc<[u64]>, u8)>,
+    /// What ended the run as a whole.
+    fatal: Option<Error>,
+    /// Stages whose end has been dealt with.
+    ended: usize,
+}
+
+impl Run {
+    pub(super) fn new(
+        _client: &Client,
+        stages: Vec<Stage>,
+        options: &FleetOptions,
+        caps: Caps,
+        items: Items,
+        output: Output,
+        report: Box<dyn Report>,
+    ) -> Result<Arc<Self>> {
+        let bell = Bell::default();
+        let source: Box<dyn Source> = if options.slow_input {
+            let started = Feeder::start(items, Arc::clone(&bell));
+            Box::new(started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the input", error))?)
+        } else {
+            Box::new(Ready(items))
+        };
+        let dispatch = Arc::new(Dispatch::new(caps, options.pipeline.max(1), stages.len(), source));
+        let output_fd = output.as_fd().as_raw_fd();
+        let windows = windows(&stages, options, &dispatch, output);
+        let run = Arc::new(Self {
+            bare: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
+            templates: stages.iter().map(|stage| stage.template.clone()).collect(),
+            extractors: stages.iter().map(|_| Mutex::default()).collect(),
+            stages,
+            windows,
+            dispatch,
+            report,
+            output_fd,
+            fail_early: options.fail_early,
+            inboxes: Mutex::default(),
+            tally: Mutex::default(),
+            over: AtomicBool::new(false),
+        });
+        let weak = Arc::downgrade(&run);
+        *bell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(move || {
+            if let Some(run) = weak.upgrade() {
+                run.rouse();
+            }
+        }));
+        Ok(run)
+    }
+
+    /// The end of it all, when the workers are gone.
+    pub(super) fn conclude(&self) -> Result<Summary> {
+        let fatal = self.tally().fatal.take();
+        if let Some(error) = fatal {
+            return Err(error);
+        }
+        if let Some(window) = self.windows.last() {
+            window.rest()?;
+        }
+        let tally = self.tally();
+        Ok(Summary {
+            succeeded: tally.succeeded,
+            failed: tally.causes.values().sum(),
+            exit_code: tally.first_failure.as_ref().map_or(0, |(_, code)| *code),
+            causes: tally.causes.iter().map(|(&code, &times)| (code, times)).collect(),
+        })
+    }
+
+    fn view(&self) -> View<'_> {
+        let path_as_is = self.stages[0].options.path_as_is;
+        View { windows: &self.windows, templates: &self.templates, path_as_is }
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes workers that sleep look whether there is something for them.
+    fn rouse(&self) {
+        for inbox in self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            if inbox.is_asleep() {
+                inbox.send(Message::Look);
+            }
+        }
+    }
+
+    /// Ends the run: nothing more is begun.
+    fn end(&self, fatal: Option<Error>) {
+        if let Some(error) = fatal {
+            self.tally().fatal.get_or_insert(error);
+        }
+        self.over.store(true, Ordering::SeqCst);
+        self.rouse();
+    }
+
+    /// Takes what can fail the run as a whole.
+    fn guard<T>(&self, outcome: Result<T>) -> Option<T> {
+        outcome.map_err(|error| self.end(Some(error))).ok()
+    }
+
+    fn transfer(&self, key: usize, job: &Job, host: HostId, now: Instant) -> Transfer {
+        let stage = &self.stages[job.stage];
+        let sink: Box<dyn Sink> = match &job.destination {
+            Destination::Output => {
+                Box::new(WindowSink::new(Arc::clone(&self.windows[job.stage]), job.slot, Arc::clone(&job.order)))
+            }
+            Destination::File { path, create_dirs } => Box::new(FileSink::new(path).create_dirs(*create_dirs)),
+        };
+        let mut path = BodyPath::new(sink);
+        if let Some(pattern) = &stage.extract {
+            let spare = self.spare_extractors(job.stage).pop();
+            path = path.extracting(spare.unwrap_or_else(|| Extractor::new(pattern.clone())));
+        }
+        let options = if self.is_trusted(job) { &stage.options } else { &self.bare[job.stage] };
+        let mut transfer = Transfer::new(job.target.clone(), Arc::clone(options), path, now, key as u64);
+        transfer.slot = Some(host);
+        transfer
+    }
+
+    /// Whether a job's origin may learn the secrets of its stage: its URL was given by hand, or its origin was, as that
+    /// of the first URL or in the stage's template. Pages choose all other URLs.
+    fn is_trusted(&self, job: &Job) -> bool {
+        let Some(template) = &self.templates[job.stage] else { return true };
+        let origin = job.target.origin();
+        template.literal_origin().is_some_and(|literal| literal == origin)
+            || self.dispatch.lock().first_origin() == Some(&origin)
+    }
+
+    fn spare_extractors(&self, stage: usize) -> MutexGuard<'_, Vec<Extractor>> {
+        self.extractors[stage].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports a job that is over and closes its place in the window.
+    fn settle(&self, job: &Job, outcome: &Outcome) {
+        {
+            let mut tally = self.tally();
+            match &outcome.result {
+                Ok(()) => tally.succeeded += 1,
+                Err(error) => {
+                    let code = error.exit_code();
+                    *tally.causes.entry(code).or_default() += 1;
+                    if tally.first_failure.as_ref().is_none_or(|(first, _)| job.order < *first) {
+                        tally.first_failure = Some((Arc::clone(&job.order), code));
+                    }
+                }
+            }
+        }
+        let window = &self.windows[job.stage];
+        if let Some(more) = self.report.finished(job, outcome) {
+            self.guard(window.bytes(job.slot, Lease::borrowed(&more)));
+        }
+        self.guard(window.finish(job.slot));
+        self.dispatch.lock().settled(job.stage);
+        if self.fail_early && outcome.result.is_err() {
+            self.dispatch.lock().stop();
+            self.end(None);
+        }
+    }
+
+    /// Reports jobs that could not be begun.
+    fn settle_broken(&self) {
+        loop {
+            let Some(Broken { job, error }) = self.dispatch.lock().take_broken() else { return };
+            let outcome = Outcome {
+                result: Err(error),
+                target: job.target.clone(),
+                head: None,
+                facts: Facts::new(Instant::now()),
+                tag: 0,
+            };
+            self.settle(&job, &outcome);
+        }
+    }
+
+    /// Deals with the ends of stages that have nothing left to do.
+    fn end_stages(&self) {
+        loop {
+            let stage = self.tally().ended;
+            if stage + 1 >= self.stages.len() {
+                break;
+            }
+            if !self.dispatch.is_exhausted(stage) || !self.windows[stage].is_empty() {
+                return;
+            }
+            {
+                let mut tally = self.tally();
+                if tally.ended != stage {
+                    continue;
+                }
+                tally.ended += 1;
+            }
+            if let Some(Some(tail)) = self.guard(self.windows[stage].rest()) {
+                self.dispatch.lock().set_tail(stage, tail);
+                self.rouse();
+                return;
+            }
+        }
+        let last = self.stages.len() - 1;
+        if self.dispatch.is_exhausted(last) && self.windows[last].is_empty() {
+            self.end(None);
+        }
+    }
+}
+
+/// Secrets are dropped; everything else stays.
+fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
+    let mut bare = RequestOptions::clone(options);
+    bare.authorization = None;
+    bare.cookie = None;
+    bare.fields.retain(|(name, _)| !is_secret_field(name));
+    Arc::new(bare)
+}
+
+/// The windows of all stages, made from the last to the first, for each feeds the next.
+fn windows(stages: &[Stage], options: &FleetOptions, dispatch: &Arc<Dispatch>, output: Output) -> Vec<Arc<Window>> {
+    let share = options.max_memory / stages.len() as u64;
+    let mut windows: Vec<Arc<Window>> = Vec::new();
+    let mut output = Some(output);
+    // Where a later stage sorts, or order does not matter, the stages before it need keep none.
+    let mut order_matters = true;
+    for (number, stage) in stages.iter().enumerate().rev() {
+        let outlet: Box<dyn Outlet> = match (windows.last(), output.take()) {
+            (Some(window), _) => {
+                let template = stages[number + 1].template.clone();
+                let feed = template.map(|template| Feed {
+                    dispatch: Arc::clone(dispatch),
+                    template,
+                    window: Arc::clone(window),
+                    stage: number + 1,
+                });
+                Box::new(feed.expect("every stage but the first has a template"))
+            }
+            (None, Some(output)) => Box::new(Print::new(output)),
+            (None, None) => unreachable!("the output is taken once, by the last stage"),
+        };
+        let feeds = !windows.is_empty();
+        let sifts = stage.extract.is_some() && (feeds || stage.unique || stage.sort);
+        let outlet = if sifts {
+            Box::new(Sift::new(feeds || stage.unique, stage.sort, share / 2, &options.temporary, outlet))
+        } else {
+            outlet
+        };
+        order_matters &= !(sifts && stage.sort);
+        let order = match (order_matters, options.unordered) {
+            (false, _) => Order::Free,
+            (true, true) if feeds => Order::Free,
+            (true, true) => Order::Whole,
+            (true, false) => Order::Input,
+        };
+        let memory = if sifts { share / 2 } else { share };
+        windows.push(Arc::new(Window::new(order, usize::try_from(memory).unwrap_or(usize::MAX), outlet)));
+    }
+    windows.reverse();
+    windows
+}
+
+impl Supply for Run {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+        if self.over.load(Ordering::SeqCst) {
+            return None;
+        }
+        let found = self.guard(self.dispatch.next(now, &self.view())).flatten();
+        self.settle_broken();
+        found.map(|(key, host, job)| self.transfer(key, &job, host, now))
+    }
+
+    fn another(&self, _worker: usize, slot: HostId, now: Instant) -> Another {
+        if self.over.load(Ordering::SeqCst) {
+            self.dispatch.release(slot);
+            return Another::Nothing;
+        }
+        let someone_idle = {
+            let inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
+            inboxes.len() > 1 && inboxes.iter().any(|inbox| inbox.is_asleep())
+        };
+        if someone_idle && self.backlog() > 0 {
+            self.dispatch.release(slot);
+            return Another::GiveAway;
+        }
+        let found = self.guard(self.dispatch.next_for(slot, now, &self.view())).flatten();
+        self.settle_broken();
+        match found {
+            Some((key, job)) => Another::Transfer(Box::new(self.transfer(key, &job, slot, now))),
+            None => Another::Nothing,
+        }
+    }
+
+    fn gave_away(&self) {
+        self.rouse();
+    }
+
+    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>, _totals: &mut Totals) {
+        let pause = transfer.host_pause();
+        let slot = transfer.slot;
+        let (outcome, path) = transfer.into_outcome(result);
+        let job = {
+            let mut state = self.dispatch.lock();
+            if let (Some(pause), Some(slot)) = (pause, slot) {
+                state.queue().pause(slot, clock::policy_time(Instant::now() + pause));
+            }
+            state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
+        };
+        if let Some(extractor) = path.into_extractor() {
+            let mut spare = self.spare_extractors(job.stage);
+            if spare.len() < SPARE_EXTRACTORS {
+                spare.push(extractor);
+            }
+        }
+        self.settle(&job, &outcome);
+    }
+
+    fn fewer(&self) {
+        let mut state = self.dispatch.lock();
+        let running = state.queue().running();
+        state.queue().set_total(running.saturating_sub(1).max(1));
+    }
+
+    fn flush(&self) -> Result<Room> {
+        let mut room = Room::Free;
+        for window in &self.windows {
+            if window.wants_flush() {
+                room = self.guard(window.flush()).unwrap_or(Room::Free);
+            } else {
+                room = Room::Free;
+            }
+        }
+        Ok(room)
+    }
+
+    fn output(&self) -> Option<i32> {
+        Some(self.output_fd)
+    }
+
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        self.dispatch.lock().queue().next_wakeup(clock::policy_time(now)).map(clock::instant)
+    }
+
+    fn backlog(&self) -> usize {
+        self.dispatch.lock().backlog()
+    }
+
+    fn is_over(&self) -> bool {
+        if !self.over.load(Ordering::SeqCst) {
+            self.end_stages();
+        }
+        self.over.load(Ordering::SeqCst)
+    }
+
+    fn joined(&self, inbox: &Arc<Inbox>) {
+        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(inbox));
+    }
+}

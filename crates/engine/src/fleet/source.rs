@@ -1,0 +1,92 @@
+//! Where a run's URLs come from: an iterator, pulled as transfers start.
+//!
+//! One that may wait for somebody (standard input, a FIFO) is read on a thread of its own, a bounded number of items
+//! ahead, so that a slow producer holds nothing up: what it gave is fetched while it thinks.
+
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::dispatch::Destination;
+use crate::Result;
+
+/// One URL, and where its content goes.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// The URL, as the user wrote it.
+    pub url: String,
+    /// Where its content goes.
+    pub destination: Destination,
+}
+
+/// The items of a run. An error takes the place of an item that cannot be had, and is reported as one that failed.
+pub type Items = Box<dyn Iterator<Item = Result<Item>> + Send>;
+
+pub(super) enum Pulled {
+    Item(Result<Item>),
+    /// Nothing yet; the source will say when.
+    Later,
+    End,
+}
+
+pub(super) trait Source: Send {
+    fn pull(&mut self) -> Pulled;
+}
+
+/// An iterator that never waits.
+pub(super) struct Ready(pub(super) Items);
+
+impl Source for Ready {
+    fn pull(&mut self) -> Pulled {
+        self.0.next().map_or(Pulled::End, Pulled::Item)
+    }
+}
+
+/// Items read ahead from a producer that may be slow.
+const AHEAD: usize = 512;
+
+/// An iterator that may wait, on its own thread.
+pub(super) struct Feeder {
+    items: Receiver<Result<Item>>,
+}
+
+/// What is called when there is something to pull, once there is someone to call.
+pub(super) type Bell = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
+
+impl Feeder {
+    pub(super) fn start(items: Items, bell: Bell) -> std::io::Result<Self> {
+        let (sender, receiver) = sync_channel(AHEAD);
+        // It is not joined: a read that nobody answers must not keep the program from ending.
+        std::thread::Builder::new().name("haul-input".into()).spawn(move || {
+            feed(items, sender, &bell);
+            // The end is something to pull, too.
+            ring(&bell);
+        })?;
+        Ok(Self { items: receiver })
+    }
+}
+
+/// Sends all items; the sender is gone when it returns.
+fn feed(items: Items, sender: SyncSender<Result<Item>>, bell: &Bell) {
+    for item in items {
+        if sender.send(item).is_err() {
+            return;
+        }
+        ring(bell);
+    }
+}
+
+fn ring(bell: &Bell) {
+    if let Some(ring) = &*bell.lock().unwrap_or_else(PoisonError::into_inner) {
+        ring();
+    }
+}
+
+impl Source for Feeder {
+    fn pull(&mut self) -> Pulled {
+        match self.items.try_recv() {
+            Ok(item) => Pulled::Item(item),
+            Err(TryRecvError::Empty) => Pulled::Later,
+            Err(TryRecvError::Disconnected) => Pulled::End,
+        }
+    }
+}

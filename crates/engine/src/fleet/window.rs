@@ -1,0 +1,601 @@
+//! The ordered window: bodies run ahead of the output, inside a byte budget, and leave in the order asked for.
+//!
+//! ```text
+//!   slot   7      8       9      10     11
+//!        ┌──────┬───────┬──────┬──────┬──────┐
+//!        │ head │ kept  │ done │  …   │ kept │ ◀── transfers put bytes, each into its slot
+//!        └──┬───┴───────┴──────┴──────┴──────┘
+//!           ▼ streams through, nothing is kept
+//!         outlet (standard output, or the next stage)
+//! ```
+//!
+//! The slot at the head streams: its bytes go straight to the outlet. The others keep theirs. What is kept in all stays
+//! inside the budget: a transfer behind the head gets no credit beyond it, stops reading, and its bytes wait in the
+//! socket. The head always has credit while the outlet has room, so the window cannot lock itself up.
+//!
+//! | order | which slot streams |
+//! |---|---|
+//! | [`Order::Input`] | the first that is not finished |
+//! | [`Order::Whole`] | none, each leaves when it is complete; but when the budget is full, one that then has the outlet to itself |
+//! | [`Order::Free`] | each: values that will be sorted, or feed a stage whose order does not matter |
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::outlet::Tail;
+use crate::Result;
+use crate::buffer::{Chunk, Lease};
+use crate::sink::Wake;
+use crate::sink::output::Room;
+use crate::sink::records::Records;
+
+/// In which order bodies leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// In the order of the input.
+    Input,
+    /// As they are completed, each whole.
+    Whole,
+    /// Bit by bit, as they come.
+    Free,
+}
+
+/// Where a window's content goes. Whatever it is given it takes; [`Room::Full`] asks to be given no more for now.
+pub(super) trait Outlet: Send {
+    /// Takes bytes.
+    ///
+    /// # Errors
+    /// When they cannot be passed on: the whole run fails.
+    fn bytes(&mut self, bytes: &[u8]) -> Result<Room>;
+
+    /// Takes values, and empties the list.
+    ///
+    /// # Errors
+    /// As [`Outlet::bytes`].
+    fn records(&mut self, records: &mut Records) -> Result<Room>;
+
+    /// Passes on what it gathered.
+    ///
+    /// # Errors
+    /// As [`Outlet::bytes`].
+    fn flush(&mut self) -> Result<Room>;
+
+    /// Nothing more comes. What could not be passed on before, and is not printed here, is given back.
+    ///
+    /// # Errors
+    /// As [`Outlet::bytes`].
+    fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>>;
+}
+
+/// What a slot keeps.
+#[derive(Debug)]
+enum Kept {
+    Bytes(Chunk),
+    Records(Records),
+}
+
+impl Kept {
+    fn cost(&self) -> usize {
+        match self {
+            Self::Bytes(chunk) => chunk.cost(),
+            Self::Records(records) => records.cost(),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    kept: VecDeque<Kept>,
+    done: bool,
+    /// Something of it has left.
+    gone: bool,
+}
+
+/// What a slot costs besides what it keeps: so many empty bodies may run ahead of a slow one, and no more.
+const SLOT_COST: usize = 256;
+
+/// Bodies on their way to an outlet.
+pub(super) struct Window {
+    order: Order,
+    budget: usize,
+    /// The number of the next slot.
+    next: AtomicU64,
+    /// The number of the first slot that is not finished; only for looking at, the truth is in the state.
+    head: AtomicU64,
+    /// What is kept, as it was at the last change.
+    held: AtomicUsize,
+    wants_flush: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    outlet: Box<dyn Outlet>,
+    room: Room,
+    head: u64,
+    slots: VecDeque<Slot>,
+    /// Unless the order is the input's there is no line: slots lie here.
+    loose: HashMap<u64, Slot>,
+    /// Of these, the finished ones that have something left to let go.
+    ready: VecDeque<u64>,
+    /// With [`Order::Whole`], the slot that has the outlet to itself.
+    claimed: Option<u64>,
+    held: usize,
+    finished: u64,
+    waiting: Vec<(u64, Arc<dyn Wake>, usize)>,
+    /// Something was given to the outlet since the last flush.
+    dirty: bool,
+}
+
+impl Window {
+    /// A window that keeps at most `budget` bytes.
+    #[must_use]
+    pub(super) fn new(order: Order, budget: usize, outlet: Box<dyn Outlet>) -> Self {
+        Self {
+            order,
+            budget,
+            next: AtomicU64::new(0),
+            head: AtomicU64::new(0),
+            held: AtomicUsize::new(0),
+            wants_flush: AtomicBool::new(false),
+            state: Mutex::new(State {
+                outlet,
+                room: Room::Free,
+                head: 0,
+                slots: VecDeque::new(),
+                loose: HashMap::new(),
+                ready: VecDeque::new(),
+                claimed: None,
+                held: 0,
+                finished: 0,
+                waiting: Vec::new(),
+                dirty: false,
+            }),
+        }
+    }
+
+    /// The next slot's number.
+    pub(super) fn reserve(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The slot that the output waits for, if the order is the input's.
+    #[must_use]
+    pub(super) fn head(&self) -> Option<u64> {
+        (self.order == Order::Input).then(|| self.head.load(Ordering::Relaxed))
+    }
+
+    /// Whether every slot reserved so far is finished and has left.
+    #[must_use]
+    pub(super) fn is_empty(&self) -> bool {
+        let state = self.lock();
+        state.finished == self.next.load(Ordering::Relaxed) && state.room == Room::Free
+    }
+
+    /// Whether another slot may be begun ahead of the others. Asked before every transfer, so without the lock.
+    #[must_use]
+    pub(super) fn has_budget(&self) -> bool {
+        self.held.load(Ordering::Relaxed) < self.budget
+    }
+
+    /// Whether [`Window::flush`] has something to do.
+    #[must_use]
+    pub(super) fn wants_flush(&self) -> bool {
+        self.wants_flush.load(Ordering::Relaxed)
+    }
+
+    /// Nothing more comes for any slot; see [`Outlet::rest`].
+    ///
+    /// # Errors
+    /// What the outlet says.
+    pub(super) fn rest(&self) -> Result<Option<Tail>> {
+        self.lock().outlet.rest(None)
+    }
+
+    /// How many bytes may be put into a slot. With 0, `waker` is kept and woken when it is worth asking again.
+    pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        let mut state = self.lock();
+        let credit = if self.streams(&mut state, slot) {
+            if state.room == Room::Free { u64::MAX } else { 0 }
+        } else {
+            self.budget.saturating_sub(state.held) as u64
+        };
+        if credit == 0
+            && let Some(waker) = waker
+        {
+            state.waiting.push((slot, Arc::clone(waker), token));
+        }
+        credit
+    }
+
+    /// Whether this slot's bytes go straight to the outlet.
+    fn streams(&self, state: &mut State, slot: u64) -> bool {
+        match self.order {
+            Order::Input => state.head == slot,
+            Order::Free => true,
+            Order::Whole => {
+                if state.claimed.is_none() && state.held >= self.budget {
+                    state.claimed = Some(slot);
+                }
+                state.claimed == Some(slot)
+            }
+        }
+    }
+
+    /// Puts bytes into a slot.
+    ///
+    /// # Errors
+    /// What the outlet says.
+    pub(super) fn bytes(&self, slot: u64, lease: Lease<'_>) -> Result<()> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if self.goes_through(state, slot)? {
+            state.slot(self.order, slot).gone = true;
+            state.dirty = true;
+            state.room = state.outlet.bytes(lease.bytes())?;
+        } else {
+            let chunk = lease.keep();
+            state.held += chunk.cost();
+            state.slot(self.order, slot).kept.push_back(Kept::Bytes(chunk));
+        }
+        Ok(())
+    }
+
+    /// Puts values into a slot, and empties the list.
+    ///
+    /// # Errors
+    /// What the outlet says.
+    pub(super) fn records(&self, slot: u64, records: &mut Records) -> Result<()> {
+        let mut guard = self.lock();
+        let state = &mut *guard;
+        if self.goes_through(state, slot)? {
+            state.slot(self.order, slot).gone = true;
+            state.dirty = true;
+            state.room = state.outlet.records(records)?;
+        } else {
+            let kept = Kept::Records(std::mem::take(records));
+            state.held += kept.cost();
+            state.slot(self.order, slot).kept.push_back(kept);
+        }
+        Ok(())
+    }
+
+    /// Whether what comes for a slot can go to the outlet now; lets go first what the slot has kept.
+    fn goes_through(&self, state: &mut State, slot: u64) -> Result<bool> {
+        if !self.streams(state, slot) {
+            return Ok(false);
+        }
+        self.let_go(state, slot)?;
+        Ok(state.room == Room::Free)
+    }
+
+    /// Gives the outlet what a slot has kept, while there is room.
+    fn let_go(&self, state: &mut State, slot: u64) -> Result<()> {
+        while state.room == Room::Free {
+            let Some(kept) = state.slot(self.order, slot).kept.pop_front() else { break };
+            state.slot(self.order, slot).gone = true;
+            state.held -= kept.cost();
+            state.dirty = true;
+            state.room = match kept {
+                Kept::Bytes(chunk) => state.outlet.bytes(chunk.bytes())?,
+                Kept::Records(mut records) => state.outlet.records(&mut records)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Empties a slot for another attempt. `false` if something of it has left.
+    pub(super) fn restart(&self, slot: u64) -> bool {
+        let mut state = self.lock();
+        let place = state.slot(self.order, slot);
+        if place.gone {
+            return false;
+        }
+        let kept = std::mem::take(&mut place.kept);
+        state.held -= kept.iter().map(Kept::cost).sum::<usize>();
+        self.wake(&mut state, false);
+        true
+    }
+
+    /// Nothing more comes for a slot.
+    ///
+    /// # Errors
+    /// What the outlet says.
+    pub(super) fn finish(&self, slot: u64) -> Result<()> {
+        let mut state = self.lock();
+        state.slot(self.order, slot).done = true;
+        if self.order != Order::Input && state.claimed != Some(slot) {
+            state.ready.push_back(slot);
+        }
+        self.advance(&mut state)
+    }
+
+    /// Passes on what the outlet gathered, and what has room now. [`Room::Full`]: wait until the outlet can take more.
+    ///
+    /// # Errors
+    /// What the outlet says.
+    pub(super) fn flush(&self) -> Result<Room> {
+        let mut state = self.lock();
+        if state.dirty || state.room == Room::Full {
+            state.dirty = false;
+            state.room = state.outlet.flush()?;
+            self.advance(&mut state)?;
+        }
+        Ok(state.room)
+    }
+
+    /// Lets go what may leave now, and wakes who waits for that.
+    fn advance(&self, state: &mut State) -> Result<()> {
+        let mut moved = false;
+        while let Some(front) = state.front(self.order) {
+            self.let_go(state, front)?;
+            let slot = state.slot(self.order, front);
+            if !slot.done || !slot.kept.is_empty() {
+                break;
+            }
+            state.remove(self.order, front);
+            moved = true;
+        }
+        self.head.store(state.head, Ordering::Relaxed);
+        self.wake(state, moved);
+        Ok(())
+    }
+
+    /// Wakes who can go on: the head when the outlet has room, all when a quarter of the budget is free.
+    fn wake(&self, state: &mut State, moved: bool) {
+        if state.waiting.is_empty() {
+            return;
+        }
+        let spacious = state.held < self.budget - self.budget / 4;
+        let (head, claimed, room) = (state.head, state.claimed, state.room);
+        let unclaimed = self.order == Order::Whole && claimed.is_none() && moved;
+        state.waiting.retain(|(slot, waker, token)| {
+            let streams = self.order == Order::Free || *slot == head || claimed == Some(*slot);
+            let goes_on = if streams { room == Room::Free } else { spacious || unclaimed };
+            if goes_on {
+                waker.wake(*token);
+            }
+            !goes_on
+        });
+    }
+
+    fn lock(&self) -> Guard<'_> {
+        Guard { state: self.state.lock().unwrap_or_else(PoisonError::into_inner), window: self }
+    }
+}
+
+/// The locked state; unlocking it makes the figures known that are read without the lock.
+struct Guard<'a> {
+    state: MutexGuard<'a, State>,
+    window: &'a Window,
+}
+
+impl Deref for Guard<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Guard<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        let wants_flush = self.state.dirty || self.state.room == Room::Full;
+        self.window.held.store(self.state.held, Ordering::Relaxed);
+        self.window.wants_flush.store(wants_flush, Ordering::Relaxed);
+    }
+}
+
+impl State {
+    /// A slot; it is made when first asked for.
+    fn slot(&mut self, order: Order, slot: u64) -> &mut Slot {
+        if order != Order::Input {
+            return self.loose.entry(slot).or_insert_with(|| {
+                self.held += SLOT_COST;
+                Slot::default()
+            });
+        }
+        let place = usize::try_from(slot - self.head).expect("slots near the head");
+        while self.slots.len() <= place {
+            self.slots.push_back(Slot::default());
+            self.held += SLOT_COST;
+        }
+        &mut self.slots[place]
+    }
+
+    /// The slot whose content leaves next.
+    fn front(&self, order: Order) -> Option<u64> {
+        match order {
+            Order::Input => (!self.slots.is_empty()).then_some(self.head),
+            Order::Whole | Order::Free => self.claimed.or_else(|| self.ready.front().copied()),
+        }
+    }
+
+    fn remove(&mut self, order: Order, slot: u64) {
+        if order == Order::Input {
+            self.slots.pop_front();
+            self.head += 1;
+        } else {
+            self.loose.remove(&slot);
+            if self.claimed == Some(slot) {
+                self.claimed = None;
+            } else {
+                self.ready.pop_front();
+            }
+        }
+        self.held -= SLOT_COST;
+        self.finished += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Collects what leaves, and has room only while told so.
+    #[derive(Default, Clone)]
+    struct Seen(Arc<Mutex<(Vec<u8>, bool)>>);
+
+    impl Seen {
+        fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().0.clone()).unwrap()
+        }
+
+        fn fill(&self, full: bool) {
+            self.0.lock().unwrap().1 = full;
+        }
+    }
+
+    impl Outlet for Seen {
+        fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+            self.0.lock().unwrap().0.extend_from_slice(bytes);
+            self.flush()
+        }
+
+        fn records(&mut self, records: &mut Records) -> Result<Room> {
+            let lines = records.to_lines();
+            records.clear();
+            self.bytes(&lines)
+        }
+
+        fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>> {
+            Ok(tail)
+        }
+
+        fn flush(&mut self) -> Result<Room> {
+            Ok(if self.0.lock().unwrap().1 { Room::Full } else { Room::Free })
+        }
+    }
+
+    #[derive(Default)]
+    struct Woken(Mutex<Vec<usize>>);
+
+    impl Wake for Woken {
+        fn wake(&self, token: usize) {
+            self.0.lock().unwrap().push(token);
+        }
+    }
+
+    fn window(order: Order, budget: usize, slots: u64) -> (Window, Seen) {
+        let seen = Seen::default();
+        let window = Window::new(order, budget, Box::new(seen.clone()));
+        for slot in 0..slots {
+            assert_eq!(window.reserve(), slot);
+        }
+        (window, seen)
+    }
+
+    fn put(window: &Window, slot: u64, text: &str) {
+        window.bytes(slot, Lease::borrowed(text.as_bytes())).unwrap();
+    }
+
+    #[test]
+    fn the_head_streams_and_the_others_wait_for_it() {
+        let (window, seen) = window(Order::Input, 10_000, 3);
+        put(&window, 1, "b");
+        put(&window, 0, "a");
+        assert_eq!(seen.text(), "a");
+        window.finish(1).unwrap();
+        put(&window, 2, "c");
+        put(&window, 0, "a");
+        window.finish(0).unwrap();
+        assert_eq!(seen.text(), "aabc");
+        put(&window, 2, "c");
+        assert_eq!(seen.text(), "aabcc");
+        window.finish(2).unwrap();
+        assert!(window.is_empty());
+    }
+
+    #[test]
+    fn behind_the_head_credit_ends_at_the_budget() {
+        let (window, seen) = window(Order::Input, 2000, 3);
+        let woken = Arc::new(Woken::default());
+        let waker: Arc<dyn Wake> = woken.clone();
+        put(&window, 1, &"b".repeat(1700));
+        assert_eq!(window.credit(2, Some(&waker), 22), 0);
+        assert_eq!(window.credit(0, Some(&waker), 20), u64::MAX);
+        window.finish(0).unwrap();
+        assert_eq!(seen.text().len(), 1700);
+        assert_eq!(*woken.0.lock().unwrap(), [22]);
+        assert!(window.credit(2, None, 0) > 1000);
+    }
+
+    #[test]
+    fn a_full_outlet_takes_no_credit_and_gives_it_back_when_flushed() {
+        let (window, seen) = window(Order::Input, 10_000, 2);
+        let woken = Arc::new(Woken::default());
+        let waker: Arc<dyn Wake> = woken.clone();
+        seen.fill(true);
+        put(&window, 0, "a");
+        assert_eq!(window.credit(0, Some(&waker), 7), 0);
+        put(&window, 0, "b");
+        window.finish(0).unwrap();
+        put(&window, 1, "c");
+        assert_eq!(seen.text(), "a");
+        assert_eq!(window.flush().unwrap(), Room::Full);
+        seen.fill(false);
+        assert_eq!(window.flush().unwrap(), Room::Free);
+        assert_eq!(seen.text(), "abc");
+        assert_eq!(*woken.0.lock().unwrap(), [7]);
+    }
+
+    #[test]
+    fn whole_bodies_leave_as_they_are_completed() {
+        let (window, seen) = window(Order::Whole, 10_000, 3);
+        put(&window, 0, "a");
+        put(&window, 2, "c");
+        put(&window, 1, "b");
+        window.finish(2).unwrap();
+        put(&window, 0, "a");
+        window.finish(0).unwrap();
+        window.finish(1).unwrap();
+        assert_eq!(seen.text(), "caab");
+        assert!(window.is_empty());
+    }
+
+    #[test]
+    fn a_body_larger_than_the_budget_gets_the_outlet_to_itself() {
+        let (window, seen) = window(Order::Whole, 1000, 2);
+        put(&window, 0, &"a".repeat(900));
+        assert_eq!(window.credit(1, None, 0), u64::MAX, "it claims the outlet");
+        put(&window, 1, "b");
+        window.finish(0).unwrap();
+        put(&window, 1, "b");
+        assert_eq!(seen.text(), "bb");
+        window.finish(1).unwrap();
+        assert_eq!(seen.text(), format!("bb{}", "a".repeat(900)));
+        assert!(window.is_empty());
+    }
+
+    #[test]
+    fn what_has_left_cannot_be_taken_back() {
+        let (window, seen) = window(Order::Input, 10_000, 2);
+        put(&window, 1, "wrong");
+        assert!(window.restart(1));
+        put(&window, 1, "right");
+        put(&window, 0, "x");
+        assert!(!window.restart(0));
+        window.finish(0).unwrap();
+        window.finish(1).unwrap();
+        assert_eq!(seen.text(), "xright");
+    }
+
+    #[test]
+    fn free_slots_all_stream() {
+        let (window, seen) = window(Order::Free, 100, 3);
+        put(&window, 2, "c");
+        put(&window, 0, "a");
+        window.finish(2).unwrap();
+        window.finish(0).unwrap();
+        window.finish(1).unwrap();
+        assert_eq!(seen.text(), "ca");
+        assert!(window.is_empty());
+    }
+}

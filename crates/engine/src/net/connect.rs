@@ -1,0 +1,397 @@
+//! Happy eyeballs (RFC 8305): the first address that answers gets the connection.
+//!
+//! ```text
+//!  addresses, families interleaved (§4)      t=0      first attempt
+//!  ┌────┬────┬────┬────┐                     +200 ms  second, the first stays in the race (§5)
+//!  │ v6 │ v4 │ v6 │ v4 │  ─────────────►     failure  the next one at once
+//!  └────┴────┴────┴────┘                     winner   the others are closed
+//! ```
+//!
+//! [`Connector`] owns the sockets of the race and knows no loop: a reactor registers each socket it is shown and calls
+//! [`Connector::step`] when one of them, or the timer, fires. [`connect_blocking`] drives the same machine by `poll`,
+//! and goes a shorter way when there is one address only.
+//!
+//! ```
+//! use haul::net::connect::{ConnectOptions, connect_blocking};
+//! use std::net::TcpListener;
+//!
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let address = listener.local_addr()?;
+//! let (socket, peer) =
+//!     connect_blocking("localhost", vec![address], &ConnectOptions::default(), None)?;
+//! assert_eq!(peer, address);
+//! # drop(socket);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::{
+    collections::VecDeque,
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsFd, BorrowedFd},
+    time::{Duration, Instant},
+};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::socket::{Keepalive, Socket};
+use crate::{Error, ErrorKind, Result};
+
+/// How connections are made.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConnectOptions {
+    /// Head start of an attempt before the next address is tried beside it. Default 200 ms, as curl; RFC 8305 §5
+    /// wants 10 ms to 2 s.
+    pub attempt_delay: Duration,
+    /// The longest the race may take, all addresses together. Default 300 s, as curl.
+    pub timeout: Duration,
+    /// Probes on a silent connection. Default on, as curl; three system calls a connection.
+    pub keepalive: Option<Keepalive>,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> Self {
+        Self {
+            attempt_delay: Duration::from_millis(200),
+            timeout: Duration::from_secs(300),
+            keepalive: Some(Keepalive::default()),
+        }
+    }
+}
+
+/// Where a race stands.
+#[derive(Debug)]
+pub enum Connect {
+    /// Nobody has won yet: wait for a socket to become writable, or for [`Connector::next_timeout`].
+    Pending,
+    /// The winner, still non-blocking.
+    Done {
+        /// Its socket.
+        socket: Socket,
+        /// Its address.
+        peer: SocketAddr,
+    },
+    /// No address took the connection ([`ErrorKind::Connect`]), or time ran out ([`ErrorKind::Timeout`]).
+    Failed(Error),
+}
+
+/// A race between the addresses of one host.
+#[derive(Debug)]
+pub struct Connector {
+    host: String,
+    waiting: VecDeque<SocketAddr>,
+    racing: Vec<Attempt>,
+    next_attempt: Instant,
+    deadline: Instant,
+    attempt_delay: Duration,
+    keepalive: Option<Keepalive>,
+    failure: Option<(SocketAddr, io::Error)>,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    socket: Socket,
+    peer: SocketAddr,
+}
+
+impl Connector {
+    /// A race that the first [`step`](Self::step) starts. The addresses come in the order of preference (the
+    /// system's resolver sorts by RFC 6724); the families are interleaved here. `host` is for messages only.
+    #[must_use]
+    pub fn new(host: &str, addresses: Vec<SocketAddr>, options: &ConnectOptions, now: Instant) -> Self {
+        Self {
+            host: host.to_owned(),
+            waiting: interleave(addresses),
+            racing: Vec::new(),
+            next_attempt: now,
+            deadline: now.checked_add(options.timeout).unwrap_or_else(|| far(now)),
+            attempt_delay: options.attempt_delay,
+            keepalive: options.keepalive,
+            failure: None,
+        }
+    }
+
+    /// Moves the race on: who has answered, who has failed, who is next. `opened` is shown each new socket, once.
+    /// A socket that left the race is closed already.
+    pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> Connect {
+        let mut attempt_now = self.racing.is_empty();
+        let mut place = 0;
+        while let Some(attempt) = self.racing.get(place) {
+            match attempt.socket.connect_result(&attempt.peer) {
+                None => place += 1,
+                Some(Ok(())) => {
+                    let Attempt { socket, peer } = self.racing.swap_remove(place);
+                    return self.won(socket, peer);
+                }
+                Some(Err(error)) => {
+                    let Attempt { peer, .. } = self.racing.remove(place);
+                    self.lost(peer, error);
+                    attempt_now = true;
+                }
+            }
+        }
+        if now >= self.deadline {
+            return Connect::Failed(self.out_of_time());
+        }
+        while (attempt_now || now >= self.next_attempt)
+            && let Some(peer) = self.waiting.pop_front()
+        {
+            match start(&peer) {
+                Ok((socket, Progress::Connected)) => return self.won(socket, peer),
+                Ok((socket, Progress::Started)) => {
+                    opened(socket.as_fd());
+                    self.racing.push(Attempt { socket, peer });
+                    self.next_attempt = now + self.attempt_delay;
+                    break;
+                }
+                Err(error) if lacks_descriptors(&error) && !self.racing.is_empty() => {
+                    // Those in the race may still win; this address had no chance yet, so it keeps its place.
+                    self.waiting.push_front(peer);
+                    self.next_attempt = now + self.attempt_delay;
+                    break;
+                }
+                Err(error) => {
+                    let hopeless = lacks_descriptors(&error);
+                    self.lost(peer, error);
+                    if hopeless {
+                        self.waiting.clear();
+                    }
+                    attempt_now = true;
+                }
+            }
+        }
+        if self.racing.is_empty() { Connect::Failed(self.failed()) } else { Connect::Pending }
+    }
+
+    /// When [`step`](Self::step) wants to be called though no socket has stirred.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        if self.waiting.is_empty() { Some(self.deadline) } else { Some(self.deadline.min(self.next_attempt)) }
+    }
+
+    /// The sockets in the race, to be waited for until writable.
+    pub fn pending_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.racing.iter().map(|attempt| attempt.socket.as_fd())
+    }
+
+    fn won(&mut self, socket: Socket, peer: SocketAddr) -> Connect {
+        self.racing.clear();
+        self.waiting.clear();
+        if let Some(keepalive) = self.keepalive
+            && let Err(error) = socket.set_keepalive(keepalive)
+        {
+            self.lost(peer, error);
+            return Connect::Failed(self.failed());
+        }
+        Connect::Done { socket, peer }
+    }
+
+    /// Keeps the failure that tells most: what an address answered before what this machine could not even try.
+    fn lost(&mut self, peer: SocketAddr, error: io::Error) {
+        let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
+        if replace {
+            self.failure = Some((peer, error));
+        }
+    }
+
+    fn out_of_time(&mut self) -> Error {
+        let port = self.racing.first().map(|attempt| attempt.peer).or(self.waiting.front().copied());
+        let port = port.map_or(0, |peer| peer.port());
+        self.racing.clear();
+        timed_out(&self.host, port)
+    }
+
+    fn failed(&mut self) -> Error {
+        match self.failure.take() {
+            Some((peer, error)) => failure(&self.host, peer.port(), error),
+            None => Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host)),
+        }
+    }
+}
+
+/// Connects and waits for it, until the connect timeout or the deadline, whichever is first. The socket is blocking,
+/// without timeouts of its own.
+///
+/// # Errors
+/// [`ErrorKind::Connect`] when no address takes the connection; [`ErrorKind::Timeout`] when time runs out.
+pub fn connect_blocking(
+    host: &str,
+    addresses: Vec<SocketAddr>,
+    options: &ConnectOptions,
+    deadline: Option<Instant>,
+) -> Result<(Socket, SocketAddr)> {
+    let now = Instant::now();
+    let mut connector = Connector::new(host, addresses, options, now);
+    if let Some(deadline) = deadline {
+        connector.deadline = connector.deadline.min(deadline);
+    }
+    #[cfg(target_os = "linux")]
+    if let (Some(&peer), 1) = (connector.waiting.front(), connector.waiting.len()) {
+        return connect_one(connector, peer, now);
+    }
+    race_blocking(connector, now)
+}
+
+fn race_blocking(mut connector: Connector, mut now: Instant) -> Result<(Socket, SocketAddr)> {
+    loop {
+        match connector.step(now, &mut |_| ()) {
+            Connect::Done { socket, peer } => {
+                return match socket.set_nonblocking(false) {
+                    Ok(()) => Ok((socket, peer)),
+                    Err(error) => Err(failure(&connector.host, peer.port(), error)),
+                };
+            }
+            Connect::Failed(error) => return Err(error),
+            Connect::Pending => {}
+        }
+        let wait = connector.next_timeout().map(|at| at.saturating_duration_since(now));
+        let mut fds: Vec<_> = connector.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
+        match poll(&mut fds, wait.and_then(|wait| Timespec::try_from(wait).ok()).as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => {
+                let message = format!("failed to connect to {}", connector.host);
+                return Err(Error::with_source(ErrorKind::Connect, message, io::Error::from(errno)));
+            }
+        }
+        now = Instant::now();
+    }
+}
+
+/// One address has no rival: a blocking `connect(2)`, which Linux ends after the send timeout, is six system calls
+/// fewer than a non-blocking one with `poll`.
+#[cfg(target_os = "linux")]
+fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Result<(Socket, SocketAddr)> {
+    let left = connector.deadline.saturating_duration_since(now);
+    if left.is_zero() {
+        return Err(connector.out_of_time());
+    }
+    let refuse = |error| Err(failure(&connector.host, peer.port(), error));
+    let socket = match Socket::open(&peer, false).and_then(|socket| socket.set_send_timeout(Some(left)).and(Ok(socket)))
+    {
+        Ok(socket) => socket,
+        Err(error) => return refuse(error),
+    };
+    match socket.connect(&peer) {
+        Ok(()) => {}
+        // A signal came: the handshake goes on by itself, and the race can take it from here.
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            if let Err(error) = socket.set_nonblocking(true).and_then(|()| socket.set_send_timeout(None)) {
+                return refuse(error);
+            }
+            connector.waiting.clear();
+            connector.racing.push(Attempt { socket, peer });
+            return race_blocking(connector, Instant::now());
+        }
+        Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => return Err(connector.out_of_time()),
+        Err(error) => return refuse(error),
+    }
+    let settled = socket.set_send_timeout(None).and_then(|()| match connector.keepalive {
+        Some(keepalive) => socket.set_keepalive(keepalive),
+        None => Ok(()),
+    });
+    match settled {
+        Ok(()) => Ok((socket, peer)),
+        Err(error) => refuse(error),
+    }
+}
+
+/// Puts a port to each address.
+#[must_use]
+pub fn with_port(addresses: &[IpAddr], port: u16) -> Vec<SocketAddr> {
+    addresses.iter().map(|&address| SocketAddr::new(address, port)).collect()
+}
+
+enum Progress {
+    Connected,
+    Started,
+}
+
+fn start(peer: &SocketAddr) -> io::Result<(Socket, Progress)> {
+    let socket = Socket::open(peer, true)?;
+    match socket.connect(peer) {
+        Ok(()) => Ok((socket, Progress::Connected)),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
+            Ok((socket, Progress::Started))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The families in turn, beginning with that of the first address; within a family the order stays (RFC 8305 §4).
+fn interleave(addresses: Vec<SocketAddr>) -> VecDeque<SocketAddr> {
+    let first_is_v4 = addresses.first().is_some_and(SocketAddr::is_ipv4);
+    let (first, second): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|address| address.is_ipv4() == first_is_v4);
+    let mut ordered = VecDeque::with_capacity(first.len() + second.len());
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    loop {
+        let pair = (first.next(), second.next());
+        if pair == (None, None) {
+            return ordered;
+        }
+        ordered.extend(pair.0);
+        ordered.extend(pair.1);
+    }
+}
+
+fn failure(host: &str, port: u16, error: io::Error) -> Error {
+    // The kernel's own limit on unanswered SYNs is a timeout to the user too (curl: 28).
+    let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
+    Error::with_source(kind, format!("failed to connect to {host} port {port}"), error)
+}
+
+fn timed_out(host: &str, port: u16) -> Error {
+    Error::new(ErrorKind::Timeout, format!("failed to connect to {host} port {port}: the time limit ran out"))
+}
+
+fn lacks_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
+/// How much a failure says; the later of two equal ones is kept.
+fn weight(error: &io::Error) -> u8 {
+    if lacks_descriptors(error) {
+        return 2;
+    }
+    match error.raw_os_error() {
+        Some(libc::ENETUNREACH | libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT) => 0,
+        _ => 1,
+    }
+}
+
+fn far(now: Instant) -> Instant {
+    now + Duration::from_secs(60 * 60 * 24 * 365)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_take_turns() {
+        let list = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<SocketAddr>>();
+        let order = interleave(list(&["[::1]:1", "[::2]:1", "[::3]:1", "1.0.0.1:1", "1.0.0.2:1"]));
+        assert_eq!(order, list(&["[::1]:1", "1.0.0.1:1", "[::2]:1", "1.0.0.2:1", "[::3]:1"]));
+        let order = interleave(list(&["1.0.0.1:1", "[::1]:1", "1.0.0.2:1"]));
+        assert_eq!(order, list(&["1.0.0.1:1", "[::1]:1", "1.0.0.2:1"]));
+        assert!(interleave(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn the_failure_that_tells_most_is_kept() {
+        let mut connector = Connector::new("h", Vec::new(), &ConnectOptions::default(), Instant::now());
+        let peer = "127.0.0.1:9".parse().unwrap();
+        for (os, kept) in [
+            (libc::ENETUNREACH, libc::ENETUNREACH),
+            (libc::ECONNREFUSED, libc::ECONNREFUSED),
+            (libc::ENETUNREACH, libc::ECONNREFUSED),
+            (libc::EMFILE, libc::EMFILE),
+            (libc::ECONNRESET, libc::EMFILE),
+        ] {
+            connector.lost(peer, io::Error::from_raw_os_error(os));
+            assert_eq!(connector.failure.as_ref().unwrap().1.raw_os_error(), Some(kept));
+        }
+        let error = connector.failed();
+        assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
+        assert!(error.to_string().starts_with("failed to connect to h port 9: "), "{error}");
+    }
+}

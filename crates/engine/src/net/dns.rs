@@ -1,0 +1,426 @@
+//! Names to addresses: cached, coalesced, and never on the loop.
+//!
+//! The system's own resolver (`getaddrinfo`) does the work, since only it knows the machine's files, search lists and
+//! address order (RFC 6724). It blocks, so it runs on helper threads: started on demand, at most eight, gone after
+//! five idle seconds. Concurrent lookups of one name are one lookup; answers are kept for a while, failures shortly.
+//!
+//! ```
+//! use haul::net::dns::{Family, Resolver};
+//!
+//! let resolver = Resolver::default();
+//! resolver.add_override("example.test:80:127.0.0.1,127.0.0.2")?;
+//! let addresses = resolver.resolve("Example.test", 80, Family::Any, None)?;
+//! assert_eq!(addresses.len(), 2);
+//! assert_eq!(resolver.lookups(), 0);
+//! # Ok::<(), haul::Error>(())
+//! ```
+//!
+//! Not asked at all: overrides (`--resolve`), IP literals, and `localhost` with the names below it (RFC 6761 §6.3).
+//! An asynchronous resolver of our own was not taken: it would have to repeat nsswitch, mDNS and search lists to give
+//! the answers users know from their other programs.
+
+mod overrides;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt, io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use self::overrides::Overrides;
+use crate::{Error, ErrorKind, Result};
+
+/// Threads that ask the system at the same time.
+const MAX_THREADS: usize = 8;
+/// How long such a thread waits for another name before it ends.
+const THREAD_IDLE: Duration = Duration::from_secs(5);
+/// Names kept; reached, the finished ones go. About 200 bytes each.
+const MAX_NAMES: usize = 4096;
+/// How long a failure is kept that says more about this process (no descriptors, no memory) than about the name.
+const LOCAL_FAILURE: Duration = Duration::from_millis(250);
+
+/// Which kinds of address may be used (curl's `-4` and `-6`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Family {
+    /// Both.
+    #[default]
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+impl Family {
+    /// Whether this address is of the family.
+    #[must_use]
+    pub fn admits(self, address: &IpAddr) -> bool {
+        match self {
+            Self::Any => true,
+            Self::V4 => address.is_ipv4(),
+            Self::V6 => address.is_ipv6(),
+        }
+    }
+}
+
+/// The state of a lookup.
+#[derive(Debug)]
+pub enum Lookup {
+    /// Answered.
+    Ready(Result<Arc<[IpAddr]>>),
+    /// Under way; `notify` will be called once, from another thread, and then a new lookup is answered.
+    Pending,
+}
+
+/// How long answers are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DnsOptions {
+    /// Life of an answer. Default 60 s (curl's `--dns-cache-timeout`); at least one second.
+    pub ttl: Duration,
+    /// Life of a failure. Default 3 s; at least one second.
+    pub negative_ttl: Duration,
+}
+
+impl Default for DnsOptions {
+    fn default() -> Self {
+        Self { ttl: Duration::from_secs(60), negative_ttl: Duration::from_secs(3) }
+    }
+}
+
+/// The resolver. Clones share everything.
+#[derive(Clone)]
+pub struct Resolver {
+    shared: Arc<Shared>,
+}
+
+type Notify = Box<dyn FnOnce() + Send>;
+type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
+
+struct Shared {
+    ask: Box<Ask>,
+    options: DnsOptions,
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    names: HashMap<Arc<str>, Entry>,
+    overrides: Overrides,
+    queue: VecDeque<Arc<str>>,
+    threads: usize,
+    idle: usize,
+    lookups: u64,
+}
+
+enum Entry {
+    /// Being asked for; these want to hear of it.
+    Asked(Vec<Notify>),
+    Known {
+        answer: Answer,
+        until: Instant,
+    },
+}
+
+type Answer = std::result::Result<Arc<[IpAddr]>, Failure>;
+
+/// A failure that can be handed out many times.
+#[derive(Clone)]
+struct Failure {
+    os: Option<i32>,
+    text: Arc<str>,
+}
+
+impl Default for Resolver {
+    fn default() -> Self {
+        Self::new(DnsOptions::default())
+    }
+}
+
+impl Resolver {
+    /// A resolver that asks the system.
+    #[must_use]
+    pub fn new(options: DnsOptions) -> Self {
+        Self::with_lookup(options, system_lookup)
+    }
+
+    /// A resolver that asks this function instead, on the same helper threads.
+    pub fn with_lookup(
+        options: DnsOptions,
+        ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
+    ) -> Self {
+        let options = DnsOptions {
+            ttl: options.ttl.max(Duration::from_secs(1)),
+            negative_ttl: options.negative_ttl.max(Duration::from_secs(1)),
+        };
+        let shared = Shared { ask: Box::new(ask), options, state: Mutex::default(), work: Condvar::new() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Adds a fixed answer in curl's `--resolve` syntax: `[+]HOST:PORT:ADDR[,ADDR]...`, or `-HOST:PORT` to take one
+    /// back. HOST `*` stands for every host; a `+` lets the answer expire as a looked-up one would.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] when the text is none of these.
+    pub fn add_override(&self, spec: &str) -> Result<()> {
+        let expiry = Instant::now() + self.shared.options.ttl;
+        self.shared.lock().overrides.add(spec, expiry)
+    }
+
+    /// How many times the system was really asked.
+    #[must_use]
+    pub fn lookups(&self) -> u64 {
+        self.shared.lock().lookups
+    }
+
+    /// Looks a name up without waiting. When the answer is [`Lookup::Pending`], `notify` is called once from another
+    /// thread, after which a new lookup is [`Lookup::Ready`]; otherwise it is dropped uncalled.
+    pub fn lookup(&self, host: &str, port: u16, family: Family, notify: impl FnOnce() + Send + 'static) -> Lookup {
+        self.lookup_at(Instant::now(), host, port, family, notify)
+    }
+
+    fn lookup_at(
+        &self,
+        now: Instant,
+        host: &str,
+        port: u16,
+        family: Family,
+        notify: impl FnOnce() + Send + 'static,
+    ) -> Lookup {
+        let name = normal(host);
+        let mut state = self.shared.lock();
+        if let Some(answer) = state.known(now, &name, port) {
+            return Lookup::Ready(present(answer, host, family));
+        }
+        if let Some(Entry::Asked(waiting)) = state.names.get_mut(&*name) {
+            waiting.push(Box::new(notify));
+            return Lookup::Pending;
+        }
+        let name: Arc<str> = name.into();
+        state.ask(now, Arc::clone(&name), vec![Box::new(notify)]);
+        state.queue.push_back(name);
+        if state.queue.len() <= state.idle {
+            drop(state);
+            self.shared.work.notify_one();
+        } else if state.threads < MAX_THREADS {
+            state.threads += 1;
+            drop(state);
+            self.start_thread();
+        }
+        Lookup::Pending
+    }
+
+    /// Looks a name up and waits for the answer, until the deadline if there is one. Without a deadline the calling
+    /// thread does the work itself.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Resolve`] when there is no address of the family, [`ErrorKind::Timeout`] when the deadline passes
+    /// first; the system goes on then, and what it finds is kept.
+    pub fn resolve(&self, host: &str, port: u16, family: Family, deadline: Option<Instant>) -> Result<Arc<[IpAddr]>> {
+        loop {
+            if deadline.is_none()
+                && let Some(answer) = self.resolve_here(host, port)
+            {
+                return present(answer, host, family);
+            }
+            let (sender, receiver) = mpsc::channel();
+            match self.lookup(host, port, family, move || {
+                // Nobody listens any more once the deadline has passed.
+                let _ = sender.send(());
+            }) {
+                Lookup::Ready(answer) => return answer,
+                Lookup::Pending => {}
+            }
+            let answered = match deadline {
+                Some(deadline) => receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok(),
+                None => receiver.recv().is_ok(),
+            };
+            if !answered {
+                return Err(Error::new(ErrorKind::Timeout, format!("resolving timed out: {host}")));
+            }
+        }
+    }
+
+    /// The answer by a lookup on this thread; none when another thread is at it already.
+    fn resolve_here(&self, host: &str, port: u16) -> Option<Answer> {
+        let now = Instant::now();
+        let name = normal(host);
+        let mut state = self.shared.lock();
+        if let Some(answer) = state.known(now, &name, port) {
+            return Some(answer);
+        }
+        if matches!(state.names.get(&*name), Some(Entry::Asked(_))) {
+            return None;
+        }
+        let name: Arc<str> = name.into();
+        state.ask(now, Arc::clone(&name), Vec::new());
+        state.lookups += 1;
+        drop(state);
+        Some(self.shared.answer(&name))
+    }
+
+    fn start_thread(&self) {
+        let shared = Arc::clone(&self.shared);
+        let started = thread::Builder::new().name("haul-dns".into()).spawn(move || shared.work());
+        if let Err(error) = started {
+            let mut state = self.shared.lock();
+            state.threads -= 1;
+            // As long as another thread runs, it will get to the name; the last hope gone, the names fail.
+            let orphans = if state.threads == 0 { std::mem::take(&mut state.queue) } else { VecDeque::new() };
+            drop(state);
+            for name in orphans {
+                self.shared.settle(&name, Err(Failure::from(&error)));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.lock();
+        f.debug_struct("Resolver")
+            .field("names", &state.names.len())
+            .field("threads", &state.threads)
+            .field("lookups", &state.lookups)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A helper thread's life.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some(name) = state.queue.pop_front() {
+                state.lookups += 1;
+                drop(state);
+                let _ = self.answer(&name);
+                state = self.lock();
+                continue;
+            }
+            state.idle += 1;
+            let (guard, wait) = self.work.wait_timeout(state, THREAD_IDLE).unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            state.idle -= 1;
+            if wait.timed_out() && state.queue.is_empty() {
+                state.threads -= 1;
+                return;
+            }
+        }
+    }
+
+    /// Asks, keeps what comes, and tells those who wait.
+    fn answer(&self, name: &str) -> Answer {
+        let answer = match (self.ask)(name) {
+            Ok(addresses) if addresses.is_empty() => {
+                Err(Failure { os: None, text: Arc::from("the name has no address") })
+            }
+            Ok(mut addresses) => {
+                let mut seen = std::collections::HashSet::new();
+                addresses.retain(|address| seen.insert(*address));
+                Ok(Arc::from(addresses))
+            }
+            Err(error) => Err(Failure::from(&error)),
+        };
+        self.settle(name, answer.clone());
+        answer
+    }
+
+    fn settle(&self, name: &str, answer: Answer) {
+        let life = match &answer {
+            Ok(_) => self.options.ttl,
+            Err(failure) if failure.os.is_some() => LOCAL_FAILURE,
+            Err(_) => self.options.negative_ttl,
+        };
+        let known = Entry::Known { answer, until: Instant::now() + life };
+        let before = self.lock().names.insert(Arc::from(name), known);
+        if let Some(Entry::Asked(waiting)) = before {
+            for notify in waiting {
+                notify();
+            }
+        }
+    }
+}
+
+impl State {
+    /// What needs no asking: overrides, literals, localhost, and answers still fresh.
+    fn known(&self, now: Instant, name: &str, port: u16) -> Option<Answer> {
+        if let Some(addresses) = self.overrides.get(now, name, port) {
+            return Some(Ok(addresses));
+        }
+        if let Ok(address) = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
+            return Some(Ok(Arc::from([address])));
+        }
+        if is_localhost(name) {
+            return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
+        }
+        match self.names.get(name) {
+            Some(Entry::Known { answer, until }) if *until > now => Some(answer.clone()),
+            _ => None,
+        }
+    }
+
+    /// Marks a name as being asked for, and keeps the number of names bounded.
+    fn ask(&mut self, now: Instant, name: Arc<str>, waiting: Vec<Notify>) {
+        if self.names.len() >= MAX_NAMES {
+            let before = self.names.len();
+            self.names.retain(|_, entry| !matches!(entry, Entry::Known { until, .. } if *until <= now));
+            if self.names.len() == before {
+                self.names.retain(|_, entry| matches!(entry, Entry::Asked(_)));
+            }
+        }
+        self.names.insert(name, Entry::Asked(waiting));
+    }
+}
+
+impl From<&io::Error> for Failure {
+    fn from(error: &io::Error) -> Self {
+        let text = error.to_string();
+        let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
+        Self { os: error.raw_os_error(), text: Arc::from(text) }
+    }
+}
+
+/// An answer as one caller gets it: only the addresses of the family, or an error with the name as the caller wrote it.
+fn present(answer: Answer, host: &str, family: Family) -> Result<Arc<[IpAddr]>> {
+    let message = || format!("could not resolve host: {host}");
+    match answer {
+        Ok(addresses) if addresses.iter().all(|address| family.admits(address)) => Ok(addresses),
+        Ok(addresses) => {
+            let admitted: Arc<[IpAddr]> = addresses.iter().filter(|address| family.admits(address)).copied().collect();
+            if admitted.is_empty() {
+                let cause = if family == Family::V4 { "it has no IPv4 address" } else { "it has no IPv6 address" };
+                return Err(Error::with_source(ErrorKind::Resolve, message(), cause));
+            }
+            Ok(admitted)
+        }
+        Err(Failure { os: Some(os), .. }) => {
+            Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::from_raw_os_error(os)))
+        }
+        Err(Failure { text, .. }) => Err(Error::with_source(ErrorKind::Resolve, message(), text.to_string())),
+    }
+}
+
+/// The key of a name: names have no case (RFC 4343).
+fn normal(host: &str) -> String {
+    host.to_ascii_lowercase()
+}
+
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+fn system_lookup(host: &str) -> io::Result<Vec<IpAddr>> {
+    Ok((host, 0).to_socket_addrs()?.map(|address| address.ip()).collect())
+}
+
+#[cfg(test)]
+mod tests;

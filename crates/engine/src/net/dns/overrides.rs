@@ -1,0 +1,75 @@
+//! Answers fixed by the user (`--resolve`): which host and port, which addresses, for how long.
+
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
+
+use super::normal;
+use crate::{Error, ErrorKind, Result};
+
+/// The table of fixed answers. An exact host goes before `*`.
+#[derive(Default)]
+pub(super) struct Overrides {
+    hosts: HashMap<(String, u16), Override>,
+}
+
+struct Override {
+    addresses: Arc<[IpAddr]>,
+    /// Set by a leading `+`.
+    until: Option<Instant>,
+}
+
+impl Overrides {
+    pub(super) fn get(&self, now: Instant, name: &str, port: u16) -> Option<Arc<[IpAddr]>> {
+        if self.hosts.is_empty() {
+            return None;
+        }
+        [name, "*"].into_iter().find_map(|host| {
+            let entry = self.hosts.get(&(host.to_owned(), port))?;
+            entry.until.is_none_or(|until| until > now).then(|| Arc::clone(&entry.addresses))
+        })
+    }
+
+    /// Adds or removes by one `--resolve` text; an answer with `+` lasts until `expiry`.
+    pub(super) fn add(&mut self, spec: &str, expiry: Instant) -> Result<()> {
+        let wrong = |why: &str| Error::new(ErrorKind::Setup, format!("cannot use --resolve '{spec}': {why}"));
+        if let Some(rest) = spec.strip_prefix('-') {
+            let (host, port) = host_and_port(rest).ok_or_else(|| wrong("expected -HOST:PORT"))?;
+            self.hosts.remove(&(normal(host), port));
+            return Ok(());
+        }
+        let (until, rest) = match spec.strip_prefix('+') {
+            Some(rest) => (Some(expiry), rest),
+            None => (None, spec),
+        };
+        let (host, rest) = split_host(rest).ok_or_else(|| wrong("expected HOST:PORT:ADDR"))?;
+        let (port, list) = rest.split_once(':').ok_or_else(|| wrong("expected HOST:PORT:ADDR"))?;
+        let port = port.parse().map_err(|_| wrong("the port is not a number up to 65535"))?;
+        let addresses = list
+            .split(',')
+            .map(|text| literal(text.trim()).ok_or_else(|| wrong(&format!("'{text}' is not an IP address"))))
+            .collect::<Result<Arc<[IpAddr]>>>()?;
+        self.hosts.insert((normal(host), port), Override { addresses, until });
+        Ok(())
+    }
+}
+
+/// `HOST:rest`, where HOST may be an IPv6 literal in brackets.
+fn split_host(text: &str) -> Option<(&str, &str)> {
+    let (host, rest) = match text.strip_prefix('[') {
+        Some(inner) => {
+            let (host, rest) = inner.split_once(']')?;
+            (host, rest.strip_prefix(':')?)
+        }
+        None => text.split_once(':')?,
+    };
+    (!host.is_empty()).then_some((host, rest))
+}
+
+fn host_and_port(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = split_host(text)?;
+    Some((host, port.parse().ok()?))
+}
+
+fn literal(text: &str) -> Option<IpAddr> {
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    inner.unwrap_or(text).parse().ok()
+}

@@ -1,0 +1,167 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+fn v4(last: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(127, 0, 0, last))
+}
+
+/// A lookup function that waits for a word before each answer, and the sender of the word.
+fn gated(answer: fn(&str) -> io::Result<Vec<IpAddr>>) -> (Resolver, mpsc::Sender<()>) {
+    let (gate, words) = mpsc::channel::<()>();
+    let words = Mutex::new(words);
+    let resolver = Resolver::with_lookup(DnsOptions::default(), move |host| {
+        words.lock().unwrap().recv().map_err(io::Error::other)?;
+        answer(host)
+    });
+    (resolver, gate)
+}
+
+fn ready(lookup: Lookup) -> Result<Arc<[IpAddr]>> {
+    match lookup {
+        Lookup::Ready(answer) => answer,
+        Lookup::Pending => panic!("still pending"),
+    }
+}
+
+#[test]
+fn concurrent_lookups_of_one_name_are_one() {
+    let (resolver, gate) = gated(|_| Ok(vec![v4(1), v4(1)]));
+    let (told, hear) = mpsc::channel();
+    for number in 0..5 {
+        let told = told.clone();
+        let host = if number % 2 == 0 { "a.test" } else { "A.TEST" };
+        assert!(matches!(resolver.lookup(host, 80, Family::Any, move || told.send(number).unwrap()), Lookup::Pending));
+    }
+    gate.send(()).unwrap();
+    let mut heard: Vec<_> = (0..5).map(|_| hear.recv().unwrap()).collect();
+    heard.sort_unstable();
+    assert_eq!(heard, [0, 1, 2, 3, 4]);
+    let answer = ready(resolver.lookup("a.test", 443, Family::Any, || unreachable!())).unwrap();
+    assert_eq!(&*answer, [v4(1)], "duplicates are dropped, and the port does not matter");
+    assert_eq!(resolver.lookups(), 1);
+}
+
+#[test]
+fn at_most_eight_threads_ask() {
+    let (gate, words) = mpsc::channel::<()>();
+    let words = Mutex::new(words);
+    let asking = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let (asking2, most2) = (Arc::clone(&asking), Arc::clone(&most));
+    let resolver = Resolver::with_lookup(DnsOptions::default(), move |_| {
+        most2.fetch_max(asking2.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        words.lock().unwrap().recv().map_err(io::Error::other)?;
+        asking2.fetch_sub(1, Ordering::SeqCst);
+        Ok(vec![v4(1)])
+    });
+    let (told, hear) = mpsc::channel();
+    for number in 0..40 {
+        let told = told.clone();
+        resolver.lookup(&format!("{number}.test"), 80, Family::Any, move || told.send(()).unwrap());
+    }
+    for _ in 0..40 {
+        gate.send(()).unwrap();
+    }
+    for _ in 0..40 {
+        hear.recv().unwrap();
+    }
+    assert!((1..=MAX_THREADS).contains(&most.load(Ordering::SeqCst)));
+    assert_eq!(resolver.lookups(), 40);
+}
+
+#[test]
+fn answers_expire_failures_sooner() {
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |host| match host {
+        "good.test" => Ok(vec![v4(1)]),
+        _ => Err(io::Error::other("no such name")),
+    });
+    resolver.resolve("good.test", 80, Family::Any, None).unwrap();
+    let error = resolver.resolve("Bad.test", 80, Family::Any, None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Resolve);
+    assert_eq!(error.to_string(), "could not resolve host: Bad.test: no such name");
+    let now = Instant::now();
+    let at = |seconds, host| resolver.lookup_at(now + Duration::from_secs(seconds), host, 80, Family::Any, || ());
+    assert!(ready(at(1, "good.test")).is_ok());
+    assert!(ready(at(1, "bad.test")).is_err());
+    assert!(matches!(at(4, "bad.test"), Lookup::Pending));
+    assert!(ready(at(59, "good.test")).is_ok());
+    assert!(matches!(at(61, "good.test"), Lookup::Pending));
+}
+
+#[test]
+fn a_lack_of_descriptors_keeps_its_number() {
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
+    let error = resolver.resolve("a.test", 80, Family::Any, None).unwrap_err();
+    assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
+    let later = Instant::now() + Duration::from_secs(1);
+    assert!(matches!(resolver.lookup_at(later, "a.test", 80, Family::Any, || ()), Lookup::Pending));
+}
+
+#[test]
+fn the_deadline_ends_the_wait_and_the_answer_is_kept() {
+    let (resolver, gate) = gated(|_| Ok(vec![v4(7)]));
+    let error = resolver.resolve("slow.test", 80, Family::Any, Some(Instant::now())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    gate.send(()).unwrap();
+    let far = Instant::now() + Duration::from_secs(600);
+    assert_eq!(&*resolver.resolve("slow.test", 80, Family::Any, Some(far)).unwrap(), [v4(7)]);
+    assert_eq!(resolver.lookups(), 1);
+}
+
+#[test]
+fn without_a_deadline_no_thread_is_started() {
+    let here = thread::current().id();
+    let resolver = Resolver::with_lookup(DnsOptions::default(), move |_| {
+        assert_eq!(thread::current().id(), here);
+        Ok(vec![v4(1)])
+    });
+    resolver.resolve("a.test", 80, Family::Any, None).unwrap();
+    assert_eq!(resolver.shared.lock().threads, 0);
+}
+
+#[test]
+fn families() {
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1), v4(2)]));
+    assert_eq!(resolver.resolve("a.test", 80, Family::V4, None).unwrap().len(), 2);
+    let error = resolver.resolve("a.test", 80, Family::V6, None).unwrap_err();
+    assert_eq!(error.to_string(), "could not resolve host: a.test: it has no IPv6 address");
+    let both = resolver.resolve("localhost", 80, Family::Any, None).unwrap();
+    assert_eq!(&*both, [IpAddr::V6(Ipv6Addr::LOCALHOST), v4(1)]);
+    assert_eq!(&*resolver.resolve("x.LocalHost.", 80, Family::V4, None).unwrap(), [v4(1)]);
+    assert_eq!(&*resolver.resolve("[::1]", 80, Family::Any, None).unwrap(), [IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+    assert_eq!(resolver.lookups(), 1);
+}
+
+#[test]
+fn overrides_as_curl_writes_them() {
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(200)]));
+    for spec in ["a.test:80:127.0.0.1", "*:80:127.0.0.9,[::1]", "+soon.test:80:127.0.0.3", "[::1]:80:127.0.0.4"] {
+        resolver.add_override(spec).unwrap();
+    }
+    let get = |host, port| resolver.resolve(host, port, Family::Any, None).unwrap();
+    assert_eq!(&*get("A.test", 80), [v4(1)]);
+    assert_eq!(&*get("a.test", 81), [v4(200)], "another port is looked up");
+    assert_eq!(&*get("b.test", 80), [v4(9), IpAddr::V6(Ipv6Addr::LOCALHOST)]);
+    assert_eq!(&*get("localhost", 80), &*get("b.test", 80));
+    assert_eq!(&*get("::1", 80), [v4(4)]);
+    assert_eq!(&*get("soon.test", 80), [v4(3)]);
+    resolver.add_override("-*:80").unwrap();
+    let later = Instant::now() + Duration::from_secs(61);
+    assert!(matches!(resolver.lookup_at(later, "soon.test", 80, Family::Any, || ()), Lookup::Pending));
+    for wrong in
+        ["", "a.test", "a.test:80", "a.test:http:1.2.3.4", "a.test:80:nowhere", "a.test:80:", ":80:1.2.3.4", "-a"]
+    {
+        let error = resolver.add_override(wrong).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Setup, "{wrong}");
+    }
+}
+
+#[test]
+fn the_number_of_names_is_bounded() {
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![v4(1)]));
+    for number in 0..2 * MAX_NAMES + 10 {
+        resolver.resolve(&format!("{number}.test"), 80, Family::Any, None).unwrap();
+    }
+    assert!(resolver.shared.lock().names.len() <= MAX_NAMES);
+}

@@ -1,0 +1,17 @@
+//! The stages between a host's name and a connection that carries bytes; none of them knows a loop.
+//!
+//! ```text
+//! dns ─► connect (happy eyeballs) ─► socket ─► [tls] ─► tcp_info counts what it cost
+//! ```
+//!
+//! Each stage is a state machine or a call that may be bounded by a deadline, so that the reactor (one loop, many
+//! connections) and the blocking driver (one request, no loop) use the same code. What a stage leaves out: no HTTP, no
+//! pooling policy, no retries.
+
+pub mod connect;
+pub mod dns;
+pub mod pool;
+pub mod socket;
+pub mod stream;
+pub mod tcp_info;
+pub mod tls;

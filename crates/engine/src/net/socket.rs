@@ -1,0 +1,323 @@
+//! A TCP socket with just the calls the drivers make, each of them one system call.
+//!
+//! The reactor and the blocking driver share it: the same [`Socket`] is non-blocking for the one and blocking for the
+//! other, and [`Socket::recv_nonblocking`] serves where a blocking socket must not wait. Sends never raise `SIGPIPE`.
+//! `TCP_NODELAY` is on from the start (RFC 9293 §3.7.4 allows to turn Nagle's algorithm off): a request leaves in one
+//! write, so there is nothing for it to gather, and waiting for a delayed ACK costs up to 40 ms.
+//!
+//! ```
+//! use haul::net::socket::{Idle, Socket, peek_idle};
+//! use std::{io::Write, net::TcpListener};
+//!
+//! let listener = TcpListener::bind("127.0.0.1:0")?;
+//! let address = listener.local_addr()?;
+//! let socket = Socket::open(&address, false)?;
+//! socket.connect(&address)?;
+//! let (mut peer, _) = listener.accept()?;
+//! assert_eq!(peek_idle(&socket), Idle::Silent);
+//! peer.write_all(b"hello")?;
+//! let mut buf = [0; 16];
+//! assert_eq!(socket.recv(&mut buf)?, 5);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::{
+    io::{self, IoSlice},
+    net::{SocketAddr, TcpStream},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    time::Duration,
+};
+
+use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
+
+#[cfg(not(target_vendor = "apple"))]
+const SEND: SendFlags = SendFlags::NOSIGNAL;
+// Apple's systems have a socket option in the flag's place; `open` and `from` set it.
+#[cfg(target_vendor = "apple")]
+const SEND: SendFlags = SendFlags::empty();
+
+/// A TCP socket of our own, closed when dropped.
+#[derive(Debug)]
+pub struct Socket {
+    fd: OwnedFd,
+}
+
+/// What a connection that ought to be idle has to say before it is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Idle {
+    /// Open, and nothing to read: it may be used.
+    Silent,
+    /// Closed or broken by the peer.
+    Closed,
+    /// There are bytes nobody asked for; such a connection must be closed.
+    HasBytes,
+}
+
+/// Keep-alive probes on a connection that carries nothing (RFC 9293 §3.8.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Keepalive {
+    /// Silence before the first probe. Default 60 s, as curl.
+    pub idle: Duration,
+    /// Time between probes. Default 60 s, as curl.
+    pub interval: Duration,
+}
+
+impl Default for Keepalive {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(60), interval: Duration::from_secs(60) }
+    }
+}
+
+impl Socket {
+    /// A new socket of the address's family: close-on-exec, without delay, and non-blocking if wanted so.
+    ///
+    /// # Errors
+    /// Those of `socket(2)`; `EMFILE` and `ENFILE` are what a caller may want to tell apart.
+    pub fn open(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
+        let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let socket = Self { fd: stream_socket(family, nonblocking)? };
+        socket.without_sigpipe()?;
+        sockopt::set_tcp_nodelay(&socket.fd, true)?;
+        Ok(socket)
+    }
+
+    /// Starts to connect; on a non-blocking socket the answer is mostly "in progress", see
+    /// [`Socket::connect_result`].
+    ///
+    /// # Errors
+    /// Those of `connect(2)`.
+    pub fn connect(&self, address: &SocketAddr) -> io::Result<()> {
+        Ok(net::connect(&self.fd, address)?)
+    }
+
+    /// What became of a [`connect`](Self::connect) in progress: `None` while it still is.
+    ///
+    /// On Linux this asks by `connect(2)` itself, which answers at once in this state: one system call in place of
+    /// `poll`, `SO_ERROR` and `getpeername`.
+    #[cfg(target_os = "linux")]
+    pub fn connect_result(&self, address: &SocketAddr) -> Option<io::Result<()>> {
+        use rustix::io::Errno;
+        match net::connect(&self.fd, address) {
+            Ok(()) | Err(Errno::ISCONN) => Some(Ok(())),
+            Err(Errno::ALREADY | Errno::INPROGRESS | Errno::INTR) => None,
+            Err(errno) => Some(Err(errno.into())),
+        }
+    }
+
+    /// What became of a [`connect`](Self::connect) in progress: `None` while it still is.
+    #[cfg(not(target_os = "linux"))]
+    pub fn connect_result(&self, _address: &SocketAddr) -> Option<io::Result<()>> {
+        match self.take_error() {
+            Ok(()) => self.peer_addr().is_ok().then_some(Ok(())),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    /// Receives what is there, or waits for something where the socket is blocking; 0 is the end.
+    ///
+    /// # Errors
+    /// Those of `recv(2)`; `WouldBlock` also when a receive timeout ran out.
+    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(net::recv(&self.fd, buf, RecvFlags::empty())?.1)
+    }
+
+    /// Receives what is there and never waits, whatever the mode of the socket.
+    ///
+    /// # Errors
+    /// Those of `recv(2)`; `WouldBlock` when nothing is there.
+    pub fn recv_nonblocking(&self, buf: &mut [u8]) -> io::Result<usize> {
+        Ok(net::recv(&self.fd, buf, RecvFlags::DONTWAIT)?.1)
+    }
+
+    /// Sends; how much was taken is the answer.
+    ///
+    /// # Errors
+    /// Those of `send(2)`.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(net::send(&self.fd, bytes, SEND)?)
+    }
+
+    /// Sends without waiting, whatever the mode of the socket.
+    ///
+    /// # Errors
+    /// Those of `send(2)`; `WouldBlock` when nothing could be taken.
+    pub fn send_nonblocking(&self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(net::send(&self.fd, bytes, SEND | SendFlags::DONTWAIT)?)
+    }
+
+    /// Sends several pieces in one call (a head and a small body), so that they share a segment.
+    ///
+    /// # Errors
+    /// Those of `sendmsg(2)`.
+    pub fn send_vectored(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        Ok(net::sendmsg(&self.fd, pieces, &mut net::SendAncillaryBuffer::default(), SEND)?)
+    }
+
+    /// Ends our direction: the peer reads an end, we may go on receiving.
+    ///
+    /// # Errors
+    /// Those of `shutdown(2)`.
+    pub fn shutdown_write(&self) -> io::Result<()> {
+        Ok(net::shutdown(&self.fd, net::Shutdown::Write)?)
+    }
+
+    /// Makes calls wait or not.
+    ///
+    /// # Errors
+    /// Those of `ioctl(2)`.
+    pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        Ok(rustix::io::ioctl_fionbio(&self.fd, nonblocking)?)
+    }
+
+    /// Wakes readers only when this many bytes wait (or the end, or an error): fewer, larger reads of bulk data. 1 is
+    /// the system's default.
+    ///
+    /// Hazard: with fewer bytes than this still to come, and no end, a reader waits for ever; set it back to 1 first.
+    ///
+    /// # Errors
+    /// Those of `setsockopt(2)`.
+    pub fn set_recv_lowat(&self, bytes: usize) -> io::Result<()> {
+        let value = libc::c_int::try_from(bytes.max(1)).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the descriptor is open while `self` lives, and the pointer and the length name one valid `c_int`,
+        // which is what SO_RCVLOWAT reads.
+        let result = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                (&raw const value).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// The longest a blocking receive waits; then it fails with `WouldBlock`. `None` is for ever.
+    ///
+    /// # Errors
+    /// Those of `setsockopt(2)`.
+    pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        Ok(sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, timeout.map(at_least_a_tick))?)
+    }
+
+    /// The longest a blocking send (or connect) waits; then it fails with `WouldBlock` (or "in progress").
+    ///
+    /// # Errors
+    /// Those of `setsockopt(2)`.
+    pub fn set_send_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        Ok(sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Send, timeout.map(at_least_a_tick))?)
+    }
+
+    /// Turns keep-alive probes on.
+    ///
+    /// # Errors
+    /// Those of `setsockopt(2)`.
+    pub fn set_keepalive(&self, keepalive: Keepalive) -> io::Result<()> {
+        sockopt::set_socket_keepalive(&self.fd, true)?;
+        sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)))?;
+        sockopt::set_tcp_keepintvl(&self.fd, keepalive.interval.max(Duration::from_secs(1)))?;
+        Ok(())
+    }
+
+    /// Takes the pending error (`SO_ERROR`).
+    ///
+    /// # Errors
+    /// That error.
+    pub fn take_error(&self) -> io::Result<()> {
+        Ok(sockopt::socket_error(&self.fd)??)
+    }
+
+    /// The address of the other side.
+    ///
+    /// # Errors
+    /// Those of `getpeername(2)`.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        let address = net::getpeername(&self.fd)?.ok_or(io::ErrorKind::NotConnected)?;
+        Ok(SocketAddr::try_from(address)?)
+    }
+
+    /// The address of our side.
+    ///
+    /// # Errors
+    /// Those of `getsockname(2)`.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(SocketAddr::try_from(net::getsockname(&self.fd)?)?)
+    }
+
+    #[cfg(not(target_vendor = "apple"))]
+    #[expect(clippy::unnecessary_wraps, reason = "its twin can fail")]
+    fn without_sigpipe(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    #[cfg(target_vendor = "apple")]
+    fn without_sigpipe(&self) -> io::Result<()> {
+        Ok(sockopt::set_socket_nosigpipe(&self.fd, true)?)
+    }
+}
+
+/// Looks, without waiting and without taking anything, whether an idle connection may be used again.
+pub fn peek_idle(fd: impl AsFd) -> Idle {
+    use rustix::io::Errno;
+    let mut byte = [0];
+    loop {
+        return match net::recv(&fd, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((_, 0)) => Idle::Closed,
+            Ok(_) => Idle::HasBytes,
+            Err(Errno::AGAIN) => Idle::Silent,
+            Err(Errno::INTR) => continue,
+            Err(_) => Idle::Closed,
+        };
+    }
+}
+
+/// A timeout of zero would mean "for ever" to the system.
+fn at_least_a_tick(timeout: Duration) -> Duration {
+    timeout.max(Duration::from_micros(1))
+}
+
+#[cfg(not(target_vendor = "apple"))]
+fn stream_socket(family: AddressFamily, nonblocking: bool) -> io::Result<OwnedFd> {
+    let mut flags = net::SocketFlags::CLOEXEC;
+    flags.set(net::SocketFlags::NONBLOCK, nonblocking);
+    Ok(net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?)
+}
+
+#[cfg(target_vendor = "apple")]
+fn stream_socket(family: AddressFamily, nonblocking: bool) -> io::Result<OwnedFd> {
+    let fd = net::socket(family, SocketType::STREAM, Some(ipproto::TCP))?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    if nonblocking {
+        rustix::io::ioctl_fionbio(&fd, true)?;
+    }
+    Ok(fd)
+}
+
+impl TryFrom<TcpStream> for Socket {
+    type Error = io::Error;
+
+    fn try_from(stream: TcpStream) -> io::Result<Self> {
+        let socket = Self { fd: stream.into() };
+        socket.without_sigpipe()?;
+        sockopt::set_tcp_nodelay(&socket.fd, true)?;
+        Ok(socket)
+    }
+}
+
+impl From<Socket> for OwnedFd {
+    fn from(socket: Socket) -> Self {
+        socket.fd
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}

@@ -1,0 +1,220 @@
+//! A connected stream, plain or TLS, as the drivers see it: bytes in, bytes out, and the plaintext in the caller's
+//! buffer.
+//!
+//! Received TLS records are decrypted in place: the plaintext lies in the buffer that the ciphertext was read into.
+//! A record that came only in part stays here until the rest arrives.
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use super::socket::Socket;
+use super::tls::{Handshake, Tls};
+use crate::{Error, ErrorKind, Result};
+
+/// A connection's byte stream.
+#[derive(Debug)]
+pub struct Stream {
+    socket: Socket,
+    tls: Option<Box<Secured>>,
+    /// The peer's address.
+    pub peer: SocketAddr,
+}
+
+#[derive(Debug)]
+struct Secured {
+    tls: Tls,
+    /// Ciphertext that waits for the rest of its record.
+    partial: Vec<u8>,
+    /// Ciphertext that waits for room in the socket.
+    outgoing: Vec<u8>,
+    sent: usize,
+}
+
+/// What one receive brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// This many bytes at the start of the buffer are to be passed to [`Stream::open`]. `more`: the buffer was filled,
+    /// so there may be more to receive.
+    Bytes { filled: usize, more: bool },
+    /// Nothing has come (or, on a blocking socket, nothing came before its time limit).
+    WouldBlock,
+    /// The peer has closed its side.
+    End,
+}
+
+impl Stream {
+    /// A plain stream.
+    #[must_use]
+    pub fn plain(socket: Socket, peer: SocketAddr) -> Self {
+        Self { socket, tls: None, peer }
+    }
+
+    /// Goes on as TLS: the handshake has not begun.
+    #[must_use]
+    pub fn secure(mut self, tls: Tls) -> Self {
+        self.tls = Some(Box::new(Secured { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }));
+        self
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Whether TLS is spoken.
+    #[must_use]
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.
+    ///
+    /// # Errors
+    /// A refused certificate, a broken handshake, a broken connection.
+    pub fn handshake(&mut self, buffer: &mut [u8]) -> Result<bool> {
+        loop {
+            let Some(secured) = &mut self.tls else { return Ok(true) };
+            let outcome = secured.tls.handshake(&mut secured.partial, &mut secured.outgoing);
+            // An alert that tells the peer why goes out before the error is returned.
+            let flushed = self.flush();
+            let state = outcome?;
+            if !flushed.map_err(|error| tls_error("the connection broke in the TLS handshake", error))? {
+                return Ok(false);
+            }
+            match state {
+                Handshake::Done => return Ok(true),
+                Handshake::NeedRead => {
+                    let broke = "the connection broke in the TLS handshake";
+                    match self.socket.recv(buffer) {
+                        Ok(0) => {
+                            let message = "the server closed the connection in the TLS handshake";
+                            return Err(Error::new(ErrorKind::TlsHandshake, message));
+                        }
+                        Ok(n) => {
+                            if let Some(secured) = &mut self.tls {
+                                secured.partial.extend_from_slice(&buffer[..n]);
+                            }
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                        Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                        Err(error) => return Err(tls_error(broke, error)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Receives into `buffer` what has come, once.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
+        let kept = match &mut self.tls {
+            Some(secured) => {
+                let kept = secured.partial.len();
+                buffer[..kept].copy_from_slice(&secured.partial);
+                kept
+            }
+            None => 0,
+        };
+        let room = buffer.len() - kept;
+        match self.socket.recv(&mut buffer[kept..]) {
+            Ok(0) => Ok(Received::End),
+            Ok(n) => {
+                if let Some(secured) = &mut self.tls {
+                    secured.partial.clear();
+                }
+                Ok(Received::Bytes { filled: kept + n, more: n == room })
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::WouldBlock),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next run of plaintext in `buffer[at..filled]`, received before; `at` moves on. `None` when all that can be
+    /// opened now has been, and what is left is kept for the next receive. The flag says that the peer has ended the
+    /// stream properly.
+    ///
+    /// # Errors
+    /// A record that does not authenticate, or a breach of TLS.
+    pub fn open(&mut self, buffer: &mut [u8], at: &mut usize, filled: usize) -> Result<(Option<Range<usize>>, bool)> {
+        let Some(secured) = &mut self.tls else {
+            let range = *at..filled;
+            *at = filled;
+            return Ok(((!range.is_empty()).then_some(range), false));
+        };
+        loop {
+            let opened = secured.tls.open(&mut buffer[*at..filled])?;
+            let base = *at;
+            *at += opened.consumed;
+            if let Some(range) = opened.payload.filter(|range| !range.is_empty()) {
+                return Ok((Some(base + range.start..base + range.end), false));
+            }
+            match opened.state {
+                super::tls::State::PeerClosed => return Ok((None, true)),
+                super::tls::State::NeedMore => {
+                    secured.partial.extend_from_slice(&buffer[*at..filled]);
+                    *at = filled;
+                    secured.tls.take_output(&mut secured.outgoing);
+                    return Ok((None, false));
+                }
+                super::tls::State::Open => {}
+            }
+        }
+    }
+
+    /// Sends as much of `bytes` as there is room for; with TLS all of it is sealed, and what the socket has no room for
+    /// is kept for [`Stream::flush`].
+    ///
+    /// # Errors
+    /// The socket's; [`io::ErrorKind::WouldBlock`] when there is no room at all.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(secured) = &mut self.tls else { return self.socket.send(bytes) };
+        if secured.sent < secured.outgoing.len() && !self.flush()? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        if let Some(secured) = &mut self.tls {
+            secured.tls.seal(bytes, &mut secured.outgoing).map_err(io::Error::other)?;
+        }
+        self.flush()?;
+        Ok(bytes.len())
+    }
+
+    /// Sends sealed bytes that are waiting. `true` when none is left.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn flush(&mut self) -> io::Result<bool> {
+        let Some(secured) = &mut self.tls else { return Ok(true) };
+        while secured.sent < secured.outgoing.len() {
+            match self.socket.send(&secured.outgoing[secured.sent..]) {
+                Ok(n) => secured.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        secured.outgoing.clear();
+        secured.sent = 0;
+        Ok(true)
+    }
+
+    /// Whether sealed bytes are waiting for room.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        self.tls.as_ref().is_some_and(|secured| secured.sent < secured.outgoing.len())
+    }
+}
+
+fn tls_error(message: &str, error: io::Error) -> Error {
+    Error::with_source(ErrorKind::TlsHandshake, message, error)
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

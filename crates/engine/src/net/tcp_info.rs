@@ -1,0 +1,157 @@
+//! What a connection really cost on the wire, as the kernel counted it (`TCP_INFO`): no capture, no privileges.
+//!
+//! Linux only; elsewhere [`read`] answers `None`. Fields that an older kernel does not know are zero: the kernel says
+//! how much it wrote, and what it did not write stays as it was. The counts cover TCP's payload and segments; headers
+//! below TCP are the caller's estimate.
+//!
+//! ```no_run
+//! # let socket = std::net::TcpStream::connect("127.0.0.1:80").unwrap();
+//! if let Some(counts) = haul::net::tcp_info::read(&socket) {
+//!     eprintln!("{} bytes in {} segments", counts.bytes_received, counts.segs_in);
+//! }
+//! ```
+
+use std::{os::fd::AsFd, time::Duration};
+
+/// One connection's counts since it was opened. Names follow the kernel's (and RFC 4898's) fields.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WireCounts {
+    /// Payload bytes sent, retransmissions included (Linux 4.19).
+    pub bytes_sent: u64,
+    /// Payload bytes that the peer acknowledged; counts the SYN as one (Linux 4.1).
+    pub bytes_acked: u64,
+    /// Payload bytes received (Linux 4.1).
+    pub bytes_received: u64,
+    /// Payload bytes sent again (Linux 4.19).
+    pub bytes_retrans: u64,
+    /// Segments sent, those without payload included (Linux 4.2).
+    pub segs_out: u32,
+    /// Segments received, those without payload included (Linux 4.2).
+    pub segs_in: u32,
+    /// Segments with payload sent (Linux 4.6).
+    pub data_segs_out: u32,
+    /// Segments with payload received (Linux 4.6).
+    pub data_segs_in: u32,
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Smoothed round-trip time.
+    pub rtt: Duration,
+    /// Smallest round-trip time seen (Linux 4.6).
+    pub min_rtt: Duration,
+}
+
+/// The counts of this TCP socket, where the system has them.
+#[cfg(target_os = "linux")]
+pub fn read(fd: impl AsFd) -> Option<WireCounts> {
+    use std::os::fd::AsRawFd;
+
+    let mut info = TcpInfo::default();
+    let mut len = size_of::<TcpInfo>() as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed for the call, `info` is writable for `len` bytes, the kernel writes no more
+    // than that, and any bytes make a valid `TcpInfo` (integers only).
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut len,
+        )
+    };
+    if result != 0 || (len as usize) < std::mem::offset_of!(TcpInfo, pacing_rate) {
+        return None;
+    }
+    Some(WireCounts {
+        bytes_sent: info.bytes_sent,
+        bytes_acked: info.bytes_acked,
+        bytes_received: info.bytes_received,
+        bytes_retrans: info.bytes_retrans,
+        segs_out: info.segs_out,
+        segs_in: info.segs_in,
+        data_segs_out: info.data_segs_out,
+        data_segs_in: info.data_segs_in,
+        retransmits: info.metrics[TOTAL_RETRANS],
+        rtt: Duration::from_micros(u64::from(info.metrics[RTT])),
+        min_rtt: Duration::from_micros(u64::from(info.min_rtt)),
+    })
+}
+
+/// The counts of this TCP socket, where the system has them: not here.
+#[cfg(not(target_os = "linux"))]
+pub fn read(_fd: impl AsFd) -> Option<WireCounts> {
+    None
+}
+
+/// Places in [`TcpInfo::metrics`]: `tcpi_rtt` and `tcpi_total_retrans`.
+#[cfg(target_os = "linux")]
+const RTT: usize = 15;
+#[cfg(target_os = "linux")]
+const TOTAL_RETRANS: usize = 23;
+
+/// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_retrans`. Declared here because the one in the `libc` crate is
+/// cut short on some C libraries; the kernel only ever appends to it.
+#[cfg(target_os = "linux")]
+#[repr(C)]
+#[derive(Default)]
+struct TcpInfo {
+    /// `tcpi_state` to the bit fields of `tcpi_fastopen_client_fail`.
+    head: [u8; 8],
+    /// `tcpi_rto` to `tcpi_total_retrans`.
+    metrics: [u32; 24],
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    busy_time: u64,
+    rwnd_limited: u64,
+    sndbuf_limited: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    bytes_sent: u64,
+    bytes_retrans: u64,
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        net::{TcpListener, TcpStream, UdpSocket},
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_fields_lie_where_the_kernel_has_them() {
+        assert_eq!(std::mem::offset_of!(TcpInfo, pacing_rate), 104);
+        assert_eq!(std::mem::offset_of!(TcpInfo, delivery_rate), 160);
+        assert_eq!(std::mem::offset_of!(TcpInfo, bytes_sent), 200);
+    }
+
+    #[test]
+    fn counts_what_was_moved() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        client.write_all(&[1; 1000]).unwrap();
+        server.read_exact(&mut [0; 1000]).unwrap();
+        server.write_all(&[2; 3000]).unwrap();
+        client.read_exact(&mut [0; 3000]).unwrap();
+        let counts = read(&client).unwrap();
+        assert_eq!(counts.bytes_sent, 1000);
+        assert_eq!(counts.bytes_received, 3000);
+        assert!(counts.segs_out >= 3 && counts.segs_in >= 2, "{counts:?}");
+        assert!(counts.data_segs_out >= 1 && counts.data_segs_in >= 1, "{counts:?}");
+    }
+
+    #[test]
+    fn no_counts_without_tcp() {
+        assert_eq!(read(UdpSocket::bind("127.0.0.1:0").unwrap()), None);
+    }
+}

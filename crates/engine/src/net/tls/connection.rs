@@ -1,0 +1,318 @@
+//! A TLS connection as its user sees it: first a handshake, then data, both over the caller's buffers.
+
+use std::fmt;
+
+use rustls::{
+    CertificateError, HandshakeKind, InvalidMessage, ProtocolVersion, SupportedCipherSuite,
+    client::UnbufferedClientConnection,
+    unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus},
+};
+use rustls_pki_types::ServerName;
+
+use super::{
+    MAX_RECORD, TlsContext, TlsVersion,
+    key::Key,
+    record::{Opened, Records, record_len},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// The client's side of one TLS connection.
+///
+/// Call [`handshake`](Self::handshake) until it is done, then [`open`](Self::open) and [`seal`](Self::seal) in any
+/// order, [`close_notify`](Self::close_notify) last. After an error the connection is of no use, but
+/// [`take_output`](Self::take_output) may have an alert for the peer.
+pub struct Tls {
+    phase: Phase,
+    /// Bytes at the front of the incoming buffer that rustls has seen but still needs (a handshake message that goes
+    /// on in another record).
+    held: usize,
+    agreed: Option<Agreed>,
+}
+
+enum Phase {
+    Handshake(Box<UnbufferedClientConnection>),
+    Open(Box<Records>),
+    Failed(Vec<u8>),
+}
+
+/// How far a handshake got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handshake {
+    /// Send the output and receive more behind what is left of the input.
+    NeedRead,
+    /// Data may flow. The output can wait for the first request and leave with it; input that is left belongs to
+    /// [`Tls::open`].
+    Done,
+}
+
+/// What the handshake settled.
+struct Agreed {
+    version: TlsVersion,
+    cipher: &'static str,
+    alpn: Option<Vec<u8>>,
+    resumed: bool,
+}
+
+impl Tls {
+    /// A connection to the server of this name (or address), which is also the name its certificate must have.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TlsHandshake`] when the name cannot be one of a server.
+    pub fn new(context: &TlsContext, server_name: &str) -> Result<Self> {
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+            Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
+        };
+        // A certificate has no root dot, and SNI none either (RFC 6066 §3).
+        let name = server_name.strip_suffix('.').unwrap_or(server_name);
+        let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(error.into()))?;
+        let connection =
+            UnbufferedClientConnection::new(context.config.clone(), name).map_err(|error| failed(error.into()))?;
+        Ok(Self { phase: Phase::Handshake(Box::new(connection)), held: 0, agreed: None })
+    }
+
+    /// Takes the handshake as far as the input allows; what must be sent is appended to the output. What it has used
+    /// leaves the input; the rest must stay there as this call left it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable, [`ErrorKind::TlsHandshake`]
+    /// when anything else fails. The output may hold an alert then, worth one attempt to send.
+    pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<Handshake> {
+        let mut connection = match std::mem::replace(&mut self.phase, Phase::Failed(Vec::new())) {
+            Phase::Handshake(connection) => connection,
+            state => {
+                self.phase = state;
+                return if self.agreed.is_some() { Ok(Handshake::Done) } else { Err(failed()) };
+            }
+        };
+        // rustls sees whole records, one more at a time: so it ends the handshake with not one record of data taken
+        // in, and all of these are left for the keys it hands over.
+        let (mut consumed, mut shown) = (0, self.held);
+        loop {
+            let window = input.get_mut(consumed..consumed + shown).ok_or_else(failed)?;
+            let UnbufferedStatus { discard, state } = connection.process_tls_records(window);
+            let step = match state {
+                Err(error) => {
+                    drain_alert(&mut connection, output);
+                    return Err(refused(error));
+                }
+                Ok(ConnectionState::EncodeTlsData(mut chunk)) => {
+                    encode(&mut chunk, output)?;
+                    Step::Again
+                }
+                Ok(ConnectionState::TransmitTlsData(transmit)) => {
+                    transmit.done();
+                    Step::Again
+                }
+                Ok(ConnectionState::BlockedHandshake) => Step::Blocked,
+                Ok(ConnectionState::WriteTraffic(_)) => Step::Done,
+                Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => {
+                    return Err(Error::new(ErrorKind::TlsHandshake, "the server closed during the TLS handshake"));
+                }
+                Ok(_) => return Err(failed()),
+            };
+            consumed += discard;
+            shown = shown.checked_sub(discard).ok_or_else(failed)?;
+            match step {
+                Step::Again => {}
+                Step::Blocked => match record_len(&input[consumed + shown..]) {
+                    // A header that cannot be one is for rustls to judge; it needs no more than is there.
+                    Some(len) if len > MAX_RECORD => shown = input.len() - consumed,
+                    Some(len) if consumed + shown + len <= input.len() => shown += len,
+                    _ => {
+                        self.held = shown;
+                        self.phase = Phase::Handshake(connection);
+                        input.drain(..consumed);
+                        return Ok(Handshake::NeedRead);
+                    }
+                },
+                Step::Done if shown == 0 => {
+                    self.establish(*connection)?;
+                    input.drain(..consumed);
+                    return Ok(Handshake::Done);
+                }
+                Step::Done => return Err(failed()),
+            }
+        }
+    }
+
+    /// Opens the first record of the buffer, in place.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Receive`] when the stream is broken or the peer ended it by an alert.
+    pub fn open(&mut self, buf: &mut [u8]) -> Result<Opened> {
+        let Phase::Open(records) = &mut self.phase else { return Err(failed()) };
+        match records.open(buf) {
+            Ok(opened) => Ok(opened),
+            Err(error) => {
+                let mut alert = Vec::new();
+                records.take_output(&mut alert);
+                self.phase = Phase::Failed(alert);
+                Err(error)
+            }
+        }
+    }
+
+    /// Appends the sealed text to the output, behind what [`take_output`](Self::take_output) would give.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Send`] when the key is worn out (TLS 1.2 after 2^24 records).
+    pub fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match &mut self.phase {
+            Phase::Open(records) => records.seal(plain, out),
+            Phase::Handshake(_) | Phase::Failed(_) => Err(Error::new(ErrorKind::Send, "TLS is not established")),
+        }
+    }
+
+    /// Appends what must be sent though no data is: answers to key updates, alerts after an error. Mostly nothing.
+    pub fn take_output(&mut self, out: &mut Vec<u8>) {
+        match &mut self.phase {
+            Phase::Open(records) => records.take_output(out),
+            Phase::Failed(alert) => out.append(alert),
+            Phase::Handshake(_) => {}
+        }
+    }
+
+    /// Appends `close_notify`, once: nothing of ours follows.
+    pub fn close_notify(&mut self, out: &mut Vec<u8>) {
+        match &mut self.phase {
+            Phase::Open(records) => records.close_notify(out),
+            Phase::Handshake(_) | Phase::Failed(_) => {}
+        }
+    }
+
+    /// The protocol that was agreed upon (ALPN), if any.
+    #[must_use]
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.agreed.as_ref()?.alpn.as_deref()
+    }
+
+    /// The version, after the handshake.
+    #[must_use]
+    pub fn version(&self) -> Option<TlsVersion> {
+        Some(self.agreed.as_ref()?.version)
+    }
+
+    /// The cipher suite's name, after the handshake.
+    #[must_use]
+    pub fn cipher(&self) -> Option<&'static str> {
+        Some(self.agreed.as_ref()?.cipher)
+    }
+
+    /// Whether an earlier session was resumed.
+    #[must_use]
+    pub fn resumed(&self) -> bool {
+        self.agreed.as_ref().is_some_and(|agreed| agreed.resumed)
+    }
+
+    fn establish(&mut self, connection: UnbufferedClientConnection) -> Result<()> {
+        let version = match connection.protocol_version() {
+            Some(ProtocolVersion::TLSv1_3) => TlsVersion::V1_3,
+            Some(ProtocolVersion::TLSv1_2) => TlsVersion::V1_2,
+            _ => return Err(failed()),
+        };
+        let suite = connection.negotiated_cipher_suite().ok_or_else(failed)?;
+        let common = match suite {
+            SupportedCipherSuite::Tls12(suite) => &suite.common,
+            SupportedCipherSuite::Tls13(suite) => &suite.common,
+        };
+        let agreed = Agreed {
+            version,
+            cipher: common.suite.as_str().unwrap_or("unknown"),
+            alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
+            resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+        };
+        let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
+        let receive = Key::new(version, secrets.rx).ok_or_else(failed)?;
+        let transmit = Key::new(version, secrets.tx).ok_or_else(failed)?;
+        self.phase =
+            Phase::Open(Box::new(Records::new(version, kernel, receive, transmit, common.confidentiality_limit)));
+        self.agreed = Some(agreed);
+        Ok(())
+    }
+}
+
+enum Step {
+    Again,
+    Blocked,
+    Done,
+}
+
+fn encode(chunk: &mut EncodeTlsData<'_, rustls::client::ClientConnectionData>, output: &mut Vec<u8>) -> Result<()> {
+    let start = output.len();
+    // The size is not known before; asking with no room gives it.
+    let mut room = 0;
+    loop {
+        output.resize(start + room, 0);
+        match chunk.encode(&mut output[start..]) {
+            Ok(written) => {
+                output.truncate(start + written);
+                return Ok(());
+            }
+            Err(EncodeError::InsufficientSize(size)) if size.required_size > room => room = size.required_size,
+            Err(_) => {
+                output.truncate(start);
+                return Err(failed());
+            }
+        }
+    }
+}
+
+/// After an error, rustls has an alert to send. While it has something, it looks at no input.
+fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>) {
+    while connection.wants_write() {
+        let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(mut chunk)), .. } =
+            connection.process_tls_records(&mut [])
+        else {
+            return;
+        };
+        if encode(&mut chunk, output).is_err() {
+            return;
+        }
+    }
+}
+
+/// rustls' errors as ours.
+fn refused(error: rustls::Error) -> Error {
+    let message = match &error {
+        rustls::Error::InvalidCertificate(refusal) => {
+            return Error::new(
+                ErrorKind::PeerCertificate,
+                format!("the server's certificate is not acceptable: {}", why(refusal)),
+            );
+        }
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "TLS handshake failed: the server does not speak TLS"
+        }
+        _ => "TLS handshake failed",
+    };
+    Error::with_source(ErrorKind::TlsHandshake, message, error)
+}
+
+fn why(refusal: &CertificateError) -> String {
+    match refusal {
+        CertificateError::UnknownIssuer => "no trusted certificate has signed it".into(),
+        CertificateError::BadSignature => "a signature does not fit".into(),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => "it is not valid yet".into(),
+        CertificateError::Other(other) if matches!(other.0.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity)) => {
+            "it is a CA's own and not a trusted one".into()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn failed() -> Error {
+    Error::new(ErrorKind::TlsHandshake, "the TLS connection is not usable")
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.phase {
+            Phase::Handshake(_) => "handshake",
+            Phase::Open(_) => "open",
+            Phase::Failed(_) => "failed",
+        };
+        f.debug_struct("Tls").field("state", &state).field("version", &self.version()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,244 @@
+//! The settings of a TLS connection and what is built of them once: roots, verifier, ticket store.
+
+use std::{
+    collections::HashMap,
+    fmt, fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use rustls::{
+    ClientConfig, KeyLogFile, RootCertStore, SupportedProtocolVersion,
+    client::{WebPkiServerVerifier, danger::ServerCertVerifier},
+    crypto::{CryptoProvider, aws_lc_rs},
+    version::{TLS12, TLS13},
+};
+use rustls_pki_types::{CertificateDer, pem::PemObject};
+
+use super::verify::{AcceptAll, ListedOrSigned};
+use crate::{Error, ErrorKind, Result};
+
+/// A version of TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TlsVersion {
+    /// TLS 1.2 (RFC 5246).
+    V1_2,
+    /// TLS 1.3 (RFC 8446).
+    V1_3,
+}
+
+impl TlsVersion {
+    /// As users know it: `TLSv1.3`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1_2 => "TLSv1.2",
+            Self::V1_3 => "TLSv1.3",
+        }
+    }
+}
+
+/// The settings of TLS. Every one of them is part of the pool's key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct TlsOptions {
+    /// Whether the server's certificate must be acceptable. Default yes. Without (`-k`), anyone on the path can read
+    /// and change everything.
+    pub verify: bool,
+    /// A PEM file of the certificates to trust (`--cacert`), in place of the system's.
+    pub ca_file: Option<PathBuf>,
+    /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
+    pub ca_path: Option<PathBuf>,
+    /// The lowest version to agree to. Default 1.2.
+    pub min_version: TlsVersion,
+    /// The highest version to agree to. Default 1.3.
+    pub max_version: TlsVersion,
+    /// Protocols to offer (ALPN, RFC 7301), the preferred first. Default none.
+    pub alpn: Vec<Vec<u8>>,
+    /// Whether the server is told the name (SNI, RFC 6066 §3). Default yes.
+    pub sni: bool,
+}
+
+impl Default for TlsOptions {
+    fn default() -> Self {
+        Self {
+            verify: true,
+            ca_file: None,
+            ca_path: None,
+            min_version: TlsVersion::V1_2,
+            max_version: TlsVersion::V1_3,
+            alpn: Vec::new(),
+            sni: true,
+        }
+    }
+}
+
+/// What connections with the same [`TlsOptions`] share, session tickets (RFC 8446 §4.6.1) included: up to 256 servers.
+pub struct TlsContext {
+    pub(super) config: Arc<ClientConfig>,
+}
+
+/// The contexts in use, each built when first asked for, so that plain HTTP pays nothing. Clones share them.
+#[derive(Clone, Default)]
+pub struct TlsContexts {
+    built: Arc<Mutex<Built>>,
+}
+
+#[derive(Default)]
+struct Built {
+    contexts: HashMap<TlsOptions, Arc<TlsContext>>,
+    verifiers: HashMap<Trust, Arc<dyn ServerCertVerifier>>,
+    provider: Option<Arc<CryptoProvider>>,
+    key_log: Option<Arc<KeyLogFile>>,
+}
+
+/// The part of the options that decides which certificates are loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Trust {
+    Anyone,
+    System,
+    Given { file: Option<PathBuf>, directory: Option<PathBuf> },
+}
+
+impl TlsContexts {
+    /// The context of these options. The system's roots are those of `rustls-native-certs`, which heeds
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR`; keys are logged where `SSLKEYLOGFILE` says.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CaFile`] when there is nothing to trust in the file or directory, or on the system;
+    /// [`ErrorKind::Setup`] when no version is left between the lowest and the highest.
+    pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
+        // Held while building, so that many first connections load the roots once.
+        let mut built = self.lock();
+        if let Some(context) = built.contexts.get(options) {
+            return Ok(Arc::clone(context));
+        }
+        let context = Arc::new(built.build(options)?);
+        built.contexts.insert(options.clone(), Arc::clone(&context));
+        Ok(context)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Built> {
+        self.built.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Built {
+    fn build(&mut self, options: &TlsOptions) -> Result<TlsContext> {
+        let versions = versions(options)?;
+        let provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(aws_lc_rs::default_provider())));
+        let verifier = self.verifier(options, &provider)?;
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&versions)
+            .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier)
+            .with_no_client_auth();
+        config.alpn_protocols.clone_from(&options.alpn);
+        config.enable_sni = options.sni;
+        config.enable_secret_extraction = true;
+        if std::env::var_os("SSLKEYLOGFILE").is_some() {
+            config.key_log = Arc::clone(self.key_log.get_or_insert_with(|| Arc::new(KeyLogFile::new()))) as _;
+        }
+        Ok(TlsContext { config: Arc::new(config) })
+    }
+
+    fn verifier(
+        &mut self,
+        options: &TlsOptions,
+        provider: &Arc<CryptoProvider>,
+    ) -> Result<Arc<dyn ServerCertVerifier>> {
+        let trust = match options {
+            TlsOptions { verify: false, .. } => Trust::Anyone,
+            TlsOptions { ca_file: None, ca_path: None, .. } => Trust::System,
+            TlsOptions { ca_file, ca_path, .. } => Trust::Given { file: ca_file.clone(), directory: ca_path.clone() },
+        };
+        if let Some(verifier) = self.verifiers.get(&trust) {
+            return Ok(Arc::clone(verifier));
+        }
+        let verifier: Arc<dyn ServerCertVerifier> = match &trust {
+            Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
+            Trust::System => {
+                let found = rustls_native_certs::load_native_certs();
+                trusting(found.certs, provider, || {
+                    let message = "found no CA certificates on this system";
+                    match found.errors.into_iter().next() {
+                        Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
+                        None => Error::new(ErrorKind::CaFile, message),
+                    }
+                })?
+            }
+            Trust::Given { file, directory } => {
+                let mut certificates = Vec::new();
+                if let Some(file) = file {
+                    certificates.extend(read_file(file)?);
+                }
+                if let Some(directory) = directory {
+                    certificates.extend(read_directory(directory)?);
+                }
+                let place = file.as_ref().or(directory.as_ref());
+                trusting(certificates, provider, || {
+                    let place = place.map(|path| path.display().to_string()).unwrap_or_default();
+                    Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
+                })?
+            }
+        };
+        self.verifiers.insert(trust, Arc::clone(&verifier));
+        Ok(verifier)
+    }
+}
+
+fn versions(options: &TlsOptions) -> Result<Vec<&'static SupportedProtocolVersion>> {
+    let range = options.min_version..=options.max_version;
+    let known = [(TlsVersion::V1_3, &TLS13), (TlsVersion::V1_2, &TLS12)];
+    let versions: Vec<_> =
+        known.into_iter().filter(|(version, _)| range.contains(version)).map(|(_, version)| version).collect();
+    if versions.is_empty() {
+        return Err(Error::new(ErrorKind::Setup, "the lowest TLS version is above the highest"));
+    }
+    Ok(versions)
+}
+
+fn trusting(
+    certificates: Vec<CertificateDer<'static>>,
+    provider: &Arc<CryptoProvider>,
+    none: impl FnOnce() -> Error,
+) -> Result<Arc<dyn ServerCertVerifier>> {
+    let mut roots = RootCertStore::empty();
+    // Bundles may hold certificates no one can use any more (a negative serial number); they hurt nobody.
+    let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+    if usable == 0 {
+        return Err(none());
+    }
+    let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates", error))?;
+    Ok(Arc::new(ListedOrSigned::new(signed, certificates)))
+}
+
+fn read_file(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let place = || format!("cannot use the CA certificates in {}", path.display());
+    let pem = fs::read(path).map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))?;
+    CertificateDer::pem_slice_iter(&pem)
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))
+}
+
+fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let place = || format!("cannot use the CA certificates in {}", path.display());
+    fs::read_dir(path).map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))?;
+    Ok(rustls_native_certs::load_certs_from_paths(None, Some(path)).certs)
+}
+
+impl fmt::Debug for TlsContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsContext").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for TlsContexts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsContexts").field("contexts", &self.lock().contexts.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! One direction's key: nonces, additional data and the AEAD, for TLS 1.3 and for the AEAD suites of TLS 1.2 (the only
+//! ones rustls agrees to).
+//!
+//! | | nonce | additional data | inside |
+//! |---|---|---|---|
+//! | 1.3 (RFC 8446 §5.2, §5.3) | iv xor sequence | the record's header | content, type, zeros |
+//! | 1.2 AES-GCM (RFC 5288 §3) | salt, 8 bytes sent along | sequence, type, version, length | content |
+//! | 1.2 ChaCha20 (RFC 7905 §2) | iv xor sequence | sequence, type, version, length | content |
+
+use std::ops::Range;
+
+use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use rustls::ConnectionTrafficSecrets;
+
+use super::TlsVersion;
+
+/// A record's header: type, version, length (RFC 8446 §5.1).
+pub(super) const HEADER: usize = 5;
+/// The most plain text a record may hold (RFC 8446 §5.1).
+pub(super) const MAX_PLAIN: usize = 1 << 14;
+const TAG: usize = 16;
+const EXPLICIT: usize = 8;
+/// `legacy_record_version`, and the version of TLS 1.2.
+const VERSION: [u8; 2] = [3, 3];
+
+/// Content types (RFC 8446 §5.1).
+pub(super) mod content {
+    pub(in super::super) const ALERT: u8 = 21;
+    pub(in super::super) const HANDSHAKE: u8 = 22;
+    pub(in super::super) const APPLICATION_DATA: u8 = 23;
+}
+
+/// Why a record could not be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeyError {
+    /// It is not authentic, or too short to be.
+    Authentication,
+    /// It holds more than a record may.
+    Overflow,
+    /// A TLS 1.3 record with nothing but padding.
+    NoType,
+    /// The key may not be used for more records.
+    Exhausted,
+}
+
+/// One direction's key and place in its stream of records.
+pub(super) struct Key {
+    aead: LessSafeKey,
+    iv: [u8; 12],
+    sequence: u64,
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    V13,
+    V12Gcm,
+    V12ChaCha,
+}
+
+/// An opened record: its content type, and where in the record its content lies.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Content {
+    pub(super) kind: u8,
+    pub(super) range: Range<usize>,
+}
+
+impl Key {
+    /// None for a cipher that is not known here.
+    pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
+        let (algorithm, key, iv): (&'static Algorithm, _, _) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&AES_128_GCM, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&AES_256_GCM, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (&CHACHA20_POLY1305, key, iv),
+            _ => return None,
+        };
+        let layout = match version {
+            TlsVersion::V1_3 => Layout::V13,
+            TlsVersion::V1_2 if *algorithm == CHACHA20_POLY1305 => Layout::V12ChaCha,
+            TlsVersion::V1_2 => Layout::V12Gcm,
+        };
+        Some(Self {
+            aead: LessSafeKey::new(UnboundKey::new(algorithm, key.as_ref()).ok()?),
+            iv: iv.as_ref().try_into().ok()?,
+            sequence,
+            layout,
+        })
+    }
+
+    /// Records sealed or opened so far.
+    pub(super) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Opens one whole record in place.
+    pub(super) fn open(&mut self, record: &mut [u8]) -> Result<Content, KeyError> {
+        let (header, body) = record.split_at_mut_checked(HEADER).ok_or(KeyError::Authentication)?;
+        let next = self.sequence.checked_add(1).ok_or(KeyError::Exhausted)?;
+        let explicit = if self.layout == Layout::V12Gcm { EXPLICIT } else { 0 };
+        let (nonce_sent, sealed) = body.split_at_mut_checked(explicit).ok_or(KeyError::Authentication)?;
+        let len = sealed.len().checked_sub(TAG).ok_or(KeyError::Authentication)?;
+        let nonce = match self.layout {
+            Layout::V12Gcm => {
+                let mut nonce = self.iv;
+                nonce[4..].copy_from_slice(nonce_sent);
+                nonce
+            }
+            Layout::V13 | Layout::V12ChaCha => self.xored(),
+        };
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let opened = match self.layout {
+            Layout::V13 => self.aead.open_in_place(nonce, Aad::from(&*header), sealed),
+            Layout::V12Gcm | Layout::V12ChaCha => {
+                let aad = self.aad_v12([header[0], header[1], header[2]], len);
+                self.aead.open_in_place(nonce, Aad::from(aad), sealed)
+            }
+        };
+        let plain = opened.map_err(|_| KeyError::Authentication)?;
+        self.sequence = next;
+        let (kind, len) = match self.layout {
+            Layout::V13 => {
+                // The content type is the last byte that is not padding (RFC 8446 §5.4).
+                let end = plain.iter().rposition(|&byte| byte != 0).ok_or(KeyError::NoType)?;
+                (plain[end], end)
+            }
+            Layout::V12Gcm | Layout::V12ChaCha => (header[0], plain.len()),
+        };
+        if len > MAX_PLAIN {
+            return Err(KeyError::Overflow);
+        }
+        let start = HEADER + explicit;
+        Ok(Content { kind, range: start..start + len })
+    }
+
+    /// Appends one sealed record with this content (at most [`MAX_PLAIN`] bytes).
+    pub(super) fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let next = self.sequence.checked_add(1).ok_or(KeyError::Exhausted)?;
+        let nonce = self.xored();
+        let (outer, explicit, inner_kind): (u8, &[u8], &[u8]) = match self.layout {
+            Layout::V13 => (content::APPLICATION_DATA, &[], &[kind]),
+            // The explicit part may be anything unique; a counter is (RFC 5288 §3).
+            Layout::V12Gcm => (kind, &nonce[4..], &[]),
+            Layout::V12ChaCha => (kind, &[], &[]),
+        };
+        let length = explicit.len() + content.len() + inner_kind.len() + TAG;
+        let Ok(length) = u16::try_from(length) else { return Err(KeyError::Overflow) };
+        let start = out.len();
+        out.reserve(HEADER + usize::from(length));
+        out.push(outer);
+        out.extend_from_slice(&VERSION);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(explicit);
+        let plain = out.len();
+        out.extend_from_slice(content);
+        out.extend_from_slice(inner_kind);
+        let (before, in_out) = out.split_at_mut(plain);
+        let unique = Nonce::assume_unique_for_key(nonce);
+        let sealed = match self.layout {
+            Layout::V13 => self.aead.seal_in_place_separate_tag(unique, Aad::from(&before[start..]), in_out),
+            Layout::V12Gcm | Layout::V12ChaCha => {
+                let aad = self.aad_v12([kind, VERSION[0], VERSION[1]], content.len());
+                self.aead.seal_in_place_separate_tag(unique, Aad::from(aad), in_out)
+            }
+        };
+        match sealed {
+            Ok(tag) => {
+                out.extend_from_slice(tag.as_ref());
+                self.sequence = next;
+                Ok(())
+            }
+            Err(_) => {
+                // What lies there may be plain text still.
+                out.truncate(start);
+                Err(KeyError::Exhausted)
+            }
+        }
+    }
+
+    fn xored(&self) -> [u8; 12] {
+        let mut nonce = self.iv;
+        for (byte, sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
+            *byte ^= sequence;
+        }
+        nonce
+    }
+
+    /// RFC 5246 §6.2.3.3.
+    fn aad_v12(&self, kind_and_version: [u8; 3], len: usize) -> [u8; 13] {
+        let mut aad = [0; 13];
+        aad[..8].copy_from_slice(&self.sequence.to_be_bytes());
+        aad[8..11].copy_from_slice(&kind_and_version);
+        // A record's length field has two bytes, and its content is shorter.
+        aad[11..].copy_from_slice(&(len as u16).to_be_bytes());
+        aad
+    }
+}

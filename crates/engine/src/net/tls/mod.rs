@@ -1,0 +1,44 @@
+//! TLS over bytes: it owns no socket, and it decrypts where the bytes already lie.
+//!
+//! ```text
+//!   recv ─► buf ─► Tls::handshake(&mut buf, &mut out)   until Done          out ─► send
+//!           buf ─► Tls::open(&mut buf)  → a range of buf, now plain text    (Tls::take_output)
+//!           plain ─► Tls::seal(plain, &mut out)                             out ─► send
+//! ```
+//!
+//! rustls does the handshake: versions, certificates, key schedule, tickets. Records are opened and sealed here, by
+//! aws-lc-rs, with the keys that rustls hands over (`dangerous_into_kernel_connection`, the interface made for
+//! kernel TLS). The rejected alternative is rustls' own unbuffered API: its 0.23 decrypts in place too, but then
+//! copies each record into a vector of its own, whose bytes would have to be copied twice more to give the caller a
+//! range of its buffer (RFC 8446 §5.2 records of 16 KiB: an allocation and 48 KiB of copies each).
+//!
+//! ```
+//! use haul::net::tls::{Handshake, Tls, TlsContexts, TlsOptions};
+//!
+//! let contexts = TlsContexts::default();
+//! let mut options = TlsOptions::default();
+//! options.verify = false;
+//! let mut tls = Tls::new(&contexts.context(&options)?, "example.test")?;
+//! let mut hello = Vec::new();
+//! let state = tls.handshake(&mut Vec::new(), &mut hello)?;
+//! assert_eq!(state, Handshake::NeedRead);
+//! assert!(!hello.is_empty());
+//! # Ok::<(), haul::Error>(())
+//! ```
+//!
+//! Left out: client certificates, pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
+//! compression, and revocation.
+
+mod connection;
+mod context;
+mod key;
+mod record;
+mod verify;
+
+pub use connection::{Handshake, Tls};
+pub use context::{TlsContext, TlsContexts, TlsOptions, TlsVersion};
+pub use record::{Opened, State};
+
+/// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A
+/// buffer of this size always has room for the next record.
+pub const MAX_RECORD: usize = 5 + (1 << 14) + 2048;

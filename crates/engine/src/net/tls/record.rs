@@ -1,0 +1,309 @@
+//! The record layer of an established connection: data out of records and into them, and the few messages that may
+//! still come (RFC 8446 §4.6, §6): tickets, key updates, alerts.
+
+use std::ops::Range;
+
+use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConnection};
+
+use super::{
+    MAX_RECORD, TlsVersion,
+    key::{Content, HEADER, Key, KeyError, MAX_PLAIN, content},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// Records in a row that carry no data (tickets, key updates, warnings, empty ones) before the peer is taken for
+/// hostile. Servers send a handful of tickets.
+const MAX_IDLE_RECORDS: u8 = 64;
+/// The longest message after the handshake, all its records together.
+const MAX_MESSAGE: usize = 1 << 16;
+
+/// What [`Tls::open`](super::Tls::open) did with the bytes at the front of the buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// Bytes of the buffer that are done with, once the payload in them has been used.
+    pub consumed: usize,
+    /// Where in the buffer the plain text lies (never empty, never past `consumed`); none when the record carried
+    /// no data.
+    pub payload: Option<Range<usize>>,
+    /// How to go on.
+    pub state: State,
+}
+
+/// Where an incoming stream stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// A record was opened; there may be more.
+    Open,
+    /// The buffer holds no whole record: receive more behind what is there.
+    NeedMore,
+    /// The peer said `close_notify`: a true end. Whatever follows is ignored (RFC 8446 §6.1).
+    PeerClosed,
+}
+
+pub(super) struct Records {
+    version: TlsVersion,
+    kernel: KernelConnection<ClientConnectionData>,
+    receive: Key,
+    transmit: Key,
+    /// Records one key may seal.
+    seal_limit: u64,
+    /// A message whose last record has not come yet.
+    message: Vec<u8>,
+    /// Sealed answers to the peer's messages, to be sent with or before our next data.
+    output: Vec<u8>,
+    /// A key update of ours waits in `output`; one answers any number of the peer's (RFC 8446 §4.6.3).
+    update_waits: bool,
+    idle_records: u8,
+    peer_closed: bool,
+    we_closed: bool,
+}
+
+/// What a record that is not data asks for.
+enum Control {
+    Nothing,
+    PeerClosed,
+}
+
+impl Records {
+    pub(super) fn new(
+        version: TlsVersion,
+        kernel: KernelConnection<ClientConnectionData>,
+        receive: Key,
+        transmit: Key,
+        seal_limit: u64,
+    ) -> Self {
+        Self {
+            version,
+            kernel,
+            receive,
+            transmit,
+            seal_limit,
+            message: Vec::new(),
+            output: Vec::new(),
+            update_waits: false,
+            idle_records: 0,
+            peer_closed: false,
+            we_closed: false,
+        }
+    }
+
+    pub(super) fn open(&mut self, buf: &mut [u8]) -> Result<Opened> {
+        if self.peer_closed {
+            return Ok(Opened { consumed: buf.len(), payload: None, state: State::PeerClosed });
+        }
+        let Some(len) = record_len(buf) else {
+            return Ok(Opened { consumed: 0, payload: None, state: State::NeedMore });
+        };
+        let longest = match self.version {
+            TlsVersion::V1_3 => HEADER + MAX_PLAIN + 256,
+            TlsVersion::V1_2 => MAX_RECORD,
+        };
+        if len > longest {
+            return Err(self.refuse(AlertDescription::RecordOverflow, "a record longer than allowed"));
+        }
+        let Some(record) = buf.get_mut(..len) else {
+            return Ok(Opened { consumed: 0, payload: None, state: State::NeedMore });
+        };
+        let kind = record[0];
+        let known = match self.version {
+            TlsVersion::V1_3 => kind == content::APPLICATION_DATA,
+            TlsVersion::V1_2 => (content::ALERT..=content::APPLICATION_DATA).contains(&kind),
+        };
+        if !known {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here"));
+        }
+        let Content { kind, range } = match self.receive.open(record) {
+            Ok(content) => content,
+            Err(KeyError::Authentication) => {
+                return Err(self.refuse(AlertDescription::BadRecordMac, "a record is not authentic"));
+            }
+            Err(KeyError::Overflow) => {
+                return Err(self.refuse(AlertDescription::RecordOverflow, "a record holds more than allowed"));
+            }
+            Err(KeyError::NoType | KeyError::Exhausted) => {
+                return Err(self.refuse(AlertDescription::UnexpectedMessage, "a record without a content type"));
+            }
+        };
+        if kind == content::APPLICATION_DATA && !range.is_empty() {
+            if !self.message.is_empty() {
+                return Err(self.interleaved());
+            }
+            self.idle_records = 0;
+            return Ok(Opened { consumed: len, payload: Some(range), state: State::Open });
+        }
+        self.idle_records += 1;
+        if self.idle_records > MAX_IDLE_RECORDS {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "too many records without data"));
+        }
+        let state = match self.control(kind, &record[range])? {
+            Control::Nothing => State::Open,
+            Control::PeerClosed => {
+                self.peer_closed = true;
+                State::PeerClosed
+            }
+        };
+        Ok(Opened { consumed: len, payload: None, state })
+    }
+
+    pub(super) fn seal(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.take_output(out);
+        for piece in plain.chunks(MAX_PLAIN) {
+            if self.transmit.sequence() >= self.seal_limit {
+                self.renew_transmit_key()?;
+                self.take_output(out);
+            }
+            self.transmit.seal(content::APPLICATION_DATA, piece, out).map_err(|_| worn_out())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn take_output(&mut self, out: &mut Vec<u8>) {
+        self.update_waits = false;
+        if out.is_empty() {
+            std::mem::swap(out, &mut self.output);
+        } else {
+            out.append(&mut self.output);
+        }
+    }
+
+    pub(super) fn close_notify(&mut self, out: &mut Vec<u8>) {
+        self.take_output(out);
+        if !self.we_closed {
+            self.alert(AlertDescription::CloseNotify);
+            self.take_output(out);
+        }
+    }
+
+    /// An alert, an empty data record, or a message.
+    fn control(&mut self, kind: u8, plain: &[u8]) -> Result<Control> {
+        if kind == content::HANDSHAKE {
+            return self.handshake(plain);
+        }
+        if !self.message.is_empty() {
+            return Err(self.interleaved());
+        }
+        match (kind, plain) {
+            (content::APPLICATION_DATA, []) => Ok(Control::Nothing),
+            (content::ALERT, &[level, description]) => self.peer_alert(level, description),
+            (content::ALERT, _) => Err(self.refuse(AlertDescription::DecodeError, "an alert that is none")),
+            _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here")),
+        }
+    }
+
+    fn peer_alert(&mut self, level: u8, description: u8) -> Result<Control> {
+        const WARNING: u8 = 1;
+        match AlertDescription::from(description) {
+            AlertDescription::CloseNotify => Ok(Control::PeerClosed),
+            // In TLS 1.3 only these two do not end the connection, whatever the level says (RFC 8446 §6).
+            AlertDescription::UserCanceled => Ok(Control::Nothing),
+            _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(Control::Nothing),
+            description => {
+                self.we_closed = true;
+                Err(Error::new(ErrorKind::Receive, format!("the server ended TLS with the alert {description:?}")))
+            }
+        }
+    }
+
+    /// Messages after the handshake; one may span records, one record may hold several.
+    fn handshake(&mut self, plain: &[u8]) -> Result<Control> {
+        if plain.is_empty() {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "an empty handshake record"));
+        }
+        if self.message.len() + plain.len() > MAX_MESSAGE {
+            return Err(self.refuse(AlertDescription::UnexpectedMessage, "a handshake message longer than allowed"));
+        }
+        let mut bytes = std::mem::take(&mut self.message);
+        bytes.extend_from_slice(plain);
+        let mut rest = &bytes[..];
+        while let [kind, a, b, c, after @ ..] = rest {
+            let len = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+            let Some((body, after)) = after.split_at_checked(len) else { break };
+            self.message(*kind, body, after.is_empty())?;
+            rest = after;
+        }
+        self.message = rest.to_vec();
+        Ok(Control::Nothing)
+    }
+
+    fn message(&mut self, kind: u8, body: &[u8], last_of_record: bool) -> Result<()> {
+        const HELLO_REQUEST: u8 = 0;
+        const NEW_SESSION_TICKET: u8 = 4;
+        const KEY_UPDATE: u8 = 24;
+        match (self.version, kind, body) {
+            (TlsVersion::V1_3, NEW_SESSION_TICKET, _) => match self.kernel.handle_new_session_ticket(body) {
+                Ok(()) => Ok(()),
+                Err(error) => {
+                    self.alert(AlertDescription::DecodeError);
+                    Err(Error::with_source(ErrorKind::Receive, "the server sent a bad session ticket", error))
+                }
+            },
+            // The new key begins with a new record (RFC 8446 §5.1).
+            (TlsVersion::V1_3, KEY_UPDATE, &[wants @ 0..=1]) if last_of_record => {
+                let secrets = self.kernel.update_rx_secret().map_err(no_key)?;
+                self.receive = Key::new(self.version, secrets).ok_or_else(worn_out)?;
+                if wants == 1 && !self.update_waits {
+                    self.renew_transmit_key()?;
+                    self.update_waits = true;
+                }
+                Ok(())
+            }
+            (TlsVersion::V1_2, HELLO_REQUEST, []) => {
+                self.seal_alert(1, AlertDescription::NoRenegotiation);
+                Ok(())
+            }
+            _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a message that has no place here")),
+        }
+    }
+
+    /// Announces a new key under the old one, and goes on with it (RFC 8446 §4.6.3).
+    fn renew_transmit_key(&mut self) -> Result<()> {
+        const UPDATE_NOT_REQUESTED: [u8; 5] = [24, 0, 0, 1, 0];
+        if self.version != TlsVersion::V1_3 {
+            return Err(worn_out());
+        }
+        self.transmit.seal(content::HANDSHAKE, &UPDATE_NOT_REQUESTED, &mut self.output).map_err(|_| worn_out())?;
+        let secrets = self.kernel.update_tx_secret().map_err(no_key)?;
+        self.transmit = Key::new(self.version, secrets).ok_or_else(worn_out)?;
+        Ok(())
+    }
+
+    fn interleaved(&mut self) -> Error {
+        self.refuse(AlertDescription::UnexpectedMessage, "a handshake message was interrupted")
+    }
+
+    /// The peer broke the rules: the alert goes to the output, the sentence to the user.
+    fn refuse(&mut self, alert: AlertDescription, why: &str) -> Error {
+        self.alert(alert);
+        Error::new(ErrorKind::Receive, format!("broken TLS stream: {why}"))
+    }
+
+    /// Our last word on this connection.
+    fn alert(&mut self, description: AlertDescription) {
+        const WARNING: u8 = 1;
+        const FATAL: u8 = 2;
+        if !self.we_closed {
+            let level = if description == AlertDescription::CloseNotify { WARNING } else { FATAL };
+            self.seal_alert(level, description);
+            self.we_closed = true;
+        }
+    }
+
+    fn seal_alert(&mut self, level: u8, description: AlertDescription) {
+        // A key that cannot seal any more cannot say so either; the connection just closes then.
+        let _ = self.transmit.seal(content::ALERT, &[level, description.into()], &mut self.output);
+    }
+}
+
+/// The length of the record at the front, header included, as far as its header has come.
+pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
+    let &[_, _, _, high, low, ..] = bytes else { return None };
+    Some(HEADER + usize::from(u16::from_be_bytes([high, low])))
+}
+
+fn worn_out() -> Error {
+    Error::new(ErrorKind::Send, "the TLS key cannot be used any longer")
+}
+
+fn no_key(error: rustls::Error) -> Error {
+    Error::with_source(ErrorKind::Receive, "cannot renew the TLS key", error)
+}

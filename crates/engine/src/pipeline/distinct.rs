@@ -1,0 +1,161 @@
+//! Each value once, in the order in which values were first seen, in bounded memory.
+//!
+//! Known values are remembered as 128 bits of two keyed hashes (two equal ones by chance: not in a lifetime; two made
+//! equal by an adversary: not without the keys). When the table has reached its budget it stays as it is: values it knows
+//! are still dropped at once, all others are *deferred*, that is written to disk with their number and given out at the
+//! end, each once.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+    path::PathBuf,
+};
+
+use hashbrown::{HashTable, hash_table::Entry};
+
+use super::sort::{Sorted, Sorter};
+use crate::Result;
+
+/// What [`Distinct::push`] found out about a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Not seen before: pass it on now.
+    New,
+    /// Seen before.
+    Old,
+    /// Memory is full: should it be new, then [`Distinct::finish`] gives it out.
+    Deferred,
+}
+
+/// Drops repeated values from a stream.
+///
+/// ```
+/// use haul::pipeline::{Distinct, Seen};
+///
+/// let mut distinct = Distinct::new(1 << 20, std::env::temp_dir());
+/// assert_eq!(distinct.push(b"AS1")?, Seen::New);
+/// assert_eq!(distinct.push(b"AS1")?, Seen::Old);
+/// assert_eq!(distinct.finish()?.next_value()?, None);
+/// # Ok::<(), haul::Error>(())
+/// ```
+pub struct Distinct {
+    known: HashTable<u128>,
+    keys: [RandomState; 2],
+    memory: u64,
+    deferred: Option<Sorter>,
+    /// How many values were deferred.
+    count: u64,
+    dir: PathBuf,
+    record: Vec<u8>,
+}
+
+impl Distinct {
+    /// A filter that uses about `memory` bytes and, when these are full, unlinked files in `dir`.
+    #[must_use]
+    pub fn new(memory: u64, dir: impl Into<PathBuf>) -> Self {
+        Self {
+            known: HashTable::new(),
+            keys: [RandomState::new(), RandomState::new()],
+            memory,
+            deferred: None,
+            count: 0,
+            dir: dir.into(),
+            record: Vec::new(),
+        }
+    }
+
+    /// Takes a value and says whether it is a new one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
+    pub fn push(&mut self, value: &[u8]) -> Result<Seen> {
+        let [low, high] = self.keys.each_ref().map(|key| {
+            let mut hasher = key.build_hasher();
+            hasher.write(value);
+            hasher.finish()
+        });
+        let print = u128::from(high) << 64 | u128::from(low);
+        if self.is_full() {
+            if self.known.find(low, |&known| known == print).is_some() {
+                return Ok(Seen::Old);
+            }
+            self.defer(value)?;
+            return Ok(Seen::Deferred);
+        }
+        match self.known.entry(low, |&known| known == print, |&known| known as u64) {
+            Entry::Occupied(_) => Ok(Seen::Old),
+            Entry::Vacant(entry) => {
+                entry.insert(print);
+                Ok(Seen::New)
+            }
+        }
+    }
+
+    /// Ends the input; the deferred values can then be read, each once, in the order in which they were first seen.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
+    pub fn finish(self) -> Result<Deferred> {
+        let Some(deferred) = self.deferred else { return Ok(Deferred { sorted: None }) };
+        drop(self.known);
+        let mut by_value = deferred.finish()?;
+        let mut by_number = Sorter::new(self.memory / 2, self.dir, false);
+        let (mut previous, mut record) = (Vec::new(), self.record);
+        while let Some(found) = by_value.next_value()? {
+            let (value, number) = found.split_at(found.len() - 8);
+            if value != previous {
+                previous.clear();
+                previous.extend_from_slice(value);
+                record.clear();
+                record.extend_from_slice(number);
+                record.extend_from_slice(&value[8..]);
+                by_number.push(&record)?;
+            }
+        }
+        drop(by_value);
+        Ok(Deferred { sorted: Some(by_number.finish()?) })
+    }
+
+    /// Whether the table would have to grow beyond three quarters of the budget. While it grows, the old one and the
+    /// new one, twice as large, stand side by side.
+    fn is_full(&self) -> bool {
+        self.known.len() == self.known.capacity() && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
+    }
+
+    /// Spills a value as (length, value, number): in bytewise order equal values stand together, the first seen first.
+    /// Without the length, the number of one value could sort it between two of a longer value.
+    fn defer(&mut self, value: &[u8]) -> Result<()> {
+        self.record.clear();
+        self.record.extend_from_slice(&(value.len() as u64).to_be_bytes());
+        self.record.extend_from_slice(value);
+        self.record.extend_from_slice(&self.count.to_be_bytes());
+        self.count += 1;
+        self.deferred.get_or_insert_with(|| Sorter::new(self.memory / 4, &self.dir, false)).push(&self.record)
+    }
+}
+
+impl fmt::Debug for Distinct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Distinct")
+            .field("known", &self.known.len())
+            .field("deferred", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The values that memory had no room for.
+#[derive(Debug)]
+pub struct Deferred {
+    sorted: Option<Sorted>,
+}
+
+impl Deferred {
+    /// The next value, `None` at the end.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write), which names the directory.
+    pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
+        let Some(sorted) = &mut self.sorted else { return Ok(None) };
+        Ok(sorted.next_value()?.map(|record| &record[8..]))
+    }
+}

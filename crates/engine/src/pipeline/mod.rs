@@ -1,0 +1,38 @@
+//! The extraction pipeline's pure parts: matches out of bodies, values once, values sorted.
+//!
+//! ```text
+//! body pieces ── Extractor (one a body, on any core) ── values ──┬── Distinct ── the next stage's URLs
+//!                                                                └── Sorter ──── what is printed
+//! ```
+//!
+//! Here is no thread, no socket and no order of pages: the fleet runs extractors wherever a body arrives and passes their
+//! values on in order. Only [`Distinct`] and [`Sorter`] touch the disk, and only past their memory budget.
+//!
+//! ```
+//! use haul::pipeline::{Extractor, Pattern};
+//!
+//! let mut extractor = Extractor::new(Pattern::new("AS([0-9]{1,9})")?);
+//! let mut found = Vec::new();
+//! for piece in ["see AS1", "5169, AS32934"] {
+//!     extractor.push(piece.as_bytes(), &mut |value| Ok(found.push(value.to_vec())))?;
+//! }
+//! extractor.finish(&mut |value| Ok(found.push(value.to_vec())))?;
+//! assert_eq!(found, [b"15169", b"32934"]);
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+mod distinct;
+mod extract;
+mod finder;
+mod prefilter;
+mod reach;
+mod runs;
+mod shape;
+mod sort;
+mod spill;
+#[cfg(test)]
+mod tests;
+
+pub use distinct::{Deferred, Distinct, Seen};
+pub use extract::{Extractor, Pattern};
+pub use sort::{Sorted, Sorter};

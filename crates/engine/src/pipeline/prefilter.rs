@@ -1,0 +1,204 @@
+//! Where a match can be: three neighbouring bytes that every match must have at a known place.
+//!
+//! For `[0-9.]{7,15}/[0-9]{1,2}` these are a slash, a digit or dot before it, a digit after it. Looking for them costs a
+//! few instructions for 16 bytes, however many slashes there are, so it beats both the automaton (which looks at each
+//! byte) and `memchr` for the slash alone (which stops at each of the 12 million slashes in 282 MiB of HTML).
+//!
+//! # Why no match is missed
+//! Let *M* be a run of exactly one byte in the expression's sequence of pieces (the module `shape`), with at most *P*
+//! bytes before it. Every match [s, e) has its *M* at some p with s ≤ p < e and p − s ≤ P, the byte at p is in *M*'s class,
+//! the byte at p − 1 ends what can stand before *M*, the byte at p + 1 begins what can stand after it: p is a
+//! *hit*. Where nothing or anything can stand on a side, no byte is asked for there. A search for the leftmost match
+//! that starts at `from` or later has p ≥ s ≥ `from`, so with c the first hit at or after `from`: p ≥ c, and
+//! s ≥ p − P ≥ c − P. Hence the search may begin at max(from, c − P).
+//!
+//! Let the expression match at most *L* bytes. A search of the span [max(from, c − P), c + L) sees matches that
+//! start at c or before as they are, since they end inside; so if the leftmost match there starts at c or before, it is
+//! the one. If not, no match starts in max(from, c − P) ..= c, every other has its own p > c, and the argument
+//! begins again with the next hit. Where *L* is large or has no bound, the span is the rest of the haystack, and what
+//! is found is the answer at once.
+
+use regex_syntax::hir::Hir;
+
+use super::shape::{Piece, Set, Shape};
+
+/// Hits are to be rarer than one in this many bytes, by the estimate of [`weight`].
+const RARE: f64 = 1.0 / 40.0;
+
+/// Three neighbouring bytes to look for.
+#[derive(Debug, Clone)]
+pub(super) struct Trio {
+    /// The classes of the byte before the hit, the hit, the byte after it; `None` where no byte is asked for.
+    exact: [Option<Box<Set>>; 3],
+    /// The same, each widened to one range.
+    cover: [Cover; 3],
+    /// The piece that the hit is.
+    pub(super) piece: usize,
+    /// How often hits are expected.
+    pub(super) frequency: f64,
+}
+
+impl Trio {
+    /// The trios of every piece that can be one, the rarest first.
+    pub(super) fn all(shape: &Shape) -> Vec<Self> {
+        let mut trios: Vec<Self> = (0..shape.pieces.len())
+            .filter_map(|piece| Self::at(shape, piece))
+            .filter(|trio| trio.frequency < RARE)
+            .collect();
+        trios.sort_by(|one, two| one.frequency.total_cmp(&two.frequency));
+        trios
+    }
+
+    fn at(shape: &Shape, piece: usize) -> Option<Self> {
+        let Piece::Run(run) = &shape.pieces[piece] else { return None };
+        if !run.is_one_byte() {
+            return None;
+        }
+        let before = neighbour(shape.pieces[..piece].iter().rev(), Side::Before);
+        let after = neighbour(shape.pieces[piece + 1..].iter(), Side::After);
+        let exact = [before, Some(Box::new(run.set)), after];
+        let cover = exact.each_ref().map(|set| set.as_ref().map_or(Cover::ALL, |set| Cover::of(set)));
+        let frequency = cover.iter().map(|cover| cover.frequency()).product();
+        Some(Self { exact, cover, piece, frequency })
+    }
+
+    /// The first hit at `from` or later.
+    pub(super) fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
+        let mut at = from;
+        if at == 0 && !haystack.is_empty() {
+            if self.is_hit(haystack, 0) {
+                return Some(0);
+            }
+            at = 1;
+        }
+        while let Some(window) = haystack.get(at.wrapping_sub(1)..).and_then(|rest| rest.first_chunk::<{ BLOCK + 2 }>()) {
+            for offset in self.possible(window) {
+                if self.is_hit(haystack, at + offset) {
+                    return Some(at + offset);
+                }
+            }
+            at += BLOCK;
+        }
+        (at..haystack.len()).find(|&at| self.is_hit(haystack, at))
+    }
+
+    fn is_hit(&self, haystack: &[u8], at: usize) -> bool {
+        let [before, here, after] = &self.exact;
+        let fits = |set: &Option<Box<Set>>, byte: Option<&u8>| match set {
+            Some(set) => byte.is_some_and(|&byte| set[usize::from(byte)]),
+            None => true,
+        };
+        fits(here, haystack.get(at)) && fits(after, haystack.get(at + 1)) && fits(before, haystack.get(at.wrapping_sub(1)))
+    }
+
+    /// Offsets of the block (its first byte is the window's second) that can be hits. Plain arithmetic over arrays, for
+    /// the compiler to turn into vector instructions; it is what all the time is spent in.
+    fn possible(&self, window: &[u8; BLOCK + 2]) -> impl Iterator<Item = usize> + use<> {
+        let [before, here, after] = self.cover;
+        let mut flags = [0u8; BLOCK];
+        let mut any = 0;
+        for (offset, flag) in flags.iter_mut().enumerate() {
+            *flag = here.has(window[offset + 1]) & before.has(window[offset]) & after.has(window[offset + 2]);
+            any |= *flag;
+        }
+        let words = if any == 0 { 0 } else { BLOCK / 8 };
+        (0..words).flat_map(move |word| {
+            let bytes: [u8; 8] = std::array::from_fn(|index| flags[word * 8 + index]);
+            let mut rest = u64::from_le_bytes(bytes);
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(word * 8 + bit as usize / 8)
+            })
+        })
+    }
+}
+
+const BLOCK: usize = 64;
+
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Before,
+    After,
+}
+
+/// What the byte next to a piece can be, given the pieces on that side from the nearest on.
+fn neighbour<'a>(pieces: impl Iterator<Item = &'a Piece>, side: Side) -> Option<Box<Set>> {
+    let mut set = Box::new([false; 256]);
+    for piece in pieces {
+        let Piece::Run(run) = piece else { return None };
+        let bytes = match side {
+            Side::Before => run.last_bytes(),
+            Side::After => run.first_bytes(),
+        };
+        set.iter_mut().zip(bytes).for_each(|(member, new)| *member |= new);
+        if run.min > 0 {
+            return Some(set);
+        }
+    }
+    None
+}
+
+/// One range of bytes that holds a class: (first, last − first). A second range was tried: it doubles the work a
+/// byte, while the exact sets drop what one range lets through.
+#[derive(Debug, Clone, Copy)]
+struct Cover(u8, u8);
+
+impl Cover {
+    const ALL: Self = Self(0, 255);
+
+    fn of(set: &Set) -> Self {
+        let first = set.iter().position(|&member| member).unwrap_or(0);
+        let last = set.iter().rposition(|&member| member).unwrap_or(255);
+        Self(first as u8, (last - first) as u8)
+    }
+
+    fn has(self, byte: u8) -> u8 {
+        u8::from(byte.wrapping_sub(self.0) <= self.1)
+    }
+
+    fn frequency(self) -> f64 {
+        (0..=255).filter(|&byte| self.has(byte) == 1).map(weight).sum::<f64>().min(1.0)
+    }
+}
+
+/// About how often a byte stands in markup and text; only the choice between trios hangs on it.
+fn weight(byte: u8) -> f64 {
+    match byte {
+        b' ' => 0.09,
+        b'e' | b't' | b'a' | b'i' | b'o' | b'n' | b's' | b'r' => 0.045,
+        b'a'..=b'z' => 0.016,
+        b'/' | b'<' | b'>' | b'"' | b'=' => 0.03,
+        b'0'..=b'9' => 0.015,
+        b'\n' | b'.' | b'-' | b':' | b',' => 0.01,
+        b'A'..=b'Z' => 0.003,
+        0x21..=0x7e => 0.002,
+        _ => 0.0005,
+    }
+}
+
+/// How the regular expression is told where to look.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    pub(super) trio: Trio,
+    /// The most bytes of a match before the hit.
+    pub(super) before: usize,
+    /// The most bytes of a match, where it pays to end the span there.
+    pub(super) longest: Option<usize>,
+}
+
+impl Filter {
+    /// Longer prefixes and matches would make every false hit expensive.
+    const FAR: usize = 256;
+
+    pub(super) fn of(hir: &Hir, shape: &Shape) -> Option<Self> {
+        Trio::all(shape).into_iter().find_map(|trio| {
+            let before = shape.pieces[..trio.piece]
+                .iter()
+                .try_fold(0_usize, |sum, piece| sum.checked_add(piece.longest()?))
+                .filter(|&before| before <= Self::FAR)?;
+            let longest = hir.properties().maximum_len().filter(|&longest| longest <= Self::FAR);
+            Some(Self { trio, before, longest })
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! The shape of an expression: the sequence of pieces that each of its matches consists of.
+//!
+//! `href="([^"]+)"` is eight runs: seven of exactly one byte and one of at least one character that is not `"`. What is no
+//! run of one class (an alternation, a nested repetition) is an opaque piece of known length. Assertions have no
+//! length and are left out; [`Shape::looks`] remembers that there were some.
+
+use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
+
+/// Expressions of more pieces than this are treated as one opaque piece.
+const MOST_PIECES: usize = 64;
+
+/// A set of bytes.
+pub(super) type Set = [bool; 256];
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shape {
+    pub(super) pieces: Vec<Piece>,
+    /// The pieces that group 1 spans, where it always takes part in a match and takes part once.
+    pub(super) group: Option<(usize, usize)>,
+    /// Whether there are assertions.
+    pub(super) looks: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Piece {
+    Run(Run),
+    /// Anything of at most so many bytes (`None`: any number).
+    Opaque(Option<usize>),
+}
+
+/// `min` to `max` characters of one class.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    /// The single bytes of the class; its characters of several bytes are `wide`.
+    pub(super) set: Set,
+    pub(super) wide: Wide,
+    pub(super) min: usize,
+    pub(super) max: Option<usize>,
+    pub(super) greedy: bool,
+}
+
+/// Which of the characters beyond ASCII are in a class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wide {
+    None,
+    Some,
+    All,
+}
+
+impl Run {
+    fn once(set: Set, wide: Wide) -> Self {
+        Self { set, wide, min: 1, max: Some(1), greedy: true }
+    }
+
+    fn byte(byte: u8) -> Self {
+        let mut set = [false; 256];
+        set[usize::from(byte)] = true;
+        Self::once(set, Wide::None)
+    }
+
+    /// Whether every match has exactly one byte here.
+    pub(super) fn is_one_byte(&self) -> bool {
+        self.wide == Wide::None && self.min == 1 && self.max == Some(1)
+    }
+
+    pub(super) fn is_fixed(&self) -> bool {
+        self.max == Some(self.min)
+    }
+
+    /// The bytes a character of the class can begin with.
+    pub(super) fn first_bytes(&self) -> Set {
+        self.with_wide(0xc2..=0xf4)
+    }
+
+    /// The bytes a character of the class can end with.
+    pub(super) fn last_bytes(&self) -> Set {
+        self.with_wide(0x80..=0xbf)
+    }
+
+    fn with_wide(&self, bytes: std::ops::RangeInclusive<usize>) -> Set {
+        let mut set = self.set;
+        if self.wide != Wide::None {
+            set[bytes].fill(true);
+        }
+        set
+    }
+
+    /// Whether no byte can belong to both.
+    pub(super) fn is_disjoint(&self, other: &Self) -> bool {
+        let (one, two) = (self.with_wide(0x80..=0xff), other.with_wide(0x80..=0xff));
+        !one.iter().zip(&two).any(|(one, two)| *one && *two)
+    }
+
+    /// The most bytes it can have.
+    fn longest(&self) -> Option<usize> {
+        let width = if self.wide == Wide::None { 1 } else { 4 };
+        self.max?.checked_mul(width)
+    }
+}
+
+impl Piece {
+    pub(super) fn longest(&self) -> Option<usize> {
+        match self {
+            Self::Run(run) => run.longest(),
+            Self::Opaque(longest) => *longest,
+        }
+    }
+}
+
+impl Shape {
+    pub(super) fn of(hir: &Hir) -> Self {
+        let mut shape = Self { looks: !hir.properties().look_set().is_empty(), ..Self::default() };
+        shape.add(hir);
+        if shape.pieces.len() > MOST_PIECES {
+            shape.pieces = vec![Piece::Opaque(hir.properties().maximum_len())];
+            shape.group = None;
+        }
+        shape
+    }
+
+    fn add(&mut self, hir: &Hir) {
+        if self.pieces.len() > MOST_PIECES {
+            return;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => {
+                self.pieces.extend(literal.0.iter().map(|&byte| Piece::Run(Run::byte(byte))));
+            }
+            HirKind::Class(class) => {
+                let (set, wide) = members(class);
+                self.pieces.push(Piece::Run(Run::once(set, wide)));
+            }
+            HirKind::Concat(parts) => parts.iter().for_each(|part| self.add(part)),
+            HirKind::Capture(Capture { index, sub, .. }) => {
+                let start = self.pieces.len();
+                self.add(sub);
+                if *index == 1 {
+                    self.group = Some((start, self.pieces.len()));
+                }
+            }
+            HirKind::Repetition(repetition) => self.add_repetition(hir, repetition),
+            HirKind::Alternation(_) => self.pieces.push(Piece::Opaque(hir.properties().maximum_len())),
+        }
+    }
+
+    fn add_repetition(&mut self, hir: &Hir, Repetition { min, max, greedy, sub }: &Repetition) {
+        let (count, most) = (*min as usize, max.map(|max| max as usize));
+        let mut inner = Self::default();
+        inner.add(sub);
+        if let [Piece::Run(run)] = &inner.pieces[..]
+            && run.is_fixed()
+            && run.min == 1
+            && inner.group.is_none()
+        {
+            self.pieces.push(Piece::Run(Run { min: count, max: most, greedy: *greedy, ..run.clone() }));
+        } else if inner.group.is_none() && count * inner.pieces.len() <= MOST_PIECES {
+            for _ in 0..count {
+                self.pieces.extend_from_slice(&inner.pieces);
+            }
+            if most != Some(count) {
+                let rest = most.and_then(|most| sub.properties().maximum_len()?.checked_mul(most - count));
+                self.pieces.push(Piece::Opaque(rest));
+            }
+        } else {
+            self.pieces.push(Piece::Opaque(hir.properties().maximum_len()));
+        }
+    }
+}
+
+fn members(class: &Class) -> (Set, Wide) {
+    let mut set = [false; 256];
+    match class {
+        Class::Bytes(class) => {
+            for range in class.ranges() {
+                set[usize::from(range.start())..=usize::from(range.end())].fill(true);
+            }
+            (set, Wide::None)
+        }
+        Class::Unicode(class) => {
+            for range in class.ranges().iter().filter(|range| range.start().is_ascii()) {
+                set[range.start() as usize..=(range.end() as usize).min(0x7f)].fill(true);
+            }
+            let mut others = class.clone();
+            others.negate();
+            let wide = if class.is_ascii() {
+                Wide::None
+            } else if others.is_ascii() {
+                Wide::All
+            } else {
+                Wide::Some
+            };
+            (set, wide)
+        }
+    }
+}

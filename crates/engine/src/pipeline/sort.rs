@@ -1,0 +1,202 @@
+//! Sorting more values than memory holds.
+//!
+//! Values are gathered in one arena. When it reaches its budget, it is sorted and written as a run of `spill`, and the
+//! runs are merged at the end. With `unique` a table over the arena drops what is known already: where thousands of
+//! pages name the same few values, neither memory nor disk see the repetitions.
+
+use std::{
+    fmt,
+    hash::{BuildHasher, Hasher, RandomState},
+    path::PathBuf,
+};
+
+use hashbrown::HashTable;
+
+use super::spill::{Merge, Runs};
+use crate::{Error, ErrorKind, Result};
+
+/// Sorts values bytewise, as `LC_ALL=C sort` (with `unique`: `sort -u`) does.
+///
+/// ```
+/// use haul::pipeline::Sorter;
+///
+/// let mut sorter = Sorter::new(1 << 20, std::env::temp_dir(), true);
+/// for value in ["b", "a", "b"] {
+///     sorter.push(value.as_bytes())?;
+/// }
+/// let mut sorted = sorter.finish()?;
+/// assert_eq!(sorted.next_value()?, Some(&b"a"[..]));
+/// assert_eq!(sorted.next_value()?, Some(&b"b"[..]));
+/// assert_eq!(sorted.next_value()?, None);
+/// # Ok::<(), haul::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sorter {
+    memory: u64,
+    unique: bool,
+    arena: Arena,
+    runs: Runs,
+}
+
+impl Sorter {
+    /// A sorter that keeps about `memory` bytes in memory (a single larger value excepted) and the rest in unlinked
+    /// files in `dir`; no file is made before memory is full. `unique` drops repeated values.
+    #[must_use]
+    pub fn new(memory: u64, dir: impl Into<PathBuf>, unique: bool) -> Self {
+        Self { memory, unique, arena: Arena::default(), runs: Runs::new(dir.into(), unique) }
+    }
+
+    /// Takes a value.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], which names the directory.
+    pub fn push(&mut self, value: &[u8]) -> Result<()> {
+        let hash = self.unique.then(|| self.arena.hash(value));
+        if hash.is_some_and(|hash| self.arena.contains(hash, value)) {
+            return Ok(());
+        }
+        if !self.arena.has_room(value.len(), self.unique, self.memory) && !self.arena.entries.is_empty() {
+            self.spill()?;
+        }
+        self.arena.insert(hash, value)
+    }
+
+    /// Ends the input; the values can then be read in order.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], which names the directory.
+    pub fn finish(mut self) -> Result<Sorted> {
+        if self.runs.is_empty() {
+            self.arena.sort();
+            self.arena.known = HashTable::new();
+            return Ok(Sorted { source: Source::Memory { arena: self.arena, next: 0 } });
+        }
+        self.spill()?;
+        Ok(Sorted { source: Source::Runs(self.runs.merge()?) })
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.arena.sort();
+        self.runs.add(self.arena.entries.iter().map(|entry| self.arena.value(entry)))?;
+        self.arena.clear();
+        Ok(())
+    }
+}
+
+/// The sorted values.
+#[derive(Debug)]
+pub struct Sorted {
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Memory { arena: Arena, next: usize },
+    Runs(Merge),
+}
+
+impl Sorted {
+    /// The next value, `None` at the end. (A lending method, not an `Iterator`: no value is allocated.)
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], which names the directory.
+    pub fn next_value(&mut self) -> Result<Option<&[u8]>> {
+        match &mut self.source {
+            Source::Memory { arena, next } => {
+                *next += 1;
+                Ok(arena.entries.get(*next - 1).map(|entry| arena.value(entry)))
+            }
+            Source::Runs(merge) => merge.next_value(),
+        }
+    }
+}
+
+/// Values one after another in one allocation.
+#[derive(Default)]
+struct Arena {
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    /// Indices of `entries` by value.
+    known: HashTable<u32>,
+    /// Keyed by chance: the values come from pages whose authors could choose them to collide.
+    hasher: RandomState,
+}
+
+struct Entry {
+    /// The first 8 bytes, big-endian and padded with zeros: decides most comparisons without a look at the value.
+    prefix: u64,
+    offset: usize,
+    length: u32,
+}
+
+impl Arena {
+    fn hash(&self, value: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(value);
+        hasher.finish()
+    }
+
+    fn value(&self, entry: &Entry) -> &[u8] {
+        &self.bytes[entry.offset..entry.offset + entry.length as usize]
+    }
+
+    fn contains(&self, hash: u64, value: &[u8]) -> bool {
+        self.known.find(hash, |&index| self.value(&self.entries[index as usize]) == value).is_some()
+    }
+
+    /// Whether one more value fits into what is allocated, or into `memory` after the vectors' doubling.
+    fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
+        let doubled = |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };
+        let bytes = doubled(self.bytes.capacity(), self.bytes.len() + length);
+        let entries = doubled(self.entries.capacity(), self.entries.len() + 1) * size_of::<Entry>();
+        // A table is at most 7/8 full and has a control byte a bucket; 8 bytes an index are never less than that.
+        let known = if unique { doubled(self.known.capacity(), self.known.len() + 1) * 8 } else { 0 };
+        (bytes + entries + known) as u64 <= memory && self.entries.len() < u32::MAX as usize
+    }
+
+    fn insert(&mut self, hash: Option<u64>, value: &[u8]) -> Result<()> {
+        let length = u32::try_from(value.len())
+            .map_err(|_| Error::new(ErrorKind::TooLarge, "a value to sort is longer than 4 GiB"))?;
+        let entry = Entry { prefix: prefix(value), offset: self.bytes.len(), length };
+        self.bytes.extend_from_slice(value);
+        if let Some(hash) = hash {
+            let Self { bytes, entries, known, hasher } = self;
+            known.insert_unique(hash, entries.len() as u32, |&index| {
+                let entry = &entries[index as usize];
+                let mut hasher = hasher.build_hasher();
+                hasher.write(&bytes[entry.offset..entry.offset + entry.length as usize]);
+                hasher.finish()
+            });
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        let Self { bytes, entries, .. } = self;
+        let value = |entry: &Entry| &bytes[entry.offset..entry.offset + entry.length as usize];
+        entries.sort_unstable_by(|a, b| a.prefix.cmp(&b.prefix).then_with(|| value(a).cmp(value(b))));
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.entries.clear();
+        self.known.clear();
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Arena")
+            .field("values", &self.entries.len())
+            .field("bytes", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+fn prefix(value: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    let length = value.len().min(8);
+    first[..length].copy_from_slice(&value[..length]);
+    u64::from_be_bytes(first)
+}

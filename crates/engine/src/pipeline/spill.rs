@@ -1,0 +1,179 @@
+//! Sorted runs on disk and their merge.
+//!
+//! A run is an unlinked temporary file of records (a length of 4 bytes, then the bytes) in bytewise order. Runs are
+//! merged by levels: as soon as [`FAN_IN`] of one level stand they become one of the next, so that every record is
+//! copied once a level and the number of open files stays below `FAN_IN` a level.
+//!
+//! The crate `extsort` was considered instead: it bounds its memory by a count of items, not by bytes, allocates every item, opens all
+//! its runs at once, knows no "unique", and brings a thread pool along.
+
+use std::{
+    cmp::Ordering,
+    collections::{BinaryHeap, binary_heap::PeekMut},
+    fs::File,
+    io::{self, BufReader, BufWriter, Read, Seek, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::{Error, ErrorKind, Result};
+
+/// Runs merged at once; also what bounds the open files.
+const FAN_IN: usize = 16;
+const BUFFER: usize = 64 * 1024;
+
+/// All runs of one sort.
+#[derive(Debug)]
+pub(super) struct Runs {
+    dir: PathBuf,
+    unique: bool,
+    /// Levels never grow towards the end.
+    runs: Vec<Run>,
+}
+
+#[derive(Debug)]
+struct Run {
+    level: u32,
+    file: File,
+}
+
+impl Runs {
+    pub(super) fn new(dir: PathBuf, unique: bool) -> Self {
+        Self { dir, unique, runs: Vec::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Writes values, which come in order, as a run.
+    pub(super) fn add<'a>(&mut self, values: impl IntoIterator<Item = &'a [u8]>) -> Result<()> {
+        let mut writer = self.create()?;
+        for value in values {
+            write_record(&mut writer, value).map_err(|cause| failed(&self.dir, cause))?;
+        }
+        self.close(writer, 0)?;
+        while let [.., first, _] = &self.runs[self.runs.len().saturating_sub(FAN_IN)..]
+            && self.runs.len() >= FAN_IN
+            && self.runs[self.runs.len() - FAN_IN].level == self.runs[self.runs.len() - 1].level
+        {
+            let level = first.level + 1;
+            let merged = self.runs.split_off(self.runs.len() - FAN_IN);
+            let mut merge = Merge::new(self.dir.clone(), self.unique, merged)?;
+            let mut writer = self.create()?;
+            while let Some(value) = merge.next_value()? {
+                write_record(&mut writer, value).map_err(|cause| failed(&self.dir, cause))?;
+            }
+            self.close(writer, level)?;
+        }
+        Ok(())
+    }
+
+    /// All values of all runs in order.
+    pub(super) fn merge(self) -> Result<Merge> {
+        Merge::new(self.dir, self.unique, self.runs)
+    }
+
+    fn create(&self) -> Result<BufWriter<File>> {
+        let file = tempfile::tempfile_in(&self.dir).map_err(|cause| failed(&self.dir, cause))?;
+        Ok(BufWriter::with_capacity(BUFFER, file))
+    }
+
+    fn close(&mut self, writer: BufWriter<File>, level: u32) -> Result<()> {
+        let close = || -> io::Result<File> {
+            let mut file = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+            file.rewind()?;
+            Ok(file)
+        };
+        let file = close().map_err(|cause| failed(&self.dir, cause))?;
+        self.runs.push(Run { level, file });
+        Ok(())
+    }
+}
+
+fn failed(dir: &Path, cause: io::Error) -> Error {
+    Error::with_source(ErrorKind::Write, format!("temporary file in {} failed", dir.display()), cause)
+}
+
+fn write_record(writer: &mut impl Write, value: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(value.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    writer.write_all(&length.to_le_bytes())?;
+    writer.write_all(value)
+}
+
+/// Reads the next record into `value`; false at the end of the run.
+fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<bool> {
+    use io::BufRead as _;
+    if reader.fill_buf()?.is_empty() {
+        return Ok(false);
+    }
+    let mut length = [0; 4];
+    reader.read_exact(&mut length)?;
+    value.resize(u32::from_le_bytes(length) as usize, 0);
+    reader.read_exact(value)?;
+    Ok(true)
+}
+
+/// The k-way merge of runs.
+#[derive(Debug)]
+pub(super) struct Merge {
+    dir: PathBuf,
+    unique: bool,
+    readers: Vec<BufReader<File>>,
+    heads: BinaryHeap<Head>,
+    current: Option<Vec<u8>>,
+}
+
+/// The first record of a run that was not given out yet.
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    value: Vec<u8>,
+    reader: usize,
+}
+
+impl Ord for Head {
+    /// The smallest value is the heap's greatest.
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.value.cmp(&self.value).then(other.reader.cmp(&self.reader))
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Merge {
+    fn new(dir: PathBuf, unique: bool, runs: Vec<Run>) -> Result<Self> {
+        let mut merge =
+            Self { dir, unique, readers: Vec::new(), heads: BinaryHeap::with_capacity(runs.len()), current: None };
+        for (reader, run) in runs.into_iter().enumerate() {
+            merge.readers.push(BufReader::with_capacity(BUFFER, run.file));
+            let mut value = Vec::new();
+            if merge.read(reader, &mut value)? {
+                merge.heads.push(Head { value, reader });
+            }
+        }
+        Ok(merge)
+    }
+
+    fn read(&mut self, reader: usize, value: &mut Vec<u8>) -> Result<bool> {
+        read_record(&mut self.readers[reader], value).map_err(|cause| failed(&self.dir, cause))
+    }
+
+    pub(super) fn next_value(&mut self) -> Result<Option<&[u8]>> {
+        loop {
+            let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
+            let repeated = self.unique && self.current.as_ref().is_some_and(|current| *current == head.value);
+            let current = self.current.get_or_insert_default();
+            std::mem::swap(current, &mut head.value);
+            let reader = &mut self.readers[head.reader];
+            if !read_record(reader, &mut head.value).map_err(|cause| failed(&self.dir, cause))? {
+                PeekMut::pop(head);
+            }
+            if !repeated {
+                return Ok(self.current.as_deref());
+            }
+        }
+    }
+}

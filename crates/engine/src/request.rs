@@ -1,0 +1,95 @@
+//! What a request asks for: the [`RequestOptions`] that many requests share. The target is each request's own.
+//!
+//! ```
+//! use haul::RequestOptions;
+//! let mut options = RequestOptions::default();
+//! options.method = "POST".into();
+//! options.body = Some(b"name=value".as_slice().into());
+//! options.fields.push(("Content-Type".into(), b"application/x-www-form-urlencoded".to_vec()));
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use haul_policy::redirect::RedirectRules;
+use haul_policy::retry::RetryRules;
+
+use crate::body::DecodeLimits;
+use crate::net::connect::ConnectOptions;
+use crate::net::dns::Family;
+use crate::net::tls::TlsOptions;
+
+/// Everything about a request but its target.
+#[derive(Debug, Clone)]
+pub struct RequestOptions {
+    /// The method (RFC 9110 section 9). Default `GET`.
+    pub method: String,
+    /// Fields to send besides those that the engine makes; one that the engine makes too replaces it.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// Names of fields that the engine would make and shall not.
+    pub without: Vec<String>,
+    /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
+    pub user_agent: Option<String>,
+    /// `Authorization`, sent only to the first target's origin.
+    pub authorization: Option<Vec<u8>>,
+    /// `Cookie`, sent only to the first target's origin.
+    pub cookie: Option<Vec<u8>>,
+    /// `Referer`.
+    pub referer: Option<String>,
+    /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2).
+    pub range: Option<String>,
+    /// The content to send. `Content-Length` is set from it.
+    pub body: Option<Arc<[u8]>>,
+    /// Ask for compressed content and decode it. Default no.
+    pub decode: bool,
+    /// Bounds of decoding.
+    pub decode_limits: DecodeLimits,
+    /// Deliver the response's head before its body.
+    pub include_head: bool,
+    /// Treat a status of 400 or above as an error and deliver no body. Default no.
+    pub fail: bool,
+    /// Which redirects are followed. Default: none.
+    pub redirects: RedirectRules,
+    /// Which failures are tried again. Default: none.
+    pub retry: RetryRules,
+    /// How long each attempt may take in all. Default: no limit.
+    pub max_time: Option<Duration>,
+    /// How large a body may be, in bytes, as announced and as received. Default: no limit.
+    pub max_size: Option<u64>,
+    /// Keep `.` and `..` in paths of targets as they are written.
+    pub path_as_is: bool,
+    /// Which kinds of address may be used. Default: all.
+    pub family: Family,
+    /// How connections are made.
+    pub connect: ConnectOptions,
+    /// How TLS is done.
+    pub tls: TlsOptions,
+}
+
+impl Default for RequestOptions {
+    fn default() -> Self {
+        Self {
+            method: "GET".into(),
+            fields: Vec::new(),
+            without: Vec::new(),
+            user_agent: Some(concat!("haul/", env!("CARGO_PKG_VERSION")).into()),
+            authorization: None,
+            cookie: None,
+            referer: None,
+            range: None,
+            body: None,
+            decode: false,
+            decode_limits: DecodeLimits::default(),
+            include_head: false,
+            fail: false,
+            redirects: RedirectRules { follow: false, ..RedirectRules::default() },
+            retry: RetryRules { max: 0, ..RetryRules::default() },
+            max_time: None,
+            max_size: None,
+            path_as_is: false,
+            family: Family::Any,
+            connect: ConnectOptions::default(),
+            tls: TlsOptions::default(),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A body kept in memory, for a program that wants the bytes.
+//!
+//! ```
+//! use haul::buffer::Lease;
+//! use haul::sink::{Sink, memory::Memory};
+//! let mut sink = Memory::default();
+//! sink.bytes(Lease::borrowed(b"hello"))?;
+//! assert_eq!(sink.into_bytes(), b"hello");
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+use super::{Begin, Sink};
+use crate::Result;
+use crate::buffer::Lease;
+
+/// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
+/// costs nothing.
+const TRUSTED_LENGTH: u64 = 4 << 20;
+
+/// Collects one body.
+#[derive(Debug, Default)]
+pub struct Memory {
+    bytes: Vec<u8>,
+}
+
+impl Memory {
+    /// The body.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// The body so far.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Sink for Memory {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.bytes.reserve_exact(begin.length.unwrap_or(0).min(TRUSTED_LENGTH) as usize);
+        Ok(())
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.bytes.extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.bytes.clear();
+        true
+    }
+}

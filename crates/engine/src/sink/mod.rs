@@ -1,0 +1,85 @@
+//! Where bodies go, and how a sink says how much it can take.
+//!
+//! A [`Sink`] gives *credit*: the number of bytes it can take now. A driver never reads more of a body than the credit,
+//! so a full sink stops the reads, the socket's buffer fills, and the peer's window closes. That one mechanism bounds
+//! memory everywhere. A sink without credit wakes the driver through the [`Wake`] it was given.
+//!
+//! | sink | for |
+//! |---|---|
+//! | [`output`] | standard output and other inherited descriptors, never made non-blocking |
+//! | [`file`] | regular files (written beside the target, then renamed) and devices (written in place) |
+//! | [`memory`] | bodies that the program wants as bytes |
+
+pub mod file;
+pub mod memory;
+pub mod output;
+pub mod records;
+
+use haul_proto::head::Head;
+
+use crate::Result;
+use crate::buffer::Lease;
+use records::Records;
+
+/// Wakes the driver of a transfer whose sink had no credit.
+pub trait Wake: Send + Sync {
+    /// The sink can take bytes again (or it is worth asking).
+    fn wake(&self, token: usize);
+}
+
+/// What a sink is told about the response whose body it gets.
+#[derive(Debug, Clone, Copy)]
+pub struct Begin<'a> {
+    /// The response's head.
+    pub head: &'a Head,
+    /// The length of what will be pushed, where known: not known for a decoded or extracted body.
+    pub length: Option<u64>,
+}
+
+/// Takes one body.
+pub trait Sink: Send {
+    /// The response that will be delivered has begun. Called once an attempt.
+    ///
+    /// # Errors
+    /// When the place where the body goes cannot be opened.
+    fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// How many bytes can be taken now. With 0, `wake` is kept and called with `token` once there is more.
+    fn credit(&mut self, _waker: Option<&std::sync::Arc<dyn Wake>>, _token: usize) -> u64 {
+        u64::MAX
+    }
+
+    /// Takes body bytes.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()>;
+
+    /// Takes what extraction found; a line each unless the sink knows better.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn records(&mut self, records: &mut Records) -> Result<()> {
+        self.bytes(Lease::borrowed(&records.to_lines()))?;
+        records.clear();
+        Ok(())
+    }
+
+    /// Forgets what was taken, for another attempt. `false` if something has gone out that cannot be taken back.
+    fn restart(&mut self) -> bool;
+
+    /// The body is complete.
+    ///
+    /// # Errors
+    /// When what was written cannot be made to last.
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// The name of the file written, if it is one.
+    fn file_name(&self) -> Option<&std::path::Path> {
+        None
+    }
+}

@@ -1,0 +1,330 @@
+//! Standard output and its like: descriptors that we were given and share with others, so they are never made
+//! non-blocking; and yet a full pipe must not hold up a driver.
+//!
+//! Each write is asked not to wait, by the means that the kind of descriptor has: `RWF_NOWAIT` for a pipe,
+//! `MSG_DONTWAIT` for a socket. Where the kernel's pipes do not know `RWF_NOWAIT` (Linux before 6.4), `poll` says whether
+//! there is room and at most `PIPE_BUF` bytes are written, which then cannot block (pipe(7)). Files, devices and
+//! terminals are written directly.
+//!
+//! What could not be written stays here; the caller is told [`Room::Full`] and offers no more until [`Output::flush`]
+//! says [`Room::Free`]. Small writes are gathered, so a thousand small bodies are one system call.
+//!
+//! ```no_run
+//! use haul::sink::output::{Output, Room};
+//! let mut output = Output::stdout();
+//! if output.write(b"hello")? == Room::Full {
+//!     output.wait(None)?;
+//! }
+//! output.drain(None)?;
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+use std::fs::File;
+use std::io::{self, ErrorKind as IoKind, IoSlice, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{FileType, fstat};
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
+use rustix::net::{SendFlags, send};
+
+use super::Sink;
+use crate::buffer::Lease;
+use crate::{Error, ErrorKind, Result};
+
+/// Whether an output takes more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    /// It takes more.
+    Free,
+    /// It is full: wait until its descriptor is writable, then flush.
+    Full,
+}
+
+/// Bytes below this are gathered before they are written.
+const SMALL: usize = 16 << 10;
+/// Gathered bytes are written when there are this many.
+const GATHERED: usize = 64 << 10;
+/// A write of at most this many bytes to a pipe that polls writable does not block (POSIX `PIPE_BUF` on Linux).
+const PIPE_BUF: usize = 4096;
+
+/// How a descriptor is written without waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// A write waits for nothing that a peer decides: a file, a device, a terminal.
+    Direct,
+    /// A pipe: `RWF_NOWAIT`.
+    Nowait,
+    /// A pipe on an older kernel: `poll`, then a little.
+    Poll,
+    /// A socket: `MSG_DONTWAIT`.
+    Socket,
+}
+
+/// A descriptor that bodies are written to in place.
+#[derive(Debug)]
+pub struct Output {
+    file: File,
+    way: Way,
+    backlog: Vec<u8>,
+    done: usize,
+}
+
+impl Output {
+    /// This process's standard output.
+    ///
+    /// # Panics
+    /// If the descriptor cannot be duplicated.
+    #[must_use]
+    pub fn stdout() -> Self {
+        // A closed standard output must give a write error later, not a panic here.
+        match io::stdout().as_fd().try_clone_to_owned() {
+            Ok(fd) => Self::new(fd),
+            Err(_) => Self::new(OwnedFd::from(File::open("/dev/null").expect("/dev/null can be opened"))),
+        }
+    }
+
+    /// Writes to this descriptor.
+    #[must_use]
+    pub fn new(fd: OwnedFd) -> Self {
+        let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
+            Ok(FileType::Fifo) => Way::Nowait,
+            Ok(FileType::Socket) => Way::Socket,
+            _ => Way::Direct,
+        };
+        Self { file: File::from(fd), way, backlog: Vec::new(), done: 0 }
+    }
+
+    /// Takes all of `bytes`: writes them, or keeps what there is no room for.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], with the operating system's error.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<Room> {
+        let waiting = self.backlog.len() - self.done;
+        if bytes.len() < SMALL {
+            self.backlog.extend_from_slice(bytes);
+            return if self.backlog.len() - self.done < GATHERED { Ok(Room::Free) } else { self.flush() };
+        }
+        let mut written = 0;
+        while written < waiting + bytes.len() {
+            let first = &self.backlog[(self.done + written).min(self.backlog.len())..];
+            let second = &bytes[written.saturating_sub(waiting)..];
+            match self.attempt(first, second)? {
+                Some(n) => written += n,
+                None => {
+                    self.done += written.min(waiting);
+                    self.compact();
+                    self.backlog.extend_from_slice(&bytes[written.saturating_sub(waiting)..]);
+                    return Ok(Room::Full);
+                }
+            }
+        }
+        self.done = self.backlog.len();
+        self.compact();
+        Ok(Room::Free)
+    }
+
+    /// Writes what was gathered or did not fit before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], with the operating system's error.
+    pub fn flush(&mut self) -> Result<Room> {
+        while self.done < self.backlog.len() {
+            match self.attempt(&self.backlog[self.done..], &[])? {
+                Some(n) => self.done += n,
+                None => return Ok(Room::Full),
+            }
+        }
+        self.compact();
+        Ok(Room::Free)
+    }
+
+    /// Flushes to the end, waiting for room.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], or [`ErrorKind::Timeout`] at the deadline.
+    pub fn drain(&mut self, deadline: Option<Instant>) -> Result<()> {
+        while self.flush()? == Room::Full {
+            self.wait(deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until the descriptor is writable.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] at the deadline.
+    pub fn wait(&self, deadline: Option<Instant>) -> Result<()> {
+        loop {
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let timeout = left.map(|left| left.try_into().unwrap_or_default());
+            match poll(&mut [PollFd::new(&self.file, PollFlags::OUT)], timeout.as_ref()) {
+                Ok(0) => return Err(Error::new(ErrorKind::Timeout, "time ran out while the output took nothing")),
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(write_error(error.into())),
+            }
+        }
+    }
+
+    /// One write of both parts; `None` when there is no room.
+    fn attempt(&self, first: &[u8], second: &[u8]) -> Result<Option<usize>> {
+        let (mut this, mut way) = (&self.file, self.way);
+        loop {
+            let outcome = match way {
+                Way::Direct => this.write_vectored(&[IoSlice::new(first), IoSlice::new(second)]),
+                Way::Nowait => {
+                    let parts = [IoSlice::new(first), IoSlice::new(second)];
+                    pwritev2(this, &parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from)
+                }
+                Way::Socket => {
+                    let part = if first.is_empty() { second } else { first };
+                    send(this, part, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from)
+                }
+                Way::Poll => {
+                    let mut fds = [PollFd::new(this, PollFlags::OUT)];
+                    match poll(&mut fds, Some(&rustix::event::Timespec::default())) {
+                        Ok(0) => return Ok(None),
+                        Ok(_) => {}
+                        Err(error) => return Err(write_error(error.into())),
+                    }
+                    let part = if first.is_empty() { second } else { first };
+                    this.write(&part[..part.len().min(PIPE_BUF)])
+                }
+            };
+            match outcome {
+                Ok(0) => return Err(write_error(io::Error::from(IoKind::WriteZero))),
+                Ok(n) => return Ok(Some(n)),
+                Err(error) if error.kind() == IoKind::Interrupted => {}
+                Err(error) if error.kind() == IoKind::WouldBlock && way != Way::Direct => return Ok(None),
+                // Someone else who shares the descriptor made it non-blocking: wait here, as we must for a file.
+                Err(error) if error.kind() == IoKind::WouldBlock => self.wait(None)?,
+                Err(error) if way == Way::Nowait && is_unsupported(&error) => way = Way::Poll,
+                Err(error) => return Err(write_error(error)),
+            }
+        }
+    }
+
+    fn compact(&mut self) {
+        if self.done == self.backlog.len() {
+            self.backlog.clear();
+            self.done = 0;
+        } else if self.done >= GATHERED {
+            self.backlog.drain(..self.done);
+            self.done = 0;
+        }
+    }
+}
+
+fn is_unsupported(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::SPIPE))
+}
+
+fn write_error(error: io::Error) -> Error {
+    Error::with_source(ErrorKind::Write, "failed to write the output", error)
+}
+
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// One body written to a descriptor by a driver that may wait: what a single transfer uses.
+#[derive(Debug)]
+pub struct Waiting {
+    output: Output,
+    deadline: Option<Instant>,
+    written: bool,
+}
+
+impl Waiting {
+    /// Writes to `output`, and waits no longer than the deadline for it.
+    #[must_use]
+    pub fn new(output: Output, deadline: Option<Instant>) -> Self {
+        Self { output, deadline, written: false }
+    }
+}
+
+impl Sink for Waiting {
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.written = true;
+        // What was gathered goes out before the next read, which may be a long time coming.
+        self.output.write(lease.bytes())?;
+        self.output.drain(self.deadline)
+    }
+
+    fn restart(&mut self) -> bool {
+        !self.written
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.output.drain(self.deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_full_pipe_does_not_hold_up_and_loses_nothing() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut output = Output::new(writer.into());
+        let piece: Vec<u8> = (0..100_000u32).map(|i| (i % 251) as u8).collect();
+        let mut pieces = 0;
+        loop {
+            pieces += 1;
+            if output.write(&piece).unwrap() == Room::Full {
+                break;
+            }
+        }
+        let reading = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).unwrap();
+            all
+        });
+        output.drain(None).unwrap();
+        drop(output);
+        assert_eq!(reading.join().unwrap(), piece.repeat(pieces));
+    }
+
+    #[test]
+    fn without_rwf_nowait_a_pipe_is_still_never_waited_for() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut output = Output { way: Way::Poll, ..Output::new(writer.into()) };
+        while output.write(&[7; 50_000]).unwrap() == Room::Free {}
+        let mut first = [0; 30_000];
+        reader.read_exact(&mut first).unwrap();
+        output.flush().unwrap();
+        assert!(first.iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn small_writes_are_gathered() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut output = Output::new(writer.into());
+        for _ in 0..100 {
+            output.write(b"0123456789").unwrap();
+        }
+        assert_eq!(rustix::io::ioctl_fionread(&reader).unwrap(), 0);
+        output.flush().unwrap();
+        assert_eq!(rustix::io::ioctl_fionread(&reader).unwrap(), 1000);
+        reader.read_exact(&mut [0; 1000]).unwrap();
+    }
+
+    #[test]
+    fn a_closed_reader_is_a_write_error() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut output = Output::new(writer.into());
+        output.write(b"x").unwrap();
+        let error = output.flush().unwrap_err();
+        assert_eq!(error.exit_code(), 23);
+        assert_eq!(error.io_source().unwrap().kind(), IoKind::BrokenPipe);
+    }
+}

@@ -1,0 +1,115 @@
+//! Extracted matches on their way: many short values in one allocation, with their ends.
+//!
+//! ```
+//! use haul::sink::records::Records;
+//! let mut records = Records::default();
+//! records.push(b"AS1");
+//! records.push(b"AS22");
+//! assert_eq!(records.to_lines(), b"AS1\nAS22\n");
+//! ```
+
+use std::sync::Arc;
+
+/// Values in the order in which they were found.
+#[derive(Debug, Default, Clone)]
+pub struct Records {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    /// Where in the input they come from, if anyone asks.
+    pub place: Option<Place>,
+}
+
+/// A place in the order of a run's input: the numbers of the transfers that led here, first stage first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The transfer whose body the values were found in.
+    pub order: Arc<[u64]>,
+    /// How many values were found in it before.
+    pub before: u64,
+}
+
+impl Place {
+    /// The place of the value with this index.
+    #[must_use]
+    pub fn order_of(&self, index: usize) -> Vec<u64> {
+        let mut order = self.order.to_vec();
+        order.push(self.before + index as u64);
+        order
+    }
+}
+
+impl Records {
+    /// Adds one.
+    pub fn push(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds all of another's, and empties that one.
+    pub fn append(&mut self, other: &mut Self) {
+        let base = self.bytes.len();
+        self.bytes.append(&mut other.bytes);
+        self.ends.extend(other.ends.drain(..).map(|end| end + base));
+    }
+
+    /// The values.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let value = &self.bytes[start..end];
+            start = end;
+            value
+        })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The memory that it holds.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<usize>()
+    }
+
+    /// The values as lines, each ended by a line feed.
+    #[must_use]
+    pub fn to_lines(&self) -> Vec<u8> {
+        let mut lines = Vec::with_capacity(self.bytes.len() + self.ends.len());
+        for value in self.iter() {
+            lines.extend_from_slice(value);
+            lines.push(b'\n');
+        }
+        lines
+    }
+
+    /// Empties it and keeps its memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appending_keeps_the_borders() {
+        let (mut a, mut b) = (Records::default(), Records::default());
+        a.push(b"x");
+        b.push(b"yy");
+        b.push(b"");
+        a.append(&mut b);
+        assert!(b.is_empty());
+        assert_eq!(a.iter().collect::<Vec<_>>(), [&b"x"[..], b"yy", b""]);
+    }
+}

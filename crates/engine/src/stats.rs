@@ -1,0 +1,144 @@
+//! What was done in all: requests, bytes, connections, packets.
+//!
+//! Packets and bytes on the wire come from the kernel's own count for each connection (`TCP_INFO`), read when it is
+//! closed: no capture, no privilege. Where the system has no such count they stay zero and [`Wire::known`] is false.
+
+use std::os::fd::AsFd;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::facts::Facts;
+use crate::net::tcp_info;
+
+/// Totals, added to by all drivers of a client.
+#[derive(Debug, Default)]
+pub struct Stats {
+    totals: Mutex<Totals>,
+}
+
+/// The sums at one moment.
+#[derive(Debug, Default, Clone)]
+pub struct Totals {
+    /// Transfers that were finished.
+    pub transfers: u64,
+    /// Of these, those that failed.
+    pub failed: u64,
+    /// Requests sent.
+    pub requests: u64,
+    /// Further attempts.
+    pub retries: u64,
+    /// Redirects followed.
+    pub redirects: u64,
+    /// Bytes of bodies, as received (before decoding).
+    pub body_bytes: u64,
+    /// Connections opened.
+    pub connections: u64,
+    /// Requests sent on a connection that had served another.
+    pub reused: u64,
+    /// What the connections carried.
+    pub wire: Wire,
+    /// Sums of the transfers' phases: how long names, connections, TLS, the first byte and the rest took.
+    pub phases: Phases,
+}
+
+/// What went over the wire, both ways.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Wire {
+    /// Whether the system counts it.
+    pub known: bool,
+    /// Payload bytes of TCP sent, with retransmissions.
+    pub bytes_sent: u64,
+    /// Payload bytes of TCP received.
+    pub bytes_received: u64,
+    /// Segments sent.
+    pub packets_sent: u64,
+    /// Segments received.
+    pub packets_received: u64,
+}
+
+/// Times summed over transfers.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Phases {
+    /// Until the name was resolved.
+    pub resolve: Duration,
+    /// From there until the connection stood.
+    pub connect: Duration,
+    /// From there until TLS stood.
+    pub tls: Duration,
+    /// From the request to the first byte of the response.
+    pub wait: Duration,
+    /// From there to the end.
+    pub receive: Duration,
+}
+
+impl Stats {
+    /// The sums now.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Adds a worker's own sums.
+    pub(crate) fn add(&self, other: &Totals) {
+        let mut totals = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        totals.add(other);
+    }
+
+    pub(crate) fn connection_closed(&self, fd: &impl AsFd) {
+        let mut totals = Totals::default();
+        totals.connection_closed(fd);
+        self.add(&totals);
+    }
+}
+
+impl Totals {
+    fn add(&mut self, other: &Self) {
+        self.transfers += other.transfers;
+        self.failed += other.failed;
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.redirects += other.redirects;
+        self.body_bytes += other.body_bytes;
+        self.connections += other.connections;
+        self.reused += other.reused;
+        self.wire.known |= other.wire.known;
+        self.wire.bytes_sent += other.wire.bytes_sent;
+        self.wire.bytes_received += other.wire.bytes_received;
+        self.wire.packets_sent += other.wire.packets_sent;
+        self.wire.packets_received += other.wire.packets_received;
+        self.phases.resolve += other.phases.resolve;
+        self.phases.connect += other.phases.connect;
+        self.phases.tls += other.phases.tls;
+        self.phases.wait += other.phases.wait;
+        self.phases.receive += other.phases.receive;
+    }
+
+    /// A transfer is over.
+    pub(crate) fn transfer_finished(&mut self, facts: &Facts, failed: bool) {
+        self.transfers += 1;
+        self.failed += u64::from(failed);
+        self.requests += u64::from(facts.requests);
+        self.retries += u64::from(facts.retries);
+        self.redirects += u64::from(facts.redirects);
+        self.body_bytes += facts.body_bytes;
+        self.connections += u64::from(facts.connects);
+        self.reused += u64::from(facts.requests.saturating_sub(facts.connects));
+        self.phases.resolve += facts.resolved;
+        self.phases.connect += facts.connected.saturating_sub(facts.resolved);
+        self.phases.tls += facts.secured.saturating_sub(facts.connected);
+        self.phases.wait += facts.first_byte.saturating_sub(facts.sent);
+        self.phases.receive += facts.total.saturating_sub(facts.first_byte);
+    }
+
+    /// A connection is being closed.
+    pub(crate) fn connection_closed(&mut self, fd: &impl AsFd) {
+        if let Some(counts) = tcp_info::read(fd.as_fd()) {
+            self.wire.known = true;
+            self.wire.bytes_sent += counts.bytes_sent;
+            self.wire.bytes_received += counts.bytes_received;
+            self.wire.packets_sent += u64::from(counts.segs_out);
+            self.wire.packets_received += u64::from(counts.segs_in);
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! The race between addresses, with time handed in, and the blocking way, all on loopback.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener},
+    os::fd::{AsRawFd, BorrowedFd, OwnedFd},
+    time::{Duration, Instant},
+};
+
+use haul::{
+    ErrorKind,
+    net::{
+        connect::{Connect, ConnectOptions, Connector, connect_blocking, with_port},
+        socket::{Idle, Socket, peek_idle},
+    },
+};
+use rustix::net::{self, AddressFamily, SocketType};
+
+/// A listener that answers, and its address.
+fn open() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// An address where connections are refused.
+struct Refusing {
+    _bound: OwnedFd,
+    address: SocketAddr,
+}
+
+impl Refusing {
+    /// Bound and never listening, so that nobody else gets the port meanwhile.
+    fn new() -> Self {
+        let bound = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        net::bind(&bound, &"127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap();
+        let address = net::getsockname(&bound).unwrap().try_into().unwrap();
+        Self { _bound: bound, address }
+    }
+}
+
+/// An address that never answers: a listener whose queue is full drops every further SYN.
+struct BlackHole {
+    _listener: OwnedFd,
+    _queue: Vec<Socket>,
+    address: SocketAddr,
+}
+
+impl BlackHole {
+    fn new() -> Self {
+        let listener = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        net::bind(&listener, &"127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap();
+        net::listen(&listener, 0).unwrap();
+        let address = net::getsockname(&listener).unwrap().try_into().unwrap();
+        let mut queue = Vec::new();
+        loop {
+            let socket = Socket::open(&address, true).unwrap();
+            let _ = socket.connect(&address);
+            // On loopback the answer, if there is one, is there when connect returns.
+            let answered = socket.connect_result(&address).is_some();
+            queue.push(socket);
+            if !answered {
+                return Self { _listener: listener, _queue: queue, address };
+            }
+            assert!(queue.len() < 1000, "the queue never fills");
+        }
+    }
+}
+
+/// Steps at this one moment until the race is decided or waits for a timer; the descriptors shown on the way.
+fn settle(connector: &mut Connector, now: Instant, shown: &mut Vec<i32>) -> Connect {
+    for _ in 0..1000 {
+        match connector.step(now, &mut |fd: BorrowedFd<'_>| shown.push(fd.as_raw_fd())) {
+            Connect::Pending => {}
+            decided => return decided,
+        }
+    }
+    Connect::Pending
+}
+
+#[test]
+fn a_refused_address_gives_way_at_once() {
+    let refusing = Refusing::new();
+    let (_listener, good) = open();
+    let now = Instant::now();
+    let mut connector = Connector::new("h", vec![refusing.address, good], &ConnectOptions::default(), now);
+    let mut shown = Vec::new();
+    match settle(&mut connector, now, &mut shown) {
+        Connect::Done { peer, socket } => {
+            assert_eq!(peer, good);
+            assert_eq!(socket.peer_addr().unwrap(), good);
+            assert!(shown.contains(&socket.as_raw_fd()), "the winner was shown");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_silent_address_gets_company_after_the_delay() {
+    let hole = BlackHole::new();
+    let (_listener, good) = open();
+    let start = Instant::now();
+    let options = ConnectOptions::default();
+    let mut connector = Connector::new("h", vec![hole.address, good], &options, start);
+    let mut shown = Vec::new();
+    assert!(matches!(settle(&mut connector, start, &mut shown), Connect::Pending));
+    assert_eq!(connector.next_timeout(), Some(start + options.attempt_delay));
+    let before = start + options.attempt_delay - Duration::from_millis(1);
+    assert!(matches!(settle(&mut connector, before, &mut shown), Connect::Pending));
+    assert_eq!((shown.len(), connector.pending_fds().count()), (1, 1));
+    match settle(&mut connector, start + options.attempt_delay, &mut shown) {
+        Connect::Done { peer, .. } => assert_eq!(peer, good),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(shown.len(), 2);
+    assert_eq!(connector.pending_fds().count(), 0, "the loser is closed");
+}
+
+#[test]
+fn the_time_limit_covers_all_addresses() {
+    let (one, two) = (BlackHole::new(), BlackHole::new());
+    let start = Instant::now();
+    let options = ConnectOptions { timeout: Duration::from_secs(5), ..ConnectOptions::default() };
+    let mut connector = Connector::new("h", vec![one.address, two.address], &options, start);
+    let mut shown = Vec::new();
+    for millis in [0, 200, 4999] {
+        let now = start + Duration::from_millis(millis);
+        assert!(matches!(settle(&mut connector, now, &mut shown), Connect::Pending));
+    }
+    assert_eq!(shown.len(), 2);
+    assert_eq!(connector.next_timeout(), Some(start + options.timeout));
+    match settle(&mut connector, start + options.timeout, &mut shown) {
+        Connect::Failed(error) => {
+            assert_eq!((error.kind(), error.exit_code()), (ErrorKind::Timeout, 28));
+            assert!(error.to_string().contains("connect to h port "), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn all_refuse() {
+    let refusing = Refusing::new();
+    let port = refusing.address.port();
+    for count in 1..=3 {
+        let addresses = vec![refusing.address; count];
+        let error = connect_blocking("host.test", addresses, &ConnectOptions::default(), None).unwrap_err();
+        assert_eq!((error.kind(), error.exit_code()), (ErrorKind::Connect, 7));
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("failed to connect to host.test port {port}: Connection refused")), "{text}");
+    }
+    let error = connect_blocking("host.test", Vec::new(), &ConnectOptions::default(), None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+}
+
+#[test]
+fn blocking_sockets_block_and_carry() {
+    let refusing = Refusing::new();
+    let (listener, good) = open();
+    for addresses in [vec![good], vec![refusing.address, good]] {
+        let (socket, peer) = connect_blocking("h", addresses, &ConnectOptions::default(), None).unwrap();
+        assert_eq!(peer, good);
+        let (mut server, _) = listener.accept().unwrap();
+        let flags = rustix::fs::fcntl_getfl(&socket).unwrap();
+        assert!(!flags.contains(rustix::fs::OFlags::NONBLOCK));
+        assert!(rustix::io::fcntl_getfd(&socket).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        assert!(net::sockopt::tcp_nodelay(&socket).unwrap());
+        assert!(net::sockopt::socket_keepalive(&socket).unwrap());
+        let timeout = net::sockopt::socket_timeout(&socket, net::sockopt::Timeout::Send).unwrap();
+        assert_eq!(timeout, None, "the connect's limit is not left behind");
+        socket.send(b"ping").unwrap();
+        let mut buf = [0; 4];
+        server.read_exact(&mut buf).unwrap();
+        server.write_all(&buf).unwrap();
+        assert_eq!(socket.recv(&mut [0; 8]).unwrap(), 4);
+    }
+}
+
+#[test]
+fn the_blocking_way_ends_in_time() {
+    let hole = BlackHole::new();
+    for addresses in [vec![hole.address], vec![hole.address; 2]] {
+        let options = ConnectOptions { timeout: Duration::from_millis(30), ..ConnectOptions::default() };
+        let error = connect_blocking("h", addresses.clone(), &options, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "by the option");
+        let soon = Instant::now() + Duration::from_millis(30);
+        let error = connect_blocking("h", addresses.clone(), &ConnectOptions::default(), Some(soon)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "by the deadline");
+        let error = connect_blocking("h", addresses, &ConnectOptions::default(), Some(Instant::now())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "nothing was left");
+    }
+}
+
+#[test]
+fn the_blocking_way_finds_the_second_address() {
+    let hole = BlackHole::new();
+    let (_listener, good) = open();
+    let options = ConnectOptions { attempt_delay: Duration::from_millis(10), ..ConnectOptions::default() };
+    let (_, peer) = connect_blocking("h", vec![hole.address, good], &options, None).unwrap();
+    assert_eq!(peer, good);
+}
+
+#[test]
+fn an_idle_connection_is_looked_at() {
+    let (listener, address) = open();
+    let (socket, _) = connect_blocking("h", vec![address], &ConnectOptions::default(), None).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    assert_eq!(peek_idle(&socket), Idle::Silent);
+    assert_eq!(socket.recv_nonblocking(&mut [0; 4]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    server.write_all(b"unasked").unwrap();
+    wait_readable(&socket);
+    assert_eq!(peek_idle(&socket), Idle::HasBytes);
+    assert_eq!(socket.recv(&mut [0; 16]).unwrap(), 7, "looking takes nothing");
+    assert_eq!(peek_idle(&socket), Idle::Silent);
+    drop(server);
+    wait_readable(&socket);
+    assert_eq!(peek_idle(&socket), Idle::Closed);
+}
+
+#[test]
+fn a_low_water_mark_holds_readers_back() {
+    let (listener, address) = open();
+    let (socket, _) = connect_blocking("h", vec![address], &ConnectOptions::default(), None).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    socket.set_recv_lowat(1000).unwrap();
+    let writer = std::thread::spawn(move || {
+        server.write_all(&[1; 10]).unwrap();
+        server.write_all(&[2; 990]).unwrap();
+        server
+    });
+    wait_readable(&socket);
+    assert_eq!(socket.recv_nonblocking(&mut [0; 2000]).unwrap(), 1000);
+    socket.set_recv_lowat(1).unwrap();
+    let mut server = writer.join().unwrap();
+    server.write_all(&[3; 10]).unwrap();
+    assert_eq!(socket.recv(&mut [0; 2000]).unwrap(), 10);
+    socket.set_recv_timeout(Some(Duration::ZERO)).unwrap();
+    assert_eq!(socket.recv(&mut [0; 1]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+}
+
+#[test]
+fn ports_are_put_to_addresses() {
+    let addresses = ["127.0.0.1".parse().unwrap(), "::1".parse().unwrap()];
+    assert_eq!(with_port(&addresses, 80), ["127.0.0.1:80".parse().unwrap(), "[::1]:80".parse::<SocketAddr>().unwrap()]);
+}
+
+fn wait_readable(socket: &Socket) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    poll(&mut [PollFd::new(socket, PollFlags::IN)], None).unwrap();
+}

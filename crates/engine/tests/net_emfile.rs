@@ -1,0 +1,37 @@
+//! Out of descriptors: the caller must be able to tell, so as to go on with fewer connections. A file of its own,
+//! since the limit is the whole process's.
+
+use std::{net::TcpListener, os::fd::AsRawFd, time::Instant};
+
+use haul::{
+    ErrorKind,
+    net::connect::{Connect, ConnectOptions, Connector, connect_blocking},
+};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+#[test]
+fn a_lack_of_descriptors_is_told_apart() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // The lowest free descriptor is the first that is refused.
+    let lowest = std::fs::File::open("/dev/null").unwrap().as_raw_fd();
+    let before = getrlimit(Resource::Nofile);
+    let mut tight = before;
+    tight.current = Some(u64::try_from(lowest).unwrap());
+    setrlimit(Resource::Nofile, tight).unwrap();
+
+    let options = ConnectOptions::default();
+    let one = connect_blocking("h", vec![address], &options, None).unwrap_err();
+    let two = connect_blocking("h", vec![address; 2], &options, None).unwrap_err();
+    let now = Instant::now();
+    let mut connector = Connector::new("h", vec![address; 2], &options, now);
+    let step = connector.step(now, &mut |_| ());
+    setrlimit(Resource::Nofile, before).unwrap();
+
+    let Connect::Failed(three) = step else { panic!("{step:?}") };
+    for error in [one, two, three] {
+        assert_eq!(error.kind(), ErrorKind::Connect);
+        assert_eq!(error.io_source().unwrap().raw_os_error(), Some(libc::EMFILE));
+    }
+    connect_blocking("h", vec![address], &options, None).unwrap();
+}

@@ -1,0 +1,278 @@
+//! A client and a server joined by two vectors of bytes, and certificates made to order.
+
+use std::{
+    io::{Read, Write},
+    path::PathBuf,
+    sync::Arc,
+};
+
+use haul::net::tls::{Handshake, State, Tls, TlsContexts, TlsOptions, TlsVersion};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::{
+    IoState, ServerConfig, ServerConnection,
+    crypto::aws_lc_rs,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+    version::{TLS12, TLS13},
+};
+
+/// A CA with its certificate in a file.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    file: tempfile::NamedTempFile,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Self {
+        Self::named("test authority")
+    }
+
+    pub(crate) fn named(name: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), file: pem_file(&pem) }
+    }
+
+    pub(crate) fn issue(&self, name: &str) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Identity::new(&certificate.pem(), &key)
+    }
+
+    pub(crate) fn forget_file(&self) {
+        std::fs::remove_file(self.file.path()).unwrap();
+    }
+}
+
+/// Options that trust this authority alone.
+pub(crate) fn options(authority: &Authority) -> TlsOptions {
+    let mut options = TlsOptions::default();
+    options.ca_file = Some(authority.file.path().to_owned());
+    options
+}
+
+/// A server's certificate and key.
+#[derive(Clone)]
+pub(crate) struct Identity {
+    certificate: CertificateDer<'static>,
+    key: Arc<PrivateKeyDer<'static>>,
+    file: Arc<tempfile::NamedTempFile>,
+}
+
+impl Identity {
+    fn new(pem: &str, key: &KeyPair) -> Self {
+        Self {
+            certificate: CertificateDer::from_pem_slice(pem.as_bytes()).unwrap(),
+            key: Arc::new(PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap()),
+            file: Arc::new(pem_file(pem)),
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Self {
+        self.clone()
+    }
+
+    /// Options that trust just this certificate.
+    pub(crate) fn trusted(&self) -> TlsOptions {
+        let mut options = TlsOptions::default();
+        options.ca_file = Some(PathBuf::from(self.file.path()));
+        options
+    }
+
+    /// The same certificate in the hands of somebody without its key.
+    pub(crate) fn with_other_key(mut self) -> Self {
+        let key = KeyPair::generate().unwrap();
+        self.key = Arc::new(PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap());
+        self
+    }
+}
+
+pub(crate) fn self_signed(name: &str, is_ca: bool, expired: bool) -> Identity {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    params.is_ca = if is_ca { IsCa::Ca(BasicConstraints::Unconstrained) } else { IsCa::ExplicitNoCa };
+    if expired {
+        params.not_before = date_time_ymd(2001, 1, 1);
+        params.not_after = date_time_ymd(2002, 1, 1);
+    }
+    let key = KeyPair::generate().unwrap();
+    Identity::new(&params.self_signed(&key).unwrap().pem(), &key)
+}
+
+fn pem_file(pem: &str) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(pem.as_bytes()).unwrap();
+    file
+}
+
+/// What kind of server.
+pub(crate) struct ServerSetup {
+    pub(crate) identity: Identity,
+    pub(crate) version: Option<TlsVersion>,
+    pub(crate) suite: Option<&'static str>,
+    pub(crate) alpn: Vec<Vec<u8>>,
+    pub(crate) fragment: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Always(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for Always {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+impl ServerSetup {
+    pub(crate) fn new(identity: Identity) -> Self {
+        Self { identity, version: None, suite: None, alpn: Vec::new(), fragment: None }
+    }
+
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        let mut provider = aws_lc_rs::default_provider();
+        if let Some(suite) = self.suite {
+            provider.cipher_suites.retain(|known| known.suite().as_str() == Some(suite));
+            assert_eq!(provider.cipher_suites.len(), 1, "{suite}");
+        }
+        let versions = match (self.version, self.suite) {
+            (Some(TlsVersion::V1_2), _) => vec![&TLS12],
+            (Some(_), _) => vec![&TLS13],
+            (None, Some(suite)) if !suite.starts_with("TLS13") => vec![&TLS12],
+            (None, Some(_)) => vec![&TLS13],
+            (None, None) => vec![&TLS13, &TLS12],
+        };
+        let key = provider.key_provider.load_private_key(self.identity.key.clone_key()).unwrap();
+        let certified = CertifiedKey::new(vec![self.identity.certificate.clone()], key);
+        let mut config = ServerConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&versions)
+            .unwrap()
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(Always(Arc::new(certified))));
+        config.alpn_protocols.clone_from(&self.alpn);
+        config.max_fragment_size = self.fragment;
+        config.ticketer = aws_lc_rs::Ticketer::new().unwrap();
+        config.send_half_rtt_data = true;
+        Arc::new(config)
+    }
+}
+
+/// Both ends, and the bytes on their way.
+pub(crate) struct Pair {
+    pub(crate) client: Tls,
+    pub(crate) server: ServerConnection,
+    pub(crate) to_server: Vec<u8>,
+    /// What the client has received and not used yet.
+    pub(crate) inbox: Vec<u8>,
+    /// The client receives so many bytes at a time.
+    pub(crate) piece: usize,
+    pub(crate) last_state: State,
+    received: Vec<u8>,
+}
+
+impl Pair {
+    pub(crate) fn new(setup: &ServerSetup, options: &TlsOptions, name: &str) -> Self {
+        Self::with(&setup.config(), &TlsContexts::default(), options, name)
+    }
+
+    pub(crate) fn with(config: &Arc<ServerConfig>, contexts: &TlsContexts, options: &TlsOptions, name: &str) -> Self {
+        Self {
+            client: Tls::new(&contexts.context(options).unwrap(), name).unwrap(),
+            server: ServerConnection::new(Arc::clone(config)).unwrap(),
+            to_server: Vec::new(),
+            inbox: Vec::new(),
+            piece: usize::MAX,
+            last_state: State::NeedMore,
+            received: Vec::new(),
+        }
+    }
+
+    /// Shakes hands; our last flight reaches the server too.
+    pub(crate) fn shake(&mut self) -> haul::Result<()> {
+        let mut wire: Vec<u8> = Vec::new();
+        loop {
+            let done = self.client.handshake(&mut self.inbox, &mut self.to_server)? == Handshake::Done;
+            let flight = std::mem::take(&mut self.to_server);
+            // A server that refuses has an alert in its next flight; that is for the client to say.
+            let _ = self.server_takes(&flight);
+            wire.extend(self.server_flight());
+            if done {
+                self.inbox.append(&mut wire);
+                return Ok(());
+            }
+            let next = self.piece.min(wire.len());
+            assert!(next > 0 || !flight.is_empty(), "both wait");
+            self.inbox.extend(wire.drain(..next));
+        }
+    }
+
+    /// The server gets these bytes, and says what it makes of them.
+    pub(crate) fn server_takes(&mut self, mut wire: &[u8]) -> Result<IoState, rustls::Error> {
+        let mut state = self.server.process_new_packets()?;
+        while !wire.is_empty() {
+            self.server.read_tls(&mut wire).unwrap();
+            state = self.server.process_new_packets()?;
+            let mut chunk = Vec::new();
+            // No data yet is an error to std's reader.
+            let _ = self.server.reader().read_to_end(&mut chunk);
+            self.received.extend(chunk);
+        }
+        Ok(state)
+    }
+
+    /// What the server wants to send now.
+    pub(crate) fn server_flight(&mut self) -> Vec<u8> {
+        let mut wire = Vec::new();
+        while self.server.wants_write() {
+            self.server.write_tls(&mut wire).unwrap();
+        }
+        wire
+    }
+
+    pub(crate) fn client_to_server(&mut self, data: &[u8]) -> Vec<u8> {
+        let mut wire = Vec::new();
+        self.client.seal(data, &mut wire).unwrap();
+        self.server_takes(&wire).unwrap();
+        std::mem::take(&mut self.received)
+    }
+
+    /// The server sends, the client opens piece by piece until nothing is on its way.
+    pub(crate) fn server_to_client(&mut self, mut data: &[u8]) -> haul::Result<Vec<u8>> {
+        let mut plain = Vec::new();
+        loop {
+            // The server's own buffer is bounded.
+            let taken = self.server.writer().write(data).unwrap();
+            data = &data[taken..];
+            let wire = self.server_flight();
+            let mut pieces = wire.chunks(self.piece.min(wire.len().max(1)));
+            loop {
+                let mut at = 0;
+                loop {
+                    let opened = self.client.open(&mut self.inbox[at..])?;
+                    self.last_state = opened.state;
+                    if let Some(range) = opened.payload {
+                        assert!(!range.is_empty() && range.end <= opened.consumed);
+                        plain.extend_from_slice(&self.inbox[at..][range]);
+                    }
+                    at += opened.consumed;
+                    if opened.state != State::Open {
+                        break;
+                    }
+                    assert!(opened.consumed > 0);
+                }
+                self.inbox.drain(..at);
+                match pieces.next() {
+                    Some(piece) => self.inbox.extend_from_slice(piece),
+                    None => break,
+                }
+            }
+            if data.is_empty() {
+                assert!(self.inbox.is_empty());
+                return Ok(plain);
+            }
+        }
+    }
+}

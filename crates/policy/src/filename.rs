@@ -1,0 +1,303 @@
+//! Local names for `-O` and `-J`. What comes out names a file in the directory meant, and nothing else.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::filename::{FALLBACK, from_disposition, from_target};
+//!
+//! let name = |url: &str| from_target(&Target::parse(url).unwrap()).unwrap_or(FALLBACK.to_owned());
+//! assert_eq!(name("http://h/dir/page.html?q#f"), "page.html");
+//! assert_eq!(name("http://h/"), "curl_response");
+//!
+//! let header = b"attachment; filename=\"x.txt\"; filename*=UTF-8''%e2%82%ac.txt";
+//! assert_eq!(from_disposition(header).as_deref(), Some("\u{20ac}.txt"));
+//! assert_eq!(from_disposition(b"attachment; filename=\"../../.bashrc\"").as_deref(), Some("_bashrc"));
+//! ```
+//!
+//! Left out: creating the file (O_EXCL, never through a symlink) is the engine's.
+
+use core::fmt;
+use std::borrow::Cow;
+
+use crate::target::Target;
+use crate::target::path::hex_value;
+
+/// The name curl 8 takes where the URL has none.
+pub const FALLBACK: &str = "curl_response";
+
+/// The longest name made from a Content-Disposition, in bytes: what most file systems take, less room for a suffix.
+pub const MAX_NAME: usize = 240;
+
+/// A URL that gives no name. curl's exit code for it is 23, in versions without [`FALLBACK`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoName;
+
+impl NoName {
+    /// 23.
+    pub fn exit_code(&self) -> u8 {
+        23
+    }
+}
+
+impl fmt::Display for NoName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Remote file name has no length")
+    }
+}
+
+impl core::error::Error for NoName {}
+
+/// The last segment of the path, as curl: not decoded, without the query; of `/dir/` it is `dir`.
+///
+/// A leading dot becomes `_`: a list of URLs that someone else made must not write `.bashrc`. The length is left to the
+/// file system, as two names cut short could meet.
+pub fn from_target(target: &Target) -> Result<String, NoName> {
+    let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
+    last.and_then(clean).ok_or(NoName)
+}
+
+/// The name a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.
+///
+/// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) goes before `filename`; of a repeated parameter the first counts. A
+/// path is cut to its last segment, as by curl. The disposition type does not matter.
+pub fn from_disposition(value: &[u8]) -> Option<String> {
+    let mut plain = None;
+    let mut extended = None;
+    for (name, value) in (Parameters { rest: value }) {
+        if name.eq_ignore_ascii_case(b"filename*") {
+            extended = extended.or_else(|| decode_extended(&value));
+        } else if name.eq_ignore_ascii_case(b"filename") {
+            plain = plain.or_else(|| Some(text_of(&value)));
+        }
+    }
+    [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
+}
+
+/// The last segment of a suggested path as a name on any system: no separators, controls or characters that reorder
+/// text, no leading dot, no trailing dot or space, no reserved device name, at most [`MAX_NAME`] bytes. `None` if nothing is left.
+pub fn sanitise(suggested: &str) -> Option<String> {
+    let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
+    let mut name = clean(last.trim())?;
+    let mut end = name.len().min(MAX_NAME);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    name.truncate(name.trim_end_matches(['.', ' ']).len());
+    if is_reserved(&name) {
+        name.insert(0, '_');
+    }
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// One segment: what could leave the directory, hide or deceive becomes `_`.
+fn clean(segment: &str) -> Option<String> {
+    if matches!(segment, "" | "." | "..") {
+        return None;
+    }
+    let harmless = |c: char| if is_deceptive(c) || matches!(c, '/' | '\\' | ':') { '_' } else { c };
+    let mut name: String = segment.chars().map(harmless).collect();
+    if name.starts_with('.') {
+        name.replace_range(..1, "_");
+    }
+    Some(name)
+}
+
+/// Controls, line separators, and the characters that turn `gpj.exe` round.
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Names that are devices on Windows, with or without an extension.
+fn is_reserved(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().trim_end();
+    let port = |prefix: &str| {
+        stem.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+            && matches!(stem.as_bytes()[3..], [b'0'..=b'9'])
+    };
+    ["CON", "PRN", "AUX", "NUL"].iter().any(|device| stem.eq_ignore_ascii_case(device)) || port("COM") || port("LPT")
+}
+
+/// `name=value` pairs of a parameterised field; anything else between semicolons is skipped.
+struct Parameters<'v> {
+    rest: &'v [u8],
+}
+
+impl<'v> Iterator for Parameters<'v> {
+    type Item = (&'v [u8], Cow<'v, [u8]>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rest.is_empty() {
+            let stop = self.rest.iter().position(|b| matches!(b, b';' | b'=' | b'"')).unwrap_or(self.rest.len());
+            let name = self.rest[..stop].trim_ascii();
+            match self.rest.get(stop) {
+                Some(b'=') => {
+                    let (value, rest) = parameter_value(&self.rest[stop + 1..]);
+                    self.rest = rest;
+                    return Some((name, value));
+                }
+                Some(b'"') => self.rest = quoted(&self.rest[stop + 1..]).1,
+                _ => self.rest = self.rest.get(stop + 1..).unwrap_or_default(),
+            }
+        }
+        None
+    }
+}
+
+/// A quoted string, or everything up to the semicolon: many servers forget the quotes round a name with spaces.
+fn parameter_value(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
+    let text = text.trim_ascii_start();
+    if let Some(inner) = text.strip_prefix(b"\"") {
+        let (value, rest) = quoted(inner);
+        let next = rest.iter().position(|b| *b == b';').map_or(rest.len(), |at| at + 1);
+        return (Cow::Owned(value), &rest[next..]);
+    }
+    let end = text.iter().position(|b| *b == b';').unwrap_or(text.len());
+    (Cow::Borrowed(text[..end].trim_ascii()), text.get(end + 1..).unwrap_or_default())
+}
+
+/// What is between the quotes, unescaped, and what follows them (RFC 9110 §5.6.4).
+fn quoted(text: &[u8]) -> (Vec<u8>, &[u8]) {
+    let mut value = Vec::new();
+    let mut at = 0;
+    while let Some(b) = text.get(at) {
+        match (b, text.get(at + 1)) {
+            (b'"', _) => return (value, &text[at + 1..]),
+            (b'\\', Some(escaped)) => {
+                value.push(*escaped);
+                at += 1;
+            }
+            _ => value.push(*b),
+        }
+        at += 1;
+    }
+    (value, &[])
+}
+
+/// `charset'language'percent-encoded` (RFC 8187 §3.2).
+fn decode_extended(value: &[u8]) -> Option<String> {
+    let mut parts = value.splitn(3, |b| *b == b'\'');
+    let (charset, _language, encoded) = (parts.next()?, parts.next()?, parts.next()?);
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded;
+    while let [b, after @ ..] = rest {
+        rest = after;
+        if *b == b'%' {
+            let [high, low, after @ ..] = rest else { return None };
+            bytes.push(hex_value(*high)? << 4 | hex_value(*low)?);
+            rest = after;
+        } else {
+            bytes.push(*b);
+        }
+    }
+    if charset.eq_ignore_ascii_case(b"utf-8") {
+        String::from_utf8(bytes).ok()
+    } else if charset.eq_ignore_ascii_case(b"iso-8859-1") {
+        Some(bytes.into_iter().map(char::from).collect())
+    } else {
+        None
+    }
+}
+
+/// UTF-8 if it is, else ISO-8859-1.
+fn text_of(bytes: &[u8]) -> String {
+    match core::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().map(|b| char::from(*b)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn from_urls() {
+        let table = [
+            ("http://h/a/b.html?x=/y#z", Some("b.html")),
+            ("http://h/dir/", Some("dir")),
+            ("http://h", None),
+            ("http://h/?x", None),
+            ("http://h//", None),
+            ("http://h/a%2fb%00", Some("a%2fb%00")),
+            ("http://h/a\\b\\c", Some("c")),
+            ("http://h/.bashrc", Some("_bashrc")),
+            ("http://h/...", Some("_..")),
+            ("http://h/a/..", None),
+            ("http://h/aux", Some("aux")),
+            ("http://h/\u{e9}", Some("%C3%A9")),
+        ];
+        for (url, expected) in table {
+            let name = from_target(&Target::parse(url).unwrap());
+            assert_eq!(name.as_deref().ok(), expected, "{url}");
+        }
+        let as_is = Target::parse_with("http://h/a/..", crate::Scheme::Http, true).unwrap();
+        assert_eq!(from_target(&as_is), Err(NoName));
+    }
+
+    #[test]
+    fn from_dispositions() {
+        let table: &[(&[u8], Option<&str>)] = &[
+            (b"attachment; filename=a.txt", Some("a.txt")),
+            (b"attachment;FILENAME = \"a b.txt\"", Some("a b.txt")),
+            (b"attachment; filename=a b.txt; x=y", Some("a b.txt")),
+            (b"filename=x", Some("x")),
+            (b"inline; filename=\"a\\\"b\\\\c\"", Some("c")),
+            (b"attachment; filename=\"a;b=c\"; filename=z", Some("a;b=c")),
+            (b"attachment; x=\"filename=evil\"; filename=good", Some("good")),
+            (b"\"filename=evil;\"; filename=good", Some("good")),
+            (b"attachment; filename*=utf-8'en'%C3%A9%20x", Some("\u{e9} x")),
+            (b"attachment; filename*=iso-8859-1''%E9; filename=b", Some("\u{e9}")),
+            (b"attachment; filename*=utf-8''%ff; filename=b", Some("b")),
+            (b"attachment; filename*=koi8-r''x; filename=b", Some("b")),
+            (b"attachment; filename*=utf-8''%c; filename=b", Some("b")),
+            (b"attachment; filename*=x; filename=b", Some("b")),
+            (b"attachment; filename*=utf-8''..; filename=b", Some("b")),
+            (b"attachment; filename=\"\xe9.txt\"", Some("\u{e9}.txt")),
+            (b"attachment; filename=\"open", Some("open")),
+            (b"attachment", None),
+            (b"", None),
+            (b"attachment; filename=", None),
+            (b"attachment; filename=\"\"", None),
+            (b"=;=;;\"", None),
+        ];
+        for (value, expected) in table {
+            assert_eq!(from_disposition(value).as_deref(), *expected, "{}", String::from_utf8_lossy(value));
+        }
+    }
+
+    #[test]
+    fn hostile_names() {
+        let table = [
+            ("../../etc/passwd", Some("passwd")),
+            ("..\\..\\x.exe", Some("x.exe")),
+            ("/", None),
+            ("..", None),
+            (".", None),
+            ("a/..", None),
+            (" .. ", None),
+            (".ssh", Some("_ssh")),
+            ("...", Some("_")),
+            ("a\0b\r\nc\u{1b}[31m", Some("a_b__c_[31m")),
+            ("\u{202e}gpj.exe", Some("_gpj.exe")),
+            ("C:evil", Some("C_evil")),
+            ("x:stream", Some("x_stream")),
+            ("con", Some("_con")),
+            ("NUL.txt", Some("_NUL.txt")),
+            ("Com1", Some("_Com1")),
+            ("lpt9.x", Some("_lpt9.x")),
+            ("com", Some("com")),
+            ("com10", Some("com10")),
+            ("console", Some("console")),
+            ("a. . .", Some("a")),
+            ("   ", None),
+            ("-rf", Some("-rf")),
+            ("\u{e9}\u{e9}", Some("\u{e9}\u{e9}")),
+        ];
+        for (given, expected) in table {
+            assert_eq!(sanitise(given).as_deref(), expected, "{given:?}");
+        }
+        let long = sanitise(&"\u{20ac}".repeat(300)).unwrap();
+        assert_eq!(long.len(), MAX_NAME);
+    }
+}

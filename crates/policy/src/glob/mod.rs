@@ -1,0 +1,223 @@
+//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`.
+//!
+//! The expansions are made one at a time: `[1-1000000000]` costs no memory. The last glob varies fastest.
+//! `\[`, `\]`, `\{`, `\}` are the characters themselves; a bracketed IPv6 address and `[]` are left alone.
+//!
+//! ```
+//! use haul_policy::glob::{Glob, fill_template};
+//!
+//! let glob = Glob::parse("http://h/[08-10]/{a,b}")?;
+//! assert_eq!(glob.count(), Some(6));
+//! let second = glob.iter().nth(1).unwrap();
+//! assert_eq!(second.url, "http://h/08/b");
+//! assert_eq!(fill_template("#2_#1.html", &second.parts), "b_08.html");
+//! # Ok::<(), haul_policy::glob::GlobError>(())
+//! ```
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use core::fmt::{self, Write};
+use std::sync::Arc;
+
+/// A parsed glob; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Glob {
+    pieces: Arc<[Piece]>,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Text(String),
+    Set(Vec<String>),
+    Chars {
+        from: u8,
+        last: u64,
+        step: u8,
+    },
+    /// Numbers padded with zeros to `width`.
+    Numbers {
+        from: u64,
+        last: u64,
+        step: u64,
+        width: usize,
+    },
+}
+
+/// One URL a glob stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// The URL.
+    pub url: String,
+    /// What each glob contributed, for `#1`, `#2` … in an output name.
+    pub parts: Vec<String>,
+}
+
+/// Why a glob was refused. curl's exit code for it is 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GlobError {
+    /// What is wrong there.
+    pub flaw: GlobFlaw,
+    /// Where, counted from 1 as curl does.
+    pub position: usize,
+}
+
+/// What is wrong with a glob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GlobFlaw {
+    /// `]` or `}` that closes nothing.
+    UnmatchedClose,
+    /// `{` without `}`.
+    UnmatchedBrace,
+    /// `{` or `[` within braces.
+    NestedBrace,
+    /// `]` within braces.
+    UnexpectedBracket,
+    /// `{}`.
+    EmptySet,
+    /// `[` followed by neither a letter nor a digit.
+    RangeSpecification,
+    /// A range that runs backwards, has a step of zero or beyond its end, or is not closed.
+    Range,
+}
+
+impl Glob {
+    /// Parses a URL with globs, or without: then it stands for itself.
+    pub fn parse(text: &str) -> Result<Glob, GlobError> {
+        Ok(Glob { pieces: parse::pieces(text)?.into() })
+    }
+
+    /// All expansions, made as they are asked for. The iterator borrows nothing.
+    pub fn iter(&self) -> Expansions {
+        Expansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
+    }
+
+    /// How many expansions there are; none if that is more than a `u64` holds.
+    pub fn count(&self) -> Option<u64> {
+        self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last().checked_add(1)?))
+    }
+
+    /// Whether the text holds no glob.
+    pub fn is_plain(&self) -> bool {
+        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
+    }
+}
+
+impl IntoIterator for &Glob {
+    type Item = Expansion;
+    type IntoIter = Expansions;
+
+    fn into_iter(self) -> Expansions {
+        self.iter()
+    }
+}
+
+impl Piece {
+    /// The index of its last value.
+    fn last(&self) -> u64 {
+        match self {
+            Piece::Text(_) => 0,
+            Piece::Set(elements) => elements.len() as u64 - 1,
+            Piece::Chars { last, .. } | Piece::Numbers { last, .. } => *last,
+        }
+    }
+
+    fn write(&self, index: u64, out: &mut String) {
+        match self {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Set(elements) => out.push_str(&elements[index as usize]),
+            Piece::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
+            Piece::Numbers { from, step, width, .. } => {
+                // Not `{:0width$}`: that panics where a hostile list asks for more than 65,535 zeros.
+                let start = out.len();
+                write!(out, "{}", from + index * step).expect("a String takes all");
+                let zeros = width.saturating_sub(out.len() - start);
+                out.insert_str(start, &"0".repeat(zeros));
+            }
+        }
+    }
+}
+
+/// The expansions of a [`Glob`], last glob fastest.
+#[derive(Clone, Debug)]
+pub struct Expansions {
+    pieces: Arc<[Piece]>,
+    at: Vec<u64>,
+    done: bool,
+}
+
+impl Expansions {
+    fn advance(&mut self) {
+        for (piece, at) in self.pieces.iter().zip(&mut self.at).rev() {
+            if *at < piece.last() {
+                *at += 1;
+                return;
+            }
+            *at = 0;
+        }
+        self.done = true;
+    }
+}
+
+impl Iterator for Expansions {
+    type Item = Expansion;
+
+    fn next(&mut self) -> Option<Expansion> {
+        if self.done {
+            return None;
+        }
+        let mut expansion = Expansion { url: String::new(), parts: Vec::new() };
+        for (piece, at) in self.pieces.iter().zip(&self.at) {
+            let start = expansion.url.len();
+            piece.write(*at, &mut expansion.url);
+            if !matches!(piece, Piece::Text(_)) {
+                expansion.parts.push(expansion.url[start..].to_owned());
+            }
+        }
+        self.advance();
+        Some(expansion)
+    }
+}
+
+/// Fills `#1`, `#2` … of an output name with what the globs contributed. A number no glob has stays as it is.
+pub fn fill_template(template: &str, parts: &[String]) -> String {
+    let mut out = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(hash) = rest.find('#') {
+        let (before, after) = (&rest[..hash], &rest[hash + 1..]);
+        out.push_str(before);
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let part = after[..digits].parse::<usize>().ok().and_then(|n| parts.get(n.checked_sub(1)?));
+        match part {
+            Some(part) => {
+                out.push_str(part);
+                rest = &after[digits..];
+            }
+            None => {
+                out.push('#');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+impl fmt::Display for GlobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.flaw {
+            GlobFlaw::UnmatchedClose => "unmatched close brace/bracket",
+            GlobFlaw::UnmatchedBrace => "unmatched brace",
+            GlobFlaw::NestedBrace => "nested brace",
+            GlobFlaw::UnexpectedBracket => "unexpected close bracket",
+            GlobFlaw::EmptySet => "empty string within braces",
+            GlobFlaw::RangeSpecification => "bad range specification",
+            GlobFlaw::Range => "bad range",
+        };
+        write!(f, "{what} in URL position {}", self.position)
+    }
+}
+
+impl core::error::Error for GlobError {}

@@ -1,0 +1,107 @@
+use super::*;
+
+fn urls(text: &str) -> Vec<String> {
+    Glob::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).iter().map(|e| e.url).collect()
+}
+
+#[test]
+fn expansions_as_curl() {
+    let table: &[(&str, &[&str])] = &[
+        ("http://h/", &["http://h/"]),
+        ("", &[""]),
+        ("[1-3]", &["1", "2", "3"]),
+        ("[08-10]", &["08", "09", "10"]),
+        ("[001-2]", &["001", "002"]),
+        ("[0-10:5]", &["0", "5", "10"]),
+        ("[1-4:2]", &["1", "3"]),
+        ("[7-7]", &["7"]),
+        ("[1- 2]", &["1", "2"]),
+        ("[a-e:2]", &["a", "c", "e"]),
+        ("[X-Z]", &["X", "Y", "Z"]),
+        ("{x,,z\\,q}", &["x", "", "z,q"]),
+        ("{one}", &["one"]),
+        ("{\u{e9},b}", &["\u{e9}", "b"]),
+        ("{a,b}[1-2]", &["a1", "a2", "b1", "b2"]),
+        ("\\[a\\]\\{\\x\\", &["[a]{\\x\\"]),
+        ("http://[::1]/[1-2]", &["http://[::1]/1", "http://[::1]/2"]),
+        ("http://[fe80::1%25lo]/", &["http://[fe80::1%25lo]/"]),
+        ("a[]b", &["a[]b"]),
+        ("[9223372036854775806-9223372036854775807]", &["9223372036854775806", "9223372036854775807"]),
+    ];
+    for (text, expected) in table {
+        assert_eq!(urls(text), *expected, "{text}");
+        assert_eq!(Glob::parse(text).unwrap().count(), Some(expected.len() as u64), "{text}");
+    }
+}
+
+#[test]
+fn errors_name_the_place() {
+    use GlobFlaw::*;
+    // Flaw and position as curl prints them, except for ranges: there curl's position depends on how far it got; ours is the
+    // byte after the bracket.
+    let table = [
+        ("http://127.1:9/{a,b", UnmatchedBrace, 16),
+        ("http://127.1:9/{}", EmptySet, 17),
+        ("http://127.1:9/a}", UnmatchedClose, 17),
+        ("http://127.1:9/{a,{b}}", NestedBrace, 19),
+        ("http://127.1:9/{a]b}", UnexpectedBracket, 18),
+        ("http://127.1:9/[%]", RangeSpecification, 17),
+        ("http://127.1:9/[ 1-2]", RangeSpecification, 17),
+        ("http://127.1:9/{a,b}]", UnmatchedClose, 21),
+        ("http://127.1:9/[x]", Range, 17),
+        ("[", RangeSpecification, 2),
+    ];
+    for (text, flaw, position) in table {
+        assert_eq!(Glob::parse(text).unwrap_err(), GlobError { flaw, position }, "{text}");
+    }
+    for text in [
+        "[z-a]",
+        "[1-",
+        "[1-5:0]",
+        "[1-3:5]",
+        "[1-1:2]",
+        "[5-1]",
+        "[a-5]",
+        "[1-2:]",
+        "[a-z:x]",
+        "[a-",
+        "[a-z:0]",
+        "[A-c:200]",
+        "[1]",
+        "[1-2",
+        "[99999999999999999999-3]",
+        "[1-99999999999999999999]",
+        "[a-\u{e9}]",
+        "[1-2:-1]",
+        "[1-2 ]",
+        "[a-z:256]",
+    ] {
+        assert_eq!(Glob::parse(text).unwrap_err().flaw, GlobFlaw::Range, "{text}");
+    }
+    let error = Glob::parse("http://h/x{").unwrap_err();
+    assert_eq!(error.to_string(), "unmatched brace in URL position 11");
+}
+
+#[test]
+fn lazy_and_without_overflow() {
+    let huge = Glob::parse("[0-9223372036854775807][0-9223372036854775807]{a,b}").unwrap();
+    assert_eq!(huge.count(), None);
+    let last = huge.iter().nth(3).unwrap();
+    assert_eq!((last.url.as_str(), last.parts), ("01b", ["0", "1", "b"].map(String::from).to_vec()));
+    let wide = format!("[{}1-3]", "0".repeat(100_000));
+    let first = Glob::parse(&wide).unwrap().iter().next().unwrap();
+    assert_eq!(first.url.len(), 100_001);
+}
+
+#[test]
+fn templates() {
+    let parts = ["01".to_owned(), "b".to_owned()];
+    let fill = |template| fill_template(template, &parts);
+    assert_eq!(fill("f_#1_#2_#3_#0_#_##1_#12x_#1a"), "f_01_b_#3_#0_#_#01_#12x_01a");
+    assert_eq!(fill("#"), "#");
+    assert_eq!(fill("#99999999999999999999999"), "#99999999999999999999999");
+    assert_eq!(fill("\u{e9}#01"), "\u{e9}01");
+    assert_eq!(fill_template("#1", &[]), "#1");
+    // What was filled in is not looked at again.
+    assert_eq!(fill_template("#1", &["#2".to_owned(), "x".to_owned()]), "#2");
+}

@@ -1,0 +1,46 @@
+//! haul-policy: what an HTTP client decides, as pure functions and values.
+//!
+//! Which host a URL names, where a redirect leads and what may go there, whether a failure is worth
+//! another try, which job starts next. No I/O, no clock, no threads: monotonic time comes in as
+//! [`Time`], wall-clock seconds and entropy as plain `u64` arguments, so every decision can be replayed
+//! in a test. The crate's `clippy.toml` bans the standard library's clocks, sockets, files and threads.
+//! (It is not `no_std`: [`httpdate`] speaks `std::time::SystemTime`, and [`queue`] keeps a `HashMap`.)
+//!
+//! | module | question |
+//! |---|---|
+//! | [`target`] | which scheme, host, port and request target does this text name? |
+//! | [`glob`] | which URLs does `http://h/[1-3]/{a,b}` stand for? |
+//! | [`redirect`] | where does this 3xx lead, with which method, with secrets or without? |
+//! | [`secrets`] | which fields are secret, and which may follow a redirect? |
+//! | [`retry`] | is another try worth it, and after how long? |
+//! | [`queue`] | which job starts next, fairly between hosts? |
+//! | [`template`] | which URL does a match make, when pages are not to be trusted? |
+//! | [`filename`] | which local name does a URL or a Content-Disposition give? |
+//!
+//! Left out: everything that touches a socket, a file or a clock. That is the engine's.
+//!
+//! ```
+//! use haul_policy::redirect::{RedirectRules, Secrets, decide};
+//! use haul_policy::target::Target;
+//!
+//! let first = Target::parse("https://shop.example/login")?;
+//! let hop = decide(&RedirectRules::default(), 0, 302, Some(b"//ads.example/x"), "POST", &first, &first.origin())?
+//!     .expect("a 302 with a Location is followed");
+//! assert_eq!(hop.target.to_url(), "https://ads.example/x");
+//! assert_eq!((hop.method.as_str(), hop.secrets), ("GET", Secrets::Drop));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod filename;
+pub mod glob;
+pub mod queue;
+pub mod redirect;
+pub mod retry;
+pub mod secrets;
+pub mod target;
+pub mod template;
+pub mod time;
+
+pub use target::{Host, Origin, Scheme, Target, TargetError};
+pub use time::Time;

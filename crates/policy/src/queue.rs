@@ -1,0 +1,375 @@
+//! Which job starts next: lowest number first, within caps a host and in all, hosts paused while they ask for it.
+//!
+//! ```
+//! use haul_policy::queue::{Caps, Queue};
+//! use haul_policy::{Target, Time};
+//!
+//! let mut queue = Queue::new(Caps { total: 8, per_host: 1 });
+//! let (a, b) = (Target::parse("http://a/")?.origin(), Target::parse("http://b/")?.origin());
+//! queue.push(&a, 0, "a0");
+//! queue.push(&a, 1, "a1");
+//! queue.push(&b, 2, "b2");
+//! let (host, _, job) = queue.next(Time(0), None).unwrap();
+//! assert_eq!(job, "a0");
+//! assert_eq!(queue.next(Time(0), None).unwrap().2, "b2"); // a is full
+//! assert_eq!(queue.next_for(host, Time(0), None), Some((1, "a1"))); // on a0's warm connection
+//! # Ok::<(), haul_policy::TargetError>(())
+//! ```
+//!
+//! A slot is taken by [`next`](Queue::next) and given back by [`release`](Queue::release);
+//! [`next_for`](Queue::next_for) passes it on to another job of the same host.
+//!
+//! **The head.** With output in order, jobs behind the first unfinished one (the head) may fill all slots and stop, their
+//! windows full, waiting for the head to be printed. So the head may start above both caps. It may not start on a paused
+//! host: that would answer a Retry-After with a busy loop.
+//!
+//! **Cost.** A waiting job is in two ordered maps; a host with something waiting that may start is in one ordered set. Every
+//! operation is O(log n); none looks at all hosts. A host is forgotten as soon as it has nothing waiting, nothing running and
+//! no pause, so memory follows what is queued, not how many hosts there ever were.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+
+use crate::target::Origin;
+use crate::time::Time;
+
+/// How many jobs may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// In all; 0 counts as 1.
+    pub total: usize,
+    /// On one host; 0 counts as 1.
+    pub per_host: usize,
+}
+
+/// A host known to a queue, while it has something waiting, running or paused. Numbers are used again, told apart by a
+/// generation: a stale id does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostId {
+    index: u32,
+    generation: u32,
+}
+
+/// Hosts that have nothing but a pause and are remembered for it; beyond this the one that wakes first is forgotten.
+/// Worst case about 1 MiB.
+const MAX_RESTING: usize = 4096;
+
+/// A job's place: its number, then the order of pushing (numbers may repeat).
+type Place = (u64, u64);
+
+/// Jobs of type `T`, waiting by host `K`.
+#[derive(Debug)]
+pub struct Queue<T, K = Origin> {
+    caps: Caps,
+    hosts: Vec<Slot<T, K>>,
+    free: Vec<u32>,
+    by_key: HashMap<K, u32>,
+    /// All waiting jobs and their hosts.
+    waiting: BTreeMap<Place, u32>,
+    /// Hosts that may start their first job.
+    ready: BTreeSet<(Place, u32)>,
+    /// The hosts of `ready` on which nothing runs.
+    starved: BTreeSet<(Place, u32)>,
+    /// Paused hosts with jobs waiting.
+    paused: BTreeSet<(Time, u32)>,
+    /// Paused hosts with nothing waiting and nothing running.
+    resting: BTreeSet<(Time, u32)>,
+    running: usize,
+    pushes: u64,
+}
+
+#[derive(Debug)]
+struct Slot<T, K> {
+    generation: u32,
+    host: Option<HostState<T, K>>,
+}
+
+#[derive(Debug)]
+struct HostState<T, K> {
+    key: K,
+    waiting: BTreeMap<Place, T>,
+    running: usize,
+    paused_until: Option<Time>,
+    listed: Listed,
+}
+
+/// In which of the queue's sets a host is, under which key.
+#[derive(Clone, Copy, Debug)]
+enum Listed {
+    Nowhere,
+    Ready(Place, Fed),
+    Paused(Time),
+    Resting(Time),
+}
+
+/// Whether something runs on a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fed {
+    Yes,
+    No,
+}
+
+impl<T, K: Hash + Eq + Clone> Queue<T, K> {
+    /// An empty queue.
+    pub fn new(caps: Caps) -> Self {
+        Queue {
+            caps: Caps { total: caps.total.max(1), per_host: caps.per_host.max(1) },
+            hosts: Vec::new(),
+            free: Vec::new(),
+            by_key: HashMap::new(),
+            waiting: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            starved: BTreeSet::new(),
+            paused: BTreeSet::new(),
+            resting: BTreeSet::new(),
+            running: 0,
+            pushes: 0,
+        }
+    }
+
+    /// Adds a job. A number may be pushed again (a retry), and below others (a later stage).
+    pub fn push(&mut self, host: &K, seq: u64, item: T) -> HostId {
+        let index = self.intern(host);
+        let place = (seq, self.pushes);
+        self.pushes += 1;
+        self.waiting.insert(place, index);
+        self.state(index).waiting.insert(place, item);
+        self.relist(index);
+        HostId { index, generation: self.hosts[index as usize].generation }
+    }
+
+    /// The job to start now, with its number; takes a slot. `head` is the number that the output waits for, if it is in order.
+    pub fn next(&mut self, now: Time, head: Option<u64>) -> Option<(HostId, u64, T)> {
+        self.wake(now);
+        let (place, index) = self.startable_head(head).or_else(|| {
+            let (place, index) = self.ready.first()?;
+            (self.running < self.caps.total).then_some((*place, *index))
+        })?;
+        let item = self.take(place, index);
+        self.running += 1;
+        self.state(index).running += 1;
+        self.relist(index);
+        Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
+    }
+
+    /// Another job for a slot of `host` whose job is done: its connection is warm. The slot stays taken; on `None` it must be
+    /// [released](Queue::release).
+    ///
+    /// `None` if nothing waits there, if the host is paused, or if more than a cap allows are running (unless it is the head
+    /// that waits there). Also if all slots are taken and a host on which nothing runs has a job with a lower number: else a few
+    /// hosts with long lists would keep every slot to themselves.
+    pub fn next_for(&mut self, host: HostId, now: Time, head: Option<u64>) -> Option<(u64, T)> {
+        self.wake(now);
+        let index = self.resolve(host)?;
+        let state = self.state(index);
+        if state.running == 0 || state.paused_until.is_some() {
+            return None;
+        }
+        let over_cap = state.running > self.caps.per_host;
+        let first = *self.state(index).waiting.first_key_value()?.0;
+        let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
+        let starved = self.running >= self.caps.total && self.starved.first().is_some_and(|(place, _)| *place < first);
+        let place = match head {
+            Some(head) => head,
+            None if over_cap || self.running > self.caps.total || starved => return None,
+            None => first,
+        };
+        let item = self.take(place, index);
+        self.relist(index);
+        Some((place.0, item))
+    }
+
+    /// Gives a slot of `host` back. [Pause](Queue::pause) a host before its last slot is released: after that it may be forgotten.
+    pub fn release(&mut self, host: HostId) {
+        let Some(index) = self.resolve(host) else { return };
+        let state = self.state(index);
+        if state.running == 0 {
+            return;
+        }
+        state.running -= 1;
+        self.running -= 1;
+        self.relist(index);
+    }
+
+    /// Starts nothing on `host` before `until`; of several pauses the longest counts. Jobs that run go on.
+    pub fn pause(&mut self, host: HostId, until: Time) {
+        let Some(index) = self.resolve(host) else { return };
+        let state = self.state(index);
+        state.paused_until = state.paused_until.max(Some(until));
+        self.relist(index);
+    }
+
+    /// When to call [`next`](Queue::next) again though nothing was pushed or released: the first end of a pause that holds jobs back.
+    pub fn next_wakeup(&self, now: Time) -> Option<Time> {
+        self.paused.first().map(|(until, _)| (*until).max(now))
+    }
+
+    /// Another total cap, from now on (EMFILE: less parallel). Running jobs go on. 0 counts as 1.
+    pub fn set_total(&mut self, total: usize) {
+        self.caps.total = total.max(1);
+    }
+
+    /// The caps.
+    pub fn caps(&self) -> Caps {
+        self.caps
+    }
+
+    /// How many jobs wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// How many slots are taken.
+    pub fn running(&self) -> usize {
+        self.running
+    }
+
+    /// How many slots of `host` are taken.
+    pub fn running_on(&self, host: HostId) -> usize {
+        self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map_or(0, |state| state.running)
+    }
+
+    /// How many hosts are remembered.
+    pub fn hosts(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// The lowest waiting number.
+    pub fn first_seq(&self) -> Option<u64> {
+        self.waiting.first_key_value().map(|(place, _)| place.0)
+    }
+
+    fn startable_head(&self, head: Option<u64>) -> Option<(Place, u32)> {
+        let head = head?;
+        let (place, index) = self.waiting.range((head, 0)..=(head, u64::MAX)).next()?;
+        let paused = self.hosts[*index as usize].host.as_ref()?.paused_until.is_some();
+        (!paused).then_some((*place, *index))
+    }
+
+    fn take(&mut self, place: Place, index: u32) -> T {
+        self.waiting.remove(&place);
+        self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
+    }
+
+    /// Ends the pauses that are over.
+    fn wake(&mut self, now: Time) {
+        while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
+            self.state(index).paused_until = None;
+            self.relist(index);
+        }
+        while let Some((_, index)) = self.resting.first().copied().filter(|(until, _)| *until <= now) {
+            self.state(index).paused_until = None;
+            self.relist(index);
+        }
+    }
+
+    fn intern(&mut self, key: &K) -> u32 {
+        if let Some(index) = self.by_key.get(key) {
+            return *index;
+        }
+        let host = HostState {
+            key: key.clone(),
+            waiting: BTreeMap::new(),
+            running: 0,
+            paused_until: None,
+            listed: Listed::Nowhere,
+        };
+        let index = match self.free.pop() {
+            Some(index) => {
+                self.hosts[index as usize].host = Some(host);
+                index
+            }
+            None => {
+                self.hosts.push(Slot { generation: 0, host: Some(host) });
+                u32::try_from(self.hosts.len() - 1).expect("fewer than 2^32 hosts at a time")
+            }
+        };
+        self.by_key.insert(key.clone(), index);
+        index
+    }
+
+    fn resolve(&self, host: HostId) -> Option<u32> {
+        let slot = self.hosts.get(host.index as usize)?;
+        (slot.generation == host.generation && slot.host.is_some()).then_some(host.index)
+    }
+
+    fn state(&mut self, index: u32) -> &mut HostState<T, K> {
+        self.hosts[index as usize].host.as_mut().expect("an index in use")
+    }
+
+    /// Puts a host into the set it belongs to after a change, or forgets it.
+    fn relist(&mut self, index: u32) {
+        let per_host = self.caps.per_host;
+        let state = self.hosts[index as usize].host.as_mut().expect("an index in use");
+        let first = state.waiting.first_key_value().map(|(place, _)| *place);
+        let fed = if state.running == 0 { Fed::No } else { Fed::Yes };
+        let wanted = match (first, state.paused_until) {
+            (Some(_), Some(until)) => Listed::Paused(until),
+            (Some(first), None) if state.running < per_host => Listed::Ready(first, fed),
+            (None, Some(until)) if fed == Fed::No => Listed::Resting(until),
+            _ => Listed::Nowhere,
+        };
+        let idle = first.is_none() && fed == Fed::No && state.paused_until.is_none();
+        let before = core::mem::replace(&mut state.listed, wanted);
+        self.unlist(before, index);
+        self.list(wanted, index);
+        if idle {
+            self.forget(index);
+        } else if self.resting.len() > MAX_RESTING
+            && let Some((_, first)) = self.resting.pop_first()
+        {
+            self.state(first).listed = Listed::Nowhere;
+            self.forget(first);
+        }
+    }
+
+    fn list(&mut self, wanted: Listed, index: u32) {
+        match wanted {
+            Listed::Nowhere => {}
+            Listed::Ready(place, fed) => {
+                self.ready.insert((place, index));
+                if fed == Fed::No {
+                    self.starved.insert((place, index));
+                }
+            }
+            Listed::Paused(until) => {
+                self.paused.insert((until, index));
+            }
+            Listed::Resting(until) => {
+                self.resting.insert((until, index));
+            }
+        }
+    }
+
+    fn unlist(&mut self, before: Listed, index: u32) {
+        match before {
+            Listed::Nowhere => {}
+            Listed::Ready(place, fed) => {
+                self.ready.remove(&(place, index));
+                if fed == Fed::No {
+                    self.starved.remove(&(place, index));
+                }
+            }
+            Listed::Paused(until) => {
+                self.paused.remove(&(until, index));
+            }
+            Listed::Resting(until) => {
+                self.resting.remove(&(until, index));
+            }
+        }
+    }
+
+    fn forget(&mut self, index: u32) {
+        let slot = &mut self.hosts[index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        if let Some(state) = slot.host.take() {
+            self.by_key.remove(&state.key);
+        }
+        self.free.push(index);
+    }
+}

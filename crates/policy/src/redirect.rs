@@ -1,0 +1,214 @@
+//! Where a 3xx leads, with which method and body, and whether secrets go along (RFC 9110 §15.4).
+//!
+//! The one rule for secrets: they are bound to the scheme, host and port of the *first* URL. Not to the hop before: a→b→b
+//! must not restore what a→b dropped. Back at `a` they are sent again, it has had them.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::redirect::{RedirectRules, Secrets, decide};
+//!
+//! let rules = RedirectRules::default();
+//! let from = Target::parse("https://me:pw@a.example/form")?;
+//! let first = from.origin();
+//! let hop = decide(&rules, 0, 303, Some(b"/done"), "POST", &from, &first)?.unwrap();
+//! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("GET", false, Secrets::Keep));
+//! let hop = decide(&rules, 1, 307, Some(b"http://a.example/"), "PUT", &hop.target, &first)?.unwrap();
+//! assert_eq!((hop.method.as_str(), hop.keep_body, hop.secrets), ("PUT", true, Secrets::Drop));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Left out: Refresh fields, HTML, caching of permanent redirects.
+
+use core::fmt;
+use core::fmt::Write;
+
+use crate::target::path::push_byte;
+use crate::target::{Origin, Scheme, Target, TargetError};
+
+/// What the user allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedirectRules {
+    /// `-L`; default on.
+    pub follow: bool,
+    /// `--max-redirs`; default 50, `u32::MAX` is no limit.
+    pub max: u32,
+    /// `--post301`: a POST stays one on a 301.
+    pub post301: bool,
+    /// `--post302`: a POST stays one on a 302.
+    pub post302: bool,
+    /// `--post303`: a POST stays one on a 303.
+    pub post303: bool,
+    /// `-X`: the method is the user's word and stays on every hop. Its body stays too, but on a 303: curl sends the method
+    /// without its body, and a PUT without a body empties the resource.
+    pub keep_method: bool,
+    /// `--proto-redir`: whether a hop may be plain http; default on.
+    pub allow_http: bool,
+    /// `--proto-redir`: whether a hop may be https; default on.
+    pub allow_https: bool,
+    /// `--location-trusted`: secrets go along to other origins too. Hazard: every server on the way gets them. From https to
+    /// http they are dropped all the same.
+    pub location_trusted: bool,
+}
+
+impl Default for RedirectRules {
+    fn default() -> Self {
+        RedirectRules {
+            follow: true,
+            max: 50,
+            post301: false,
+            post302: false,
+            post303: false,
+            keep_method: false,
+            allow_http: true,
+            allow_https: true,
+            location_trusted: false,
+        }
+    }
+}
+
+/// Whether a request may carry the user's secrets: credentials, cookies of `-b`, fields of
+/// [`is_secret_field`](crate::secrets::is_secret_field).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Secrets {
+    /// They were given for this origin.
+    Keep,
+    /// Another peer, or one that anyone can read: send none.
+    Drop,
+}
+
+/// The next request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Where to. Has no userinfo unless `secrets` is [`Secrets::Keep`].
+    pub target: Target,
+    /// With which method.
+    pub method: String,
+    /// Whether the body is sent again; else Content-Length, Content-Type and their like go too.
+    pub keep_body: bool,
+    /// Whether secrets go along.
+    pub secrets: Secrets,
+    /// Whether this is the first URL's origin: a Host field of the user's belongs only there, even to a trusting user.
+    pub same_origin: bool,
+}
+
+/// Why a redirect was not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RedirectError {
+    /// More hops than allowed.
+    TooMany {
+        /// [`RedirectRules::max`].
+        max: u32,
+    },
+    /// The Location is no URL.
+    Malformed(TargetError),
+    /// The Location's scheme is not http or https, or not allowed here.
+    UnsupportedScheme(String),
+}
+
+impl RedirectError {
+    /// curl's exit code for it: 47, 3 or 1.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            RedirectError::TooMany { .. } => 47,
+            RedirectError::Malformed(_) => 3,
+            RedirectError::UnsupportedScheme(_) => 1,
+        }
+    }
+}
+
+/// Decides about a reply with `status` and `location` to a `method` request to `from`, which `hops_so_far` redirects led to from the
+/// origin `first`. `None`: the reply is the answer.
+///
+/// 304, 305 and 306 are never followed, whatever their Location says. An empty Location is no Location, as to curl.
+pub fn decide(
+    rules: &RedirectRules,
+    hops_so_far: u32,
+    status: u16,
+    location: Option<&[u8]>,
+    method: &str,
+    from: &Target,
+    first: &Origin,
+) -> Result<Option<Hop>, RedirectError> {
+    let location = location.unwrap_or_default().trim_ascii();
+    if !rules.follow || location.is_empty() || !matches!(status, 300..=303 | 307 | 308) {
+        return Ok(None);
+    }
+    if hops_so_far >= rules.max && rules.max != u32::MAX {
+        return Err(RedirectError::TooMany { max: rules.max });
+    }
+    let mut target = from.join(&location_text(location))?;
+    let allowed = match target.scheme() {
+        Scheme::Http => rules.allow_http,
+        Scheme::Https => rules.allow_https,
+    };
+    if !allowed {
+        return Err(RedirectError::UnsupportedScheme(target.scheme().as_str().to_owned()));
+    }
+    let same_origin = target.origin() == *first;
+    let secrets = secrets_for(rules, &target, from, first);
+    if secrets == Secrets::Drop {
+        target.drop_userinfo();
+    } else if target.origin() == from.origin() {
+        target.inherit_userinfo(from);
+    }
+    let (method, keep_body) = method_after(rules, status, method);
+    Ok(Some(Hop { target, method: method.to_owned(), keep_body, secrets, same_origin }))
+}
+
+fn secrets_for(rules: &RedirectRules, to: &Target, from: &Target, first: &Origin) -> Secrets {
+    let was_private = from.scheme() == Scheme::Https || first.scheme() == Scheme::Https;
+    let downgrade = was_private && to.scheme() == Scheme::Http;
+    if to.origin() == *first || (rules.location_trusted && !downgrade) { Secrets::Keep } else { Secrets::Drop }
+}
+
+/// RFC 9110 §15.4.2–9: 301 and 302 turn POST (and nothing else) into GET, 303 all but HEAD, 307 and 308 nothing.
+fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m str, bool) {
+    let post = method == "POST";
+    let becomes_get = match status {
+        301 => post && !rules.post301,
+        302 => post && !rules.post302,
+        303 => !(method == "HEAD" || post && rules.post303),
+        _ => false,
+    };
+    match (becomes_get, rules.keep_method) {
+        (false, _) => (method, true),
+        (true, true) => (method, status != 303),
+        (true, false) => ("GET", false),
+    }
+}
+
+/// A Location as text: UTF-8 as it is, so that a host name in it can be understood; other bytes beyond ASCII percent-encoded.
+fn location_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|b| push_byte(&mut text, *b));
+    }
+    text
+}
+
+impl From<TargetError> for RedirectError {
+    fn from(error: TargetError) -> Self {
+        match error {
+            TargetError::UnsupportedScheme(scheme) => RedirectError::UnsupportedScheme(scheme),
+            malformed => RedirectError::Malformed(malformed),
+        }
+    }
+}
+
+impl fmt::Display for RedirectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RedirectError::TooMany { max } => write!(f, "maximum ({max}) redirects followed"),
+            RedirectError::Malformed(error) => write!(f, "redirect to a {error}"),
+            RedirectError::UnsupportedScheme(scheme) => {
+                f.write_str("redirect to protocol \"")?;
+                scheme.chars().take(40).try_for_each(|c| f.write_char(c))?;
+                f.write_str("\", which is not supported or not allowed")
+            }
+        }
+    }
+}
+
+impl core::error::Error for RedirectError {}

@@ -1,0 +1,267 @@
+//! Whether a failure is worth another try, and after how long.
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_policy::retry::{Outcome, RetryRules, decide, parse_retry_after};
+//!
+//! let rules = RetryRules::default();
+//! let asked = parse_retry_after(b"7", 0);
+//! let wait = decide(&rules, Outcome::Status(503), 0, true, asked, Duration::ZERO, 42);
+//! assert_eq!(wait, Some(Duration::from_secs(7)));
+//! assert_eq!(decide(&rules, Outcome::Status(404), 0, true, None, Duration::ZERO, 42), None);
+//! // A POST may have been carried out before the 503.
+//! assert_eq!(decide(&rules, Outcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
+//! ```
+//!
+//! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (the pool's, it costs no try),
+//! and where a body resumes (the range's).
+
+use core::time::Duration;
+use std::time::SystemTime;
+
+/// What the user allows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryRules {
+    /// `--retry`: tries after the first; default 3.
+    pub max: u32,
+    /// `--retry-delay`: a fixed wait, without backoff and jitter; default none.
+    pub delay: Option<Duration>,
+    /// `--retry-max-time`: no new try begins later than this after the first one began; default none.
+    pub max_time: Option<Duration>,
+    /// `--retry-connrefused`: a refused connection counts as transient; default off.
+    pub connrefused: bool,
+    /// `--retry-all-errors`: everything does, for any method. Hazard: a POST may be carried out twice.
+    pub all_errors: bool,
+    /// A connection reset before or within the reply counts as transient; default on. curl's default is off, it cannot resume.
+    pub resets: bool,
+    /// Methods that are not idempotent are retried after transient failures too, as curl does; default off. Hazard: as
+    /// `all_errors`.
+    pub any_method: bool,
+    /// The longest Retry-After that is obeyed; what is longer counts as this. Default 1 hour.
+    pub cap: Duration,
+}
+
+impl Default for RetryRules {
+    fn default() -> Self {
+        RetryRules {
+            max: 3,
+            delay: None,
+            max_time: None,
+            connrefused: false,
+            all_errors: false,
+            resets: true,
+            any_method: false,
+            cap: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// How a try ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// With a reply that is an error.
+    Status(u16),
+    /// No address accepted the connection.
+    ConnectRefused,
+    /// No connection in time.
+    ConnectTimeout,
+    /// Connected, then out of time.
+    Timeout,
+    /// The connection ended before the first byte of the reply.
+    ResetBeforeResponse,
+    /// The connection ended within the reply.
+    ResetInBody,
+    /// The name did not resolve.
+    Dns {
+        /// The resolver may answer next time (EAI_AGAIN, timeout), rather than the name does not exist.
+        transient: bool,
+    },
+    /// In a way that another try would end in, too: certificate, malformed reply, refused locally.
+    Permanent,
+}
+
+impl Outcome {
+    /// Whether the request cannot have reached a server that acts on it.
+    fn never_sent(self) -> bool {
+        matches!(self, Outcome::ConnectRefused | Outcome::ConnectTimeout | Outcome::Dns { .. })
+    }
+
+    fn is_transient(self, rules: &RetryRules) -> bool {
+        match self {
+            Outcome::Status(status) => is_transient_status(status),
+            Outcome::ConnectRefused => rules.connrefused,
+            Outcome::ConnectTimeout | Outcome::Timeout => true,
+            Outcome::ResetBeforeResponse | Outcome::ResetInBody => rules.resets,
+            Outcome::Dns { transient } => transient,
+            Outcome::Permanent => false,
+        }
+    }
+}
+
+/// curl's set: 408, 429, 500, 502, 503, 504, and the 522 and 524 of a well-known cache.
+pub fn is_transient_status(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 522 | 524)
+}
+
+/// Whether sending it twice does what sending it once does (RFC 9110 §9.2.2). Methods are case-sensitive.
+pub fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
+}
+
+/// How long to wait before the next try; none to give up.
+///
+/// `attempt` counts the retries already made: 0 after the first try. `elapsed` is the time since the first try began. The
+/// wait is `delay`, or a second doubled each time up to ten minutes of which `entropy` takes up to half away, so
+/// that a crowd that failed together does not come back together. A longer `retry_after` wins, up to the cap.
+pub fn decide(
+    rules: &RetryRules,
+    outcome: Outcome,
+    attempt: u32,
+    method_is_idempotent: bool,
+    retry_after: Option<Duration>,
+    elapsed: Duration,
+    entropy: u64,
+) -> Option<Duration> {
+    let transient = outcome.is_transient(rules) && (method_is_idempotent || rules.any_method || outcome.never_sent());
+    if attempt >= rules.max || !(transient || rules.all_errors) {
+        return None;
+    }
+    let own = rules.delay.unwrap_or_else(|| backoff(attempt, entropy));
+    let asked = retry_after.unwrap_or_default().min(rules.cap);
+    let wait = own.max(asked);
+    let in_time = rules.max_time.is_none_or(|limit| elapsed.saturating_add(wait) <= limit);
+    in_time.then_some(wait)
+}
+
+/// Between half and all of 1 s · 2^attempt, at most ten minutes.
+fn backoff(attempt: u32, entropy: u64) -> Duration {
+    const LIMIT_MS: u64 = 600_000;
+    let full = 1000u64.checked_shl(attempt).filter(|ms| attempt < 32 && *ms < LIMIT_MS).unwrap_or(LIMIT_MS);
+    Duration::from_millis(full - entropy % (full / 2 + 1))
+}
+
+/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date in any of the three formats. A date that is past is
+/// no wait; nonsense is none. Seconds saturate.
+pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
+    let text = core::str::from_utf8(value.trim_ascii()).ok()?;
+    if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
+    }
+    let date = httpdate::parse_http_date(text).ok()?;
+    let at = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(at.saturating_sub(Duration::from_secs(now_unix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 784_111_777; // Sun, 06 Nov 1994 08:49:37 GMT
+    const SEC: fn(u64) -> Duration = Duration::from_secs;
+
+    fn wait(rules: &RetryRules, outcome: Outcome, attempt: u32, idempotent: bool) -> Option<Duration> {
+        decide(rules, outcome, attempt, idempotent, None, Duration::ZERO, 0)
+    }
+
+    #[test]
+    fn transient_set_is_exactly_curls() {
+        let rules = RetryRules::default();
+        let retried: Vec<u16> = (0..=999).filter(|s| wait(&rules, Outcome::Status(*s), 0, true).is_some()).collect();
+        assert_eq!(retried, [408, 429, 500, 502, 503, 504, 522, 524]);
+    }
+
+    #[test]
+    fn which_outcomes_which_methods() {
+        let rules = RetryRules { connrefused: true, ..RetryRules::default() };
+        let table = [
+            (Outcome::Status(503), true, false),
+            (Outcome::ConnectRefused, true, true),
+            (Outcome::ConnectTimeout, true, true),
+            (Outcome::Timeout, true, false),
+            (Outcome::ResetBeforeResponse, true, false),
+            (Outcome::ResetInBody, true, false),
+            (Outcome::Dns { transient: true }, true, true),
+            (Outcome::Dns { transient: false }, false, false),
+            (Outcome::Permanent, false, false),
+        ];
+        for (outcome, get, post) in table {
+            assert_eq!(wait(&rules, outcome, 0, true).is_some(), get, "GET {outcome:?}");
+            assert_eq!(wait(&rules, outcome, 0, false).is_some(), post, "POST {outcome:?}");
+        }
+        assert_eq!(wait(&RetryRules::default(), Outcome::ConnectRefused, 0, true), None);
+        let curl = RetryRules { resets: false, any_method: true, ..RetryRules::default() };
+        assert_eq!(wait(&curl, Outcome::ResetInBody, 0, true), None);
+        assert!(wait(&curl, Outcome::Status(500), 0, false).is_some());
+        let all = RetryRules { all_errors: true, ..RetryRules::default() };
+        assert!(wait(&all, Outcome::Permanent, 0, false).is_some());
+    }
+
+    #[test]
+    fn backoff_doubles_to_ten_minutes_and_jitters_by_half() {
+        let rules = RetryRules { max: u32::MAX, ..RetryRules::default() };
+        let waits: Vec<_> = (0..12).map(|n| wait(&rules, Outcome::Timeout, n, true).unwrap().as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600]);
+        assert_eq!(wait(&rules, Outcome::Timeout, u32::MAX - 1, true), Some(SEC(600)));
+        for entropy in [1, 7, 12345, u64::MAX] {
+            let jittered = decide(&rules, Outcome::Timeout, 3, true, None, Duration::ZERO, entropy).unwrap();
+            assert!(jittered >= SEC(4) && jittered <= SEC(8), "{jittered:?}");
+        }
+        let fixed = RetryRules { delay: Some(SEC(3)), ..rules };
+        assert_eq!(decide(&fixed, Outcome::Timeout, 9, true, None, Duration::ZERO, 99), Some(SEC(3)));
+    }
+
+    #[test]
+    fn limits_end_it() {
+        let rules = RetryRules { max: 2, ..RetryRules::default() };
+        assert!(wait(&rules, Outcome::Timeout, 1, true).is_some());
+        assert_eq!(wait(&rules, Outcome::Timeout, 2, true), None);
+        let timed = RetryRules { max_time: Some(SEC(10)), ..rules };
+        let at = |elapsed, asked| decide(&timed, Outcome::Status(429), 0, true, asked, elapsed, 0);
+        assert_eq!(at(SEC(9), None), Some(SEC(1)));
+        assert_eq!(at(SEC(9), Some(SEC(2))), None);
+        assert_eq!(at(Duration::MAX, None), None);
+    }
+
+    #[test]
+    fn retry_after_wins_up_to_the_cap() {
+        let rules = RetryRules::default();
+        let asked = |s| decide(&rules, Outcome::Status(429), 2, true, Some(s), Duration::ZERO, 0);
+        assert_eq!(asked(SEC(30)), Some(SEC(30)));
+        assert_eq!(asked(SEC(1)), Some(SEC(4)));
+        assert_eq!(asked(Duration::MAX), Some(SEC(3600)));
+    }
+
+    #[test]
+    fn retry_after_forms() {
+        let cases: &[(&[u8], Option<u64>)] = &[
+            (b"0", Some(0)),
+            (b" 120\t", Some(120)),
+            (b"Sun, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            (b"Sunday, 06-Nov-94 08:50:37 GMT", Some(60)),
+            (b"Sun Nov  6 08:50:37 1994", Some(60)),
+            (b"Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            (b"99999999999999999999999", Some(u64::MAX)),
+            (b"", None),
+            (b"-1", None),
+            (b"+5", None),
+            (b"1.5", None),
+            (b"5, 6", None),
+            (b"Sun, 99 Nov 1994 08:50:37 GMT", None),
+            (b"\xff\xfe", None),
+        ];
+        for (value, seconds) in cases {
+            assert_eq!(parse_retry_after(value, NOW), seconds.map(SEC), "{:?}", String::from_utf8_lossy(value));
+        }
+    }
+
+    #[test]
+    fn idempotent_methods() {
+        for method in ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"] {
+            assert!(is_idempotent(method));
+        }
+        for method in ["POST", "PATCH", "CONNECT", "get", "", "GET "] {
+            assert!(!is_idempotent(method));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! `user:password@host:port`: the part of a URL where two readers who disagree become a leak.
+//!
+//! Whatever could make DNS, the Host field, SNI or a cookie jar see another host than we do is refused, not repaired:
+//! a second `@`, a backslash, encoded delimiters, empty labels.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::borrow::Cow;
+
+use idna::AsciiDenyList;
+use idna::uts46::{DnsLength, Hyphens, Uts46};
+use memchr::memchr;
+
+use super::error::{Flaw, TargetError};
+use super::origin::Host;
+use super::path::hex_value;
+
+/// An authority, taken apart.
+pub(super) struct Authority<'t> {
+    /// As written, before the `@`.
+    pub(super) userinfo: Option<&'t str>,
+    pub(super) host: Host,
+    /// As written; none for `host` and `host:`.
+    pub(super) port: Option<u16>,
+}
+
+pub(super) fn parse(text: &str) -> Result<Authority<'_>, TargetError> {
+    let (userinfo, host_port) = match memchr(b'@', text.as_bytes()) {
+        Some(at) => (Some(&text[..at]), &text[at + 1..]),
+        None => (None, text),
+    };
+    if let Some(userinfo) = userinfo {
+        check_userinfo(userinfo, host_port)?;
+    }
+    let (host, port) = split_port(host_port)?;
+    let host = match host.strip_prefix('[') {
+        Some(rest) => bracketed(rest)?,
+        None => name_or_v4(host)?,
+    };
+    Ok(Authority { userinfo, host, port: parse_port(port)? })
+}
+
+fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
+    let forbidden = decode(userinfo.as_bytes()).iter().any(|b| matches!(b, 0 | b'\r' | b'\n'));
+    if forbidden || userinfo.contains('\\') || after.contains('@') {
+        return Err(Flaw::Userinfo.into());
+    }
+    Ok(())
+}
+
+/// The host, with its opening bracket only, and what follows its colon.
+fn split_port(text: &str) -> Result<(&str, &str), TargetError> {
+    if text.starts_with('[') {
+        let end = memchr(b']', text.as_bytes()).ok_or(Flaw::Ipv6)?;
+        let after = &text[end + 1..];
+        return match after.strip_prefix(':') {
+            Some(port) => Ok((&text[..end], port)),
+            None if after.is_empty() => Ok((&text[..end], "")),
+            None => Err(Flaw::Port.into()),
+        };
+    }
+    Ok(text.split_once(':').unwrap_or((text, "")))
+}
+
+/// Digits only: `u16::from_str` would take a plus sign. `host:` is `host`, as in browsers and curl.
+fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
+    if digits.is_empty() {
+        return Ok(None);
+    }
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Flaw::Port.into());
+    }
+    digits.parse().map(Some).map_err(|_| Flaw::Port.into())
+}
+
+fn bracketed(text: &str) -> Result<Host, TargetError> {
+    let (address, zone) = match text.split_once('%') {
+        Some((address, zone)) => {
+            let zone = zone.strip_prefix("25").filter(|z| !z.is_empty()).unwrap_or(zone);
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+            if zone.is_empty() || zone.len() > 15 || !zone.bytes().all(plain) {
+                return Err(Flaw::Ipv6.into());
+            }
+            (address, Some(zone.to_owned()))
+        }
+        None => (text, None),
+    };
+    let ip: Ipv6Addr = address.parse().map_err(|_| Flaw::Ipv6)?;
+    Ok(Host::V6(ip, zone))
+}
+
+fn name_or_v4(text: &str) -> Result<Host, TargetError> {
+    if text.is_empty() {
+        return Err(Flaw::NoHost.into());
+    }
+    let decoded = if memchr(b'%', text.as_bytes()).is_some() {
+        let bytes = decode(text.as_bytes()).into_owned();
+        Cow::Owned(String::from_utf8(bytes).map_err(|_| Flaw::Host)?)
+    } else {
+        Cow::Borrowed(text)
+    };
+    let mut name = if decoded.is_ascii() {
+        decoded.into_owned()
+    } else {
+        // Non-transitional, as browsers and curl: `faß.de` is not `fass.de`.
+        Uts46::new()
+            .to_ascii(decoded.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Ignore)
+            .map_err(|_| Flaw::Idna)?
+            .into_owned()
+    };
+    name.make_ascii_lowercase();
+    // After IDNA, which makes digits, dots and slashes out of their full-width forms.
+    check_name(&name)?;
+    Ok(match lenient_v4(&name) {
+        Some(ip) => Host::V4(ip),
+        None => Host::Name(name),
+    })
+}
+
+/// Letters, digits, `-`, `_`, `~` and single dots. curl forbids a list and so lets `|` through; an allow-list cannot forget.
+fn check_name(name: &str) -> Result<(), TargetError> {
+    let mut after_dot = true;
+    for b in name.bytes() {
+        match b {
+            b'.' if after_dot => return Err(Flaw::Host.into()),
+            b'.' => after_dot = true,
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'~' => after_dot = false,
+            _ => return Err(Flaw::Host.into()),
+        }
+    }
+    if name.is_empty() { Err(Flaw::NoHost.into()) } else { Ok(()) }
+}
+
+/// `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`: what `inet_aton`, and so every resolver, takes for an address.
+/// What it does not take (a part too large, five parts, `08`) is a name.
+fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
+    if !name.as_bytes()[0].is_ascii_digit() {
+        return None;
+    }
+    let mut parts = [0u32; 4];
+    let mut count = 0;
+    for part in name.split('.') {
+        *parts.get_mut(count)? = v4_number(part)?;
+        count += 1;
+    }
+    let last = parts[count - 1];
+    let leading = &parts[..count - 1];
+    // The last part fills all bytes that the ones before it leave.
+    let room = u32::MAX >> (8 * leading.len());
+    if last > room || leading.iter().any(|part| *part > 0xff) {
+        return None;
+    }
+    let high = leading.iter().enumerate().map(|(i, part)| part << (24 - 8 * i)).sum::<u32>();
+    Some(Ipv4Addr::from(high | last))
+}
+
+fn v4_number(part: &str) -> Option<u32> {
+    let (digits, radix) = match part.as_bytes() {
+        [b'0', b'x', ..] => (&part[2..], 16),
+        [b'0', _, ..] => (&part[1..], 8),
+        _ => (part, 10),
+    };
+    if !digits.bytes().all(|b| b.is_ascii_alphanumeric()) {
+        return None;
+    }
+    u32::from_str_radix(digits, radix).ok()
+}
+
+/// Percent-decoding; a `%` that begins no pair of hex digits stands for itself.
+pub(super) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr(b'%', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&b, after)) = rest.split_first() {
+        if b == b'%'
+            && let [high, low, tail @ ..] = after
+            && let (Some(high), Some(low)) = (hex_value(*high), hex_value(*low))
+        {
+            out.push(high << 4 | low);
+            rest = tail;
+        } else {
+            out.push(b);
+            rest = after;
+        }
+    }
+    Cow::Owned(out)
+}

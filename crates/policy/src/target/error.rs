@@ -1,0 +1,83 @@
+//! Why a text is no target.
+
+use core::fmt;
+
+/// Why a text was refused as a target. Its message never repeats the text, which may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// A URL, but neither `http` nor `https`; holds the scheme in lower case.
+    UnsupportedScheme(String),
+    /// No URL that names exactly one host.
+    Malformed {
+        /// What is wrong with it.
+        flaw: Flaw,
+    },
+}
+
+/// What is wrong with a malformed URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// Longer than [`MAX_LEN`](super::MAX_LEN) bytes.
+    TooLong,
+    /// A space or a control byte, at this byte offset.
+    Byte(usize),
+    /// `http:` not followed by one to three slashes.
+    Slashes,
+    /// Nothing where the host should be.
+    NoHost,
+    /// A host with a byte no host name has, an encoded one such as `%2F`, or an empty label.
+    Host,
+    /// A host name that IDNA (UTS 46) cannot map to ASCII.
+    Idna,
+    /// `[...]` that is no IPv6 address.
+    Ipv6,
+    /// A port that is not a number from 0 to 65535.
+    Port,
+    /// A user part with a second `@`, a backslash, or an encoded CR, LF or NUL.
+    Userinfo,
+}
+
+impl TargetError {
+    /// curl's exit code for it: 1 or 3.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            TargetError::UnsupportedScheme(_) => 1,
+            TargetError::Malformed { .. } => 3,
+        }
+    }
+}
+
+impl From<Flaw> for TargetError {
+    fn from(flaw: Flaw) -> Self {
+        TargetError::Malformed { flaw }
+    }
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetError::UnsupportedScheme(scheme) => write!(f, "protocol \"{scheme}\" not supported"),
+            TargetError::Malformed { flaw } => write!(f, "malformed URL: {flaw}"),
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Flaw::TooLong => "too long",
+            Flaw::Byte(at) => return write!(f, "a space or control byte at offset {at}"),
+            Flaw::Slashes => "the scheme is not followed by //",
+            Flaw::NoHost => "no host",
+            Flaw::Host => "bad host name",
+            Flaw::Idna => "host name not allowed by IDNA",
+            Flaw::Ipv6 => "bad IPv6 address",
+            Flaw::Port => "port number was not a decimal number between 0 and 65535",
+            Flaw::Userinfo => "bad user name or password",
+        })
+    }
+}
+
+impl core::error::Error for TargetError {}

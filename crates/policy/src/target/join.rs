@@ -1,0 +1,53 @@
+//! References: what a Location means, seen from where it was found (RFC 3986 §5.3).
+
+use std::borrow::Cow;
+
+use super::{Tail, Target, TargetError, check_bytes, known, skip_slashes, split_scheme};
+
+impl Target {
+    /// The target of `reference`, seen from here.
+    ///
+    /// As browsers and curl do with a Location: blanks round it are cut, spaces in it become `%20`, non-ASCII
+    /// characters are encoded, and the fragment is inherited where the reference has none (RFC 9110 §10.2.2). Other
+    /// control bytes are refused. A backslash is an ordinary byte, as to curl: it opens no authority. The userinfo stays
+    /// with references that name no host.
+    pub fn join(&self, reference: &str) -> Result<Target, TargetError> {
+        let reference = escape_spaces(reference.trim_matches([' ', '\t', '\r', '\n']));
+        check_bytes(&reference)?;
+        let mut target = if let Some((scheme, rest)) = split_scheme(&reference) {
+            Target::from_authority(known(scheme)?, skip_slashes(rest)?, self.path_as_is)?
+        } else if let Some(rest) = reference.strip_prefix("//") {
+            Target::from_authority(self.scheme(), rest, self.path_as_is)?
+        } else {
+            self.relative(Tail::split(&reference))
+        };
+        if target.origin == self.origin {
+            // One allocation for all targets of a chain or a page.
+            target.origin = self.origin();
+        }
+        if target.fragment.is_none() {
+            target.fragment.clone_from(&self.fragment);
+        }
+        Ok(target)
+    }
+
+    /// RFC 3986 §5.2.2, for references without scheme and authority.
+    fn relative(&self, tail: Tail<'_>) -> Target {
+        let mut target = self.clone();
+        target.fragment = tail.fragment.map(Box::from);
+        if tail.path.starts_with('/') {
+            target.set_line(tail.path, tail.query);
+        } else if !tail.path.is_empty() {
+            let base = self.path();
+            let directory = &base[..=base.rfind('/').expect("a path begins with a slash")];
+            target.set_line(&format!("{directory}{}", tail.path), tail.query);
+        } else if tail.query.is_some() {
+            target.set_line(self.path(), tail.query);
+        }
+        target
+    }
+}
+
+fn escape_spaces(text: &str) -> Cow<'_, str> {
+    if text.contains(' ') { Cow::Owned(text.replace(' ', "%20")) } else { Cow::Borrowed(text) }
+}

@@ -1,0 +1,273 @@
+//! A URL, understood once: the same host for DNS, Host, SNI, cookies and secrets.
+//!
+//! ```
+//! use haul_policy::{Host, Target};
+//!
+//! let target = Target::parse("HTTP://me:pw@Bücher.Example:8080/a/../b?q=1#top")?;
+//! assert_eq!(target.host(), &Host::Name("xn--bcher-kva.example".into()));
+//! assert_eq!(target.authority(), "xn--bcher-kva.example:8080");
+//! assert_eq!(target.path_and_query(), "/b?q=1");
+//! assert_eq!(target.join("/c d")?.to_url(), "http://xn--bcher-kva.example:8080/c%20d");
+//! assert_eq!(Target::parse("0x7f.1/x")?.to_string(), "http://127.0.0.1/x");
+//! # Ok::<(), haul_policy::TargetError>(())
+//! ```
+//!
+//! The splitting is our own, by RFC 3986. The `url` crate was rejected: the WHATWG rules change bytes on the wire that
+//! curl sends as they were given (`\` becomes `/`, `"<>` and more are encoded, tabs vanish), they take hosts that
+//! curl refuses, and they know nothing of a missing scheme. IDNA is the `idna` crate's, addresses are `core::net`'s.
+//!
+//! Bytes outside ASCII are encoded in path and query both (a request target is ASCII, RFC 9112 §3.2). curl 7 left
+//! them raw in the query; a server that decodes sees the same.
+//!
+//! Left out: other schemes, percent-encoding normalisation, public suffixes.
+
+mod authority;
+mod error;
+mod join;
+mod origin;
+pub(crate) mod path;
+#[cfg(test)]
+mod tests;
+
+use core::fmt::{self, Write};
+
+use memchr::{memchr, memchr3};
+
+pub use error::{Flaw, TargetError};
+pub use origin::{Host, Origin, Scheme};
+
+/// The longest URL taken, in bytes: curl's limit.
+pub const MAX_LEN: usize = 8_000_000;
+
+/// A parsed absolute `http` or `https` URL. Display, Debug and [`to_url`](Target::to_url) leave the userinfo out.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    origin: Origin,
+    userinfo: Option<Box<str>>,
+    explicit_port: Option<u16>,
+    /// Path and query: the origin-form of RFC 9112 §3.2.1.
+    line: Box<str>,
+    path_len: usize,
+    fragment: Option<Box<str>>,
+    path_as_is: bool,
+}
+
+/// A reference, cut at its first delimiters.
+struct Tail<'t> {
+    path: &'t str,
+    query: Option<&'t str>,
+    fragment: Option<&'t str>,
+}
+
+impl Target {
+    /// Parses a URL as curl does: without a scheme it is `http`, whatever the name begins with.
+    pub fn parse(text: &str) -> Result<Target, TargetError> {
+        Target::parse_with(text, Scheme::Http, false)
+    }
+
+    /// Parses with another scheme for URLs without one; `path_as_is` keeps dot segments, here and in every
+    /// [`join`](Target::join) from here.
+    pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
+        check_bytes(text)?;
+        // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.
+        let (scheme, rest) = match split_scheme(text) {
+            Some((scheme, rest)) if rest.starts_with('/') => (known(scheme)?, skip_slashes(rest)?),
+            _ => (default_scheme, text),
+        };
+        Target::from_authority(scheme, rest, path_as_is)
+    }
+
+    /// Parses what follows `scheme://`.
+    fn from_authority(scheme: Scheme, rest: &str, path_as_is: bool) -> Result<Target, TargetError> {
+        let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
+        let parsed = authority::parse(&rest[..end])?;
+        let port = parsed.port.unwrap_or(scheme.default_port());
+        let mut target = Target {
+            origin: Origin::new(scheme, parsed.host, port),
+            userinfo: parsed.userinfo.map(Box::from),
+            explicit_port: parsed.port,
+            line: Box::default(),
+            path_len: 0,
+            fragment: None,
+            path_as_is,
+        };
+        let tail = Tail::split(&rest[end..]);
+        target.set_line(tail.path, tail.query);
+        target.fragment = tail.fragment.map(Box::from);
+        Ok(target)
+    }
+
+    fn set_line(&mut self, path: &str, query: Option<&str>) {
+        let mut line = String::with_capacity(path.len().max(1) + query.map_or(0, |q| q.len() + 1));
+        path::push_path(&mut line, path, self.path_as_is);
+        self.path_len = line.len();
+        if let Some(query) = query {
+            line.push('?');
+            path::push_encoded(&mut line, query);
+        }
+        self.line = line.into_boxed_str();
+    }
+
+    /// The scheme.
+    pub fn scheme(&self) -> Scheme {
+        self.origin.scheme()
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        self.origin.host()
+    }
+
+    /// The host as DNS, SNI and certificates see it: no brackets, no zone.
+    pub fn host_text(&self) -> &str {
+        self.origin.host_text()
+    }
+
+    /// The port, the scheme's default where none was written.
+    pub fn port(&self) -> u16 {
+        self.origin.port()
+    }
+
+    /// The port, if one was written.
+    pub fn explicit_port(&self) -> Option<u16> {
+        self.explicit_port
+    }
+
+    /// The request target in origin-form: path and query, no fragment.
+    pub fn path_and_query(&self) -> &str {
+        &self.line
+    }
+
+    /// The path; begins with a slash.
+    pub fn path(&self) -> &str {
+        &self.line[..self.path_len]
+    }
+
+    /// What follows the first `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.line.get(self.path_len + 1..)
+    }
+
+    /// What follows the `#`, as it was written.
+    pub fn fragment(&self) -> Option<&str> {
+        self.fragment.as_deref()
+    }
+
+    /// User and password, percent-decoded. Bytes that are not UTF-8 are replaced: a credential must be made from
+    /// [`userinfo_bytes`](Target::userinfo_bytes).
+    pub fn userinfo(&self) -> Option<(String, String)> {
+        let (user, password) = self.userinfo_bytes()?;
+        Some((lossy(user), lossy(password)))
+    }
+
+    /// User and password, percent-decoded; never with CR, LF or NUL. Without a colon the password is empty.
+    pub fn userinfo_bytes(&self) -> Option<(Vec<u8>, Vec<u8>)> {
+        let text = self.userinfo.as_deref()?;
+        let (user, password) = text.split_once(':').unwrap_or((text, ""));
+        let decode = |text: &str| authority::decode(text.as_bytes()).into_owned();
+        Some((decode(user), decode(password)))
+    }
+
+    /// Takes the userinfo away.
+    pub fn drop_userinfo(&mut self) {
+        self.userinfo = None;
+    }
+
+    /// The value of the Host field: brackets round IPv6, the port only when it is not the default.
+    pub fn authority(&self) -> String {
+        self.origin.authority()
+    }
+
+    /// Writes [`authority`](Target::authority) without an allocation.
+    pub fn write_authority(&self, out: &mut impl Write) -> fmt::Result {
+        self.origin.write_authority(out)
+    }
+
+    /// Scheme, host and port; a reference count, no copy.
+    pub fn origin(&self) -> Origin {
+        self.origin.clone()
+    }
+
+    /// The URL without userinfo and fragment: safe to print.
+    pub fn to_url(&self) -> String {
+        let mut text = String::with_capacity(self.host_text().len() + self.line.len() + 16);
+        write!(text, "{self}").expect("a String takes all");
+        text
+    }
+
+    pub(crate) fn inherit_userinfo(&mut self, from: &Target) {
+        self.userinfo = self.userinfo.take().or_else(|| from.userinfo.clone());
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.origin, self.line)
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+impl core::str::FromStr for Target {
+    type Err = TargetError;
+
+    fn from_str(text: &str) -> Result<Target, TargetError> {
+        Target::parse(text)
+    }
+}
+
+impl<'t> Tail<'t> {
+    fn split(text: &'t str) -> Tail<'t> {
+        let cut = |text: &'t str, at: u8| match memchr(at, text.as_bytes()) {
+            Some(i) => (&text[..i], Some(&text[i + 1..])),
+            None => (text, None),
+        };
+        let (text, fragment) = cut(text, b'#');
+        let (path, query) = cut(text, b'?');
+        Tail { path, query, fragment }
+    }
+}
+
+fn check_bytes(text: &str) -> Result<(), TargetError> {
+    if text.len() > MAX_LEN {
+        return Err(Flaw::TooLong.into());
+    }
+    match text.bytes().position(|b| b <= b' ' || b == 0x7f) {
+        Some(at) => Err(Flaw::Byte(at).into()),
+        None => Ok(()),
+    }
+}
+
+/// `scheme:rest` by RFC 3986 §3.1; 40 bytes at most, as curl.
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    let end = text.bytes().take(41).position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
+    let rest = text[end..].strip_prefix(':')?;
+    text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
+}
+
+fn known(scheme: &str) -> Result<Scheme, TargetError> {
+    if scheme.eq_ignore_ascii_case("http") {
+        Ok(Scheme::Http)
+    } else if scheme.eq_ignore_ascii_case("https") {
+        Ok(Scheme::Https)
+    } else {
+        Err(TargetError::UnsupportedScheme(scheme.to_ascii_lowercase()))
+    }
+}
+
+/// One to three slashes, as curl: `http:/host` and `http:///host` are meant.
+fn skip_slashes(rest: &str) -> Result<&str, TargetError> {
+    let after = rest.trim_start_matches('/');
+    match rest.len() - after.len() {
+        1..=3 => Ok(after),
+        _ => Err(Flaw::Slashes.into()),
+    }
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+}

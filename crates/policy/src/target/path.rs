@@ -1,0 +1,83 @@
+//! Path and query: dot segments out, non-ASCII bytes encoded, everything else as it was given.
+
+/// What a path segment means to dot-segment removal (RFC 3986 §5.2.4).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dots {
+    None,
+    One,
+    Two,
+}
+
+/// `.` and `..`, also written `%2e`: servers and newer clients take that for a dot, so must we, or a path that looks
+/// harmless here climbs there.
+pub(crate) fn dots(segment: &str) -> Dots {
+    let mut rest = segment.as_bytes();
+    let mut count = 0;
+    while count < 3 && !rest.is_empty() {
+        rest = match rest {
+            [b'.', tail @ ..] | [b'%', b'2', b'e' | b'E', tail @ ..] => tail,
+            _ => return Dots::None,
+        };
+        count += 1;
+    }
+    match (count, rest.is_empty()) {
+        (1, true) => Dots::One,
+        (2, true) => Dots::Two,
+        _ => Dots::None,
+    }
+}
+
+/// Appends `path` (empty, or beginning with a slash) to the empty `line`.
+pub(super) fn push_path(line: &mut String, path: &str, as_is: bool) {
+    if path.is_empty() {
+        line.push('/');
+    } else if as_is || !may_have_dots(path) {
+        push_encoded(line, path);
+    } else {
+        push_without_dots(line, path);
+    }
+}
+
+/// RFC 3986 §5.2.4, with the output as the only buffer.
+fn push_without_dots(line: &mut String, path: &str) {
+    let mut segments = path[1..].split('/').peekable();
+    while let Some(segment) = segments.next() {
+        let kind = dots(segment);
+        if kind == Dots::Two {
+            line.truncate(line.rfind('/').unwrap_or(0));
+        }
+        if kind == Dots::None {
+            line.push('/');
+            push_encoded(line, segment);
+        } else if segments.peek().is_none() {
+            line.push('/');
+        }
+    }
+}
+
+fn may_have_dots(path: &str) -> bool {
+    path.as_bytes().windows(2).any(|pair| matches!(pair, b"/." | b"/%"))
+}
+
+/// ASCII as it is, the bytes of other characters percent-encoded (RFC 3986 §2.1: upper case).
+pub(super) fn push_encoded(out: &mut String, text: &str) {
+    if text.is_ascii() {
+        out.push_str(text);
+        return;
+    }
+    for b in text.bytes() {
+        if b.is_ascii() { out.push(char::from(b)) } else { push_byte(out, b) }
+    }
+}
+
+/// `%XX`.
+pub(crate) fn push_byte(out: &mut String, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(HEX[usize::from(byte >> 4)]));
+    out.push(char::from(HEX[usize::from(byte & 15)]));
+}
+
+pub(crate) fn hex_value(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}

@@ -1,0 +1,302 @@
+use super::*;
+
+fn t(text: &str) -> Target {
+    Target::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn flaw(text: &str) -> Flaw {
+    match Target::parse(text) {
+        Err(TargetError::Malformed { flaw }) => flaw,
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn as_curl_reads_them() {
+    // (given, Host, request target); the first columns were run through curl.
+    let table = [
+        ("http://h/a", "h", "/a"),
+        ("http:/h/a", "h", "/a"),
+        ("http:///h/a", "h", "/a"),
+        ("HTTP://HoSt/A?B", "host", "/A?B"),
+        ("www.example.com", "www.example.com", "/"),
+        ("ftp.example.com/x", "ftp.example.com", "/x"),
+        ("localhost:8080?q", "localhost:8080", "/?q"),
+        ("http://h:80/", "h", "/"),
+        ("https://h:443", "h", "/"),
+        ("https://h:80", "h:80", "/"),
+        ("http://h:", "h", "/"),
+        ("http://h:0/", "h:0", "/"),
+        ("http://h:00065535/", "h:65535", "/"),
+        ("http://h?q#f", "h", "/?q"),
+        ("http://h#f?q", "h", "/"),
+        ("http://h/?", "h", "/?"),
+        ("http://h/a??b?c", "h", "/a??b?c"),
+        ("http://h/..", "h", "/"),
+        ("http://h/a/b/..", "h", "/a/"),
+        ("http://h/a/../b/./c/%2e%2E/d", "h", "/b/d"),
+        ("http://h//a//../b", "h", "//a/b"),
+        ("http://h/.../.a/..b/%2", "h", "/.../.a/..b/%2"),
+        ("http://h/a?/../b", "h", "/a?/../b"),
+        ("http://h/\u{e9}?\u{e9}", "h", "/%C3%A9?%C3%A9"),
+        ("http://h/a\\b\"<>|^`{}", "h", "/a\\b\"<>|^`{}"),
+        ("http://%31%32%37.0.0.1/", "127.0.0.1", "/"),
+        ("mailto:x@y", "y", "/"),
+        ("http://u:p@h/", "h", "/"),
+        ("http://b\u{fc}cher.example/", "xn--bcher-kva.example", "/"),
+        ("http://fa\u{df}.de/", "xn--fa-hia.de", "/"),
+        ("http://a_b-c~.h./", "a_b-c~.h.", "/"),
+        ("http://a\u{3002}b/", "a.b", "/"),
+    ];
+    for (given, authority, line) in table {
+        let target = t(given);
+        assert_eq!((target.authority().as_str(), target.path_and_query()), (authority, line), "{given}");
+    }
+}
+
+#[test]
+fn one_host_for_all_readers() {
+    let hosts = [
+        "http://a@b@c/",
+        "http://a\\@b/",
+        "http://a\\b/",
+        "http://evil%2Fgood/",
+        "http://evil%00/",
+        "http://a%40b/",
+        "http://a;b/",
+        "http://a..b/",
+        "http://.a/",
+        "http://./",
+        "http://a,b/",
+        "http://a%5cb/",
+        "http://a%0d%0ab/",
+        "http://a|b/",
+        "http://a%/",
+        "http://a%zz/",
+        "http://[::1]x/",
+        "http://a[b]/",
+        "http://\u{ff0f}b/",
+        "http://a\u{ff20}b/",
+        "http://a\u{ff05}00/",
+        "http://%ff/",
+        "http://u%0ap@h/",
+        "http://u:%00@h/",
+        "http://a=b/",
+        "http://(a)/",
+    ];
+    for text in hosts {
+        let flaw = flaw(text);
+        assert!(matches!(flaw, Flaw::Host | Flaw::Userinfo | Flaw::Port | Flaw::Idna), "{text}: {flaw:?}");
+    }
+    for text in ["", "http://", "http:///", "http://@/", "http://:80/", "//h/", "/a", "?q", "http://u@/x"] {
+        assert!(matches!(flaw(text), Flaw::NoHost), "{text}");
+    }
+    for text in [
+        "http://h:65536/",
+        "http://h:8x/",
+        "http://h:+1/",
+        "http://h:-1/",
+        "http:h:80",
+        "http://a:b:1/",
+        "::1",
+        "http://h:%38/",
+    ] {
+        assert!(matches!(flaw(text), Flaw::Port | Flaw::NoHost), "{text}");
+    }
+    for text in [
+        "http://h/a b",
+        "http://h/\t",
+        "http://h/\r\nX: y",
+        "http://h/\0",
+        " http://h/",
+        "http://h/\u{7f}",
+        "http://a b/",
+    ] {
+        assert!(matches!(flaw(text), Flaw::Byte(_)), "{text:?}");
+    }
+    assert_eq!(flaw("http:////h/"), Flaw::Slashes);
+    assert_eq!(flaw(&format!("http://h/{}", "a".repeat(MAX_LEN))), Flaw::TooLong);
+}
+
+#[test]
+fn schemes() {
+    for (text, scheme) in
+        [("ftp://h/", "ftp"), ("FILE:///etc/passwd", "file"), ("foo:/x", "foo"), ("javascript:/x", "javascript")]
+    {
+        let error = Target::parse(text).unwrap_err();
+        assert_eq!(error, TargetError::UnsupportedScheme(scheme.to_owned()));
+        assert_eq!(error.exit_code(), 1);
+    }
+    assert_eq!(Target::parse("http://").unwrap_err().exit_code(), 3);
+    let target = Target::parse_with("h/a/../b", Scheme::Https, true).unwrap();
+    assert_eq!(target.to_url(), "https://h/a/../b");
+    assert_eq!(target.join("./c").unwrap().path(), "/a/.././c");
+}
+
+#[test]
+fn lenient_ipv4() {
+    let table = [
+        ("127.1", Some("127.0.0.1")),
+        ("0x7f.1", Some("127.0.0.1")),
+        ("0X7F000001", Some("127.0.0.1")),
+        ("0177.0.0.01", Some("127.0.0.1")),
+        ("2130706433", Some("127.0.0.1")),
+        ("1.2.3.4", Some("1.2.3.4")),
+        ("1.2.65535", Some("1.2.255.255")),
+        ("1.16777215", Some("1.255.255.255")),
+        ("4294967295", Some("255.255.255.255")),
+        ("0", Some("0.0.0.0")),
+        ("\u{ff11}\u{ff12}\u{ff17}.0.0.1", Some("127.0.0.1")),
+        ("4294967296", None),
+        ("1.16777216", None),
+        ("256.1", None),
+        ("1.2.3.256", None),
+        ("1.2.3.4.5", None),
+        ("08.1", None),
+        ("0x.1", None),
+        ("127.0.0.1.", None),
+        ("1a.2", None),
+        ("0xg", None),
+    ];
+    for (given, address) in table {
+        let target = t(&format!("http://{given}/"));
+        match address {
+            Some(address) => {
+                assert_eq!(target.host(), &Host::V4(address.parse().unwrap()), "{given}");
+                assert_eq!((target.host_text(), target.authority().as_str()), (address, address));
+            }
+            None => assert_eq!(target.host(), &Host::Name(given.to_owned())),
+        }
+    }
+}
+
+#[test]
+fn ipv6_and_zones() {
+    let target = t("http://[FE80:0::1%25eth0]:8080/x");
+    assert_eq!(target.host(), &Host::V6("fe80::1".parse().unwrap(), Some("eth0".into())));
+    assert_eq!(target.host_text(), "fe80::1");
+    assert_eq!(target.authority(), "[fe80::1]:8080");
+    assert_eq!(target.to_url(), "http://[fe80::1%25eth0]:8080/x");
+    assert_eq!(t("http://[fe80::1%eth0]:8080/x").origin(), target.origin());
+    assert_ne!(t("http://[fe80::1%25eth1]:8080/x").origin(), target.origin());
+    assert_eq!(t("http://[::1]").authority(), "[::1]");
+    for text in [
+        "http://[::1",
+        "http://[]/",
+        "http://[1.2.3.4]/",
+        "http://[v1.x]/",
+        "http://[::1%]/",
+        "http://[::1%25a/b]/",
+        "http://[::g]/",
+    ] {
+        assert_eq!(flaw(text), Flaw::Ipv6, "{text}");
+    }
+}
+
+#[test]
+fn origins_compare_by_what_they_mean() {
+    let same = ["http://Ex.com", "http://ex.COM:80/a", "ex.com:080?q", "http://u:p@ex.com/#f", "http://e%78.com/"]
+        .map(|s| t(s).origin());
+    assert!(same.iter().all(|origin| *origin == same[0] && origin.to_string() == "http://ex.com"));
+    for other in ["https://ex.com/", "http://ex.com:81/", "http://ex.com./", "http://www.ex.com/"] {
+        assert_ne!(t(other).origin(), same[0], "{other}");
+    }
+}
+
+#[test]
+fn userinfo_is_decoded_and_never_printed() {
+    let info = |s: &str| t(s).userinfo();
+    let pair = |u: &str, p: &str| Some((u.to_owned(), p.to_owned()));
+    assert_eq!(info("http://h/"), None);
+    assert_eq!(info("http://u@h/"), pair("u", ""));
+    assert_eq!(info("http://u%40x:p%2F%3a:z@h/"), pair("u@x", "p/::z"));
+    assert_eq!(info("http://:@h/"), pair("", ""));
+    assert_eq!(info("http://u%:%g1@h/"), pair("u%", "%g1"));
+    assert_eq!(t("http://%e9@h/").userinfo_bytes(), Some((vec![0xe9], vec![])));
+    let target = t("http://user:hunter2@h/p?q#frag");
+    for text in [target.to_string(), target.to_url(), format!("{target:?}"), format!("{:?}", target.origin())] {
+        assert!(!text.contains("hunter2") && !text.contains("user") && !text.contains("frag"), "{text}");
+    }
+    let error = Target::parse("http://user:hunter2@h@x/").unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+}
+
+#[test]
+fn rfc3986_section_5_4() {
+    let base = t("http://a/b/c/d;p?q");
+    let table = [
+        ("g", "http://a/b/c/g"),
+        ("./g", "http://a/b/c/g"),
+        ("g/", "http://a/b/c/g/"),
+        ("/g", "http://a/g"),
+        ("//g", "http://g/"),
+        ("?y", "http://a/b/c/d;p?y"),
+        ("g?y", "http://a/b/c/g?y"),
+        ("#s", "http://a/b/c/d;p?q"),
+        ("g#s", "http://a/b/c/g"),
+        (";x", "http://a/b/c/;x"),
+        ("g;x?y#s", "http://a/b/c/g;x?y"),
+        ("", "http://a/b/c/d;p?q"),
+        (".", "http://a/b/c/"),
+        ("./", "http://a/b/c/"),
+        ("..", "http://a/b/"),
+        ("../g", "http://a/b/g"),
+        ("../..", "http://a/"),
+        ("../../g", "http://a/g"),
+        ("../../../g", "http://a/g"),
+        ("/./g", "http://a/g"),
+        ("/../g", "http://a/g"),
+        ("g.", "http://a/b/c/g."),
+        (".g", "http://a/b/c/.g"),
+        ("g..", "http://a/b/c/g.."),
+        ("..g", "http://a/b/c/..g"),
+        ("./../g", "http://a/b/g"),
+        ("./g/.", "http://a/b/c/g/"),
+        ("g/./h", "http://a/b/c/g/h"),
+        ("g/../h", "http://a/b/c/h"),
+        ("g;x=1/../y", "http://a/b/c/y"),
+        ("g?y/../x", "http://a/b/c/g?y/../x"),
+        ("g#s/../x", "http://a/b/c/g"),
+    ];
+    for (reference, expected) in table {
+        assert_eq!(base.join(reference).unwrap().to_url(), expected, "{reference}");
+    }
+}
+
+#[test]
+fn join_as_browsers_and_curl() {
+    let base = t("https://u:p@h:8443/a/b?c#frag");
+    let table = [
+        ("/x y?z w", "https://h:8443/x%20y?z%20w"),
+        (" /x \r\n", "https://h:8443/x"),
+        ("/\u{e9}", "https://h:8443/%C3%A9"),
+        ("//o/x", "https://o/x"),
+        ("HTTP://o", "http://o/"),
+        ("\\\\evil/x", "https://h:8443/a/\\\\evil/x"),
+        ("http:/o/x", "http://o/x"),
+        ("//b\u{fc}cher.example", "https://xn--bcher-kva.example/"),
+        ("a:b", ""),
+        ("javascript:alert(1)", ""),
+        ("file:///etc/passwd", ""),
+        ("//", ""),
+        ("///x", ""),
+        ("http:x", ""),
+        ("//a@b@c/", ""),
+        ("/x\ry", ""),
+        ("/x\0", ""),
+        ("/x\ty", ""),
+        ("//o\\@h/", ""),
+        ("http:////x", ""),
+    ];
+    for (reference, expected) in table {
+        let joined = base.join(reference).map(|target| target.to_url()).unwrap_or_default();
+        assert_eq!(joined, expected, "{reference:?}");
+    }
+    // Fragment: inherited unless there is a new one. Userinfo: only where no host is named.
+    assert_eq!(base.join("//o/x").unwrap().fragment(), Some("frag"));
+    assert_eq!(base.join("x#new").unwrap().fragment(), Some("new"));
+    assert_eq!(base.join("x#").unwrap().fragment(), Some(""));
+    assert!(base.join("x").unwrap().userinfo().is_some());
+    assert_eq!(base.join("//h:8443/x").unwrap().userinfo(), None);
+    assert_eq!(base.join("x").unwrap().explicit_port(), Some(8443));
+}

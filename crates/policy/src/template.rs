@@ -1,0 +1,400 @@
+//! `--then TEMPLATE`: a match becomes a URL. Pages choose the matches, so a match is data, never syntax.
+//!
+//! ```
+//! use haul_policy::template::Template;
+//!
+//! let pages = Template::parse("http://h/as/{}?from={}")?;
+//! assert_eq!(pages.expand(b"AS1 &x")?, "http://h/as/AS1%20%26x?from=AS1%20%26x");
+//! assert_eq!(pages.literal_origin().unwrap().to_string(), "http://h");
+//! assert!(Template::parse("http://h/a/{}")?.expand(b"../admin").is_err());
+//!
+//! let links = Template::parse("{}")?;
+//! assert_eq!(links.expand(b"https://o/x?a=1&amp;b=2")?, "https://o/x?a=1&amp;b=2");
+//! assert!(links.expand(b"file:///etc/passwd").is_err());
+//! assert!(links.literal_origin().is_none());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Where a `{}` stands decides what a match may be:
+//!
+//! | place | a match |
+//! |---|---|
+//! | the whole template | an absolute http or https URL without userinfo, taken as it is (`&amp;` too: the pattern can leave it out, a client that rewrote it would break URLs that mean it) |
+//! | scheme | letters |
+//! | authority | letters, digits and `.-_:` |
+//! | path, query, fragment | any bytes; all but unreserved characters and `/` are percent-encoded, `%` too |
+//!
+//! A match may not climb: where it makes (or completes) a `..` segment of the path, it is refused. Encoding the dots was
+//! rejected, for servers take `%2e%2e` for `..`; silently dropping the segment fetches a page nobody named. A single
+//! dot is harmless and stays.
+
+use core::fmt;
+
+use crate::target::path::{Dots, dots, push_byte};
+use crate::target::{Flaw, Origin, Target, TargetError};
+
+/// A parsed template.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// Each `{}` with the text before it.
+    holes: Vec<(String, Spot)>,
+    tail: String,
+    literal_origin: Option<Origin>,
+}
+
+/// Where a `{}` stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spot {
+    Whole,
+    Scheme,
+    Authority,
+    Path,
+    Query,
+}
+
+/// Why a template was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// No `{}` in it.
+    NoPlaceholder,
+    /// A user or password beside a `{}` in the authority: a page would choose who gets it.
+    Userinfo,
+    /// No URL, whatever the match.
+    Target(TargetError),
+}
+
+/// Why a match was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExpandError {
+    /// It makes a `..` segment.
+    Climbs,
+    /// It stands in scheme or authority, and has bytes that do not belong there.
+    NotPlain,
+    /// It is the whole URL, and not an absolute one of http or https.
+    NotHttp,
+    /// It is the whole URL, and has a user or password in it.
+    Userinfo,
+    /// The result is no URL.
+    Target(TargetError),
+}
+
+const HOLE: &str = "{}";
+
+impl Template {
+    /// Parses a template. Without a scheme it is http, as a URL.
+    pub fn parse(text: &str) -> Result<Template, TemplateError> {
+        if !text.contains(HOLE) {
+            return Err(TemplateError::NoPlaceholder);
+        }
+        if text == HOLE {
+            return Ok(Template {
+                holes: vec![(String::new(), Spot::Whole)],
+                tail: String::new(),
+                literal_origin: None,
+            });
+        }
+        if text.starts_with('/') {
+            // With a scheme before it, `/{}` would let the match be the host.
+            return Err(TemplateError::Target(Flaw::NoHost.into()));
+        }
+        let text = with_scheme(text);
+        let bounds = Bounds::of(&text);
+        let authority = &text[bounds.scheme_end..bounds.authority_end];
+        if authority.contains(HOLE) && authority.contains('@') {
+            return Err(TemplateError::Userinfo);
+        }
+        let mut holes = Vec::new();
+        let mut from = 0;
+        for (at, _) in text.match_indices(HOLE) {
+            holes.push((text[from..at].to_owned(), bounds.spot(at)));
+            from = at + HOLE.len();
+        }
+        let mut template = Template { holes, tail: text[from..].to_owned(), literal_origin: None };
+        template.probe()?;
+        Ok(template)
+    }
+
+    /// Finds out whether the literal text is sound, and which origin it names.
+    fn probe(&mut self) -> Result<(), TemplateError> {
+        if self.has(Spot::Scheme) {
+            return Ok(());
+        }
+        // A digit is at home in a host, a port and a path.
+        let text = self.fill(b"1").map_err(|_| TemplateError::NoPlaceholder)?;
+        let target = Target::parse(&text).map_err(TemplateError::Target)?;
+        self.literal_origin = (!self.has(Spot::Authority)).then(|| target.origin());
+        Ok(())
+    }
+
+    /// The URL a match makes.
+    pub fn expand(&self, matched: &[u8]) -> Result<String, ExpandError> {
+        if self.has(Spot::Whole) {
+            return whole(matched);
+        }
+        let text = self.fill(matched)?;
+        if self.literal_origin.is_none() {
+            Target::parse(&text).map_err(ExpandError::Target)?;
+        }
+        Ok(text)
+    }
+
+    /// The origin, if it is written out: credentials may go there, for the user named it.
+    pub fn literal_origin(&self) -> Option<Origin> {
+        self.literal_origin.clone()
+    }
+
+    fn has(&self, spot: Spot) -> bool {
+        self.holes.iter().any(|hole| hole.1 == spot)
+    }
+
+    fn fill(&self, matched: &[u8]) -> Result<String, ExpandError> {
+        let literal: usize = self.holes.iter().map(|(text, _)| text.len()).sum();
+        let mut out = String::with_capacity(literal + self.tail.len() + self.holes.len() * matched.len());
+        let mut in_path = Vec::new();
+        for (text, spot) in &self.holes {
+            out.push_str(text);
+            let start = out.len();
+            match spot {
+                Spot::Scheme => push_plain(&mut out, matched, |b| b.is_ascii_alphabetic())?,
+                Spot::Authority => {
+                    push_plain(&mut out, matched, |b| b.is_ascii_alphanumeric() || b".-_:".contains(&b))?
+                }
+                Spot::Path => {
+                    push_data(&mut out, matched);
+                    in_path.push(start..out.len());
+                }
+                Spot::Query | Spot::Whole => push_data(&mut out, matched),
+            }
+        }
+        out.push_str(&self.tail);
+        for range in in_path {
+            let start = out[..range.start].rfind('/').map_or(0, |slash| slash + 1);
+            let end = out[range.end..].find(['/', '?', '#']).map_or(out.len(), |more| range.end + more);
+            if out[start..end].split('/').any(|segment| dots(segment) == Dots::Two) {
+                return Err(ExpandError::Climbs);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// Where the parts of a template end.
+struct Bounds {
+    scheme_end: usize,
+    authority_end: usize,
+    path_end: usize,
+}
+
+impl Bounds {
+    fn of(text: &str) -> Bounds {
+        let end = |from: usize, delimiters: &[char]| text[from..].find(delimiters).map_or(text.len(), |at| from + at);
+        let colon = scheme_colon(text).unwrap_or(0);
+        let host = text.len() - text[colon..].trim_start_matches([':', '/']).len();
+        let authority_end = end(host, &['/', '?', '#']);
+        Bounds { scheme_end: colon, authority_end, path_end: end(authority_end, &['?', '#']) }
+    }
+
+    fn spot(&self, at: usize) -> Spot {
+        if at < self.scheme_end {
+            Spot::Scheme
+        } else if at < self.authority_end {
+            Spot::Authority
+        } else if at < self.path_end {
+            Spot::Path
+        } else {
+            Spot::Query
+        }
+    }
+}
+
+/// The colon after the scheme, which may have a `{}` in it.
+fn scheme_colon(text: &str) -> Option<usize> {
+    let colon = text.find(':').filter(|at| text[at + 1..].starts_with('/'))?;
+    let scheme = text[..colon].replace(HOLE, "");
+    scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)).then_some(colon)
+}
+
+/// Writes the default scheme out, or a match of `http:` before a literal slash would become one.
+fn with_scheme(text: &str) -> String {
+    match scheme_colon(text) {
+        Some(_) => text.to_owned(),
+        None => format!("http://{text}"),
+    }
+}
+
+fn whole(matched: &[u8]) -> Result<String, ExpandError> {
+    let text = core::str::from_utf8(matched).map_err(|_| ExpandError::NotHttp)?;
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme).ok_or(ExpandError::NotHttp)?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return Err(ExpandError::NotHttp);
+    }
+    let target = Target::parse(text).map_err(ExpandError::Target)?;
+    if target.userinfo_bytes().is_some() {
+        return Err(ExpandError::Userinfo);
+    }
+    Ok(text.to_owned())
+}
+
+fn push_plain(out: &mut String, matched: &[u8], plain: impl Fn(u8) -> bool) -> Result<(), ExpandError> {
+    if matched.is_empty() || !matched.iter().all(|b| plain(*b)) {
+        return Err(ExpandError::NotPlain);
+    }
+    out.extend(matched.iter().map(|b| char::from(*b)));
+    Ok(())
+}
+
+/// Percent-encodes all but unreserved characters (RFC 3986 §2.3) and the slash.
+fn push_data(out: &mut String, matched: &[u8]) {
+    for b in matched {
+        if b.is_ascii_alphanumeric() || b"-._~/".contains(b) {
+            out.push(char::from(*b));
+        } else {
+            push_byte(out, *b);
+        }
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TemplateError::NoPlaceholder => f.write_str("the template has no {}"),
+            TemplateError::Userinfo => f.write_str("the template gives a user or password to a host that {} names"),
+            TemplateError::Target(error) => write!(f, "the template is a {error}"),
+        }
+    }
+}
+
+impl fmt::Display for ExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ExpandError::Climbs => f.write_str("the match climbs out of the template's path with .."),
+            ExpandError::NotPlain => f.write_str("the match stands in the host and is no plain host name or port"),
+            ExpandError::NotHttp => f.write_str("the match is no absolute http or https URL"),
+            ExpandError::Userinfo => f.write_str("the match is a URL with a user or password"),
+            ExpandError::Target(error) => write!(f, "the match makes a {error}"),
+        }
+    }
+}
+
+impl core::error::Error for TemplateError {}
+impl core::error::Error for ExpandError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn t(text: &str) -> Template {
+        Template::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn a_match_is_data() {
+        let table: &[(&str, &[u8], &str)] = &[
+            ("http://h/{}", b"a/b-._~", "http://h/a/b-._~"),
+            ("http://h/{}", b"?#@:\\%&=+ ;", "http://h/%3F%23%40%3A%5C%25%26%3D%2B%20%3B"),
+            ("http://h/{}", b"\r\nX: y\0\xff\xc3\xa9", "http://h/%0D%0AX%3A%20y%00%FF%C3%A9"),
+            ("http://h/{}", b"/evil.example/x", "http://h//evil.example/x"),
+            ("http://h/{}", b"", "http://h/"),
+            ("http://h/{}", b"{}", "http://h/%7B%7D"),
+            ("http://h/{}/{}?{}#{}", b"a&b", "http://h/a%26b/a%26b?a%26b#a%26b"),
+            ("http://h/?q={}", b"../..", "http://h/?q=../.."),
+            ("http://h/x?{}", b"#/", "http://h/x?%23/"),
+            ("h/{}", b"x", "http://h/x"),
+            ("http://h/a/{}", b"./b", "http://h/a/./b"),
+            ("http://h/{}", b"%2e%2e/x", "http://h/%252e%252e/x"),
+            ("http://h/../a/{}", b"b", "http://h/../a/b"),
+            ("http://h:80{{}}", b"", ""),
+        ];
+        for (template, matched, expected) in table {
+            let made = Template::parse(template).ok().and_then(|t| t.expand(matched).ok()).unwrap_or_default();
+            assert_eq!(made, *expected, "{template} {:?}", String::from_utf8_lossy(matched));
+        }
+    }
+
+    #[test]
+    fn a_match_does_not_climb() {
+        let table: &[(&str, &[u8])] = &[
+            ("http://h/a/{}", b".."),
+            ("http://h/a/{}", b"../x"),
+            ("http://h/a/{}", b"x/../../y"),
+            ("http://h/a/{}", b"x/.."),
+            ("http://h/a/.{}", b"."),
+            ("http://h/a/{}.", b"."),
+            ("http://h/a/{}{}", b"."),
+            ("http://h/a/.%2{}", b"e"),
+            ("http://h/a/.%2{}", b"E/x"),
+            ("http://h/a{}x", b"/../"),
+            ("http://h/a/{}/x", b".."),
+            ("http://h/a/{}?q", b".."),
+            ("http://h/a/{}#q", b".."),
+        ];
+        for (template, matched) in table {
+            assert_eq!(t(template).expand(matched), Err(ExpandError::Climbs), "{template}");
+        }
+        assert!(t("http://h/a/{}").expand(b"...").is_ok());
+        assert!(t("http://h/a/{}").expand(b"..a/b..").is_ok());
+    }
+
+    #[test]
+    fn whole_templates_take_http_urls_only() {
+        let t = t("{}");
+        for good in ["http://h/x?y&amp;z#f", "HTTPS://H:1/", "http://h/../\u{e9}"] {
+            assert_eq!(t.expand(good.as_bytes()).as_deref(), Ok(good));
+        }
+        for bad in
+            ["", "h/x", "/x", "//h/x", "ftp://h/", "file:///x", "javascript:alert(1)//://", "http:/h/x", "x http://h/"]
+        {
+            assert_eq!(t.expand(bad.as_bytes()), Err(ExpandError::NotHttp), "{bad}");
+        }
+        for bad in ["http://h/a b", "http://", "http://a@b@c/", "http://h/\r\nX:y", "http://h\\@o/"] {
+            assert!(matches!(t.expand(bad.as_bytes()), Err(ExpandError::Target(_))), "{bad:?}");
+        }
+        assert_eq!(t.expand(b"http://u:p@h/"), Err(ExpandError::Userinfo));
+        assert_eq!(t.expand(b"http://\xff/"), Err(ExpandError::NotHttp));
+    }
+
+    #[test]
+    fn hosts_are_plain() {
+        let host = t("https://{}.example:{}/{}");
+        assert!(host.literal_origin().is_none());
+        assert_eq!(t("https://{}/x").expand(b"h:8443").as_deref(), Ok("https://h:8443/x"));
+        assert_eq!(t("https://h:{}/x").expand(b"81").as_deref(), Ok("https://h:81/x"));
+        assert_eq!(t("{}://h/").expand(b"https").as_deref(), Ok("https://h/"));
+        assert_eq!(t("{}/x").expand(b"http:").as_deref(), Ok("http://http:/x"));
+        for bad in ["", "a/b", "a@b", "a b", "a%2f", "a?", "a#", "a\\b", "[::1]", "\u{e9}", "a\r\n", "a;b"] {
+            assert_eq!(t("https://{}/x").expand(bad.as_bytes()), Err(ExpandError::NotPlain), "{bad:?}");
+        }
+        for bad in ["a:b", "a:1:2", "..", "a..b", ":80", "a:65536"] {
+            assert!(matches!(t("https://{}/x").expand(bad.as_bytes()), Err(ExpandError::Target(_))), "{bad:?}");
+        }
+        for bad in ["ftp", "javascript"] {
+            assert!(matches!(t("{}://h/").expand(bad.as_bytes()), Err(ExpandError::Target(_))), "{bad:?}");
+        }
+        assert_eq!(t("{}://h/").expand(b"evil:80"), Err(ExpandError::NotPlain));
+    }
+
+    #[test]
+    fn origins_written_out() {
+        let origin = |text: &str| t(text).literal_origin().map(|o| o.to_string());
+        assert_eq!(origin("HTTP://u:p@H:80/{}").as_deref(), Some("http://h"));
+        assert_eq!(origin("https://h?{}").as_deref(), Some("https://h"));
+        assert_eq!(origin("h:8080#{}").as_deref(), Some("http://h:8080"));
+        for text in ["{}", "{}/", "http://{}/", "http://h{}", "http://h:{}", "http{}://h/", "{}.example/{}"] {
+            assert_eq!(origin(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn refused_templates() {
+        assert_eq!(Template::parse("http://h/").unwrap_err(), TemplateError::NoPlaceholder);
+        for text in ["http://u:p@{}/", "http://{}@h/", "http://u:{}@h/", "u:p@{}"] {
+            assert_eq!(Template::parse(text).unwrap_err(), TemplateError::Userinfo, "{text}");
+        }
+        for text in ["ftp://h/{}", "http://h/a b{}", "http://[{}]/", "/{}", "//{}/x", "http://h:x/{}"] {
+            let made = Template::parse(text);
+            assert!(matches!(made, Err(TemplateError::Target(_))), "{text}: {made:?}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Monotonic time, handed in.
+//!
+//! A point in time is nanoseconds since a moment the caller chose. It saturates: no sum of durations
+//! overflows, `Time(u64::MAX)` is "never". Not `std::time::Instant`, because that cannot be made up in a test.
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_policy::Time;
+//!
+//! let later = Time(5) + Duration::from_nanos(10);
+//! assert_eq!(later, Time(15));
+//! assert_eq!(later.since(Time(5)), Duration::from_nanos(10));
+//! assert_eq!(Time(5).since(later), Duration::ZERO);
+//! ```
+
+use core::ops::Add;
+use core::time::Duration;
+
+/// Nanoseconds on a monotonic clock whose zero the caller chose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// How long after `earlier` this is; zero if it is not after.
+    pub fn since(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    fn add(self, wait: Duration) -> Time {
+        let nanos = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        Time(self.0.saturating_add(nanos))
+    }
+}

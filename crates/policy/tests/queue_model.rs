@@ -1,0 +1,274 @@
+//! The queue against a model so simple that it can be seen to be right: one list, searched through each time.
+
+mod common;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use haul_policy::Time;
+use haul_policy::queue::{Caps, HostId, Queue};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Push {
+        host: u8,
+        seq: u64,
+    },
+    Next {
+        head: Option<u64>,
+    },
+    /// The job at this place among the running ones is done; the next of its host takes the slot, or it is released.
+    Done {
+        which: usize,
+        head: Option<u64>,
+    },
+    Release {
+        which: usize,
+    },
+    Pause {
+        which: usize,
+        nanos: u64,
+    },
+    Wait {
+        nanos: u64,
+    },
+    Total {
+        total: usize,
+    },
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let head = || prop_oneof![Just(None), (0..20u64).prop_map(Some)];
+    let op = prop_oneof![
+        6 => (0..6u8, 0..20u64).prop_map(|(host, seq)| Op::Push { host, seq }),
+        5 => head().prop_map(|head| Op::Next { head }),
+        4 => (0..8usize, head()).prop_map(|(which, head)| Op::Done { which, head }),
+        2 => (0..8usize).prop_map(|which| Op::Release { which }),
+        2 => (0..8usize, 0..20u64).prop_map(|(which, nanos)| Op::Pause { which, nanos }),
+        2 => (0..15u64).prop_map(|nanos| Op::Wait { nanos }),
+        1 => (0..6usize).prop_map(|total| Op::Total { total }),
+    ];
+    vec(op, 0..120)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Job {
+    seq: u64,
+    number: usize,
+    host: u8,
+}
+
+struct Model {
+    caps: Caps,
+    now: Time,
+    waiting: Vec<Job>,
+    running: Vec<(u8, HostId)>,
+    paused: HashMap<u8, Time>,
+}
+
+impl Model {
+    fn is_paused(&self, host: u8) -> bool {
+        self.paused.get(&host).is_some_and(|until| *until > self.now)
+    }
+
+    fn running_on(&self, host: u8) -> usize {
+        self.running.iter().filter(|(on, _)| *on == host).count()
+    }
+
+    fn awake(&self) -> impl Iterator<Item = Job> {
+        self.waiting.iter().copied().filter(|job| !self.is_paused(job.host))
+    }
+
+    fn head(&self, head: Option<u64>) -> Option<Job> {
+        let first = self.waiting.iter().copied().filter(|job| Some(job.seq) == head).min()?;
+        (!self.is_paused(first.host)).then_some(first)
+    }
+
+    fn next(&self, head: Option<u64>) -> Option<Job> {
+        let room = self.running.len() < self.caps.total;
+        let below = self.awake().filter(|job| self.running_on(job.host) < self.caps.per_host);
+        self.head(head).or_else(|| below.min().filter(|_| room))
+    }
+
+    fn next_for(&self, host: u8, head: Option<u64>) -> Option<Job> {
+        let first = self.awake().filter(|job| job.host == host).min()?;
+        if let Some(head) = self.head(head).filter(|job| job.host == host) {
+            return Some(head);
+        }
+        let full = self.running.len() >= self.caps.total;
+        let starved = self.awake().filter(|job| self.running_on(job.host) == 0).min();
+        let yields = full && starved.is_some_and(|job| job < first);
+        let over = self.running_on(host) > self.caps.per_host || self.running.len() > self.caps.total;
+        (!yields && !over).then_some(first)
+    }
+
+    fn take(&mut self, job: Job) {
+        self.waiting.retain(|other| *other != job);
+    }
+}
+
+fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
+    let mut queue: Queue<Job, u8> = Queue::new(caps);
+    let caps = queue.caps();
+    let mut model = Model { caps, now: Time(0), waiting: Vec::new(), running: Vec::new(), paused: HashMap::new() };
+    for (number, op) in ops.iter().enumerate() {
+        match *op {
+            Op::Push { host, seq } => {
+                let job = Job { seq, number, host };
+                queue.push(&host, seq, job);
+                model.waiting.push(job);
+            }
+            Op::Next { head } => {
+                let expected = model.next(head);
+                let got = queue.next(model.now, head);
+                prop_assert_eq!(got.map(|(_, seq, job)| (seq, job)), expected.map(|job| (job.seq, job)));
+                if let Some((id, seq, job)) = got {
+                    model.take(job);
+                    model.running.push((job.host, id));
+                    let above = model.running.len() > model.caps.total || model.running_on(job.host) > caps.per_host;
+                    prop_assert!(!above || Some(seq) == head, "only the head goes above a cap");
+                }
+            }
+            Op::Done { which, head } => {
+                let Some((host, id)) = model.running.get(which).copied() else { continue };
+                let expected = model.next_for(host, head);
+                let got = queue.next_for(id, model.now, head);
+                prop_assert_eq!(got.map(|(_, job)| job), expected);
+                match got {
+                    Some((_, job)) => model.take(job),
+                    None => {
+                        queue.release(id);
+                        model.running.remove(which);
+                    }
+                }
+            }
+            Op::Release { which } => {
+                if which < model.running.len() {
+                    queue.release(model.running.remove(which).1);
+                }
+            }
+            Op::Pause { which, nanos } => {
+                if let Some((host, id)) = model.running.get(which).copied() {
+                    let until = model.now + Duration::from_nanos(nanos);
+                    queue.pause(id, until);
+                    let known = model.paused.entry(host).or_insert(until);
+                    *known = until.max(*known);
+                }
+            }
+            Op::Wait { nanos } => model.now = model.now + Duration::from_nanos(nanos),
+            Op::Total { total } => {
+                queue.set_total(total);
+                model.caps.total = total.max(1);
+            }
+        }
+        prop_assert_eq!(queue.len(), model.waiting.len());
+        prop_assert_eq!(queue.is_empty(), model.waiting.is_empty());
+        prop_assert_eq!(queue.running(), model.running.len());
+        prop_assert_eq!(queue.first_seq(), model.waiting.iter().map(|job| job.seq).min());
+        for (host, id) in &model.running {
+            prop_assert_eq!(queue.running_on(*id), model.running_on(*host));
+        }
+    }
+    drain(queue, model)
+}
+
+/// Everything that was pushed comes out, and nothing is remembered.
+fn drain(mut queue: Queue<Job, u8>, mut model: Model) -> Result<(), TestCaseError> {
+    while !queue.is_empty() {
+        match queue.next(model.now, None) {
+            Some((id, _, job)) => {
+                prop_assert!(model.waiting.contains(&job), "twice or never pushed: {job:?}");
+                model.take(job);
+                model.running.push((job.host, id));
+            }
+            None if !model.running.is_empty() => queue.release(model.running.remove(0).1),
+            None => {
+                let wake = queue.next_wakeup(model.now).expect("only a pause can hold the rest back");
+                prop_assert!(wake > model.now);
+                model.now = wake;
+            }
+        }
+    }
+    prop_assert!(model.waiting.is_empty(), "lost: {:?}", model.waiting);
+    model.running.drain(..).for_each(|(_, id)| queue.release(id));
+    prop_assert!(queue.next(Time(u64::MAX), None).is_none());
+    prop_assert_eq!((queue.hosts(), queue.running()), (0, 0));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(common::config(6000))]
+
+    #[test]
+    fn as_the_model(total in 0..8usize, per_host in 0..4usize, ops in ops()) {
+        run(Caps { total, per_host }, &ops)?;
+    }
+}
+
+#[test]
+fn hosts_are_forgotten() {
+    let mut queue: Queue<(), u32> = Queue::new(Caps { total: 4, per_host: 2 });
+    let mut ids = std::collections::HashSet::new();
+    for host in 0..200_000 {
+        queue.push(&host, u64::from(host), ());
+        let (id, ..) = queue.next(Time(0), None).unwrap();
+        queue.release(id);
+        assert_eq!(queue.hosts(), 0);
+        assert!(ids.insert(id), "an id was used twice");
+        // A stale id does nothing.
+        queue.release(id);
+        queue.pause(id, Time(9));
+        assert_eq!((queue.running_on(id), queue.next_for(id, Time(0), None)), (0, None));
+    }
+    assert_eq!(queue.running(), 0);
+}
+
+#[test]
+fn remembered_pauses_are_bounded() {
+    let mut queue: Queue<(), u32> = Queue::new(Caps { total: 4, per_host: 2 });
+    for host in 0..10_000 {
+        queue.push(&host, 0, ());
+        let (id, ..) = queue.next(Time(0), None).unwrap();
+        queue.pause(id, Time(1000 + u64::from(host)));
+        queue.release(id);
+    }
+    assert!(queue.hosts() <= 4096, "{}", queue.hosts());
+    // The last ones are still held back, until their time.
+    queue.push(&9_999, 1, ());
+    assert_eq!(queue.next(Time(10_998), Some(1)), None);
+    assert_eq!(queue.next_wakeup(Time(0)), Some(Time(10_999)));
+    assert!(queue.next(Time(10_999), None).is_some());
+}
+
+#[test]
+fn the_head_passes_a_stopped_crowd() {
+    let mut queue: Queue<u64, &str> = Queue::new(Caps { total: 3, per_host: 2 });
+    for seq in 1..=3 {
+        queue.push(&["x", "y"][seq as usize % 2], seq, seq);
+    }
+    for _ in 0..3 {
+        queue.next(Time(0), Some(0)).unwrap();
+    }
+    queue.push(&"x", 0, 0);
+    queue.push(&"y", 9, 9);
+    assert_eq!(queue.next(Time(0), None), None);
+    assert_eq!(queue.next(Time(0), Some(0)).unwrap().1, 0);
+    assert_eq!(queue.running(), 4);
+    assert_eq!(queue.next(Time(0), Some(0)), None);
+}
+
+#[test]
+fn a_long_list_does_not_keep_all_slots() {
+    let mut queue: Queue<(), &str> = Queue::new(Caps { total: 1, per_host: 1 });
+    for seq in [0, 1, 5, 6] {
+        queue.push(&"long", seq, ());
+    }
+    queue.push(&"short", 3, ());
+    let (long, ..) = queue.next(Time(0), None).unwrap();
+    assert_eq!(queue.next_for(long, Time(0), None), Some((1, ())));
+    assert_eq!(queue.next_for(long, Time(0), None), None);
+    queue.release(long);
+    assert_eq!(queue.next(Time(0), None).unwrap().1, 3);
+}

@@ -1,0 +1,114 @@
+//! Methods, limits and refusals of redirects (RFC 9110 §15.4).
+
+use haul_policy::Target;
+use haul_policy::redirect::{Hop, RedirectError, RedirectRules, decide};
+
+fn hop(rules: &RedirectRules, status: u16, method: &str, location: &[u8]) -> Result<Option<Hop>, RedirectError> {
+    let from = Target::parse("https://h/a").unwrap();
+    decide(rules, 0, status, Some(location), method, &from, &from.origin())
+}
+
+/// The next method and whether the body goes along.
+fn next(rules: &RedirectRules, status: u16, method: &str) -> (String, bool) {
+    let hop = hop(rules, status, method, b"/b").unwrap().unwrap();
+    (hop.method, hop.keep_body)
+}
+
+#[test]
+fn methods() {
+    let rules = RedirectRules::default();
+    let table = [
+        (301, "GET", "GET", true),
+        (301, "POST", "GET", false),
+        (301, "PUT", "PUT", true),
+        (301, "HEAD", "HEAD", true),
+        (302, "POST", "GET", false),
+        (302, "DELETE", "DELETE", true),
+        (302, "post", "post", true),
+        (303, "GET", "GET", false),
+        (303, "POST", "GET", false),
+        (303, "PUT", "GET", false),
+        (303, "HEAD", "HEAD", true),
+        (303, "DELETE", "GET", false),
+        (307, "POST", "POST", true),
+        (307, "PATCH", "PATCH", true),
+        (308, "POST", "POST", true),
+        (308, "GET", "GET", true),
+        (300, "POST", "POST", true),
+    ];
+    for (status, method, expected, body) in table {
+        assert_eq!(next(&rules, status, method), (expected.to_owned(), body), "{status} {method}");
+    }
+    let post = RedirectRules { post301: true, post303: true, ..RedirectRules::default() };
+    assert_eq!(next(&post, 301, "POST"), ("POST".to_owned(), true));
+    assert_eq!(next(&post, 302, "POST"), ("GET".to_owned(), false));
+    assert_eq!(next(&post, 303, "POST"), ("POST".to_owned(), true));
+    assert_eq!(next(&post, 303, "PUT"), ("GET".to_owned(), false));
+    let custom = RedirectRules { keep_method: true, ..RedirectRules::default() };
+    assert_eq!(next(&custom, 302, "POST"), ("POST".to_owned(), true));
+    assert_eq!(next(&custom, 303, "PURGE"), ("PURGE".to_owned(), false));
+}
+
+#[test]
+fn what_is_not_a_redirect() {
+    let rules = RedirectRules::default();
+    for status in [100, 200, 204, 299, 304, 305, 306, 309, 399, 400, 404, 500] {
+        assert_eq!(hop(&rules, status, "GET", b"/b"), Ok(None), "{status}");
+    }
+    let from = Target::parse("http://h/").unwrap();
+    assert_eq!(decide(&rules, 99, 302, None, "GET", &from, &from.origin()), Ok(None));
+    assert_eq!(hop(&rules, 302, "GET", b" \t"), Ok(None));
+    assert_eq!(hop(&RedirectRules { follow: false, ..rules }, 302, "GET", b"/b"), Ok(None));
+}
+
+#[test]
+fn limits() {
+    let from = Target::parse("http://h/").unwrap();
+    let at = |max, hops| {
+        decide(&RedirectRules { max, ..RedirectRules::default() }, hops, 302, Some(b"/"), "GET", &from, &from.origin())
+    };
+    assert!(at(50, 49).unwrap().is_some());
+    assert_eq!(at(50, 50), Err(RedirectError::TooMany { max: 50 }));
+    assert_eq!(at(0, 0).unwrap_err().exit_code(), 47);
+    assert!(at(u32::MAX, u32::MAX).unwrap().is_some());
+}
+
+#[test]
+fn refusals_and_their_exit_codes() {
+    let rules = RedirectRules::default();
+    let code = |rules: &RedirectRules, location: &[u8]| {
+        hop(rules, 302, "GET", location).map_err(|e| e.exit_code()).map(|_| ())
+    };
+    for (location, exit) in [
+        (&b"file:///etc/passwd"[..], 1),
+        (b"ftp://h/", 1),
+        (b"javascript:x", 1),
+        (b"http://", 3),
+        (b"http://a@b@c/", 3),
+        (b"/a\rSet-Cookie: x", 3),
+        (b"/\0", 3),
+        (b"//a\\b/", 3),
+        (b"http://h:99999/", 3),
+        (b"//\xff/", 3),
+    ] {
+        assert_eq!(code(&rules, location), Err(exit), "{}", String::from_utf8_lossy(location));
+    }
+    let tls_only = RedirectRules { allow_http: false, ..RedirectRules::default() };
+    assert_eq!(code(&tls_only, b"http://h/"), Err(1));
+    assert_eq!(code(&tls_only, b"https://o/"), Ok(()));
+    assert_eq!(code(&RedirectRules { allow_https: false, ..rules }, b"/b"), Err(1));
+}
+
+#[test]
+fn locations_of_other_charsets() {
+    let rules = RedirectRules::default();
+    let url = |location: &[u8]| hop(&rules, 302, "GET", location).unwrap().unwrap().target.to_url();
+    assert_eq!(url(b"/\xe9\xc3\xa9?\xff x"), "https://h/%E9%C3%A9?%FF%20x");
+    assert_eq!(url("//b\u{fc}cher.example/\u{fc}".as_bytes()), "https://xn--bcher-kva.example/%C3%BC");
+}
+
+#[test]
+fn messages_hold_no_secret() {
+    let error = hop(&RedirectRules::default(), 302, "GET", b"http://u:hunter2@a@b/").unwrap_err();
+    assert!(!format!("{error} {error:?}").contains("hunter2"));
+}

@@ -1,0 +1,197 @@
+//! The model test of FAULTS: whatever servers answer, a secret is seen by the first origin only.
+//!
+//! The model keeps its own account of which peer is being talked to. It never asks `Target` or `Origin`: a parser that
+//! took one host for another would fool both sides.
+
+mod common;
+
+use haul_policy::Target;
+use haul_policy::redirect::{Hop, RedirectRules, Secrets, decide};
+use haul_policy::secrets::fields_for;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+/// The model's idea of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Peer {
+    tls: bool,
+    host: usize,
+    port: u16,
+}
+
+/// Ways to write each host; all of one line are the same.
+const HOSTS: [[&str; 3]; 4] = [
+    ["a.example", "A.EXAMPLE", "%61.example"],
+    ["b.example", "b.Example", "b%2eexample"],
+    ["127.0.0.1", "0x7f.1", "2130706433"],
+    ["[::1]", "[0:0::1]", "[0000::0001]"],
+];
+
+#[derive(Clone, Debug)]
+struct Step {
+    peer: Peer,
+    spelling: usize,
+    form: Form,
+    status: u16,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Absolute,
+    /// With a user and password of the server's choice.
+    WithUserinfo,
+    /// `//host/`: the scheme stays.
+    SchemeRelative,
+    Path,
+    Query,
+    Empty,
+}
+
+fn peers() -> impl Strategy<Value = Peer> {
+    (any::<bool>(), 0..HOSTS.len(), prop_oneof![Just(80), Just(443), Just(8080)]).prop_map(|(tls, host, port)| Peer {
+        tls,
+        host,
+        port,
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let form = prop_oneof![
+        4 => Just(Form::Absolute), 2 => Just(Form::WithUserinfo), 2 => Just(Form::SchemeRelative),
+        1 => Just(Form::Path), 1 => Just(Form::Query), 1 => Just(Form::Empty),
+    ];
+    let status = prop_oneof![Just(300u16), Just(301), Just(302), Just(303), Just(307), Just(308)];
+    let step = (peers(), 0..3usize, form, status).prop_map(|(peer, spelling, form, status)| Step {
+        peer,
+        spelling,
+        form,
+        status,
+    });
+    vec(step, 1..7)
+}
+
+impl Peer {
+    fn url(self, userinfo: &str, spelling: usize) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}:{}", self.reference(userinfo, spelling))
+    }
+
+    fn reference(self, userinfo: &str, spelling: usize) -> String {
+        let default = if self.tls { 443 } else { 80 };
+        let host = HOSTS[self.host][spelling];
+        // The default port is left out by one spelling.
+        if self.port == default && spelling == 0 {
+            format!("//{userinfo}{host}/p")
+        } else {
+            format!("//{userinfo}{host}:{}/p", self.port)
+        }
+    }
+}
+
+impl Step {
+    /// The Location, and whom a correct client talks to next.
+    fn location(&self, from: Peer) -> (String, Peer) {
+        match self.form {
+            Form::Absolute => (self.peer.url("", self.spelling), self.peer),
+            Form::WithUserinfo => (self.peer.url("mallory:evil@", self.spelling), self.peer),
+            Form::SchemeRelative => {
+                let peer = Peer { tls: from.tls, ..self.peer };
+                (peer.reference("", self.spelling), peer)
+            }
+            Form::Path => ("/q/./r".to_owned(), from),
+            Form::Query => ("?x=//evil.example/".to_owned(), from),
+            Form::Empty => ("#f".to_owned(), from),
+        }
+    }
+}
+
+const SECRETS: [&str; 4] = ["Bearer t0ken", "sid=1", "k3y", "alice:pw"];
+
+/// All secrets in the request that an engine makes of a hop: the user's fields, and the userinfo of its URL.
+fn sent(fields: &[(String, Vec<u8>)], secrets: Secrets, target: &Target) -> Vec<String> {
+    let fields = fields_for(fields, secrets).map(|(_, value)| String::from_utf8(value.clone()).unwrap());
+    let userinfo = target.userinfo().map(|(user, password)| format!("{user}:{password}"));
+    fields.chain(userinfo).filter(|value| value != "plain").collect()
+}
+
+fn user_fields() -> Vec<(String, Vec<u8>)> {
+    let field = |name: &str, value: &str| (name.to_owned(), value.as_bytes().to_vec());
+    vec![
+        field("authorization", SECRETS[0]),
+        field("Accept", "plain"),
+        field("Cookie", SECRETS[1]),
+        field("X-API-Key", SECRETS[2]),
+    ]
+}
+
+/// Runs a chain; calls `check` with each hop and the model's peers: the one asked, and the first.
+fn run(
+    rules: &RedirectRules,
+    first: Peer,
+    steps: &[Step],
+    mut check: impl FnMut(&Hop, &[String], Peer) -> Result<(), TestCaseError>,
+) -> Result<(), TestCaseError> {
+    let fields = user_fields();
+    let mut peer = first;
+    let mut target = Target::parse(&first.url("alice:pw@", 0)).unwrap();
+    let origin = target.origin();
+    prop_assert_eq!(sent(&fields, Secrets::Keep, &target).len(), SECRETS.len());
+    for (hops, step) in steps.iter().enumerate() {
+        let (location, next) = step.location(peer);
+        let hop = decide(rules, hops as u32, step.status, Some(location.as_bytes()), "GET", &target, &origin);
+        let hop = hop.map_err(|e| TestCaseError::fail(format!("{location}: {e}")))?.expect("followed");
+        check(&hop, &sent(&fields, hop.secrets, &hop.target), next)?;
+        prop_assert_eq!((hop.target.scheme().as_str() == "https", hop.target.port()), (next.tls, next.port));
+        peer = next;
+        target = hop.target;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(common::config(20_000))]
+
+    #[test]
+    fn secrets_reach_the_first_origin_only(first in peers(), steps in steps()) {
+        run(&RedirectRules::default(), first, &steps, |hop, sent, peer| {
+            prop_assert_eq!(hop.same_origin, peer == first);
+            if peer == first {
+                prop_assert!(sent.iter().any(|secret| secret == SECRETS[0]), "the first origin goes without");
+            } else {
+                prop_assert!(sent.is_empty(), "{peer:?} got {sent:?}, which are {first:?}'s");
+            }
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn trusting_users_are_not_overheard(first in peers(), steps in steps()) {
+        let rules = RedirectRules { location_trusted: true, ..RedirectRules::default() };
+        run(&rules, first, &steps, |hop, sent, peer| {
+            prop_assert_eq!(hop.same_origin, peer == first);
+            if first.tls && !peer.tls {
+                prop_assert!(sent.is_empty(), "{peer:?} got {sent:?} in the clear");
+            }
+            // The URL's own user was given for one place, whatever is trusted.
+            if peer != first {
+                prop_assert!(!sent.iter().any(|secret| secret == SECRETS[3]));
+            }
+            Ok(())
+        })?;
+    }
+}
+
+#[test]
+fn once_dropped_is_not_restored_by_staying() {
+    // a -> b -> b -> a
+    let first = Target::parse("https://alice:pw@a.example/").unwrap();
+    let rules = RedirectRules::default();
+    let mut at = first.clone();
+    let mut seen = Vec::new();
+    for location in ["https://b.example/", "/again", "https://b.example/x", "https://a.example/home"] {
+        let hop = decide(&rules, 0, 302, Some(location.as_bytes()), "GET", &at, &first.origin()).unwrap().unwrap();
+        seen.push(hop.secrets);
+        at = hop.target;
+    }
+    assert_eq!(seen, [Secrets::Drop, Secrets::Drop, Secrets::Drop, Secrets::Keep]);
+}

@@ -1,0 +1,110 @@
+//! A field section (RFC 9110 §5) as it came: one buffer and a list of offsets.
+//!
+//! A look-up walks the list and compares names without regard to case. There is no map: a response has about a dozen
+//! fields, of which a client asks for a few, and building a map would cost more than all look-ups together.
+//!
+//! ```
+//! # use haul_proto::{h1, time::Time};
+//! # let mut conn = h1::Conn::new(h1::Config::default());
+//! # conn.enqueue(Time(0), &h1::Request { method: "GET", target: "/", fields: &[], body: h1::BodyLength::None,
+//! #     expect_continue: false }).unwrap();
+//! # conn.advance_output(conn.output().len());
+//! # let mut wire = *b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nETag: \"a\"\r\n\r\n";
+//! # let head = conn.step(Time(0), &mut wire).unwrap().consumed;
+//! # let h1::Event::Complete { trailers: Some(trailers), .. } =
+//! #     conn.step(Time(0), &mut wire[head..]).unwrap().event else { panic!() };
+//! // `trailers` are the Fields of a chunked body
+//! assert_eq!(trailers.get("etag"), Some(&b"\"a\""[..]));
+//! assert_eq!(trailers.iter().next(), Some(("ETag", &b"\"a\""[..])));
+//! ```
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::Range;
+
+/// Where one field lies in the buffer. 32 bits are enough: a section is limited to far less than 4 GiB.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    pub(crate) name: (u32, u32),
+    pub(crate) value: (u32, u32),
+}
+
+/// A field section: names and values in the order and the spelling in which they came.
+///
+/// `Debug` prints names and the lengths of values, because a value may be a secret (`Set-Cookie`).
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Fields {
+    raw: Vec<u8>,
+    /// The same bytes with line folds turned into spaces, only where there are folds (offsets are the same in both).
+    unfolded: Option<Vec<u8>>,
+    spans: Vec<Span>,
+}
+
+impl Fields {
+    /// `unfolded` has to be as long as `raw`, and the spans have to lie inside.
+    pub(crate) fn new(raw: Vec<u8>, unfolded: Option<Vec<u8>>, spans: Vec<Span>) -> Fields {
+        Fields { raw, unfolded, spans }
+    }
+
+    /// Names and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let text = self.text();
+        self.spans.iter().map(move |span| (name(text, span), &text[range(span.value)]))
+    }
+
+    /// The first value under this name, in any case.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        let text = self.text();
+        self.spans.iter().find(|span| is(text, span, name)).map(|span| &text[range(span.value)])
+    }
+
+    /// All values under this name, in any case, in order.
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        let text = self.text();
+        self.spans.iter().filter(move |span| is(text, span, name)).map(move |span| &text[range(span.value)])
+    }
+
+    /// How many fields there are.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Are there none?
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The section exactly as received, with the empty line that ends it.
+    pub fn raw(&self) -> &[u8] {
+        &self.raw
+    }
+
+    fn text(&self) -> &[u8] {
+        self.unfolded.as_deref().unwrap_or(&self.raw)
+    }
+}
+
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Length(usize);
+        impl fmt::Debug for Length {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{} bytes", self.0)
+            }
+        }
+        f.debug_map().entries(self.iter().map(|(name, value)| (name, Length(value.len())))).finish()
+    }
+}
+
+fn range((start, end): (u32, u32)) -> Range<usize> {
+    start as usize..end as usize
+}
+
+fn is(text: &[u8], span: &Span, name: &str) -> bool {
+    text[range(span.name)].eq_ignore_ascii_case(name.as_bytes())
+}
+
+/// Names were checked to be tokens, hence ASCII.
+fn name<'a>(text: &'a [u8], span: &Span) -> &'a str {
+    core::str::from_utf8(&text[range(span.name)]).unwrap_or_default()
+}

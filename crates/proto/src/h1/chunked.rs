@@ -1,0 +1,178 @@
+//! The chunked transfer coding of a response (RFC 9112 §7.1).
+//!
+//! Framing is read byte by byte and strictly: which bytes are payload must not depend on whose parser reads them.
+//! Refused: no digit at the start, more than 16 digits, `0x`, signs, LF or CR alone anywhere, control bytes in
+//! extensions, payload that is not followed by CR LF. Spaces after a size are refused, too, with the one exception that
+//! the grammar has for them, before the `;` of an extension. Extensions are skipped and counted. Since each byte decides
+//! on its own, the same bytes give the same result however they were cut.
+//!
+//! ```text
+//!  Size ──digits── ';' ─► Extension ─┐               ┌── size 0 ──► Trailers ── empty line ──► End
+//!    ▲  └──── ' ' ─► Padding ─ ';' ──┤               │
+//!    │  └──────────── CR ────────────┴─► SizeLf ─ LF ┴── Data ── all of it ─► DataCr ─► DataLf
+//!    └───────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+
+use super::error::{ChunkFault, Error};
+use super::parse::{self, LineEnds, Scan};
+use crate::Limits;
+use crate::fields::Fields;
+use core::ops::Range;
+
+/// More digits than this cannot be a size, leading zeros or not.
+const MAX_DIGITS: u8 = 16;
+
+/// What comes next in the input.
+#[derive(Debug)]
+pub(crate) enum Decoded {
+    NeedInput,
+    Data(Range<usize>),
+    End(Option<Fields>),
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+enum State {
+    #[default]
+    Size,
+    Padding,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    Trailers,
+}
+
+/// The decoder of one body.
+#[derive(Default, Debug)]
+pub(crate) struct Decoder {
+    state: State,
+    /// The size being read, then what is left of the chunk.
+    size: u64,
+    digits: u8,
+    /// Bytes of the size line so far.
+    line: usize,
+    /// Bytes of extensions in the whole body.
+    extensions: usize,
+    /// Payload so far.
+    got: u64,
+    trailers: Scan,
+}
+
+impl Decoder {
+    /// Payload that came so far.
+    pub(crate) fn got(&self) -> u64 {
+        self.got
+    }
+
+    /// Reads on; also says how much of the input is done with.
+    pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Decoded), Error> {
+        let mut at = 0;
+        loop {
+            match self.state {
+                State::Data => {
+                    let take = self.size.min((input.len() - at) as u64);
+                    if take == 0 {
+                        return Ok((at, Decoded::NeedInput));
+                    }
+                    self.size -= take;
+                    self.got = self.got.saturating_add(take);
+                    if self.size == 0 {
+                        self.state = State::DataCr;
+                    }
+                    let end = at + take as usize;
+                    return Ok((end, Decoded::Data(at..end)));
+                }
+                State::Trailers => {
+                    let (consumed, decoded) = self.trailers(limits, &input[at..])?;
+                    return Ok((at + consumed, decoded));
+                }
+                _ => {
+                    let Some(&byte) = input.get(at) else {
+                        return Ok((at, Decoded::NeedInput));
+                    };
+                    self.frame(limits, byte)?;
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    /// One byte that is not payload.
+    fn frame(&mut self, limits: &Limits, byte: u8) -> Result<(), Error> {
+        let fault = |fault| Err(Error::Chunk(fault));
+        if matches!(self.state, State::Size | State::Padding | State::Extension | State::SizeLf) {
+            self.line += 1;
+            if self.line > limits.chunk_line {
+                return Err(Error::ChunkLineTooLong { limit: limits.chunk_line });
+            }
+        }
+        self.state = match (self.state, byte) {
+            (State::Size, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                if self.digits == MAX_DIGITS {
+                    return fault(ChunkFault::SizeOverflow);
+                }
+                self.digits += 1;
+                self.size = (self.size << 4) | u64::from(hex(byte));
+                State::Size
+            }
+            (State::Size, b'\n') => return fault(ChunkFault::BareLf),
+            (State::Size, _) if self.digits == 0 => return fault(ChunkFault::Size),
+            (State::Size | State::Extension, b'\r') => State::SizeLf,
+            (State::Size | State::Padding, b';') => State::Extension,
+            (State::Size | State::Padding, b' ' | b'\t') => State::Padding,
+            (State::Size, _) => return fault(ChunkFault::SizeEnd),
+            (State::Padding, _) => return fault(ChunkFault::SizeSpaced),
+            (State::Extension, b'\n') => return fault(ChunkFault::BareLf),
+            (State::Extension, b'\t' | b' '..=b'~' | 0x80..) => {
+                self.extensions += 1;
+                if self.extensions > limits.chunk_extensions_total {
+                    return Err(Error::ChunkExtensionsTooLarge { limit: limits.chunk_extensions_total });
+                }
+                State::Extension
+            }
+            (State::Extension, _) => return fault(ChunkFault::Extension),
+            (State::SizeLf, b'\n') => {
+                (self.line, self.digits) = (0, 0);
+                if self.size == 0 { State::Trailers } else { State::Data }
+            }
+            (State::SizeLf, _) => return fault(ChunkFault::BareCr),
+            (State::DataCr, b'\r') => State::DataLf,
+            (State::DataCr, b'\n') => return fault(ChunkFault::BareLf),
+            (State::DataLf, b'\n') => State::Size,
+            (State::DataLf, _) => return fault(ChunkFault::BareCr),
+            (State::DataCr, _) => return fault(ChunkFault::DataEnd),
+            (state @ (State::Data | State::Trailers), _) => state,
+        };
+        Ok(())
+    }
+
+    fn trailers(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Decoded), Error> {
+        match input {
+            [] | [b'\r'] => return Ok((0, Decoded::NeedInput)),
+            [b'\r', b'\n', ..] => return Ok((2, Decoded::End(None))),
+            [b'\r', ..] => return Err(Error::Chunk(ChunkFault::BareCr)),
+            _ => {}
+        }
+        let limit = limits.trailer_bytes;
+        let found = self
+            .trailers
+            .find_end(&input[..input.len().min(limit)], LineEnds::Strict)
+            .map_err(|_| Error::Chunk(ChunkFault::BareLf))?;
+        match found {
+            Some(end) => {
+                let fields = parse::trailers(&input[..end], &self.trailers, limits.trailer_fields)?;
+                Ok((end, Decoded::End(Some(fields))))
+            }
+            None if input.len() >= limit => Err(Error::TrailersTooLarge { limit }),
+            None => Ok((0, Decoded::NeedInput)),
+        }
+    }
+}
+
+fn hex(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    }
+}

@@ -1,0 +1,283 @@
+//! What a peer can do wrong, each with its own name.
+//!
+//! An [`Error`] ends the connection: where the next response begins can no longer be known. What the caller did wrong
+//! is a [`RequestError`](super::RequestError) instead and ends nothing.
+//!
+//! ```
+//! use haul_proto::h1::{Error, LengthFault};
+//!
+//! let error = Error::ContentLength(LengthFault::Conflicting);
+//! assert_eq!(error.to_string(), "server sent two Content-Length that differ");
+//! assert_eq!(Error::HeadTooLarge { limit: 307_200 }.to_string(), "server sent a head above the limit of 307200 bytes");
+//! assert!(Error::EndedBeforeResponse.is_before_response());
+//! ```
+
+use super::CloseReason;
+use core::fmt;
+
+/// Why the connection cannot be understood any further.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// What came does not begin like a status line: HTTP/0.9, another protocol, or the remains of another response.
+    NotHttp,
+    /// A status line of another version than HTTP/1.0 and 1.1. `minor` is there when `major` is 1.
+    UnsupportedVersion {
+        /// The digit before the dot.
+        major: u8,
+        /// The digit behind it.
+        minor: Option<u8>,
+    },
+    /// The status line breaks RFC 9112 §4.
+    StatusLine,
+    /// A field line breaks RFC 9112 §5.
+    Field(FieldFault),
+    /// More empty lines before a status line than is tolerated.
+    EmptyLines {
+        /// Lines tolerated.
+        limit: usize,
+    },
+    /// All heads of this response together pass [`Limits::head_bytes`](crate::Limits::head_bytes).
+    HeadTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
+    TooManyFields {
+        /// The limit.
+        limit: usize,
+    },
+    /// More interim responses than [`Limits::interim`](crate::Limits::interim).
+    TooManyInterim {
+        /// The limit.
+        limit: u32,
+    },
+    /// `101 Switching Protocols` to a request that had no Upgrade field (RFC 9110 §15.2.2).
+    UnexpectedUpgrade,
+    /// A Content-Length that says no length, or several.
+    ContentLength(LengthFault),
+    /// A Transfer-Encoding that cannot be followed.
+    TransferCoding(CodingFault),
+    /// The framing of a chunked body breaks RFC 9112 §7.1.
+    Chunk(ChunkFault),
+    /// A chunk-size line passes [`Limits::chunk_line`](crate::Limits::chunk_line).
+    ChunkLineTooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Chunk extensions pass [`Limits::chunk_extensions_total`](crate::Limits::chunk_extensions_total).
+    ChunkExtensionsTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The trailer section passes [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
+    TrailersTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// More trailer fields than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
+    TooManyTrailers {
+        /// The limit.
+        limit: usize,
+    },
+    /// Bytes came though no request waited for an answer, or before a byte of the request had left.
+    UnsolicitedBytes,
+    /// The peer closed an idle connection. Nobody is to blame.
+    EndedIdle,
+    /// The peer closed before a byte of the response.
+    EndedBeforeResponse,
+    /// The peer closed within a head, or between an interim head and the final one.
+    EndedInHead {
+        /// Bytes of heads that had come for this response.
+        got: u64,
+    },
+    /// The peer closed within a body of known length.
+    EndedInBody {
+        /// The length announced.
+        expected: u64,
+        /// The length that came.
+        got: u64,
+    },
+    /// The peer closed before the last chunk, or within trailers.
+    EndedInChunks {
+        /// Payload that came.
+        got: u64,
+    },
+    /// A body that lasts until the connection ends, ended without the transport's own end mark (TLS close_notify):
+    /// anybody on the way may have cut it.
+    EndedUncleanly {
+        /// Payload that came.
+        got: u64,
+    },
+    /// The connection was at its end already; nothing more is to be read from it.
+    Closed(CloseReason),
+}
+
+/// How a field line is wrong.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum FieldFault {
+    /// The name is no token: empty, with a space before the colon, without a colon, or with a control byte.
+    Name,
+    /// The value holds NUL, a CR without LF, or another control byte.
+    Value,
+    /// A line ends in CR without LF.
+    LineEnd,
+    /// A trailer field continues on the next line (folds are accepted in heads only).
+    Folded,
+}
+
+/// How a Content-Length is wrong.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum LengthFault {
+    /// Not a plain decimal number: a sign, a unit, an empty value, an empty list element.
+    Malformed,
+    /// Above 2⁶⁴−1.
+    TooLarge,
+    /// Two values that differ, in one field or in two.
+    Conflicting,
+}
+
+/// How a Transfer-Encoding is wrong.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum CodingFault {
+    /// The field names no coding.
+    Empty,
+    /// A coding besides `chunked` and `identity`, alone or beside them, or one with parameters. None was asked for.
+    Unsupported,
+    /// `chunked` twice.
+    Repeated,
+}
+
+/// How the framing of a chunked body is wrong.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ChunkFault {
+    /// A chunk size that does not begin with a hexadecimal digit (a sign, a space, an empty line).
+    Size,
+    /// A byte behind the size that is no digit, no extension and no line end (`0x5`, `5h`).
+    SizeEnd,
+    /// More than 16 hexadecimal digits.
+    SizeOverflow,
+    /// Spaces behind the size with no extension after them.
+    SizeSpaced,
+    /// LF without CR.
+    BareLf,
+    /// CR without LF.
+    BareCr,
+    /// A control byte in an extension.
+    Extension,
+    /// The payload is not followed by CR LF: the size was false.
+    DataEnd,
+}
+
+impl Error {
+    /// Did the connection end before anything of the response was seen? Such a request may be tried again on a fresh
+    /// connection if it is idempotent (RFC 9110 §9.2.2).
+    pub fn is_before_response(&self) -> bool {
+        matches!(self, Error::EndedBeforeResponse | Error::EndedIdle)
+    }
+
+    /// Did the peer close too early (in contrast to having sent something wrong)?
+    pub fn is_early_end(&self) -> bool {
+        matches!(
+            self,
+            Error::EndedIdle
+                | Error::EndedBeforeResponse
+                | Error::EndedInHead { .. }
+                | Error::EndedInBody { .. }
+                | Error::EndedInChunks { .. }
+                | Error::EndedUncleanly { .. }
+        )
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::NotHttp => f.write_str("server sent something that is not HTTP/1"),
+            Error::UnsupportedVersion { major, minor: Some(minor) } => {
+                write!(f, "server answered with HTTP/{major}.{minor} where only 1.0 and 1.1 are possible")
+            }
+            Error::UnsupportedVersion { major, minor: None } => {
+                write!(f, "server answered with HTTP/{major} where only 1.0 and 1.1 are possible")
+            }
+            Error::StatusLine => f.write_str("server sent a malformed status line"),
+            Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
+            Error::EmptyLines { limit } => {
+                write!(f, "server sent more than the limit of {limit} empty lines before a status line")
+            }
+            Error::HeadTooLarge { limit } => write!(f, "server sent a head above the limit of {limit} bytes"),
+            Error::TooManyFields { limit } => write!(f, "server sent a head above the limit of {limit} fields"),
+            Error::TooManyInterim { limit } => {
+                write!(f, "server sent more than the limit of {limit} interim responses")
+            }
+            Error::UnexpectedUpgrade => f.write_str("server switched protocols without having been asked to"),
+            Error::ContentLength(LengthFault::Malformed) => f.write_str("server sent a malformed Content-Length"),
+            Error::ContentLength(LengthFault::TooLarge) => f.write_str("server sent a Content-Length above 64 bits"),
+            Error::ContentLength(LengthFault::Conflicting) => f.write_str("server sent two Content-Length that differ"),
+            Error::TransferCoding(CodingFault::Empty) => f.write_str("server sent an empty Transfer-Encoding"),
+            Error::TransferCoding(CodingFault::Unsupported) => {
+                f.write_str("server sent a Transfer-Encoding that was not asked for")
+            }
+            Error::TransferCoding(CodingFault::Repeated) => {
+                f.write_str("server sent a Transfer-Encoding with chunked twice")
+            }
+            Error::Chunk(fault) => write!(f, "server sent malformed chunks: {fault}"),
+            Error::ChunkLineTooLong { limit } => {
+                write!(f, "server sent a chunk-size line above the limit of {limit} bytes")
+            }
+            Error::ChunkExtensionsTooLarge { limit } => {
+                write!(f, "server sent chunk extensions above the limit of {limit} bytes")
+            }
+            Error::TrailersTooLarge { limit } => write!(f, "server sent trailers above the limit of {limit} bytes"),
+            Error::TooManyTrailers { limit } => write!(f, "server sent trailers above the limit of {limit} fields"),
+            Error::UnsolicitedBytes => f.write_str("server sent bytes that no request had asked for"),
+            Error::EndedIdle => f.write_str("server closed the idle connection"),
+            Error::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
+            Error::EndedInHead { got } => {
+                write!(f, "server closed the connection within the head, after {got} bytes")
+            }
+            Error::EndedInBody { expected, got } => {
+                write!(f, "server closed the connection after {got} of {expected} bytes of the body")
+            }
+            Error::EndedInChunks { got } => {
+                write!(f, "server closed the connection before the last chunk, after {got} bytes of the body")
+            }
+            Error::EndedUncleanly { got } => {
+                write!(f, "connection ended without its end mark after {got} bytes: the body may have been cut")
+            }
+            Error::Closed(reason) => write!(f, "connection is closed: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for FieldFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FieldFault::Name => "a name that is not a token directly before a colon",
+            FieldFault::Value => "a control byte in a value",
+            FieldFault::LineEnd => "CR without LF",
+            FieldFault::Folded => "a folded trailer",
+        })
+    }
+}
+
+impl fmt::Display for ChunkFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ChunkFault::Size => "no size where one has to stand",
+            ChunkFault::SizeEnd => "a size followed by something else",
+            ChunkFault::SizeOverflow => "a size of more than 16 digits",
+            ChunkFault::SizeSpaced => "a size padded with spaces",
+            ChunkFault::BareLf => "LF without CR",
+            ChunkFault::BareCr => "CR without LF",
+            ChunkFault::Extension => "a control byte in an extension",
+            ChunkFault::DataEnd => "a chunk longer than its size",
+        })
+    }
+}

@@ -1,0 +1,140 @@
+//! What [`Conn::step`](super::Conn::step) answers.
+//!
+//! ```
+//! use haul_proto::h1::{Event, RequestId};
+//!
+//! fn deliver(buffer: &[u8], event: Event) {
+//!     match event {
+//!         Event::Head { head, framing, .. } => println!("{} with a body of {framing:?}", head.status()),
+//!         Event::Body { range, .. } => println!("{} bytes", buffer[range].len()),
+//!         Event::Complete { reuse: Ok(()), .. } => println!("back to the pool"),
+//!         Event::Complete { reuse: Err(why), .. } => println!("drop the connection: {why}"),
+//!         _ => {}
+//!     }
+//! }
+//! deliver(b"hello", Event::Body { id: RequestId(0), range: 0..5 });
+//! ```
+
+use crate::fields::Fields;
+use crate::head::Head;
+use core::fmt;
+use core::ops::Range;
+
+/// A request on one connection; numbers rise in the order of [`Conn::enqueue`](super::Conn::enqueue).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub struct RequestId(pub u64);
+
+/// How the end of a response's body is known (RFC 9112 §6.3).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum BodyFraming {
+    /// There is no body: an answer to HEAD, 204, 304.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunked,
+    /// All that comes until the peer closes.
+    UntilClose,
+}
+
+/// The next thing in the input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// Nothing more can be done with these bytes: keep those that were not consumed, read more behind them.
+    NeedInput,
+    /// An interim response (1xx but 101). Another head follows.
+    Interim {
+        /// Whose.
+        id: RequestId,
+        /// The head.
+        head: Head,
+    },
+    /// The head of the final response.
+    Head {
+        /// Whose.
+        id: RequestId,
+        /// The head.
+        head: Head,
+        /// How its body ends.
+        framing: BodyFraming,
+    },
+    /// Payload.
+    Body {
+        /// Whose.
+        id: RequestId,
+        /// Where it lies in the buffer given to `step`. No framing is inside.
+        range: Range<usize>,
+    },
+    /// The response has been read to its end.
+    Complete {
+        /// Whose.
+        id: RequestId,
+        /// The trailer section of a chunked body, where there was one. Never merge it into the head (RFC 9110 §6.5.1).
+        trailers: Option<Fields>,
+        /// May the connection take further requests, and if not, why?
+        reuse: Result<(), CloseReason>,
+    },
+    /// The connection is no longer HTTP/1: 101, or 2xx to CONNECT. All input behind the head belongs to the caller.
+    Tunnel {
+        /// Whose.
+        id: RequestId,
+        /// The head.
+        head: Head,
+    },
+}
+
+/// An event, and how much of the input it took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Bytes from the start of the input that are done with. The next call begins behind them. Not only events consume:
+    /// [`Event::NeedInput`] may, too.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event,
+}
+
+/// Why a connection takes no further request.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The response said `Connection: close`.
+    ServerClose,
+    /// The request said `Connection: close`.
+    ClientClose,
+    /// An HTTP/1.0 response without `Connection: keep-alive`.
+    Http10,
+    /// The body lasts until the connection ends.
+    UntilClose,
+    /// A response with both Transfer-Encoding and Content-Length: two parties may read it differently (RFC 9112 §6.1).
+    LengthAndCoding,
+    /// Transfer-Encoding in an HTTP/1.0 response, which has no such thing (RFC 9112 §6.1).
+    CodingInHttp10,
+    /// The response was complete before the request had been sent to its end.
+    RequestUnfinished,
+    /// Bytes came that no request had asked for.
+    UnsolicitedBytes,
+    /// The peer closed the connection.
+    PeerClosed,
+    /// The peer broke the protocol, or closed within a response.
+    Broken,
+    /// The connection became a tunnel.
+    Tunnel,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            CloseReason::ServerClose => "the server asked for it",
+            CloseReason::ClientClose => "the request asked for it",
+            CloseReason::Http10 => "an HTTP/1.0 server did not offer to keep it",
+            CloseReason::UntilClose => "the body lasted until the connection ended",
+            CloseReason::LengthAndCoding => "the response had both Transfer-Encoding and Content-Length",
+            CloseReason::CodingInHttp10 => "an HTTP/1.0 server sent Transfer-Encoding",
+            CloseReason::RequestUnfinished => "the response was complete before the request was",
+            CloseReason::UnsolicitedBytes => "the server sent bytes that no request had asked for",
+            CloseReason::PeerClosed => "the server closed it",
+            CloseReason::Broken => "the server broke the protocol",
+            CloseReason::Tunnel => "it became a tunnel",
+        })
+    }
+}

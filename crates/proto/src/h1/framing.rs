@@ -1,0 +1,133 @@
+//! How long a response's body is, and whether the connection outlives it (RFC 9112 §6.3, §9.3).
+//!
+//! | the response | its body | the connection afterwards |
+//! |---|---|---|
+//! | to HEAD; 204; 304 | none, whatever the fields say | by the keep-alive rules |
+//! | `Transfer-Encoding: chunked` | chunks | by the rules; closed in HTTP/1.0 |
+//! | the same with Content-Length | chunks | closed |
+//! | `Transfer-Encoding: identity` | as if the field were absent | closed if there is a Content-Length |
+//! | any other Transfer-Encoding | error | |
+//! | one Content-Length, or equal ones (`42, 42`) | that long | by the rules |
+//! | any other Content-Length | error | |
+//! | neither | until the connection ends | closed |
+//!
+//! `gzip, chunked` is an error, because the machine never sends a TE field: nothing that was not asked for is to be
+//! undone, and to hand the coded bytes out as the body would be a false success. RFC 9112 §6.3 reads a response whose
+//! last coding is not chunked until the close; as it names a coding that cannot be undone, it is refused with the rest.
+
+use super::error::{CodingFault, Error, LengthFault};
+use super::{BodyFraming, CloseReason};
+use crate::head::{Head, Version};
+use crate::syntax::{DecimalFault, decimal, list, trim_ows};
+
+/// What of a request decides how its response is framed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum AnswerTo {
+    Head,
+    Connect,
+    Other,
+}
+
+/// The framing of a final response that is not a tunnel, and why the connection ends with it, if it does.
+pub(crate) fn of_response(head: &Head, answer_to: AnswerTo) -> Result<(BodyFraming, Option<CloseReason>), Error> {
+    let mut length = None;
+    let mut coding = None;
+    let mut connection = Connection::default();
+    let bodiless = answer_to == AnswerTo::Head || matches!(head.status(), 204 | 304);
+    for (name, value) in head.fields() {
+        // The length of a name rules out nearly all others before a letter is compared.
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => connection.read(value),
+            14 if !bodiless && name.eq_ignore_ascii_case("content-length") => {
+                let one = content_length(value)?;
+                if length.is_some_and(|known| known != one) {
+                    return Err(Error::ContentLength(LengthFault::Conflicting));
+                }
+                length = Some(one);
+            }
+            17 if !bodiless && name.eq_ignore_ascii_case("transfer-encoding") => {
+                coding = Some(transfer_coding(value, coding.unwrap_or_default())?);
+            }
+            _ => {}
+        }
+    }
+    let old = head.version() == Version::Http10;
+    let kept = match connection {
+        Connection { close: true, .. } => Some(CloseReason::ServerClose),
+        Connection { keep_alive: false, .. } if old => Some(CloseReason::Http10),
+        _ => None,
+    };
+    let (framing, faulty) = match (coding, length) {
+        _ if bodiless => (BodyFraming::None, None),
+        (Some(Coding::Unnamed), _) => return Err(Error::TransferCoding(CodingFault::Empty)),
+        (Some(Coding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
+        (Some(Coding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
+        (Some(Coding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
+        (None, Some(length)) => (BodyFraming::Length(length), None),
+        (Some(Coding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
+    };
+    Ok((framing, faulty.or(kept)))
+}
+
+/// One value, or a list of equal ones, which some servers make of a field sent twice (RFC 9110 §8.6).
+fn content_length(value: &[u8]) -> Result<u64, Error> {
+    let mut length = None;
+    for element in value.split(|&byte| byte == b',') {
+        let one = decimal(trim_ows(element)).map_err(|fault| {
+            Error::ContentLength(match fault {
+                DecimalFault::NotANumber => LengthFault::Malformed,
+                DecimalFault::TooLarge => LengthFault::TooLarge,
+            })
+        })?;
+        if length.is_some_and(|known| known != one) {
+            return Err(Error::ContentLength(LengthFault::Conflicting));
+        }
+        length = Some(one);
+    }
+    length.ok_or(Error::ContentLength(LengthFault::Malformed))
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+enum Coding {
+    /// The field was there and named nothing.
+    #[default]
+    Unnamed,
+    Identity,
+    Chunked,
+}
+
+/// Codings of several fields make one list (RFC 9110 §5.3), hence the one read so far.
+fn transfer_coding(value: &[u8], mut coding: Coding) -> Result<Coding, Error> {
+    for element in list(value) {
+        let one = if element.eq_ignore_ascii_case(b"chunked") {
+            Coding::Chunked
+        } else if element.eq_ignore_ascii_case(b"identity") {
+            Coding::Identity
+        } else {
+            return Err(Error::TransferCoding(CodingFault::Unsupported));
+        };
+        coding = match (coding, one) {
+            (Coding::Unnamed, one) => one,
+            (Coding::Chunked, Coding::Chunked) => return Err(Error::TransferCoding(CodingFault::Repeated)),
+            (Coding::Identity, Coding::Identity) => Coding::Identity,
+            _ => return Err(Error::TransferCoding(CodingFault::Unsupported)),
+        };
+    }
+    Ok(coding)
+}
+
+/// The tokens of Connection that matter here.
+#[derive(Copy, Clone, Default)]
+pub(crate) struct Connection {
+    pub(crate) close: bool,
+    pub(crate) keep_alive: bool,
+}
+
+impl Connection {
+    pub(crate) fn read(&mut self, value: &[u8]) {
+        for token in list(value) {
+            self.close |= token.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+}

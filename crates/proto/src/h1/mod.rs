@@ -1,0 +1,107 @@
+//! HTTP/1.1, client side (RFC 9112): requests in, responses out, in order.
+//!
+//! # States
+//!
+//! ```text
+//!           enqueue                 1xx ─► Interim
+//!             │                      ┌──┐
+//!             ▼                      │  ▼                       framing
+//!   idle ──────────► waiting for a head ──────► Head ──┬── none, Length(0) ───────────────┐
+//!    ▲  (output,     │      │                          ├── Length ───► Body* / direct ────┤
+//!    │  body_credit) │      │                          ├── Chunked ──► Body* ── trailers ─┤
+//!    │               │      │ 101, 2xx to CONNECT      └── UntilClose ► Body* ── end ─────┤
+//!    │               │      ▼                                                             ▼
+//!    │               │    Tunnel (the caller's)      reuse: Ok ◄────────────────────── Complete
+//!    │               │                                 │                                  │ reuse: Err(why)
+//!    └───────────────┼──── nothing unanswered ─────────┤                                  ▼
+//!                    ◄──── pipelined requests ─────────┘      any Error ─────────────► closed
+//! ```
+//!
+//! # A walk
+//!
+//! ```
+//! use haul_proto::h1::{BodyLength, BodyFraming, Config, Conn, Event, Request};
+//! use haul_proto::time::Time;
+//!
+//! let mut conn = Conn::new(Config::default());
+//! let now = Time(0);
+//!
+//! // A POST: head and body leave in one piece.
+//! let id = conn.enqueue(now, &Request {
+//!     method: "POST",
+//!     target: "/form",
+//!     fields: &[("Host", b"example.org"), ("Content-Type", b"application/x-www-form-urlencoded")],
+//!     body: BodyLength::Known(3),
+//!     expect_continue: false,
+//! })?;
+//! assert_eq!(conn.send_body(b"a=1")?, 3);
+//! assert_eq!(conn.body_credit(), None, "nothing is left to give");
+//! assert_eq!(conn.output(), b"POST /form HTTP/1.1\r\nHost: example.org\r\n\
+//!     Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=1");
+//! conn.advance_output(conn.output().len()); // as much as the socket took
+//!
+//! // What the socket gives, in pieces of any size.
+//! let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+//! let (mut at, mut body) = (0, Vec::new());
+//! loop {
+//!     let step = conn.step(now, &mut wire[at..])?;
+//!     match step.event {
+//!         Event::Head { head, framing, .. } => {
+//!             assert_eq!((head.status(), framing), (200, BodyFraming::Length(5)));
+//!         }
+//!         Event::Body { range, .. } => body.extend_from_slice(&wire[at..][range]),
+//!         Event::Complete { id: whose, reuse, .. } => {
+//!             assert_eq!((whose, reuse), (id, Ok(())));
+//!             break;
+//!         }
+//!         Event::NeedInput => unreachable!("the whole response is there"),
+//!         Event::Interim { .. } | Event::Tunnel { .. } => unreachable!("not in this response"),
+//!     }
+//!     at += step.consumed;
+//! }
+//! assert_eq!(body, b"hello");
+//! assert!(conn.is_idle());
+//! # Ok::<(), Box<dyn core::error::Error>>(())
+//! ```
+
+mod chunked;
+mod conn;
+mod error;
+mod event;
+mod framing;
+mod output;
+mod parse;
+mod receive;
+mod request;
+mod send;
+
+pub use conn::Conn;
+pub use error::{ChunkFault, CodingFault, Error, FieldFault, LengthFault};
+pub use event::{BodyFraming, CloseReason, Event, RequestId, Step};
+pub use request::{BodyLength, Request, RequestError};
+
+use crate::Limits;
+use core::time::Duration;
+
+/// Settings of one connection.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// What a response may cost besides its body.
+    pub limits: Limits,
+    /// How long a body is held back for `100 Continue`, counted from [`Conn::enqueue`].
+    ///
+    /// Default 1 s, as curl. Hazard: a server that knows no Expect costs this wait on every such request.
+    pub expect_timeout: Duration,
+    /// Unanswered requests on the connection; 1 is no pipelining, and 0 is taken as 1.
+    ///
+    /// Default 1. Each costs its head in the output buffer until it is sent, and about 50 bytes until it is answered.
+    /// Hazard: a slow response holds up all behind it, and a break leaves them unanswered; only idempotent requests
+    /// should be pipelined (RFC 9112 §9.3.2).
+    pub max_pipeline: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { limits: Limits::default(), expect_timeout: Duration::from_secs(1), max_pipeline: 1 }
+    }
+}

@@ -1,0 +1,87 @@
+//! Bytes that wait to be sent, and how many have gone since the connection began.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What is kept allocated while nothing waits: a connection in a pool should cost little.
+const KEPT: usize = 4 * 1024;
+
+#[derive(Default)]
+pub(crate) struct Output {
+    bytes: Vec<u8>,
+    /// Bytes at the front that are gone already. Moving the rest each time would cost the square of a long output.
+    start: usize,
+    sent: u64,
+}
+
+impl Output {
+    pub(crate) fn pending(&self) -> &[u8] {
+        &self.bytes[self.start..]
+    }
+
+    /// Takes bytes that the transport took.
+    pub(crate) fn advance(&mut self, n: usize) {
+        debug_assert!(n <= self.pending().len(), "more was sent than was there");
+        let n = n.min(self.pending().len());
+        self.sent += n as u64;
+        self.start += n;
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+            self.start = 0;
+            if self.bytes.capacity() > KEPT {
+                self.bytes.shrink_to(KEPT);
+            }
+        }
+    }
+
+    /// The end, to append to; what is gone is dropped first when it is the larger part.
+    pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
+        if self.start > self.bytes.len() / 2 {
+            self.bytes.drain(..self.start);
+            self.start = 0;
+        }
+        &mut self.bytes
+    }
+
+    /// Bytes sent since the connection began.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// The place of the next byte to be appended, counted as [`Output::sent`] is.
+    pub(crate) fn position(&self) -> u64 {
+        self.sent + self.pending().len() as u64
+    }
+}
+
+/// Lengths only: what waits may hold credentials.
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Output").field("pending", &self.pending().len()).field("sent", &self.sent).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_hold_while_bytes_move() {
+        let mut output = Output::default();
+        output.tail().extend_from_slice(b"0123456789");
+        output.advance(7);
+        assert_eq!((output.pending(), output.sent(), output.position()), (&b"789"[..], 7, 10));
+        output.tail().extend_from_slice(b"ab");
+        assert_eq!((output.pending(), output.sent(), output.position()), (&b"789ab"[..], 7, 12));
+        output.advance(5);
+        assert_eq!((output.pending(), output.sent(), output.position()), (&b""[..], 12, 12));
+    }
+
+    #[test]
+    fn a_drained_buffer_is_given_back() {
+        let mut output = Output::default();
+        output.tail().resize(100_000, 0);
+        output.advance(100_000);
+        assert!(output.bytes.capacity() <= KEPT);
+    }
+}

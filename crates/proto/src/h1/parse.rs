@@ -1,0 +1,242 @@
+//! Finding the end of a field section, and reading it.
+//!
+//! The search for the end remembers how far it went, so a head that trickles in byte by byte costs what it costs in one
+//! piece. Only a complete section goes to `httparse`. The rejected alternative, to try `httparse` at every read, costs
+//! the square of the length on a slow peer, and makes which error is found depend on how the bytes were cut.
+
+use super::error::{Error, FieldFault};
+use crate::fields::{Fields, Span};
+use crate::head::{Head, Version};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem::MaybeUninit;
+use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
+use memchr::memchr;
+
+/// Fields read without an allocation. More than that is rare and takes a second pass.
+const FIELDS_ON_STACK: usize = 96;
+
+/// Which line ends a section may have.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum LineEnds {
+    /// CR LF, and LF alone (RFC 9112 §2.2 lets a recipient take it for a line end): heads.
+    Lenient,
+    /// CR LF only: trailers, which are part of the chunked framing.
+    Strict,
+}
+
+/// LF without CR in a section with [`LineEnds::Strict`].
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BareLf;
+
+/// A search for the empty line that ends a section. It is given the section from its first byte each time.
+#[derive(Default, Debug)]
+pub(crate) struct Scan {
+    /// Everything before this was looked at and holds no end.
+    resume: usize,
+    seen: usize,
+    /// A line begins with a space or a tab.
+    folded: bool,
+    /// Bytes looked at in all calls together.
+    #[cfg(test)]
+    examined: usize,
+}
+
+impl Scan {
+    /// The length of the section with its empty line, once that is there.
+    pub(crate) fn find_end(&mut self, input: &[u8], ends: LineEnds) -> Result<Option<usize>, BareLf> {
+        let mut at = self.resume.min(input.len());
+        self.seen = input.len();
+        loop {
+            let Some(line_feed) = memchr(b'\n', &input[at..]).map(|found| at + found) else {
+                self.examine(input.len() - at);
+                self.resume = input.len();
+                return Ok(None);
+            };
+            self.examine(line_feed + 1 - at);
+            if ends == LineEnds::Strict && (line_feed == 0 || input[line_feed - 1] != b'\r') {
+                return Err(BareLf);
+            }
+            match &input[line_feed + 1..] {
+                [b'\r', b'\n', ..] => return Ok(Some(line_feed + 3)),
+                [b'\n', ..] if ends == LineEnds::Strict => return Err(BareLf),
+                [b'\n', ..] => return Ok(Some(line_feed + 2)),
+                // What comes decides; the next search begins at this line feed again.
+                [] | [b'\r'] => {
+                    self.resume = line_feed;
+                    return Ok(None);
+                }
+                [b' ' | b'\t', ..] => self.folded = true,
+                _ => {}
+            }
+            at = line_feed + 1;
+        }
+    }
+
+    /// Bytes of the section that have been seen so far.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen
+    }
+
+    #[cfg(test)]
+    fn examine(&mut self, bytes: usize) {
+        self.examined += bytes;
+    }
+
+    #[cfg(not(test))]
+    fn examine(&mut self, _bytes: usize) {}
+}
+
+/// Checks as much of a status line's beginning as is there, so that what is not HTTP is found at its first byte, and
+/// not when it has filled the limit.
+pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
+    const NAME: &[u8] = b"HTTP/";
+    let common = input.len().min(NAME.len());
+    if input[..common] != NAME[..common] {
+        return Err(Error::NotHttp);
+    }
+    match &input[common..] {
+        [] | [b'1'] | [b'1', b'.'] | [b'1', b'.', b'0' | b'1', ..] => Ok(()),
+        [b'1', b'.', minor @ b'2'..=b'9', ..] => Err(Error::UnsupportedVersion { major: 1, minor: Some(minor - b'0') }),
+        [major @ (b'0' | b'2'..=b'9'), ..] => Err(Error::UnsupportedVersion { major: major - b'0', minor: None }),
+        _ => Err(Error::StatusLine),
+    }
+}
+
+/// Reads a whole head, as long as `scan` found it to be.
+pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
+    let too_many = Error::TooManyFields { limit };
+    let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
+    let mut response = Response::new(&mut []);
+    // RFC 9112 §5.2: a user agent replaces a fold by spaces; refusing would be the server's choice.
+    let mut config = ParserConfig::default();
+    config.allow_obsolete_multiline_headers_in_responses(true);
+    let room = &mut stack[..limit.min(FIELDS_ON_STACK)];
+    let mut parsed = config.parse_response_with_uninit_headers(&mut response, input, room);
+    let mut heap: Vec<Header<'_>>;
+    if parsed == Err(httparse::Error::TooManyHeaders) && limit > FIELDS_ON_STACK {
+        heap = vec![EMPTY_HEADER; limit.min(lines(input))];
+        response = Response::new(&mut heap);
+        parsed = config.parse_response(&mut response, input);
+    }
+    if parsed.map_err(|error| syntax(error, too_many))? != Status::Complete(input.len()) {
+        return Err(Error::StatusLine);
+    }
+    let version = match response.version {
+        Some(0) => Version::Http10,
+        Some(1) => Version::Http11,
+        _ => return Err(Error::StatusLine),
+    };
+    let status = match response.code {
+        Some(code @ 100..=999) => code,
+        _ => return Err(Error::StatusLine),
+    };
+    Ok(Head::new(version, status, reason(input), fields(input, response.headers, scan.folded)))
+}
+
+/// Reads a whole trailer section, as long as `scan` found it to be.
+pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields, Error> {
+    if scan.folded {
+        return Err(Error::Field(FieldFault::Folded));
+    }
+    let mut headers = vec![EMPTY_HEADER; limit.min(lines(input))];
+    match httparse::parse_headers(input, &mut headers) {
+        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, headers, false)),
+        Ok(_) => Err(Error::Field(FieldFault::LineEnd)),
+        Err(error) => Err(syntax(error, Error::TooManyTrailers { limit })),
+    }
+}
+
+/// An upper bound of the number of fields.
+fn lines(input: &[u8]) -> usize {
+    memchr::memchr_iter(b'\n', input).count()
+}
+
+fn syntax(error: httparse::Error, too_many: Error) -> Error {
+    match error {
+        httparse::Error::HeaderName => Error::Field(FieldFault::Name),
+        httparse::Error::HeaderValue => Error::Field(FieldFault::Value),
+        httparse::Error::NewLine => Error::Field(FieldFault::LineEnd),
+        httparse::Error::TooManyHeaders => too_many,
+        httparse::Error::Status | httparse::Error::Token | httparse::Error::Version => Error::StatusLine,
+    }
+}
+
+/// The reason phrase stands behind `HTTP/1.x NNN `. httparse gives none when it holds bytes above 127.
+fn reason(input: &[u8]) -> (u32, u32) {
+    let line_end = memchr(b'\n', input).unwrap_or(input.len());
+    let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
+    let start = end.min("HTTP/1.1 200 ".len());
+    (start as u32, end as u32)
+}
+
+/// Copies a section and notes where its fields lie. `headers` borrow from `input`, whose length fits in 32 bits.
+fn fields(input: &[u8], headers: &[Header<'_>], folded: bool) -> Fields {
+    let base = input.as_ptr() as usize;
+    let place = |part: &[u8]| {
+        let start = part.as_ptr() as usize - base;
+        (start as u32, (start + part.len()) as u32)
+    };
+    let spans = headers
+        .iter()
+        .map(|header| Span { name: place(header.name.as_bytes()), value: place(header.value) })
+        .collect::<Vec<_>>();
+    let unfolded = folded.then(|| {
+        let mut text = input.to_vec();
+        for span in &spans {
+            let value = span.value.0 as usize..span.value.1 as usize;
+            text[value].iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
+        }
+        text
+    });
+    Fields::new(input.to_vec(), unfolded, spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    /// Byte by byte the search may look at each byte twice (a line feed is looked at again), never more.
+    #[test]
+    fn a_trickled_head_costs_linear_work() {
+        let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
+        for number in 0..2_000 {
+            head.extend_from_slice(format!("X-{number}: {number}\r\n").as_bytes());
+        }
+        head.extend_from_slice(b"\r\n");
+        let mut scan = Scan::default();
+        for cut in 0..head.len() {
+            assert_eq!(scan.find_end(&head[..cut], LineEnds::Lenient), Ok(None), "{cut}");
+        }
+        assert_eq!(scan.find_end(&head, LineEnds::Lenient), Ok(Some(head.len())));
+        assert!(scan.examined <= 2 * head.len(), "{} bytes examined of {}", scan.examined, head.len());
+    }
+
+    #[test]
+    fn ends_are_found_in_both_dialects() {
+        let find = |text: &[u8], ends| Scan::default().find_end(text, ends);
+        assert_eq!(find(b"a\r\n\r\nrest", LineEnds::Lenient), Ok(Some(5)));
+        assert_eq!(find(b"a\n\nrest", LineEnds::Lenient), Ok(Some(3)));
+        assert_eq!(find(b"a\n\r\nrest", LineEnds::Lenient), Ok(Some(4)));
+        assert_eq!(find(b"a\r\n\n", LineEnds::Lenient), Ok(Some(4)));
+        assert_eq!(find(b"a\r\n\r", LineEnds::Lenient), Ok(None));
+        assert_eq!(find(b"a\r\n\r\n", LineEnds::Strict), Ok(Some(5)));
+        for bad in [&b"a\n"[..], b"\n", b"a\r\n\n", b"a\r\nb\n\r\n"] {
+            assert_eq!(find(bad, LineEnds::Strict), Err(BareLf), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn starts_are_judged_at_the_first_byte_that_is_wrong() {
+        for cut in 0..b"HTTP/1.1 200 OK".len() {
+            assert_eq!(check_start(&b"HTTP/1.1 200 OK"[..cut]), Ok(()));
+        }
+        assert_eq!(check_start(b"h"), Err(Error::NotHttp));
+        assert_eq!(check_start(b"<html>"), Err(Error::NotHttp));
+        assert_eq!(check_start(b"HTTP/2"), Err(Error::UnsupportedVersion { major: 2, minor: None }));
+        assert_eq!(check_start(b"HTTP/1.2"), Err(Error::UnsupportedVersion { major: 1, minor: Some(2) }));
+        assert_eq!(check_start(b"HTTP/1 "), Err(Error::StatusLine));
+        assert_eq!(check_start(b"HTTP/x"), Err(Error::StatusLine));
+    }
+}

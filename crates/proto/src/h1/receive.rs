@@ -1,0 +1,252 @@
+//! The receiving half: heads, bodies, and how they end.
+
+use super::chunked::{Decoded, Decoder};
+use super::conn::Conn;
+use super::error::FieldFault;
+use super::framing::{self, AnswerTo};
+use super::parse::{self, LineEnds, Scan};
+use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
+use crate::fields::Fields;
+use crate::head::Head;
+
+/// Empty lines tolerated before a status line. RFC 9112 §2.2 asks that of servers; some servers send a line end too
+/// many behind a body.
+const EMPTY_LINES: usize = 4;
+
+/// What comes next.
+#[derive(Debug)]
+enum State {
+    Head(Scan),
+    /// Payload of known length; with nothing left, only the event is due.
+    Length {
+        total: u64,
+        left: u64,
+    },
+    Chunked(Decoder),
+    UntilClose {
+        got: u64,
+    },
+    Closed,
+}
+
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    state: State,
+    /// A byte of the current response was seen.
+    started: bool,
+    empty_lines: usize,
+    interim: u32,
+    /// Bytes of the current response's heads so far.
+    head_bytes: usize,
+}
+
+impl Default for Receiver {
+    fn default() -> Receiver {
+        Receiver { state: State::Head(Scan::default()), started: false, empty_lines: 0, interim: 0, head_bytes: 0 }
+    }
+}
+
+impl Receiver {
+    pub(crate) fn close(&mut self) {
+        self.state = State::Closed;
+    }
+
+    pub(crate) fn started(&self) -> bool {
+        self.started
+    }
+
+    pub(crate) fn direct(&self) -> Option<u64> {
+        match self.state {
+            State::Length { left: left @ 1.., .. } => Some(left),
+            _ => None,
+        }
+    }
+
+    /// Is the body at its end now?
+    pub(crate) fn advance_direct(&mut self, n: u64) -> bool {
+        let State::Length { left, .. } = &mut self.state else {
+            debug_assert!(n == 0, "no direct body was granted");
+            return false;
+        };
+        debug_assert!(n <= *left, "more was moved than was granted");
+        *left -= n.min(*left);
+        *left == 0
+    }
+}
+
+fn step(consumed: usize, event: Event) -> Result<Step, Error> {
+    Ok(Step { consumed, event })
+}
+
+impl Conn {
+    pub(crate) fn receive(&mut self, input: &[u8]) -> Result<Step, Error> {
+        let Some(id) = self.current() else {
+            return match (self.closing, input) {
+                (Some(reason), _) => Err(Error::Closed(reason)),
+                (None, []) => step(0, Event::NeedInput),
+                (None, _) => Err(Error::UnsolicitedBytes),
+            };
+        };
+        match &mut self.receiver.state {
+            State::Head(_) => self.receive_head(id, input),
+            State::Length { left: 0, .. } => {
+                let event = self.complete(None, !input.is_empty());
+                step(0, event)
+            }
+            State::Closed => Err(self.closed()),
+            _ if input.is_empty() => step(0, Event::NeedInput),
+            State::Length { left, .. } => {
+                let take = (*left).min(input.len() as u64);
+                *left -= take;
+                step(take as usize, Event::Body { id, range: 0..take as usize })
+            }
+            State::UntilClose { got } => {
+                *got = got.saturating_add(input.len() as u64);
+                step(input.len(), Event::Body { id, range: 0..input.len() })
+            }
+            State::Chunked(decoder) => match decoder.decode(&self.config.limits, input)? {
+                (consumed, Decoded::NeedInput) => step(consumed, Event::NeedInput),
+                (consumed, Decoded::Data(range)) => step(consumed, Event::Body { id, range }),
+                (consumed, Decoded::End(trailers)) => {
+                    let event = self.complete(trailers, consumed < input.len());
+                    step(consumed, event)
+                }
+            },
+        }
+    }
+
+    fn closed(&self) -> Error {
+        Error::Closed(self.closing.unwrap_or(CloseReason::Broken))
+    }
+
+    fn receive_head(&mut self, id: RequestId, input: &[u8]) -> Result<Step, Error> {
+        if input.is_empty() {
+            return step(0, Event::NeedInput);
+        }
+        // A response to a request of which no byte has left is not meant for it.
+        if self.exchanges.front().is_some_and(|exchange| !self.has_left(exchange)) {
+            return Err(Error::UnsolicitedBytes);
+        }
+        let limits = self.config.limits;
+        let receiver = &mut self.receiver;
+        let State::Head(scan) = &mut receiver.state else { return Err(Error::StatusLine) };
+        receiver.started = true;
+        let mut skipped = 0;
+        loop {
+            skipped += match &input[skipped..] {
+                [b'\r', b'\n', ..] => 2,
+                [b'\n', ..] => 1,
+                [] | [b'\r'] => return step(skipped, Event::NeedInput),
+                _ => break,
+            };
+            receiver.empty_lines += 1;
+            if receiver.empty_lines > EMPTY_LINES {
+                return Err(Error::EmptyLines { limit: EMPTY_LINES });
+            }
+        }
+        let input = &input[skipped..];
+        parse::check_start(input)?;
+        let room = limits.head_bytes.saturating_sub(receiver.head_bytes);
+        let found = scan
+            .find_end(&input[..input.len().min(room)], LineEnds::Lenient)
+            .map_err(|_| Error::Field(FieldFault::LineEnd))?;
+        let Some(end) = found else {
+            return if input.len() >= room {
+                Err(Error::HeadTooLarge { limit: limits.head_bytes })
+            } else {
+                step(skipped, Event::NeedInput)
+            };
+        };
+        let head = parse::head(&input[..end], scan, limits.head_fields)?;
+        *scan = Scan::default();
+        receiver.head_bytes += end;
+        receiver.empty_lines = 0;
+        let event = self.judge(id, head)?;
+        step(skipped + end, event)
+    }
+
+    /// What a head means for the connection (RFC 9110 §15.2, §9.3.6; RFC 9112 §6.3).
+    fn judge(&mut self, id: RequestId, head: Head) -> Result<Event, Error> {
+        let Some(facts) = self.exchanges.front().map(|exchange| exchange.facts) else {
+            return Err(Error::UnsolicitedBytes);
+        };
+        let only_one = self.exchanges.len() == 1;
+        match head.status() {
+            101 if facts.upgrade => Ok(self.tunnel(id, head)),
+            101 => Err(Error::UnexpectedUpgrade),
+            status @ 100..=199 => {
+                self.receiver.interim += 1;
+                if self.receiver.interim > self.config.limits.interim {
+                    return Err(Error::TooManyInterim { limit: self.config.limits.interim });
+                }
+                // The body that is held back belongs to the last request.
+                if status == 100 && only_one {
+                    self.sender.release();
+                }
+                Ok(Event::Interim { id, head })
+            }
+            200..=299 if facts.answer_to == AnswerTo::Connect => Ok(self.tunnel(id, head)),
+            _ => {
+                let (framing, closing) = framing::of_response(&head, facts.answer_to)?;
+                if self.closing.is_none() {
+                    self.closing = closing;
+                }
+                if only_one && self.sender.hold_until().is_some() {
+                    // Answered before the body was let go: it is not wanted (RFC 9110 §10.1.1).
+                    self.sender.abandon();
+                }
+                self.receiver.state = match framing {
+                    BodyFraming::None => State::Length { total: 0, left: 0 },
+                    BodyFraming::Length(total) => State::Length { total, left: total },
+                    BodyFraming::Chunked => State::Chunked(Decoder::default()),
+                    BodyFraming::UntilClose => State::UntilClose { got: 0 },
+                };
+                Ok(Event::Head { id, head, framing })
+            }
+        }
+    }
+
+    fn tunnel(&mut self, id: RequestId, head: Head) -> Event {
+        self.exchanges.pop_front();
+        self.close(CloseReason::Tunnel);
+        Event::Tunnel { id, head }
+    }
+
+    /// The current response is at its end. `more` says that bytes follow it in the input.
+    pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
+        let Some(exchange) = self.exchanges.pop_front() else { return Event::NeedInput };
+        self.receiver = Receiver::default();
+        let close = if !self.has_left_wholly(&exchange) {
+            Some(CloseReason::RequestUnfinished)
+        } else if exchange.facts.close {
+            Some(CloseReason::ClientClose)
+        } else if more && self.exchanges.is_empty() {
+            Some(CloseReason::UnsolicitedBytes)
+        } else {
+            None
+        };
+        if let Some(reason) = self.closing.or(close) {
+            self.close(reason);
+        }
+        Event::Complete { id: exchange.id, trailers, reuse: self.closing.map_or(Ok(()), Err) }
+    }
+
+    pub(crate) fn receive_end(&mut self, clean: bool) -> Result<Event, Error> {
+        let receiver = &self.receiver;
+        let early = match &receiver.state {
+            State::Closed => return Err(self.closed()),
+            State::Head(_) if self.exchanges.is_empty() => Error::EndedIdle,
+            State::Head(_) if !receiver.started => Error::EndedBeforeResponse,
+            State::Head(scan) => Error::EndedInHead { got: (receiver.head_bytes + scan.seen()) as u64 },
+            State::Length { left: 0, .. } => {
+                self.closing.get_or_insert(CloseReason::PeerClosed);
+                return Ok(self.complete(None, false));
+            }
+            State::Length { total, left } => Error::EndedInBody { expected: *total, got: total - left },
+            State::Chunked(decoder) => Error::EndedInChunks { got: decoder.got() },
+            State::UntilClose { .. } if clean => return Ok(self.complete(None, false)),
+            State::UntilClose { got } => Error::EndedUncleanly { got: *got },
+        };
+        Err(early)
+    }
+}

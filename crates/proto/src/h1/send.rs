@@ -1,0 +1,127 @@
+//! The sending half: the output buffer, the body being sent, and the wait for `100 Continue`.
+
+use super::output::Output;
+use super::request::{self, BodyLength, RequestError};
+use crate::time::Time;
+
+/// Body bytes are taken only while less than this waits to be sent. 64 KiB fill a socket's buffer for one wake-up and
+/// bound the memory of a connection.
+pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
+
+/// A chunk's size line and the line end behind its payload, at their longest for what fits the buffer.
+const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+enum Body {
+    /// Nothing is left to send.
+    #[default]
+    Finished,
+    Known {
+        left: u64,
+    },
+    Chunked,
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Sender {
+    pub(crate) output: Output,
+    body: Body,
+    /// The body is held back until then.
+    hold_until: Option<Time>,
+}
+
+impl Sender {
+    /// The body that follows the head just written.
+    pub(crate) fn begin(&mut self, body: BodyLength, hold_until: Option<Time>) {
+        self.body = match body {
+            BodyLength::None | BodyLength::Known(0) => Body::Finished,
+            BodyLength::Known(left) => Body::Known { left },
+            BodyLength::Chunked => Body::Chunked,
+        };
+        self.hold_until = hold_until.filter(|_| !self.is_finished());
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.body == Body::Finished
+    }
+
+    pub(crate) fn hold_until(&self) -> Option<Time> {
+        self.hold_until
+    }
+
+    /// Lets the body go.
+    pub(crate) fn release(&mut self) {
+        self.hold_until = None;
+    }
+
+    /// Nothing more of the body will be sent.
+    pub(crate) fn abandon(&mut self) {
+        self.body = Body::Finished;
+        self.hold_until = None;
+    }
+
+    pub(crate) fn credit(&self) -> Option<u64> {
+        let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len());
+        match self.body {
+            Body::Finished => None,
+            _ if self.hold_until.is_some() => Some(0),
+            Body::Known { left } => Some(left.min(room as u64)),
+            Body::Chunked => Some(room.saturating_sub(CHUNK_OVERHEAD) as u64),
+        }
+    }
+
+    pub(crate) fn send(&mut self, data: &[u8]) -> Result<usize, RequestError> {
+        if data.is_empty() {
+            // As a chunk this would end the body.
+            return Ok(0);
+        }
+        let Some(credit) = self.credit() else { return Err(RequestError::NoBodyExpected) };
+        if let Body::Known { left } = self.body
+            && data.len() as u64 > left
+        {
+            return Err(RequestError::BodyTooLong { expected: left });
+        }
+        let data = &data[..data.len().min(credit as usize)];
+        if data.is_empty() {
+            return Ok(0);
+        }
+        match &mut self.body {
+            Body::Known { left } => {
+                *left -= data.len() as u64;
+                if *left == 0 {
+                    self.body = Body::Finished;
+                }
+                self.output.tail().extend_from_slice(data);
+            }
+            _ => self.chunk(data),
+        }
+        Ok(data.len())
+    }
+
+    fn chunk(&mut self, data: &[u8]) {
+        let out = self.output.tail();
+        out.reserve(data.len() + CHUNK_OVERHEAD);
+        let digits = (usize::BITS - data.len().leading_zeros()).div_ceil(4);
+        out.extend((0..digits).rev().map(|digit| b"0123456789abcdef"[(data.len() >> (4 * digit)) & 15]));
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(data);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    pub(crate) fn finish(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+        match self.body {
+            Body::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            Body::Finished if trailers.is_empty() => Ok(()),
+            Body::Finished => Err(RequestError::TrailersWithoutChunks),
+            Body::Chunked => {
+                request::check_trailers(trailers)?;
+                let out = self.output.tail();
+                out.extend_from_slice(b"0\r\n");
+                request::write_fields(trailers, out);
+                out.extend_from_slice(b"\r\n");
+                self.abandon();
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Heads of responses, the same whichever HTTP version brought them.
+//!
+//! ```
+//! # use haul_proto::{h1, time::Time};
+//! # let mut conn = h1::Conn::new(h1::Config::default());
+//! # conn.enqueue(Time(0), &h1::Request { method: "GET", target: "/", fields: &[], body: h1::BodyLength::None,
+//! #     expect_continue: false }).unwrap();
+//! # conn.advance_output(conn.output().len());
+//! # let mut wire = *b"HTTP/1.1 404 Not Found\r\nServer: x\r\nContent-Length: 0\r\n\r\n";
+//! # let h1::Event::Head { head, .. } = conn.step(Time(0), &mut wire).unwrap().event else { panic!() };
+//! use haul_proto::head::Version;
+//!
+//! assert_eq!((head.version(), head.status(), head.reason()), (Version::Http11, 404, &b"Not Found"[..]));
+//! assert_eq!(head.get("server"), Some(&b"x"[..]));
+//! assert!(head.raw().ends_with(b"\r\n\r\n"));
+//! ```
+
+pub use crate::fields::Fields;
+use core::fmt;
+use core::ops::Range;
+
+/// The version that a response names.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Version {
+    /// HTTP/1.0 (RFC 1945).
+    Http10,
+    /// HTTP/1.1 (RFC 9112).
+    Http11,
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Version::Http10 => "HTTP/1.0",
+            Version::Http11 => "HTTP/1.1",
+        })
+    }
+}
+
+/// The head of a response: a status and fields.
+///
+/// It is one buffer with the bytes as they came and one list of offsets: two allocations, however many fields there
+/// are (a third for the rare head with folded lines, RFC 9112 §5.2).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Head {
+    version: Version,
+    status: u16,
+    reason: (u32, u32),
+    fields: Fields,
+}
+
+impl Head {
+    /// `reason` has to lie inside the raw bytes of `fields`.
+    pub(crate) fn new(version: Version, status: u16, reason: (u32, u32), fields: Fields) -> Head {
+        Head { version, status, reason, fields }
+    }
+
+    /// The version that the peer speaks.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The status code, 100 to 999. (RFC 9110 §15: one above 599 is to be treated as a 5xx.)
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The reason phrase, often empty. It is free text from the peer: escape it before it meets a terminal.
+    pub fn reason(&self) -> &[u8] {
+        let reason: Range<usize> = self.reason.0 as usize..self.reason.1 as usize;
+        &self.fields.raw()[reason]
+    }
+
+    /// Names and values, in the order and the spelling in which they came.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        self.fields.iter()
+    }
+
+    /// The first value under this name, in any case.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.fields.get(name)
+    }
+
+    /// All values under this name, in any case, in order.
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+        self.fields.get_all(name)
+    }
+
+    /// The head exactly as received, from the status line to the empty line that ends it.
+    pub fn raw(&self) -> &[u8] {
+        self.fields.raw()
+    }
+}
+
+/// Prints the values' lengths only, see [`Fields`].
+impl fmt::Debug for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head")
+            .field("version", &self.version)
+            .field("status", &self.status)
+            .field("fields", &self.fields)
+            .finish()
+    }
+}

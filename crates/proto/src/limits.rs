@@ -1,0 +1,64 @@
+//! What a peer may make us hold or walk through, in numbers.
+//!
+//! Every limit here answers one way of flooding a client. Passing one is a typed error that quotes the limit, never a
+//! truncation: half a head is not a head.
+//!
+//! ```
+//! use haul_proto::Limits;
+//!
+//! let mut limits = Limits::default();
+//! assert_eq!(limits.head_bytes, 300 * 1024);
+//! limits.interim = 2;
+//! ```
+
+/// Ceilings on what one response may cost besides its body.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes in all heads of one response together, interim ones included.
+    ///
+    /// Default 307,200 (300 KiB). This is also the worst case of memory that an unfinished head pins in the driver's
+    /// buffer; a finished one is copied once more. Hazard: below about 16 KiB real sites with many cookies fail.
+    pub head_bytes: usize,
+    /// Fields in one head.
+    ///
+    /// Default 5,000. Each field costs 16 bytes of offsets (80 KB at the limit). Hazard: each look-up of a name walks
+    /// the list.
+    pub head_fields: usize,
+    /// Interim (1xx) responses before one final response.
+    ///
+    /// Default 64. Nothing is kept of them; the limit is against a peer that never answers. Hazard: a server that
+    /// reports progress by `102 Processing` or sends many `103 Early Hints` may pass a small number.
+    pub interim: u32,
+    /// Bytes of one chunk-size line with its extensions and its line end.
+    ///
+    /// Default 4,096. Nothing is kept of the line; the limit is against lines that never end. Hazard: none known;
+    /// extensions are rare and short.
+    pub chunk_line: usize,
+    /// Bytes of chunk extensions in one whole body.
+    ///
+    /// Default 262,144 (256 KiB). Nothing is kept; the limit is against bodies that are mostly extensions, which cost
+    /// the network and the processor and deliver nothing. Hazard: a peer that signs each chunk of a very long body.
+    pub chunk_extensions_total: usize,
+    /// Bytes of the trailer section.
+    ///
+    /// Default 65,536 (64 KiB), held in the driver's buffer until the section ends, then copied once.
+    pub trailer_bytes: usize,
+    /// Fields in the trailer section.
+    ///
+    /// Default 1,000, at 16 bytes of offsets each.
+    pub trailer_fields: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            head_bytes: 300 * 1024,
+            head_fields: 5_000,
+            interim: 64,
+            chunk_line: 4 * 1024,
+            chunk_extensions_total: 256 * 1024,
+            trailer_bytes: 64 * 1024,
+            trailer_fields: 1_000,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Character classes and lists that every HTTP version shares (RFC 9110 §5.6).
+
+/// Is this byte a `tchar` (RFC 9110 §5.6.2)?
+pub(crate) const fn is_tchar(byte: u8) -> bool {
+    matches!(byte,
+        b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~'
+        | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z')
+}
+
+/// Is this a `token`, one `tchar` or more?
+pub(crate) fn is_token(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|&byte| is_tchar(byte))
+}
+
+/// Without spaces and tabs at both ends.
+pub(crate) fn trim_ows(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// The elements of a comma-separated list; empty ones are left out (RFC 9110 §5.6.1.2).
+pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(trim_ows).filter(|element| !element.is_empty())
+}
+
+/// `1*DIGIT` that fits in 64 bits; `None` for anything else, a sign or an empty text included.
+pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return Err(DecimalFault::NotANumber);
+    }
+    text.iter().try_fold(0u64, |number, &digit| {
+        number
+            .checked_mul(10)
+            .and_then(|number| number.checked_add(u64::from(digit - b'0')))
+            .ok_or(DecimalFault::TooLarge)
+    })
+}
+
+/// Why a text is no [`decimal`].
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum DecimalFault {
+    NotANumber,
+    TooLarge,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn decimals() {
+        assert_eq!(decimal(b"18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(decimal(b"0"), Ok(0));
+        assert_eq!(decimal(b"18446744073709551616"), Err(DecimalFault::TooLarge));
+        for bad in [&b""[..], b"+5", b"-1", b"42s", b"0x10", b" 5", b"5 ", b"4_2", b"1e3"] {
+            assert_eq!(decimal(bad), Err(DecimalFault::NotANumber), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn lists_skip_empty_elements() {
+        let elements: Vec<&[u8]> = list(b" , a,\tb ,,c d, ").collect();
+        assert_eq!(elements, [&b"a"[..], b"b", b"c d"]);
+    }
+
+    #[test]
+    fn tokens() {
+        assert!(is_token(b"X-Funny!#$%&'*+-.^_`|~9"));
+        for bad in [&b""[..], b"a b", b"a:", b"\xc3\xa9", b"a\0", b"(", b"a\r"] {
+            assert!(!is_token(bad), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Time as the machines see it: a number that is handed in.
+//!
+//! No machine of this crate reads a clock. A driver takes its own monotonic clock, turns it into a [`Time`] and passes
+//! it along; a test passes any numbers it likes and so has virtual time for nothing.
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_proto::time::Time;
+//!
+//! let start = Time(0);
+//! let later = start + Duration::from_millis(5);
+//! assert_eq!(later.as_nanos(), 5_000_000);
+//! assert_eq!(later - start, Duration::from_millis(5));
+//! assert_eq!(start - later, Duration::ZERO, "a clock that steps back gives nothing, never a panic");
+//! ```
+
+use core::ops::{Add, AddAssign, Sub};
+use core::time::Duration;
+
+/// Nanoseconds since an arbitrary start, from a clock that never runs backwards.
+///
+/// 64 bits last 584 years. All arithmetic saturates: a deadline "in 10¹⁰ years" is the last representable moment.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// Nanoseconds since the start of this clock.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    fn add(self, duration: Duration) -> Time {
+        Time(self.0.saturating_add(nanos(duration)))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, duration: Duration) {
+        *self = *self + duration;
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Time;
+
+    fn sub(self, duration: Duration) -> Time {
+        Time(self.0.saturating_sub(nanos(duration)))
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+
+    fn sub(self, earlier: Time) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Time(u64::MAX) + Duration::from_secs(1), Time(u64::MAX));
+        assert_eq!(Time(1) + Duration::MAX, Time(u64::MAX));
+        assert_eq!(Time(1) - Duration::from_secs(1), Time(0));
+        assert_eq!(Time(1) - Time(2), Duration::ZERO);
+    }
+}

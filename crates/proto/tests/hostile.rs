@@ -1,0 +1,273 @@
+//! Responses of hostile or broken peers, by class. Each has to end in exactly this error, in one piece and byte by
+//! byte.
+
+mod common;
+
+use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of};
+use haul_proto::Limits;
+use haul_proto::h1::{
+    ChunkFault, CloseReason, CodingFault, Config, Conn, Error, Event, FieldFault, LengthFault, RequestId,
+};
+use haul_proto::time::Time;
+
+fn refused(class: &str, wire: &[u8], error: Error) {
+    assert_eq!(error_of(wire, End::Open), Some(error), "{class}: {:?}", wire.escape_ascii().to_string());
+    let cuts: Vec<usize> = (1..wire.len()).collect();
+    let mut conn = asked(Config::default(), &[get()]);
+    let seen = feed(&mut conn, wire, &cuts, End::Open);
+    assert_eq!(seen.last(), Some(&Seen::Error(error)), "{class}, byte by byte");
+    let reason = conn.close_reason().expect("an error closes");
+    assert_eq!(conn.step(Time(0), &mut [b'H']), Err(Error::Closed(reason)), "{class}: nothing is read afterwards");
+    assert!(!conn.can_enqueue() && !conn.is_idle(), "{class}: never reused");
+    assert!(error.to_string().starts_with("server "), "{class}: says who is to blame: {error}");
+}
+
+#[test]
+fn content_length() {
+    let malformed = [
+        "-1", "+5", "42s", "0x2a", "4 2", "42;", "", " ", "42,", ",42", "1e3", "٤٢", "42.0", "\"42\"", "_42",
+        "42\u{a0}",
+    ];
+    for value in malformed {
+        let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nok");
+        refused("malformed length", wire.as_bytes(), Error::ContentLength(LengthFault::Malformed));
+    }
+    for fields in [
+        "Content-Length: 42,30",
+        "Content-Length: 42\r\nContent-Length: 30",
+        "Content-Length: 42\r\nX: y\r\ncontent-length: 042, 43",
+    ] {
+        let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok");
+        refused("conflicting lengths", wire.as_bytes(), Error::ContentLength(LengthFault::Conflicting));
+    }
+    for value in ["18446744073709551616", "99999999999999999999999999"] {
+        let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: {value}\r\n\r\nok");
+        refused("length overflow", wire.as_bytes(), Error::ContentLength(LengthFault::TooLarge));
+    }
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 42s\r\n\r\n0\r\n\r\n";
+    refused("a bad length beside a coding", wire, Error::ContentLength(LengthFault::Malformed));
+}
+
+#[test]
+fn transfer_coding() {
+    let cases: &[(&str, CodingFault)] = &[
+        ("Transfer-Encoding: chunked, chunked", CodingFault::Repeated),
+        ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", CodingFault::Repeated),
+        ("Transfer-Encoding: gzip, chunked", CodingFault::Unsupported),
+        ("Transfer-Encoding: gzip", CodingFault::Unsupported),
+        ("Transfer-Encoding: chunked, gzip", CodingFault::Unsupported),
+        ("Transfer-Encoding: chunked, identity", CodingFault::Unsupported),
+        ("Transfer-Encoding: identity, chunked", CodingFault::Unsupported),
+        ("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked", CodingFault::Unsupported),
+        ("Transfer-Encoding: xchunked", CodingFault::Unsupported),
+        ("Transfer-Encoding: chunked;q=1", CodingFault::Unsupported),
+        ("Transfer-Encoding: \"chunked\"", CodingFault::Unsupported),
+        ("Transfer-Encoding: chunked chunked", CodingFault::Unsupported),
+        ("Transfer-Encoding:", CodingFault::Empty),
+        ("Transfer-Encoding: ,", CodingFault::Empty),
+        ("Transfer-Encoding:\r\nContent-Length: 2", CodingFault::Empty),
+        ("Transfer-Encoding: gzip,\r\n chunked", CodingFault::Unsupported),
+    ];
+    for (fields, fault) in cases {
+        let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n0\r\n\r\n");
+        refused(fields, wire.as_bytes(), Error::TransferCoding(*fault));
+    }
+}
+
+#[test]
+fn chunk_framing() {
+    let cases: &[(&str, &[u8], ChunkFault)] = &[
+        ("no size", b"\r\nhello", ChunkFault::Size),
+        ("extension without size", b";a\r\n", ChunkFault::Size),
+        ("minus", b"-5\r\nhello\r\n", ChunkFault::Size),
+        ("plus", b"+5\r\nhello\r\n", ChunkFault::Size),
+        ("space before", b" 5\r\nhello\r\n", ChunkFault::Size),
+        ("0x", b"0x5\r\nhello\r\n", ChunkFault::SizeEnd),
+        ("unit", b"5h\r\nhello\r\n", ChunkFault::SizeEnd),
+        ("comma", b"5,5\r\nhello\r\n", ChunkFault::SizeEnd),
+        ("underscore", b"1_0\r\n", ChunkFault::SizeEnd),
+        ("NUL", b"5\0\r\n", ChunkFault::SizeEnd),
+        ("17 digits", b"10000000000000005\r\nhello\r\n", ChunkFault::SizeOverflow),
+        ("17 zeros", b"00000000000000005\r\nhello\r\n", ChunkFault::SizeOverflow),
+        ("space behind", b"5 \r\nhello\r\n", ChunkFault::SizeSpaced),
+        ("tab behind", b"5\t\r\nhello\r\n", ChunkFault::SizeSpaced),
+        ("space between", b"1 0\r\n", ChunkFault::SizeSpaced),
+        ("LF behind the size", b"5\nhello\r\n", ChunkFault::BareLf),
+        ("LF behind an extension", b"5;a\nhello\r\n", ChunkFault::BareLf),
+        ("LF behind the payload", b"5\r\nhello\n0\r\n\r\n", ChunkFault::BareLf),
+        ("LF behind the last chunk", b"0\n\r\n", ChunkFault::BareLf),
+        ("LF as the end", b"0\r\n\n", ChunkFault::BareLf),
+        ("LF in trailers", b"0\r\nA: b\n\r\n", ChunkFault::BareLf),
+        ("LF behind trailers", b"0\r\nA: b\r\n\n", ChunkFault::BareLf),
+        ("CR behind the size", b"5\rhello\r\n", ChunkFault::BareCr),
+        ("CR behind an extension", b"5;a\rb\r\n", ChunkFault::BareCr),
+        ("CR behind the payload", b"5\r\nhello\r0\r\n", ChunkFault::BareCr),
+        ("CR as the end", b"0\r\n\rx", ChunkFault::BareCr),
+        ("CR CR LF", b"5\r\r\nhello\r\n", ChunkFault::BareCr),
+        ("NUL in an extension", b"5;a\0b\r\nhello\r\n", ChunkFault::Extension),
+        ("DEL in an extension", b"5;a\x7f\r\nhello\r\n", ChunkFault::Extension),
+        ("payload longer than its size", b"5\r\nhello!\r\n", ChunkFault::DataEnd),
+        ("payload shorter than its size", b"7\r\nhello\r\n0\r\n\r\n", ChunkFault::DataEnd),
+        ("no line end between chunks", b"5\r\nhello5\r\nhello\r\n", ChunkFault::DataEnd),
+    ];
+    for (class, body, fault) in cases {
+        let wire = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", *body].concat();
+        refused(class, &wire, Error::Chunk(*fault));
+    }
+}
+
+#[test]
+fn the_largest_chunk_size_does_not_overflow() {
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFF\r\nabc";
+    assert_eq!(body_of(&answer(wire, End::Open)), b"abc");
+    assert_eq!(error_of(wire, End::Clean), Some(Error::EndedInChunks { got: 3 }));
+}
+
+#[test]
+fn heads() {
+    let line = |line: &[u8]| [b"HTTP/1.1 200 OK\r\nA: b\r\n", line, b"\r\nContent-Length: 0\r\n\r\n"].concat();
+    let cases: &[(&str, Vec<u8>, Error)] = &[
+        ("space before the colon", line(b"Content-Length : 5"), Error::Field(FieldFault::Name)),
+        ("no colon", line(b"hello"), Error::Field(FieldFault::Name)),
+        ("no name", line(b": hello"), Error::Field(FieldFault::Name)),
+        ("space in a name", line(b"Content Length: 5"), Error::Field(FieldFault::Name)),
+        ("NUL in a name", line(b"Content\0: 5"), Error::Field(FieldFault::Name)),
+        ("CR in a name", line(b"Content\rX: 5"), Error::Field(FieldFault::Name)),
+        ("NUL in a value", line(b"X: a\0b"), Error::Field(FieldFault::Value)),
+        ("CR in a value", line(b"X: a\rContent-Length: 5"), Error::Field(FieldFault::Value)),
+        ("BEL in a value", line(b"X: a\x07"), Error::Field(FieldFault::Value)),
+        ("CR alone as a line", line(b"\rX: y"), Error::Field(FieldFault::LineEnd)),
+        ("a fold before the first field", b"HTTP/1.1 200 OK\r\n A: b\r\n\r\n".to_vec(), Error::Field(FieldFault::Name)),
+        ("no code", b"HTTP/1.1 OK\r\n\r\n".to_vec(), Error::StatusLine),
+        ("two digits", b"HTTP/1.1 20 OK\r\n\r\n".to_vec(), Error::StatusLine),
+        ("four digits", b"HTTP/1.1 2000 OK\r\n\r\n".to_vec(), Error::StatusLine),
+        ("code below 100", b"HTTP/1.1 099 OK\r\n\r\n".to_vec(), Error::StatusLine),
+        ("two spaces", b"HTTP/1.1  200 OK\r\n\r\n".to_vec(), Error::StatusLine),
+        ("no space", b"HTTP/1.1200 OK\r\n\r\n".to_vec(), Error::StatusLine),
+        ("NUL in the reason", b"HTTP/1.1 200 O\0K\r\n\r\n".to_vec(), Error::StatusLine),
+        ("another protocol", b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), Error::NotHttp),
+        ("HTTP/0.9", b"<html>hello</html>".to_vec(), Error::NotHttp),
+        ("lower case", b"http/1.1 200 OK\r\n\r\n".to_vec(), Error::NotHttp),
+        ("CR alone before", b"\rHTTP/1.1 200 OK\r\n\r\n".to_vec(), Error::NotHttp),
+        ("HTTP/2", b"HTTP/2 200\r\n\r\n".to_vec(), Error::UnsupportedVersion { major: 2, minor: None }),
+        ("HTTP/1.2", b"HTTP/1.2 200\r\n\r\n".to_vec(), Error::UnsupportedVersion { major: 1, minor: Some(2) }),
+        ("empty lines", b"\r\n\r\n\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\n".to_vec(), Error::EmptyLines { limit: 4 }),
+    ];
+    for (class, wire, error) in cases {
+        refused(class, wire, *error);
+    }
+}
+
+#[test]
+fn trailers() {
+    let cases: &[(&str, &[u8], FieldFault)] = &[
+        ("space before the colon", b"A : b\r\n\r\n", FieldFault::Name),
+        ("no colon", b"A\r\n\r\n", FieldFault::Name),
+        ("NUL", b"A: \0\r\n\r\n", FieldFault::Value),
+        ("CR in a value", b"A: b\rc\r\n\r\n", FieldFault::Value),
+        ("fold", b"A: b\r\n c\r\n\r\n", FieldFault::Folded),
+        ("fold first", b" A: b\r\n\r\n", FieldFault::Name),
+    ];
+    for (class, section, fault) in cases {
+        let wire = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", *section].concat();
+        refused(class, &wire, Error::Field(*fault));
+    }
+}
+
+#[test]
+fn floods_end_at_their_limits() {
+    let limits = Limits {
+        head_bytes: 100,
+        head_fields: 3,
+        chunk_line: 20,
+        chunk_extensions_total: 30,
+        trailer_bytes: 60,
+        trailer_fields: 2,
+        ..Limits::default()
+    };
+    let ends_in = |wire: &[u8], error: Error| {
+        for cuts in [vec![], (1..wire.len()).collect::<Vec<_>>()] {
+            let mut conn = asked(Config { limits, ..Config::default() }, &[get()]);
+            let seen = feed(&mut conn, wire, &cuts, End::Open);
+            assert_eq!(seen.last(), Some(&Seen::Error(error)), "{}", wire.escape_ascii());
+        }
+    };
+    let chunked = |body: &[u8]| [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body].concat();
+    ends_in(&[&b"HTTP/1.1 200 "[..], &[b'x'; 100]].concat(), Error::HeadTooLarge { limit: 100 });
+    let large = format!("HTTP/1.1 200 OK\r\nX: {}\r\n\r\n", "y".repeat(100));
+    ends_in(large.as_bytes(), Error::HeadTooLarge { limit: 100 });
+    ends_in(b"HTTP/1.1 200 OK\r\na:\r\nb:\r\nc:\r\nd:\r\n\r\n", Error::TooManyFields { limit: 3 });
+    ends_in(&chunked(&[&b"5;"[..], &[b'x'; 30]].concat()), Error::ChunkLineTooLong { limit: 20 });
+    ends_in(&chunked(&b"1;xxxxxxxxxx\r\n.\r\n".repeat(5)), Error::ChunkExtensionsTooLarge { limit: 30 });
+    let section = [&b"0\r\nA: "[..], &[b'x'; 80]].concat();
+    ends_in(&chunked(&section), Error::TrailersTooLarge { limit: 60 });
+    ends_in(&chunked(b"0\r\na:\r\nb:\r\nc:\r\n\r\n"), Error::TooManyTrailers { limit: 2 });
+}
+
+#[test]
+fn limits_are_reached_not_passed() {
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    for (head_bytes, fits) in [(head.len(), true), (head.len() - 1, false)] {
+        let limits = Limits { head_bytes, head_fields: 1, ..Limits::default() };
+        let seen = feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), head, &[], End::Open);
+        assert_eq!(matches!(seen[0], Seen::Head(..)), fits, "{seen:?}");
+    }
+    let field_limit = |limit| {
+        let limits = Limits { head_fields: limit, ..Limits::default() };
+        let fields: String = (0..200).map(|number| format!("X{number}:\r\n")).collect();
+        let wire = format!("HTTP/1.1 204 OK\r\n{fields}\r\n");
+        feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), wire.as_bytes(), &[], End::Open)
+    };
+    assert!(matches!(field_limit(200)[0], Seen::Head(..)));
+    assert_eq!(field_limit(199)[0], Seen::Error(Error::TooManyFields { limit: 199 }));
+}
+
+#[test]
+fn a_head_of_the_default_limit_is_refused_with_its_number() {
+    let wire =
+        [&b"HTTP/1.1 200 OK\r\n"[..], &b"X: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n".repeat(6_000)]
+            .concat();
+    assert_eq!(error_of(&wire, End::Open), Some(Error::HeadTooLarge { limit: 307_200 }));
+    let wire = [&b"HTTP/1.1 200 OK\r\n"[..], &b"X:\r\n".repeat(5_001), b"\r\n"].concat();
+    let error = error_of(&wire, End::Open).unwrap();
+    assert_eq!(error, Error::TooManyFields { limit: 5_000 });
+    assert_eq!(error.to_string(), "server sent a head above the limit of 5000 fields");
+}
+
+#[test]
+fn bytes_on_an_idle_connection_close_it() {
+    let mut fresh = Conn::new(Config::default());
+    assert_eq!(fresh.step(Time(0), &mut []).unwrap().event, Event::NeedInput);
+    assert_eq!(fresh.step(Time(0), b"HTTP/1.1 408 \r\n\r\n".to_vec().as_mut_slice()), Err(Error::UnsolicitedBytes));
+    assert_eq!(fresh.close_reason(), Some(CloseReason::UnsolicitedBytes));
+
+    let mut used = asked(Config::default(), &[get()]);
+    let reply = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    feed(&mut used, reply, &[], End::Open);
+    assert!(used.is_idle());
+    assert_eq!(used.step(Time(0), &mut b"\r\n".to_vec()), Err(Error::UnsolicitedBytes), "not even an empty line");
+    assert!(!used.is_idle());
+}
+
+#[test]
+fn bytes_behind_the_last_response_forbid_reuse() {
+    for wire in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"[..],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+    ] {
+        let seen = answer(wire, End::Open);
+        assert_eq!(reuse_of(&seen), Some(Err(CloseReason::UnsolicitedBytes)), "{}", wire.escape_ascii());
+        assert_ne!(body_of(&seen), b"okevil");
+    }
+}
+
+#[test]
+fn a_response_that_was_there_before_its_request_left_is_not_its_answer() {
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &get()).unwrap();
+    let mut early = *b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(conn.step(Time(0), &mut early), Err(Error::UnsolicitedBytes));
+    assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(0)], "it may be replayed");
+    assert!(!conn.response_started());
+}

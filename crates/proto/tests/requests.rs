@@ -1,0 +1,332 @@
+//! The sending side: heads, bodies, Expect, what is refused, pipelining.
+
+mod common;
+
+use common::{End, Seen, asked, body_of, feed, get, reuse_of, with_method};
+use core::time::Duration;
+use haul_proto::h1::{BodyLength, CloseReason, Config, Conn, Error, Event, Request, RequestError, RequestId};
+use haul_proto::time::Time;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn post(body: BodyLength) -> Request<'static> {
+    Request { body, ..with_method("POST") }
+}
+
+fn drain(conn: &mut Conn) -> Vec<u8> {
+    let sent = conn.output().to_vec();
+    conn.advance_output(sent.len());
+    sent
+}
+
+#[test]
+fn fields_keep_order_and_spelling() {
+    let fields: &[(&str, &[u8])] = &[("hOST", b"h"), ("X-Empty", b""), ("A", b"\xff 1"), ("Cookie", b"a=b; c=d")];
+    let mut conn = asked(Config::default(), &[]);
+    conn.enqueue(Time(0), &Request { target: "http://h/p?q=\u{e9}", fields, ..get() }).unwrap();
+    let expected = [
+        "GET http://h/p?q=\u{e9} HTTP/1.1\r\nhOST: h\r\nX-Empty: \r\nA: ".as_bytes(),
+        b"\xff 1\r\nCookie: a=b; c=d\r\n\r\n",
+    ];
+    assert_eq!(conn.output(), expected.concat());
+}
+
+#[test]
+fn framing_fields_are_added_only_where_missing() {
+    let head = |body, fields: &[(&str, &[u8])]| {
+        let mut conn = Conn::new(Config::default());
+        conn.enqueue(Time(0), &Request { fields, ..post(body) }).map(|_| String::from_utf8(drain(&mut conn)).unwrap())
+    };
+    let plain = "POST / HTTP/1.1\r\n";
+    assert_eq!(head(BodyLength::None, &[]).unwrap(), format!("{plain}\r\n"));
+    assert_eq!(head(BodyLength::Known(0), &[]).unwrap(), format!("{plain}Content-Length: 0\r\n\r\n"));
+    let max = head(BodyLength::Known(u64::MAX), &[]).unwrap();
+    assert_eq!(max, format!("{plain}Content-Length: 18446744073709551615\r\n\r\n"));
+    assert_eq!(head(BodyLength::Chunked, &[]).unwrap(), format!("{plain}Transfer-Encoding: chunked\r\n\r\n"));
+    let own = head(BodyLength::Known(5), &[("content-length", b"5")]).unwrap();
+    assert_eq!(own, format!("{plain}content-length: 5\r\n\r\n"));
+    let own = head(BodyLength::Chunked, &[("TE", b"x"), ("transfer-encoding", b"gzip, Chunked")]).unwrap();
+    assert_eq!(own, format!("{plain}TE: x\r\ntransfer-encoding: gzip, Chunked\r\n\r\n"));
+    assert!(head(BodyLength::None, &[("Content-Length", b"0")]).is_ok());
+
+    for (body, fields) in [
+        (BodyLength::Known(5), &[("Content-Length", &b"6"[..])][..]),
+        (BodyLength::Known(5), &[("Content-Length", b"+5")]),
+        (BodyLength::Known(5), &[("Content-Length", b"5, 5")]),
+        (BodyLength::Known(5), &[("Content-Length", b"5"), ("Content-Length", b"5")]),
+        (BodyLength::Known(5), &[("Transfer-Encoding", b"chunked")]),
+        (BodyLength::Known(5), &[("Content-Length", b"5"), ("Transfer-Encoding", b"chunked")]),
+        (BodyLength::None, &[("Content-Length", b"5")]),
+        (BodyLength::None, &[("Transfer-Encoding", b"chunked")]),
+        (BodyLength::Chunked, &[("Content-Length", b"5")]),
+        (BodyLength::Chunked, &[("Transfer-Encoding", b"gzip")]),
+        (BodyLength::Chunked, &[("Transfer-Encoding", b"chunked, gzip")]),
+        (BodyLength::Chunked, &[("Transfer-Encoding", b"chunked, chunked")]),
+        (BodyLength::Chunked, &[("Transfer-Encoding", b"chunked"), ("Transfer-Encoding", b"chunked")]),
+    ] {
+        let index = fields.len() - 1;
+        assert_eq!(head(body, fields), Err(RequestError::FramingField { index }), "{body:?} {fields:?}");
+    }
+}
+
+#[test]
+fn nothing_breaks_out_of_its_place() {
+    let refused = |request: Request<'_>| {
+        let mut conn = Conn::new(Config::default());
+        let error = conn.enqueue(Time(0), &request).expect_err("refused");
+        assert!(conn.output().is_empty() && conn.is_idle(), "an error changes nothing");
+        error
+    };
+    for method in ["", "GE T", "GET\r\n", "G\u{e9}T", "GET:", "\0"] {
+        assert_eq!(refused(Request { method, ..get() }), RequestError::Method, "{method:?}");
+    }
+    for target in ["", "/a b", "/\r\n", "/\n", "/\0", "/\t", "/\x7f", " /"] {
+        assert_eq!(refused(Request { target, ..get() }), RequestError::Target, "{target:?}");
+    }
+    for name in ["", "A B", "A:", "A\r\nB", "A\n", "\u{e9}", "A\0", " A"] {
+        let fields: &[(&str, &[u8])] = &[("Host", b"h"), (name, b"x")];
+        assert_eq!(refused(Request { fields, ..get() }), RequestError::FieldName { index: 1 }, "{name:?}");
+    }
+    for value in [&b"a\r\nEvil: 1"[..], b"a\n", b"\r", b"\0"] {
+        let fields: &[(&str, &[u8])] = &[("Host", value)];
+        assert_eq!(refused(Request { fields, ..get() }), RequestError::FieldValue { index: 0 }, "{value:?}");
+    }
+}
+
+#[test]
+fn debug_prints_no_secrets() {
+    let fields: &[(&str, &[u8])] = &[("Authorization", b"Bearer sesame")];
+    let request = Request { target: "/?key=sesame", fields, ..get() };
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &request).unwrap();
+    let printed = format!("{request:?} {conn:?}");
+    assert!(printed.contains("Authorization") && !printed.contains("sesame"), "{printed}");
+    assert!(!printed.contains("115, 101, 115"), "nor as numbers: {printed}");
+}
+
+#[test]
+fn head_and_small_body_leave_in_one_slice() {
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &post(BodyLength::Known(5))).unwrap();
+    assert_eq!(conn.body_credit(), Some(5));
+    assert_eq!(conn.send_body(b"he"), Ok(2));
+    assert_eq!(conn.finish_body(&[]), Err(RequestError::BodyTooShort { missing: 3 }));
+    assert_eq!(conn.send_body(b"llo!"), Err(RequestError::BodyTooLong { expected: 3 }));
+    assert_eq!(conn.send_body(b"llo"), Ok(3));
+    assert_eq!((conn.body_credit(), conn.finish_body(&[])), (None, Ok(())));
+    assert_eq!(conn.send_body(b"x"), Err(RequestError::NoBodyExpected));
+    assert_eq!(conn.finish_body(&[("A", b"b")]), Err(RequestError::TrailersWithoutChunks));
+    assert_eq!(drain(&mut conn), b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Ok(())));
+}
+
+#[test]
+fn chunks_and_trailers() {
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &post(BodyLength::Chunked)).unwrap();
+    drain(&mut conn);
+    assert_eq!(conn.send_body(b""), Ok(0));
+    assert!(conn.output().is_empty(), "an empty chunk would be the end");
+    assert_eq!(conn.send_body(&[b'x'; 0x1a2]), Ok(0x1a2));
+    let bad: &[(&str, &[u8])] = &[("A", b"b"), ("Content-Length", b"5")];
+    assert_eq!(conn.finish_body(bad), Err(RequestError::FramingField { index: 1 }));
+    assert_eq!(conn.finish_body(&[("A", b"b\n")]), Err(RequestError::FieldValue { index: 0 }));
+    assert_eq!(conn.finish_body(&[("Digest", b"d")]), Ok(()));
+    let expected = [&b"1a2\r\n"[..], &[b'x'; 0x1a2], b"\r\n0\r\nDigest: d\r\n\r\n"].concat();
+    assert_eq!(drain(&mut conn), expected);
+    assert_eq!(conn.body_credit(), None);
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Ok(())));
+}
+
+#[test]
+fn the_output_is_bounded() {
+    for body in [BodyLength::Known(1 << 20), BodyLength::Chunked] {
+        let mut conn = Conn::new(Config::default());
+        conn.enqueue(Time(0), &post(body)).unwrap();
+        let data = vec![b'x'; 1 << 20];
+        let (mut given, mut sent) = (0, Vec::new());
+        while given < data.len() {
+            let credit = conn.body_credit().unwrap() as usize;
+            let taken = conn.send_body(&data[given..]).unwrap();
+            assert_eq!(taken, credit.min(data.len() - given), "{body:?}");
+            assert!(conn.output().len() <= 64 * 1024, "{body:?}: {}", conn.output().len());
+            given += taken;
+            // A socket that takes what it likes.
+            let n = conn.output().len().min(10_007);
+            sent.extend_from_slice(&conn.output()[..n]);
+            conn.advance_output(n);
+        }
+        conn.finish_body(&[]).unwrap();
+        sent.extend(drain(&mut conn));
+        assert_eq!(sent.iter().filter(|&&byte| byte == b'x').count(), 1 << 20, "{body:?}");
+    }
+}
+
+#[test]
+fn a_full_output_takes_nothing() {
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &post(BodyLength::Chunked)).unwrap();
+    while conn.body_credit() != Some(0) {
+        conn.send_body(&[0; 4096]).unwrap();
+    }
+    let before = conn.output().len();
+    assert_eq!(conn.send_body(b"more"), Ok(0));
+    assert_eq!(conn.output().len(), before);
+}
+
+fn expecting() -> Request<'static> {
+    Request { expect_continue: true, ..post(BodyLength::Known(4)) }
+}
+
+#[test]
+fn expect_waits_for_the_go_ahead() {
+    let mut conn = asked(Config::default(), &[expecting()]);
+    assert_eq!(conn.body_credit(), Some(0));
+    assert_eq!(conn.send_body(b"body"), Ok(0));
+    let seen = feed(&mut conn, b"HTTP/1.1 103 Early Hints\r\n\r\n", &[], End::Open);
+    assert!(matches!(seen[..], [Seen::Interim(..)]));
+    assert_eq!(conn.body_credit(), Some(0), "only 100 is a go-ahead");
+    feed(&mut conn, b"HTTP/1.1 100 Continue\r\n\r\n", &[], End::Open);
+    assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
+    conn.send_body(b"body").unwrap();
+    assert_eq!(drain(&mut conn), b"body");
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Ok(())));
+}
+
+#[test]
+fn expect_waits_no_longer_than_agreed() {
+    let config = Config { expect_timeout: Duration::from_millis(300), ..Config::default() };
+    let mut conn = Conn::new(config);
+    conn.enqueue(Time(1_000), &expecting()).unwrap();
+    assert!(conn.output().ends_with(b"Content-Length: 4\r\nExpect: 100-continue\r\n\r\n"));
+    let deadline = Time(1_000) + Duration::from_millis(300);
+    assert_eq!(conn.poll_timeout(), Some(deadline));
+    conn.handle_timeout(Time(deadline.0 - 1));
+    assert_eq!(conn.body_credit(), Some(0));
+    conn.handle_timeout(deadline);
+    assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
+}
+
+#[test]
+fn a_refusal_while_waiting_withdraws_the_body() {
+    let mut conn = asked(Config::default(), &[expecting()]);
+    let seen = feed(&mut conn, b"HTTP/1.1 417 No\r\nContent-Length: 2\r\n\r\nno", &[], End::Open);
+    assert_eq!((body_of(&seen), reuse_of(&seen)), (b"no".to_vec(), Some(Err(CloseReason::RequestUnfinished))));
+    assert_eq!((conn.body_credit(), conn.poll_timeout()), (None, None));
+    assert_eq!(conn.send_body(b"body"), Err(RequestError::Closed(CloseReason::RequestUnfinished)));
+}
+
+#[test]
+fn expect_without_a_body_is_nothing_and_is_not_added_twice() {
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &Request { expect_continue: true, ..get() }).unwrap();
+    assert_eq!(conn.output(), b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(conn.poll_timeout(), None);
+
+    let mut conn = Conn::new(Config::default());
+    let fields: &[(&str, &[u8])] = &[("expect", b"100-continue")];
+    conn.enqueue(Time(0), &Request { fields, ..expecting() }).unwrap();
+    assert_eq!(conn.output(), b"POST / HTTP/1.1\r\nexpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+}
+
+#[test]
+fn an_answer_before_the_request_is_whole_forbids_reuse() {
+    // The body was not given in full.
+    let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
+    conn.send_body(b"12345").unwrap();
+    drain(&mut conn);
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    // It was given, but has not left.
+    let mut conn = asked(Config::default(), &[post(BodyLength::Known(5))]);
+    conn.send_body(b"12345").unwrap();
+    conn.advance_output(4);
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    // A chunked one without its end.
+    let mut conn = asked(Config::default(), &[post(BodyLength::Chunked)]);
+    conn.send_body(b"12345").unwrap();
+    drain(&mut conn);
+    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+}
+
+#[test]
+fn pipelined_responses_are_matched_in_order() {
+    let requests = [get(), with_method("HEAD"), get(), get()];
+    let mut conn = asked(Config::default(), &requests);
+    assert_eq!(conn.unanswered().map(|id| id.0).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\
+        HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\nHTTP/1.1 404 No\r\nContent-Length: 1\r\n\r\nd";
+    let seen = feed(&mut conn, wire, &[], End::Open);
+    let bodies: Vec<(u64, &[u8])> = seen
+        .iter()
+        .filter_map(|event| match event {
+            Seen::Body(id, bytes) => Some((*id, bytes.as_slice())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(bodies, [(0, &b"a"[..]), (2, b"c"), (3, b"d")]);
+    let done: Vec<u64> = seen
+        .iter()
+        .filter_map(|event| match event {
+            Seen::Complete(id, _, Ok(())) => Some(*id),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(done, [0, 1, 2, 3]);
+    assert!(conn.is_idle());
+}
+
+#[test]
+fn a_break_in_a_pipeline_leaves_the_rest_to_be_replayed() {
+    let mut conn = asked(Config::default(), &[get(); 3]);
+    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\naHTTP/1.1 200 OK\r\n\r\n";
+    let seen = feed(&mut conn, wire, &[], End::Open);
+    assert_eq!(seen.len(), 3);
+    assert_eq!(reuse_of(&seen), Some(Err(CloseReason::ServerClose)));
+    assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
+    assert!(!conn.response_started());
+    assert_eq!(conn.step(Time(0), &mut [b'H']), Err(Error::Closed(CloseReason::ServerClose)));
+
+    let mut conn = asked(Config::default(), &[get(); 3]);
+    let wire = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\naHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab";
+    let seen = feed(&mut conn, wire, &[], End::Clean);
+    assert_eq!(seen.last(), Some(&Seen::Error(Error::EndedInBody { expected: 5, got: 2 })));
+    assert_eq!((conn.current(), conn.response_started()), (Some(RequestId(1)), true));
+    assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(1), RequestId(2)]);
+}
+
+#[test]
+fn enqueue_says_why_not() {
+    let mut conn = Conn::new(Config { max_pipeline: 2, ..Config::default() });
+    conn.enqueue(Time(0), &get()).unwrap();
+    conn.enqueue(Time(0), &get()).unwrap();
+    assert!(!conn.can_enqueue());
+    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::PipelineFull { limit: 2 }));
+
+    let full = |first: Request<'_>| {
+        let mut conn = Conn::new(Config { max_pipeline: 0, ..Config::default() });
+        conn.enqueue(Time(0), &first).unwrap();
+        conn.enqueue(Time(0), &get())
+    };
+    assert_eq!(full(get()), Err(RequestError::PipelineFull { limit: 1 }));
+    assert_eq!(full(post(BodyLength::Known(1))), Err(RequestError::BodyPending));
+    assert_eq!(full(with_method("CONNECT")), Err(RequestError::TunnelPending));
+    assert_eq!(full(Request { fields: &[("Upgrade", b"x")], ..get() }), Err(RequestError::TunnelPending));
+    let last = Request { fields: &[("Connection", b"x, Close")], ..get() };
+    assert_eq!(full(last), Err(RequestError::Closed(CloseReason::ClientClose)));
+}
+
+#[test]
+fn a_connection_serves_many_requests_one_after_another() {
+    let mut conn = Conn::new(Config::default());
+    for number in 0..1_000 {
+        assert!(conn.is_idle() && conn.can_enqueue());
+        assert_eq!(conn.enqueue(Time(number), &get()), Ok(RequestId(number)));
+        assert!(!conn.is_idle());
+        drain(&mut conn);
+        let mut wire = OK.to_vec();
+        let head = conn.step(Time(number), &mut wire).unwrap().consumed;
+        conn.step(Time(number), &mut wire[head..]).unwrap();
+        let end = conn.step(Time(number), &mut []).unwrap().event;
+        assert_eq!(end, Event::Complete { id: RequestId(number), trailers: None, reuse: Ok(()) });
+    }
+}

@@ -1,0 +1,276 @@
+//! Well-behaved responses: framing, reuse, interim heads, tunnels, direct bodies.
+
+mod common;
+
+use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
+use haul_proto::Limits;
+use haul_proto::h1::{BodyFraming, CloseReason, Config, Conn, Error, Event, RequestId};
+use haul_proto::time::Time;
+
+#[test]
+fn a_length_body_takes_three_steps_and_no_copy() {
+    let mut conn = asked(Config::default(), &[get()]);
+    let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let head = conn.step(Time(0), &mut wire).unwrap();
+    assert!(matches!(head.event, Event::Head { framing: BodyFraming::Length(5), .. }));
+    let body = conn.step(Time(0), &mut wire[head.consumed..]).unwrap();
+    assert_eq!((body.consumed, body.event), (5, Event::Body { id: RequestId(0), range: 0..5 }));
+    let end = conn.step(Time(0), &mut []).unwrap();
+    assert_eq!(end.consumed, 0);
+    assert_eq!(end.event, Event::Complete { id: RequestId(0), trailers: None, reuse: Ok(()) });
+    assert!(conn.is_idle());
+}
+
+#[test]
+fn an_empty_body_completes_after_its_head() {
+    for wire in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"[..],
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 7\r\n\r\n",
+        b"HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ] {
+        let seen = answer(wire, End::Open);
+        assert!(matches!(seen[..], [Seen::Head(..), Seen::Complete(0, None, Ok(()))]), "{seen:?}");
+    }
+}
+
+#[test]
+fn an_answer_to_head_has_no_body_whatever_it_says() {
+    for fields in ["Content-Length: 500", "Transfer-Encoding: chunked", "Content-Length: 42,30", ""] {
+        let wire = format!("HTTP/1.1 200 OK\r\n{fields}{}\r\n", if fields.is_empty() { "" } else { "\r\n" });
+        let seen = feed(&mut asked(Config::default(), &[with_method("HEAD")]), wire.as_bytes(), &[], End::Open);
+        assert!(
+            matches!(seen[..], [Seen::Head(_, _, BodyFraming::None), Seen::Complete(_, None, Ok(()))]),
+            "{fields}: {seen:?}"
+        );
+    }
+}
+
+#[test]
+fn chunks_with_extensions_and_trailers() {
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+        5\r\nhello\r\n1;a=b;c=\"d e\"\r\n,\r\n006 ;x\r\n world\r\n0\r\nDigest: x\r\nB:\r\n\r\n";
+    let seen = answer(wire, End::Open);
+    assert_eq!(body_of(&seen), b"hello, world");
+    assert_eq!(seen.last(), Some(&Seen::Complete(0, Some(b"Digest: x\r\nB:\r\n\r\n".to_vec()), Ok(()))));
+}
+
+#[test]
+fn a_body_until_the_close_needs_a_clean_one() {
+    let wire = b"HTTP/1.1 200 OK\r\n\r\nall of it";
+    let seen = answer(wire, End::Clean);
+    assert_eq!(body_of(&seen), b"all of it");
+    assert_eq!(reuse_of(&seen), Some(Err(CloseReason::UntilClose)));
+    assert_eq!(error_of(wire, End::Cut), Some(Error::EndedUncleanly { got: 9 }));
+    assert_eq!(reuse_of(&answer(b"HTTP/1.1 200 OK\r\n\r\n", End::Clean)), Some(Err(CloseReason::UntilClose)));
+}
+
+#[test]
+fn early_ends_say_where() {
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let in_chunks = |body: &[u8]| error_of(&[chunked, body].concat(), End::Clean);
+    assert_eq!(error_of(b"", End::Clean), Some(Error::EndedBeforeResponse));
+    assert_eq!(error_of(b"HTTP/1.1 200 OK\r\nA: b\r\n", End::Clean), Some(Error::EndedInHead { got: 23 }));
+    assert_eq!(error_of(b"HTTP/1.1 100 Go\r\n\r\n", End::Clean), Some(Error::EndedInHead { got: 19 }));
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1234";
+    assert_eq!(error_of(short, End::Clean), Some(Error::EndedInBody { expected: 10, got: 4 }));
+    assert_eq!(in_chunks(b"5\r\nhel"), Some(Error::EndedInChunks { got: 3 }));
+    assert_eq!(in_chunks(b"5\r\nhello\r\n"), Some(Error::EndedInChunks { got: 5 }));
+    assert_eq!(in_chunks(b"5\r\nhello\r\n0\r\n"), Some(Error::EndedInChunks { got: 5 }));
+    assert_eq!(in_chunks(b"5\r\nhello\r\n0\r\nA: b\r\n"), Some(Error::EndedInChunks { got: 5 }));
+    let mut idle = Conn::new(Config::default());
+    assert_eq!(idle.end_of_input(true), Err(Error::EndedIdle));
+    assert!(!idle.can_enqueue());
+}
+
+#[test]
+fn an_end_right_behind_the_body_still_completes() {
+    let mut conn = asked(Config::default(), &[get()]);
+    let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let head = conn.step(Time(0), &mut wire).unwrap().consumed;
+    conn.step(Time(0), &mut wire[head..]).unwrap();
+    let event = conn.end_of_input(false).unwrap();
+    assert!(matches!(event, Event::Complete { reuse: Err(CloseReason::PeerClosed), .. }));
+}
+
+#[test]
+fn keep_alive_rules() {
+    let cases: &[(&str, &str, Result<(), CloseReason>)] = &[
+        ("1.1", "", Ok(())),
+        ("1.1", "Connection: close\r\n", Err(CloseReason::ServerClose)),
+        ("1.1", "Connection: Upgrade, CLOSE\r\n", Err(CloseReason::ServerClose)),
+        ("1.1", "Connection: x\r\nConnection: close\r\n", Err(CloseReason::ServerClose)),
+        ("1.1", "Connection: closed\r\n", Ok(())),
+        ("1.1", "Connection: keep-alive\r\n", Ok(())),
+        ("1.0", "", Err(CloseReason::Http10)),
+        ("1.0", "Connection: keep-alive\r\n", Ok(())),
+        ("1.0", "Connection: Keep-Alive, close\r\n", Err(CloseReason::ServerClose)),
+    ];
+    for (version, fields, reuse) in cases {
+        let wire = format!("HTTP/{version} 200 OK\r\nContent-Length: 2\r\n{fields}\r\nok");
+        assert_eq!(reuse_of(&answer(wire.as_bytes(), End::Open)), Some(*reuse), "{version} {fields:?}");
+    }
+    let fields: &[(&str, &[u8])] = &[("Connection", b"close")];
+    let mut conn = asked(Config::default(), &[haul_proto::h1::Request { fields, ..get() }]);
+    let seen = feed(&mut conn, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", &[], End::Open);
+    assert_eq!(reuse_of(&seen), Some(Err(CloseReason::ClientClose)));
+}
+
+#[test]
+fn the_reason_to_close_is_known_with_the_head() {
+    let mut conn = asked(Config { max_pipeline: 4, ..Config::default() }, &[get()]);
+    let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n";
+    conn.step(Time(0), &mut wire).unwrap();
+    assert_eq!(conn.close_reason(), Some(CloseReason::ServerClose));
+    assert!(!conn.can_enqueue());
+    assert!(conn.response_started());
+}
+
+#[test]
+fn coding_wins_over_length_and_the_connection_is_not_reused() {
+    for (version, fields, reason) in [
+        ("1.1", "Transfer-Encoding: chunked\r\nContent-Length: 999\r\n", CloseReason::LengthAndCoding),
+        ("1.1", "Content-Length: 3\r\ntransfer-encoding:  Chunked \r\n", CloseReason::LengthAndCoding),
+        ("1.0", "Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n", CloseReason::CodingInHttp10),
+    ] {
+        let wire = format!("HTTP/{version} 200 OK\r\n{fields}\r\n2\r\nok\r\n0\r\n\r\n");
+        let seen = answer(wire.as_bytes(), End::Open);
+        assert_eq!((body_of(&seen), reuse_of(&seen)), (b"ok".to_vec(), Some(Err(reason))), "{fields}");
+    }
+}
+
+#[test]
+fn identity_is_no_coding() {
+    let seen = answer(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nrest", End::Clean);
+    assert_eq!(body_of(&seen), b"rest");
+    let wire = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok";
+    let seen = answer(wire, End::Open);
+    assert_eq!((body_of(&seen), reuse_of(&seen)), (b"ok".to_vec(), Some(Err(CloseReason::LengthAndCoding))));
+}
+
+#[test]
+fn equal_lengths_are_one() {
+    for fields in ["Content-Length: 2, 2", "Content-Length: 2\r\nContent-Length: 2", "content-length: 02"] {
+        let wire = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nok");
+        let seen = answer(wire.as_bytes(), End::Open);
+        assert_eq!((body_of(&seen), reuse_of(&seen)), (b"ok".to_vec(), Some(Ok(()))), "{fields}");
+    }
+}
+
+#[test]
+fn lenient_heads() {
+    // LF alone (RFC 9112 §2.2), no reason, empty lines before the status line, folds.
+    let wire = b"\r\n\nHTTP/1.1 200\nContent-Length:2\nX-Folded: a\r\n\t b\n\nok";
+    let mut conn = asked(Config::default(), &[get()]);
+    let mut input = wire.to_vec();
+    let step = conn.step(Time(0), &mut input).unwrap();
+    let Event::Head { head, framing, .. } = step.event else { panic!("{:?}", step.event) };
+    assert_eq!(framing, BodyFraming::Length(2));
+    assert_eq!(head.reason(), b"");
+    assert_eq!(head.get("x-folded"), Some(&b"a  \t b"[..]), "a fold is spaces (RFC 9112 §5.2)");
+    assert_eq!(head.raw(), &wire[3..wire.len() - 2], "raw is as received");
+}
+
+#[test]
+fn heads_give_their_parts() {
+    let mut conn = asked(Config::default(), &[get()]);
+    let mut wire =
+        b"HTTP/1.0 299 Tr\xc3\xa8s bien\r\nSet-Cookie: a=1\r\nserver:x \r\nSET-COOKIE: b=2\r\nE:\r\n\r\n".to_vec();
+    let Event::Head { head, .. } = conn.step(Time(0), &mut wire).unwrap().event else { panic!() };
+    assert_eq!(head.version().to_string(), "HTTP/1.0");
+    assert_eq!((head.status(), head.reason()), (299, &b"Tr\xc3\xa8s bien"[..]));
+    assert_eq!(head.get("Server"), Some(&b"x"[..]));
+    assert_eq!(head.get("E"), Some(&b""[..]));
+    assert_eq!(head.get("none"), None);
+    assert_eq!(head.get_all("set-cookie").collect::<Vec<_>>(), [b"a=1", b"b=2"]);
+    let names: Vec<&str> = head.fields().map(|(name, _)| name).collect();
+    assert_eq!(names, ["Set-Cookie", "server", "SET-COOKIE", "E"]);
+    assert!(!format!("{head:?}").contains("a=1"), "values stay out of Debug: {head:?}");
+}
+
+#[test]
+fn many_fields_leave_the_stack() {
+    let fields: String = (0..4_999).map(|number| format!("X{number}: {number}\r\n")).collect();
+    let wire = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
+    let mut conn = asked(Config::default(), &[get()]);
+    let Event::Head { head, .. } = conn.step(Time(0), &mut wire.into_bytes()).unwrap().event else { panic!() };
+    assert_eq!(head.fields().count(), 5_000);
+    assert_eq!(head.get("x4998"), Some(&b"4998"[..]));
+}
+
+#[test]
+fn interim_heads_come_before_the_final_one() {
+    let wire = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
+        HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let seen = answer(wire, End::Open);
+    assert!(
+        matches!(
+            seen[..],
+            [Seen::Interim(..), Seen::Interim(..), Seen::Head(..), Seen::Body(..), Seen::Complete(_, _, Ok(()))]
+        ),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn endless_interim_heads_are_capped() {
+    let limits = Limits { interim: 3, ..Limits::default() };
+    let wire = b"HTTP/1.1 102 Processing\r\n\r\n".repeat(4);
+    let seen = feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), &wire, &[], End::Open);
+    assert_eq!(seen.len(), 4);
+    assert_eq!(seen.last(), Some(&Seen::Error(Error::TooManyInterim { limit: 3 })));
+    let limits = Limits { head_bytes: 60, ..Limits::default() };
+    let seen = feed(&mut asked(Config { limits, ..Config::default() }, &[get()]), &wire, &[], End::Open);
+    assert_eq!(seen.last(), Some(&Seen::Error(Error::HeadTooLarge { limit: 60 })), "interim heads count");
+}
+
+#[test]
+fn tunnels_hand_the_rest_over() {
+    let connect = with_method("CONNECT");
+    let wire = b"HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\nTransfer-Encoding: x\r\n\r\n\x16\x03\x01";
+    let mut conn = asked(Config::default(), &[connect]);
+    let seen = feed(&mut conn, wire, &[], End::Open);
+    assert!(matches!(&seen[..], [Seen::Tunnel(0, _, rest)] if rest == b"\x16\x03\x01"), "{seen:?}");
+    assert_eq!(conn.close_reason(), Some(CloseReason::Tunnel));
+    assert_eq!(conn.step(Time(0), &mut [1]), Err(Error::Closed(CloseReason::Tunnel)));
+
+    let refused = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 2\r\n\r\nno";
+    let seen = feed(&mut asked(Config::default(), &[connect]), refused, &[], End::Open);
+    assert_eq!((body_of(&seen), reuse_of(&seen)), (b"no".to_vec(), Some(Ok(()))), "a refusal is a plain response");
+
+    let fields: &[(&str, &[u8])] = &[("Connection", b"Upgrade"), ("Upgrade", b"websocket")];
+    let upgrade = haul_proto::h1::Request { fields, ..get() };
+    let switch = b"HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x00";
+    let seen = feed(&mut asked(Config::default(), &[upgrade]), switch, &[], End::Open);
+    assert!(matches!(&seen[..], [Seen::Tunnel(0, _, rest)] if rest == b"\x81\x00"), "{seen:?}");
+    assert_eq!(error_of(switch, End::Open), Some(Error::UnexpectedUpgrade), "nobody asked");
+}
+
+#[test]
+fn a_direct_body_is_moved_by_the_driver() {
+    let mut conn = asked(Config::default(), &[get()]);
+    assert_eq!(conn.direct_body(), None);
+    let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123";
+    let head = conn.step(Time(0), &mut wire).unwrap().consumed;
+    assert_eq!(conn.direct_body(), Some(10));
+    conn.step(Time(0), &mut wire[head..]).unwrap();
+    assert_eq!(conn.direct_body(), Some(7));
+    assert_eq!(conn.advance_body(0), None);
+    assert_eq!(conn.advance_body(6), None);
+    let end = conn.advance_body(1);
+    assert!(matches!(end, Some(Event::Complete { reuse: Ok(()), .. })));
+    assert!(conn.is_idle());
+    assert_eq!((conn.direct_body(), conn.advance_body(0)), (None, None));
+}
+
+#[test]
+fn nothing_is_direct_besides_lengths() {
+    for wire in [
+        &b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..],
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    ] {
+        let mut conn = asked(Config::default(), &[get()]);
+        conn.step(Time(0), &mut wire.to_vec()).unwrap();
+        assert_eq!(conn.direct_body(), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! Chunked bodies: what is seen does not depend on how the input was cut, and a body that is accepted is the one that a
+//! second, naive decoder reads.
+#![no_main]
+
+#[path = "support/h1.rs"]
+mod support;
+
+use libfuzzer_sys::fuzz_target;
+use support::{Seen, asked, feed};
+
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+fuzz_target!(|data: &[u8]| {
+    let wire = [HEAD, data].concat();
+    let whole = feed(asked("GET", 2 + data.len() / 8), &wire, wire.len());
+    assert_eq!(feed(asked("GET", 2 + data.len() / 8), &wire, 1), whole);
+    assert_eq!(feed(asked("GET", 2 + data.len() / 8), &wire, 3), whole);
+    let body = match &whole[..] {
+        [Seen::Head(..), Seen::Body(body), Seen::Complete(..), ..] => body.as_slice(),
+        [Seen::Head(..), Seen::Complete(..), ..] => &[],
+        _ => return,
+    };
+    assert_eq!(naive(data).as_deref(), Some(body));
+});
+
+fn naive(mut rest: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let line_end = rest.windows(2).position(|pair| pair == b"\r\n")?;
+        let line = core::str::from_utf8(rest[..line_end].split(|byte| *byte == b';').next()?).ok()?;
+        let size = usize::from_str_radix(line.trim_end_matches([' ', '\t']), 16).ok()?;
+        rest = &rest[line_end + 2..];
+        if size == 0 {
+            return Some(body);
+        }
+        body.extend_from_slice(rest.get(..size)?);
+        rest = rest.get(size..)?.strip_prefix(b"\r\n")?;
+    }
+}

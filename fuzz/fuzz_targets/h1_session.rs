@@ -1,0 +1,136 @@
+//! A whole session under any sequence of calls: nothing panics, and what the machine says about itself holds.
+//!
+//! Each operation is a byte; those that need bytes take them from the rest of the input.
+#![no_main]
+
+#[path = "support/h1.rs"]
+#[allow(dead_code, reason = "only the limits are used")]
+mod support;
+
+use haul_proto::h1::{BodyLength, Config, Conn, Event, Request};
+use haul_proto::time::Time;
+use libfuzzer_sys::fuzz_target;
+
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn one(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn many(&mut self) -> &'a [u8] {
+        let count = usize::from(self.one().unwrap_or(0)).min(self.0.len());
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let mut data = Bytes(data);
+    let mut conn = Conn::new(Config { limits: support::limits(), max_pipeline: 3, ..Config::default() });
+    let mut now = Time(0);
+    let mut wire = Vec::new();
+    while let Some(operation) = data.one() {
+        match operation % 9 {
+            0 => {
+                let pick = data.one().unwrap_or(0);
+                enqueue(&mut conn, now, pick);
+            }
+            1 => {
+                let bytes = data.many();
+                let credit = conn.body_credit();
+                if let Ok(taken) = conn.send_body(bytes) {
+                    assert!(taken <= bytes.len());
+                    assert!(taken == 0 || taken as u64 <= credit.expect("a body was expected"));
+                }
+            }
+            2 => {
+                let _ = conn.finish_body(&[("X-Trailer", data.many())]);
+            }
+            3 => conn.advance_output(usize::from(data.one().unwrap_or(0)).min(conn.output().len())),
+            4 => conn.advance_output(conn.output().len()),
+            5 => {
+                wire.extend_from_slice(data.many());
+                read(&mut conn, now, &mut wire);
+            }
+            6 => {
+                now = Time(now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                conn.handle_timeout(now);
+                assert!(conn.poll_timeout().is_none_or(|deadline| deadline > now));
+            }
+            7 => {
+                if let Some(left) = conn.direct_body() {
+                    let done = conn.advance_body(left.min(u64::from(data.one().unwrap_or(0))));
+                    assert!(matches!(done, None | Some(Event::Complete { .. })));
+                }
+            }
+            _ => {
+                let clean = data.one().unwrap_or(0) & 1 == 0;
+                let ended = conn.end_of_input(clean);
+                assert!(matches!(ended, Err(_) | Ok(Event::Complete { reuse: Err(_), .. })));
+                assert!(conn.close_reason().is_some());
+            }
+        }
+        check(&conn);
+    }
+});
+
+fn enqueue(conn: &mut Conn, now: Time, pick: u8) {
+    const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "CONNECT"];
+    const FIELDS: [&[(&str, &[u8])]; 4] =
+        [&[], &[("Host", b"h")], &[("Connection", b"close")], &[("Connection", b"upgrade"), ("Upgrade", b"x")]];
+    const BODIES: [BodyLength; 4] =
+        [BodyLength::None, BodyLength::Known(0), BodyLength::Known(300), BodyLength::Chunked];
+    let part = |shift: u8| usize::from(pick >> shift & 3);
+    let request = Request {
+        method: METHODS[part(0)],
+        target: "/",
+        fields: FIELDS[part(2)],
+        body: BODIES[part(4)],
+        expect_continue: part(6) > 1,
+    };
+    let possible = conn.can_enqueue();
+    let before = conn.output().len();
+    let result = conn.enqueue(now, &request);
+    assert_eq!(result.is_ok(), possible, "{request:?}: {result:?}");
+    assert_eq!(conn.output().len() > before, possible);
+}
+
+fn read(conn: &mut Conn, now: Time, wire: &mut Vec<u8>) {
+    loop {
+        let unanswered = conn.unanswered().count();
+        let Ok(step) = conn.step(now, wire) else {
+            assert!(conn.close_reason().is_some() && !conn.can_enqueue());
+            wire.clear();
+            return;
+        };
+        assert!(step.consumed <= wire.len());
+        if let Event::Body { range, .. } = &step.event {
+            assert!(!range.is_empty() && range.end <= step.consumed);
+        }
+        wire.drain(..step.consumed);
+        match step.event {
+            Event::NeedInput => return,
+            Event::Complete { reuse, .. } => {
+                assert_eq!(conn.unanswered().count(), unanswered - 1);
+                assert_eq!(reuse.err(), conn.close_reason());
+            }
+            Event::Tunnel { .. } => {
+                wire.clear();
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn check(conn: &Conn) {
+    assert_eq!(conn.current(), conn.unanswered().next());
+    assert!(!(conn.is_idle() && conn.close_reason().is_some()));
+    assert!(!(conn.can_enqueue() && conn.close_reason().is_some()));
+    assert!(conn.output().len() <= 64 * 1024 + 3 * 256);
+    assert!(conn.body_credit().is_none() || conn.current().is_some(), "a body without a request");
+}

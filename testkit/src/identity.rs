@@ -1,0 +1,84 @@
+//! A certificate authority and a server certificate for loopback, made on the spot.
+//!
+//! Two certificates, not one self-signed: webpki refuses a CA's certificate as a server's own.
+//!
+//! ```
+//! let identity = testkit::identity::Identity::generate();
+//! assert!(identity.ca_pem().starts_with("-----BEGIN CERTIFICATE-----"));
+//! ```
+
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// The names the server certificate is good for.
+pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// A CA and a server certificate signed by it, for [`NAMES`].
+pub struct Identity {
+    ca_pem: String,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Identity {
+    /// A new identity with new keys.
+    ///
+    /// # Panics
+    /// If the system has no entropy.
+    pub fn generate() -> Identity {
+        Identity::for_names(&NAMES)
+    }
+
+    /// A new identity good for other names, to see a client refuse it.
+    ///
+    /// # Panics
+    /// If a name is no DNS name and no address, or the system has no entropy.
+    pub fn for_names(names: &[&str]) -> Identity {
+        let ca_key = KeyPair::generate().expect("a key");
+        let mut ca = CertificateParams::default();
+        ca.distinguished_name.push(DnType::CommonName, "haul testkit CA");
+        ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let ca_cert = ca.self_signed(&ca_key).expect("a CA certificate");
+        let issuer = Issuer::new(ca, ca_key);
+
+        let key = KeyPair::generate().expect("a key");
+        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        let mut leaf = CertificateParams::new(names).expect("names a certificate can hold");
+        leaf.distinguished_name.push(DnType::CommonName, "haul testkit origin");
+        leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        leaf.use_authority_key_identifier_extension = true;
+        let leaf = leaf.signed_by(&key, &issuer).expect("a server certificate");
+        Identity {
+            ca_pem: ca_cert.pem(),
+            chain: vec![leaf.der().clone()],
+            key: PrivatePkcs8KeyDer::from(key.serialize_der()),
+        }
+    }
+
+    /// The CA's certificate, for `--cacert`.
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// A server's TLS configuration (1.2 and 1.3) with the given ALPN names.
+    ///
+    /// # Panics
+    /// Never: the key fits the certificate.
+    pub fn server_config(&self, alpn: &[&[u8]]) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("the provider has suites for both versions")
+            .with_no_client_auth()
+            .with_single_cert(self.chain.clone(), PrivateKeyDer::Pkcs8(self.key.clone_key()))
+            .expect("the key fits the certificate");
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        Arc::new(config)
+    }
+}

@@ -1,0 +1,31 @@
+//! Servers that haul is tested, measured and shown against.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`site`] | the site of the first job: index pages, AS pages, and the right answer |
+//! | [`origin`] | an HTTP/1.1 server, plain and TLS, with that site and a set of useful routes |
+//! | [`raw`] | a scripted peer that sends exactly the bytes it is told to, for hostile framing |
+//! | [`relay`] | a link with a round trip and a rate, on loopback |
+//! | [`pattern`] | bytes whose value is a function of their offset |
+//! | [`coding`] | content codings, as a server makes them, and a decompression bomb |
+//! | [`identity`] | a certificate authority and a server certificate made on the spot |
+//!
+//! Nothing here depends on haul: the origin speaks through hyper, the raw peer through plain sockets.
+//!
+//! ```
+//! use testkit::{origin::Origin, site::Site};
+//!
+//! let origin = Origin::builder().site(Site::scaled(1, 12)).start().unwrap();
+//! let url = format!("http://{}/1", origin.http_addr());
+//! assert!(url.ends_with("/1"));
+//! assert_eq!(origin.requests(), 0);
+//! ```
+
+pub mod coding;
+pub mod identity;
+pub mod origin;
+pub mod pattern;
+pub mod raw;
+pub mod relay;
+pub mod rng;
+pub mod site;

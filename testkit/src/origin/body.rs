@@ -1,0 +1,85 @@
+//! The bodies the routes send.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::pattern::Pattern;
+
+/// Bytes made at a time.
+const PIECE: u64 = 64 << 10;
+
+/// A reply's body.
+pub(super) struct ReplyBody {
+    source: Source,
+    /// Whether hyper may know the length; if not, it sends chunks, or up to the end of an HTTP/1.0 connection.
+    sized: bool,
+    trailers: Option<HeaderMap>,
+}
+
+pub(super) enum Source {
+    Pieces(VecDeque<Bytes>),
+    Pattern { pattern: Pattern, from: u64, to: u64 },
+}
+
+impl Source {
+    pub(super) fn one(bytes: impl Into<Bytes>) -> Source {
+        Source::Pieces(VecDeque::from([bytes.into()]))
+    }
+
+    fn left(&self) -> u64 {
+        match self {
+            Source::Pieces(pieces) => pieces.iter().map(|p| p.len() as u64).sum(),
+            Source::Pattern { from, to, .. } => to - from,
+        }
+    }
+
+    fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Source::Pieces(pieces) => pieces.pop_front(),
+            Source::Pattern { from, to, .. } if from == to => None,
+            Source::Pattern { pattern, from, to } => {
+                let len = (*to - *from).min(PIECE);
+                let piece = pattern.slice(*from, len as usize);
+                *from += len;
+                Some(piece.into())
+            }
+        }
+    }
+}
+
+impl ReplyBody {
+    pub(super) fn sized(source: Source) -> ReplyBody {
+        ReplyBody { source, sized: true, trailers: None }
+    }
+
+    pub(super) fn unsized_(source: Source, trailers: Option<HeaderMap>) -> ReplyBody {
+        ReplyBody { source, sized: false, trailers }
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let frame = match self.source.next() {
+            Some(piece) => Some(Frame::data(piece)),
+            None => self.trailers.take().map(Frame::trailers),
+        };
+        Poll::Ready(frame.map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.sized && self.source.left() == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        if self.sized { SizeHint::with_exact(self.source.left()) } else { SizeHint::default() }
+    }
+}

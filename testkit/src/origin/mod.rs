@@ -1,0 +1,254 @@
+//! An embedded HTTP/1.1 server, plain and TLS, that serves a [`Site`] and a set of routes for tests.
+//!
+//! It runs on threads of its own and stops when dropped. What it saw (connections, requests, bodies) can be asked.
+//!
+//! | route | reply |
+//! |---|---|
+//! | `/1` `/2` `/3` `/AS<number>` | the site; Range, If-Range, If-None-Match; `?enc=CODING[,CODING…]` codes it in that order, `?enc=auto` by Accept-Encoding |
+//! | `/bytes/N` | N bytes of [`Pattern`] with Content-Length and the strong ETag `"SEED-N"`; Range (206, 416), If-Range, If-None-Match |
+//! | `/chunked/N` | the same bytes, chunked; `?trailer=1` adds a trailer `X-Total: N` |
+//! | `/close/N` | the same bytes up to the end of the connection (an HTTP/1.0 reply) |
+//! | `/text/N` | N bytes of [`text`](crate::pattern::text), coded as Accept-Encoding or `?enc=` asks |
+//! | `/gzip/N` `/deflate/N` `/rawdeflate/N` `/br/N` `/zstd/N` | the same text so coded, whatever was asked for |
+//! | `/bomb/MIB` | that many MiB of zeros as gzip, about 1 KiB each |
+//! | `/small`, `/small/N` | `small\n`, `small N\n` |
+//! | `/status/CODE` | that status with a line of body where the status may have one |
+//! | `/redirect/CODE?to=URL` | that status with Location: the percent-decoded URL |
+//! | `/chain/N` | N redirects (302), then `end of chain\n` |
+//! | `/echo` | JSON: `method`, `target`, `version`, `headers` (pairs, in order), `body`, `body_len`, `connection`, `tls` |
+//! | `/delay/MS/REST` | waits, then replies as `/REST` |
+//! | `/flaky/K/REST` | the first K requests for this path get 503, the others `/REST` |
+//! | `/retry-after/SECS/REST` | the first request for this path gets 503 with Retry-After, the others `/REST` |
+//! | anything else | 404 |
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use testkit::origin::Origin;
+//!
+//! let origin = Origin::builder().start().unwrap();
+//! let mut stream = std::net::TcpStream::connect(origin.http_addr()).unwrap();
+//! stream.write_all(b"GET /small/7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+//! let mut reply = String::new();
+//! stream.read_to_string(&mut reply).unwrap();
+//! assert!(reply.ends_with("\r\n\r\nsmall 7\n"));
+//! assert_eq!(origin.hits("/small/7"), 1);
+//! ```
+//!
+//! Left out: broken framing ([`crate::raw`] does that), HTTP/2, rates and delays of the line ([`crate::relay`]).
+
+mod body;
+mod entity;
+mod record;
+mod routes;
+mod serve;
+
+pub use record::LoggedRequest;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{self, Runtime};
+
+use crate::identity::Identity;
+use crate::pattern::Pattern;
+use crate::site::Site;
+use record::Record;
+
+/// What to start; from [`Origin::builder`].
+pub struct Builder {
+    site: Site,
+    ip: IpAddr,
+    http_port: u16,
+    https_port: u16,
+    threads: usize,
+    record: bool,
+    identity: Option<Identity>,
+}
+
+impl Builder {
+    /// The site to serve. Default: `Site::scaled(1, 30)`. Its seed is also that of `/bytes` and `/text`.
+    pub fn site(mut self, site: Site) -> Builder {
+        self.site = site;
+        self
+    }
+
+    /// The address to listen on. Default: 127.0.0.1.
+    pub fn ip(mut self, ip: IpAddr) -> Builder {
+        self.ip = ip;
+        self
+    }
+
+    /// The port for plain HTTP. Default: 0, any free one.
+    pub fn http_port(mut self, port: u16) -> Builder {
+        self.http_port = port;
+        self
+    }
+
+    /// The port for TLS. Default: 0, any free one.
+    pub fn https_port(mut self, port: u16) -> Builder {
+        self.https_port = port;
+        self
+    }
+
+    /// How many worker threads. Default: 1.
+    pub fn threads(mut self, threads: usize) -> Builder {
+        self.threads = threads;
+        self
+    }
+
+    /// Whether to keep hits a path and a log of requests (the counters are always kept). Default: yes; a server for
+    /// millions of requests says no.
+    pub fn record(mut self, record: bool) -> Builder {
+        self.record = record;
+        self
+    }
+
+    /// The certificate authority and server certificate. Default: new ones for localhost, 127.0.0.1 and ::1.
+    pub fn identity(mut self, identity: Identity) -> Builder {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Binds both ports and starts serving.
+    ///
+    /// # Errors
+    /// What binding a port or starting a thread says.
+    pub fn start(self) -> io::Result<Origin> {
+        let http = serve::listen(SocketAddr::new(self.ip, self.http_port))?;
+        let https = serve::listen(SocketAddr::new(self.ip, self.https_port))?;
+        let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
+        let identity = self.identity.unwrap_or_else(Identity::generate);
+        let state = Arc::new(State {
+            pattern: Pattern::new(self.site.seed()),
+            site: self.site,
+            record: Record::new(self.record),
+        });
+        let runtime = runtime::Builder::new_multi_thread()
+            .worker_threads(self.threads.max(1))
+            .thread_name("testkit-origin")
+            .enable_all()
+            .build()?;
+        let tls = identity.server_config(&[b"http/1.1"]);
+        let context = runtime.enter();
+        runtime.spawn(serve::accept(tokio::net::TcpListener::from_std(http)?, None, state.clone()));
+        runtime.spawn(serve::accept(tokio::net::TcpListener::from_std(https)?, Some(tls), state.clone()));
+        drop(context);
+        let ca_pem = identity.ca_pem().to_owned();
+        Ok(Origin { http_addr, https_addr, ca_pem, state, runtime: Some(runtime) })
+    }
+}
+
+/// A running origin. Dropping it stops it and closes its connections; do not drop it inside an async runtime.
+pub struct Origin {
+    http_addr: SocketAddr,
+    https_addr: SocketAddr,
+    ca_pem: String,
+    state: Arc<State>,
+    runtime: Option<Runtime>,
+}
+
+struct State {
+    site: Site,
+    pattern: Pattern,
+    record: Record,
+}
+
+impl Origin {
+    /// What to start.
+    pub fn builder() -> Builder {
+        Builder {
+            site: Site::scaled(1, 30),
+            ip: Ipv4Addr::LOCALHOST.into(),
+            http_port: 0,
+            https_port: 0,
+            threads: 1,
+            record: true,
+            identity: None,
+        }
+    }
+
+    /// Where it serves plain HTTP.
+    pub fn http_addr(&self) -> SocketAddr {
+        self.http_addr
+    }
+
+    /// Where it serves HTTP over TLS.
+    pub fn https_addr(&self) -> SocketAddr {
+        self.https_addr
+    }
+
+    /// `http://ADDRESS` and `path`, which starts with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.http_addr)
+    }
+
+    /// `https://localhost:PORT` and `path`, which starts with a slash.
+    pub fn https_url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.https_addr.port())
+    }
+
+    /// The certificate of the authority that signed the server's.
+    pub fn ca_pem(&self) -> &str {
+        &self.ca_pem
+    }
+
+    /// The site it serves.
+    pub fn site(&self) -> &Site {
+        &self.state.site
+    }
+
+    /// The bytes of `/bytes/N`.
+    pub fn pattern(&self) -> Pattern {
+        self.state.pattern
+    }
+
+    /// Connections accepted so far, plain and TLS (also those whose handshake failed).
+    pub fn connections(&self) -> u64 {
+        self.state.record.connections()
+    }
+
+    /// Connections open now.
+    pub fn open_connections(&self) -> u64 {
+        self.state.record.open_connections()
+    }
+
+    /// The most connections that were open at once.
+    pub fn peak_connections(&self) -> u64 {
+        self.state.record.peak_connections()
+    }
+
+    /// Requests whose head was read so far.
+    pub fn requests(&self) -> u64 {
+        self.state.record.requests()
+    }
+
+    /// The most requests that were being answered at once (from the head's arrival to the reply's head).
+    pub fn peak_requests(&self) -> u64 {
+        self.state.record.peak_requests()
+    }
+
+    /// How many requests named this path (its query left out).
+    pub fn hits(&self, path: &str) -> u64 {
+        self.state.record.hits(path)
+    }
+
+    /// Every request so far, in order of arrival.
+    pub fn log(&self) -> Vec<LoggedRequest> {
+        self.state.record.log()
+    }
+
+    /// Forgets the log, the hits and what `/flaky` and `/retry-after` remember; the counters stay.
+    pub fn forget(&self) {
+        self.state.record.forget();
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(2));
+        }
+    }
+}

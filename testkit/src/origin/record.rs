@@ -1,0 +1,153 @@
+//! What the origin saw: counters, hits a path, a log of requests.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+
+/// One request as it arrived.
+#[derive(Clone, Debug)]
+pub struct LoggedRequest {
+    /// Which accepted connection it came on, from 0 in order of acceptance.
+    pub connection: u64,
+    /// Whether that connection was TLS.
+    pub tls: bool,
+    /// The method.
+    pub method: String,
+    /// The request target as sent: path and query, or an absolute URL.
+    pub target: String,
+    /// Field names (lower case) and values in order; bytes outside UTF-8 are replaced.
+    pub headers: Vec<(String, String)>,
+    /// The whole body, after the chunked coding.
+    pub body: Bytes,
+}
+
+impl LoggedRequest {
+    /// The value of the first field of this name, which is given in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+}
+
+/// A count, and the highest it ever was.
+#[derive(Default)]
+struct Gauge {
+    now: AtomicU64,
+    peak: AtomicU64,
+}
+
+impl Gauge {
+    fn up(&self) {
+        let now = self.now.fetch_add(1, SeqCst) + 1;
+        self.peak.fetch_max(now, SeqCst);
+    }
+
+    fn down(&self) {
+        self.now.fetch_sub(1, SeqCst);
+    }
+}
+
+pub(super) struct Record {
+    keep: bool,
+    connections: AtomicU64,
+    open: Gauge,
+    requests: AtomicU64,
+    answering: Gauge,
+    hits: Mutex<HashMap<String, u64>>,
+    log: Mutex<Vec<LoggedRequest>>,
+    attempts: Mutex<HashMap<String, u64>>,
+}
+
+impl Record {
+    pub(super) fn new(keep: bool) -> Record {
+        Record {
+            keep,
+            connections: AtomicU64::new(0),
+            open: Gauge::default(),
+            requests: AtomicU64::new(0),
+            answering: Gauge::default(),
+            hits: Mutex::default(),
+            log: Mutex::default(),
+            attempts: Mutex::default(),
+        }
+    }
+
+    /// Counts a connection as open for as long as the guard lives.
+    pub(super) fn connection(&self) -> (u64, impl Drop + '_) {
+        self.open.up();
+        (self.connections.fetch_add(1, SeqCst), Down(&self.open))
+    }
+
+    /// Counts a request as being answered for as long as the guard lives.
+    pub(super) fn request(&self, path: &str) -> impl Drop + '_ {
+        self.requests.fetch_add(1, SeqCst);
+        self.answering.up();
+        if self.keep {
+            *lock(&self.hits).entry(path.to_owned()).or_default() += 1;
+        }
+        Down(&self.answering)
+    }
+
+    pub(super) fn keeps_log(&self) -> bool {
+        self.keep
+    }
+
+    pub(super) fn add(&self, request: LoggedRequest) {
+        lock(&self.log).push(request);
+    }
+
+    /// How many requests for `path` were counted by this function before.
+    pub(super) fn attempt(&self, path: &str) -> u64 {
+        let mut attempts = lock(&self.attempts);
+        let count = attempts.entry(path.to_owned()).or_default();
+        *count += 1;
+        *count - 1
+    }
+
+    pub(super) fn connections(&self) -> u64 {
+        self.connections.load(SeqCst)
+    }
+
+    pub(super) fn open_connections(&self) -> u64 {
+        self.open.now.load(SeqCst)
+    }
+
+    pub(super) fn peak_connections(&self) -> u64 {
+        self.open.peak.load(SeqCst)
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(SeqCst)
+    }
+
+    pub(super) fn peak_requests(&self) -> u64 {
+        self.answering.peak.load(SeqCst)
+    }
+
+    pub(super) fn hits(&self, path: &str) -> u64 {
+        lock(&self.hits).get(path).copied().unwrap_or(0)
+    }
+
+    pub(super) fn log(&self) -> Vec<LoggedRequest> {
+        lock(&self.log).clone()
+    }
+
+    pub(super) fn forget(&self) {
+        lock(&self.hits).clear();
+        lock(&self.log).clear();
+        lock(&self.attempts).clear();
+    }
+}
+
+struct Down<'a>(&'a Gauge);
+
+impl Drop for Down<'_> {
+    fn drop(&mut self) {
+        self.0.down();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,267 @@
+//! What each path answers; the table is in the parent module's documentation.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Request, Response, StatusCode, Version};
+use serde_json::json;
+
+use super::State;
+use super::body::{ReplyBody, Source};
+use super::entity::{Content, Entity};
+use super::record::LoggedRequest;
+use crate::coding::{self, Coding};
+use crate::pattern;
+
+/// The longest request body that is taken.
+const BODY_LIMIT: usize = 1 << 30;
+/// The longest text or bomb (in MiB) that is made in memory.
+const TEXT_LIMIT: u64 = 1 << 28;
+const BOMB_LIMIT: u64 = 1 << 20;
+
+/// One request, as the routes need it.
+struct Asked {
+    parts: Parts,
+    body: Bytes,
+    connection: u64,
+    tls: bool,
+}
+
+pub(super) async fn reply(
+    state: &State,
+    connection: u64,
+    tls: bool,
+    request: Request<Incoming>,
+) -> Response<ReplyBody> {
+    let (parts, body) = request.into_parts();
+    let _answering = state.record.request(parts.uri.path());
+    // A body cut short is logged as far as a client cares: as a request with nothing in it.
+    let body = match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(whole) => whole.to_bytes(),
+        Err(_) => return plain(StatusCode::BAD_REQUEST, "the body did not arrive\n"),
+    };
+    let asked = Asked { parts, body, connection, tls };
+    if state.record.keeps_log() {
+        state.record.add(LoggedRequest {
+            connection,
+            tls,
+            method: asked.parts.method.to_string(),
+            target: asked.parts.uri.to_string(),
+            headers: fields(&asked.parts.headers),
+            body: asked.body.clone(),
+        });
+    }
+    let path = asked.parts.uri.path().to_owned();
+    // `*` and the authority of a CONNECT are no paths.
+    if !path.starts_with('/') {
+        return plain(StatusCode::NOT_FOUND, "no such page\n");
+    }
+    let mut rest = path.as_str();
+    loop {
+        let (route, argument) = rest[1..].split_once('/').unwrap_or((&rest[1..], ""));
+        let (number, tail) = argument.split_once('/').map_or((argument, None), |(n, t)| (n, Some(t)));
+        let (Ok(count), Some(tail)) = (number.parse::<u64>(), tail) else {
+            return direct(state, &asked, rest, route, argument);
+        };
+        match route {
+            "delay" => tokio::time::sleep(Duration::from_millis(count)).await,
+            "flaky" if state.record.attempt(&path) < count => {
+                return plain(StatusCode::SERVICE_UNAVAILABLE, "not yet\n");
+            }
+            "retry-after" if state.record.attempt(&path) == 0 => {
+                let mut reply = plain(StatusCode::SERVICE_UNAVAILABLE, "not yet\n");
+                reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(count));
+                return reply;
+            }
+            "flaky" | "retry-after" => {}
+            _ => return direct(state, &asked, rest, route, argument),
+        }
+        // The tail with the slash before it.
+        rest = &rest[rest.len() - tail.len() - 1..];
+    }
+}
+
+/// The routes that wait for nothing.
+fn direct(state: &State, asked: &Asked, path: &str, route: &str, argument: &str) -> Response<ReplyBody> {
+    let number = argument.parse::<u64>().ok();
+    let coded = route.parse::<Coding>().ok();
+    match (route, number) {
+        ("echo", _) => echo(asked),
+        ("small", _) if argument.is_empty() => plain(StatusCode::OK, "small\n"),
+        ("small", Some(n)) => plain(StatusCode::OK, format!("small {n}\n")),
+        ("bytes", Some(n)) => {
+            let etag = format!("\"{}-{n}\"", state.site.seed());
+            let entity =
+                Entity { content: Content::Pattern(state.pattern, n), etag, media_type: "application/octet-stream" };
+            entity.reply(&asked.parts.headers)
+        }
+        ("chunked", Some(n)) => {
+            let trailers =
+                asked.query("trailer").map(|_| HeaderMap::from_iter([("x-total".parse().expect("a name"), n.into())]));
+            let declared = trailers.is_some();
+            let source = Source::Pattern { pattern: state.pattern, from: 0, to: n };
+            let mut reply = Response::new(ReplyBody::unsized_(source, trailers));
+            if declared {
+                reply.headers_mut().insert(header::TRAILER, HeaderValue::from_static("x-total"));
+            }
+            reply
+        }
+        ("close", Some(n)) => {
+            let source = Source::Pattern { pattern: state.pattern, from: 0, to: n };
+            let mut reply = Response::new(ReplyBody::unsized_(source, None));
+            *reply.version_mut() = Version::HTTP_10;
+            reply
+        }
+        ("text", Some(n)) if n <= TEXT_LIMIT => {
+            let etag = format!("\"text-{}-{n}\"", state.site.seed());
+            negotiated(asked, "auto", pattern::text(state.site.seed(), n as usize).into(), etag, "text/plain")
+        }
+        (_, Some(n)) if coded.is_some() && n <= TEXT_LIMIT => {
+            let text = pattern::text(state.site.seed(), n as usize);
+            encoded(&text, coded.as_slice(), None, "text/plain")
+        }
+        ("bomb", Some(mib)) if mib <= BOMB_LIMIT => {
+            let mut reply = Response::new(ReplyBody::sized(Source::Pieces(coding::bomb(mib).into())));
+            reply.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            reply
+        }
+        ("status", Some(code)) => match StatusCode::from_u16(u16::try_from(code).unwrap_or(0)) {
+            Ok(status) if matches!(code, 204 | 205 | 304) => plain(status, ""),
+            Ok(status) if code >= 200 => plain(status, format!("{status}\n")),
+            _ => plain(StatusCode::BAD_REQUEST, "no final status\n"),
+        },
+        ("redirect", Some(code)) => redirect(code, asked.query("to").as_deref()),
+        ("chain", Some(0)) => plain(StatusCode::OK, "end of chain\n"),
+        ("chain", Some(n)) => redirect(302, Some(&format!("/chain/{}", n - 1))),
+        _ => match state.site.page(path) {
+            Some(page) => {
+                let etag = format!("\"{}{path}\"", state.site.seed());
+                negotiated(asked, "identity", page, etag, "text/html; charset=utf-8")
+            }
+            None => plain(StatusCode::NOT_FOUND, "no such page\n"),
+        },
+    }
+}
+
+/// Coded as `?enc=` says: `auto` by Accept-Encoding, `identity` not at all, else the named codings in that order.
+fn negotiated(
+    asked: &Asked,
+    default: &str,
+    content: Bytes,
+    etag: String,
+    media_type: &'static str,
+) -> Response<ReplyBody> {
+    let choice = asked.query("enc").unwrap_or_else(|| default.to_owned());
+    let codings = match choice.as_str() {
+        "identity" => Ok(Vec::new()),
+        "auto" => {
+            let accepted = asked.parts.headers.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok());
+            Ok(accepted.and_then(Coding::negotiate).into_iter().collect())
+        }
+        named => named.split(',').map(str::parse).collect::<Result<Vec<Coding>, _>>(),
+    };
+    match codings {
+        Err(_) => plain(StatusCode::BAD_REQUEST, "no such coding\n"),
+        Ok(codings) if codings.is_empty() => {
+            Entity { content: Content::Bytes(content), etag, media_type }.reply(&asked.parts.headers)
+        }
+        Ok(codings) => encoded(&content, &codings, Some(&etag), media_type),
+    }
+}
+
+fn encoded(plain: &[u8], codings: &[Coding], etag: Option<&str>, media_type: &'static str) -> Response<ReplyBody> {
+    let coded = codings.iter().fold(plain.to_vec(), |bytes, coding| coding.encode(&bytes));
+    let tokens: Vec<&str> = codings.iter().map(|coding| coding.token()).collect();
+    let tokens = tokens.join(", ");
+    let mut reply = Response::builder()
+        .header(header::CONTENT_ENCODING, &tokens)
+        .header(header::CONTENT_TYPE, media_type)
+        .header(header::CONTENT_LENGTH, coded.len())
+        .header(header::VARY, "Accept-Encoding");
+    if let Some(etag) = etag {
+        // Another representation has another validator (RFC 9110 section 8.8.3.3).
+        reply = reply.header(header::ETAG, format!("{}-{tokens}\"", etag.trim_end_matches('"')));
+    }
+    reply.body(ReplyBody::sized(Source::one(coded))).expect("fields that are valid by construction")
+}
+
+fn redirect(code: u64, to: Option<&str>) -> Response<ReplyBody> {
+    let status = u16::try_from(code).ok().and_then(|code| StatusCode::from_u16(code).ok());
+    let location = to.and_then(|to| HeaderValue::from_bytes(to.as_bytes()).ok());
+    match (status, location) {
+        (Some(status), Some(location)) if status.as_u16() >= 200 => {
+            let mut reply = plain(status, "elsewhere\n");
+            reply.headers_mut().insert(header::LOCATION, location);
+            reply
+        }
+        _ => plain(StatusCode::BAD_REQUEST, "a redirect is /redirect/CODE?to=URL\n"),
+    }
+}
+
+fn echo(asked: &Asked) -> Response<ReplyBody> {
+    let text = json!({
+        "method": asked.parts.method.as_str(),
+        "target": asked.parts.uri.to_string(),
+        "version": format!("{:?}", asked.parts.version),
+        "headers": fields(&asked.parts.headers),
+        "body": String::from_utf8_lossy(&asked.body),
+        "body_len": asked.body.len(),
+        "connection": asked.connection,
+        "tls": asked.tls,
+    });
+    let mut reply = plain(StatusCode::OK, format!("{text}\n"));
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    reply
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<ReplyBody> {
+    let mut reply = Response::new(ReplyBody::sized(Source::one(text)));
+    *reply.status_mut() = status;
+    reply
+}
+
+fn fields(headers: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
+}
+
+impl Asked {
+    /// A value of the query, percent-decoded. `to` swallows the rest, so that a URL may hold `&` as it is.
+    fn query(&self, name: &str) -> Option<String> {
+        let mut query = self.parts.uri.query()?;
+        loop {
+            let (pair, rest) = query.split_once('&').unwrap_or((query, ""));
+            match pair.split_once('=') {
+                Some(("to", _)) if name == "to" => return Some(percent_decoded(&query[3..])),
+                Some((key, value)) if key == name => return Some(percent_decoded(value)),
+                _ if rest.is_empty() => return None,
+                _ => query = rest,
+            }
+        }
+    }
+}
+
+/// What is no valid escape stays as it is; bytes outside UTF-8 are replaced.
+fn percent_decoded(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let escape = bytes.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
+        match escape.and_then(|hex| u8::from_str_radix(hex, 16).ok()).filter(|_| bytes[at] == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}

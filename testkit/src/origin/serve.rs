@@ -1,0 +1,66 @@
+//! Listening, accepting, and one task a connection.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rustls::ServerConfig;
+use socket2::{Domain, Socket, Type};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::{State, routes};
+
+/// A non-blocking listener with room for a burst of connections.
+pub(super) fn listen(addr: SocketAddr) -> io::Result<std::net::TcpListener> {
+    let socket = Socket::new(Domain::for_address(addr), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&addr.into())?;
+    socket.listen(4096)?;
+    Ok(socket.into())
+}
+
+pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>, state: Arc<State>) {
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            // Out of descriptors or an aborted connection: the next may go well, but not at once.
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            }
+        };
+        let (state, tls) = (state.clone(), tls.clone());
+        tokio::spawn(async move {
+            let (connection, _open) = state.record.connection();
+            // A connection that breaks is the client's business; its requests are in the record.
+            let _ = stream.set_nodelay(true);
+            match tls {
+                None => serve(stream, connection, false, &state).await,
+                Some(config) => {
+                    if let Ok(stream) = TlsAcceptor::from(config).accept(stream).await {
+                        serve(stream, connection, true, &state).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve<S>(stream: S, connection: u64, tls: bool, state: &Arc<State>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|request| {
+        let state = state.clone();
+        async move { Ok::<_, Infallible>(routes::reply(&state, connection, tls, request).await) }
+    });
+    let _ = http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(stream), service).await;
+}

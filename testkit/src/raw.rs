@@ -1,0 +1,370 @@
+//! A scripted peer on plain threads: it reads what the script says, sends exactly the bytes it says, and keeps what
+//! it received. For framing that no honest server sends.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use testkit::raw::{RawPeer, Step};
+//!
+//! let peer = RawPeer::start(vec![vec![
+//!     Step::ReadHead,
+//!     Step::send("HTTP/1.1 200 OK\r\nContent-Length: 42, 30\r\n\r\n"),
+//!     Step::Close,
+//! ]]);
+//! let mut stream = std::net::TcpStream::connect(peer.addr()).unwrap();
+//! stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+//! let mut reply = String::new();
+//! stream.read_to_string(&mut reply).unwrap();
+//! assert!(reply.contains("42, 30"));
+//! assert_eq!(peer.received(0), b"GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+//! ```
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use socket2::SockRef;
+
+use crate::identity::Identity;
+
+/// How long a read waits for a client that sends nothing, before the script is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One thing the peer does on a connection.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Reads up to the end of a request head (`\r\n\r\n`); what came after it serves the next read.
+    ReadHead,
+    /// Reads this many bytes.
+    ReadBytes(usize),
+    /// Reads until the client closes.
+    ReadToEnd,
+    /// Sends these bytes in one write.
+    Send(Vec<u8>),
+    /// Sends these bytes one at a time, each in a write (and so a segment) of its own, with a pause after each.
+    SendSlowly(Vec<u8>, Duration),
+    /// Sends these bytes over and over until the client has had enough (a write fails), at most this many times.
+    SendRepeatedly(Vec<u8>, u64),
+    /// Waits.
+    Sleep(Duration),
+    /// Waits until [`RawPeer::release`] was called this many times: a test decides the order, not a clock.
+    Await(u64),
+    /// Ends its side of the connection in order (over TLS: close_notify first) and goes on with the script.
+    HalfClose,
+    /// Closes in order (over TLS: close_notify first). Also what happens at the end of a script.
+    Close,
+    /// Closes without close_notify; on a plain connection the same as `Close`.
+    Cut,
+    /// Closes with a reset (SO_LINGER of zero).
+    Reset,
+}
+
+impl Step {
+    /// `Send` of text or bytes.
+    pub fn send(bytes: impl AsRef<[u8]>) -> Step {
+        Step::Send(bytes.as_ref().to_vec())
+    }
+
+    /// `SendSlowly` of text or bytes without a pause: only cut into single bytes.
+    pub fn send_bytewise(bytes: impl AsRef<[u8]>) -> Step {
+        Step::SendSlowly(bytes.as_ref().to_vec(), Duration::ZERO)
+    }
+}
+
+/// What is done on one connection, in order.
+pub type Script = Vec<Step>;
+
+/// A running peer. Dropping it stops it from accepting; scripts under way end with their connections.
+pub struct RawPeer {
+    addr: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    stop: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    received: Vec<Vec<u8>>,
+    finished: Vec<bool>,
+    released: u64,
+}
+
+enum After {
+    /// Connections past the last script are closed at once.
+    Close,
+    /// They get the last script again.
+    Repeat,
+}
+
+impl RawPeer {
+    /// The first connection gets the first script, the second the second, and so on; further ones are closed at once.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub fn start(scripts: Vec<Script>) -> RawPeer {
+        RawPeer::run(scripts, After::Close, None)
+    }
+
+    /// Every connection gets this script.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub fn always(script: Script) -> RawPeer {
+        RawPeer::run(vec![script], After::Repeat, None)
+    }
+
+    /// As [`start`](RawPeer::start), over TLS with the identity's certificate and these ALPN names.
+    ///
+    /// # Panics
+    /// If no port can be bound on loopback.
+    pub fn start_tls(scripts: Vec<Script>, identity: &Identity, alpn: &[&[u8]]) -> RawPeer {
+        RawPeer::run(scripts, After::Close, Some(identity.server_config(alpn)))
+    }
+
+    fn run(scripts: Vec<Script>, after: After, tls: Option<Arc<ServerConfig>>) -> RawPeer {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port on loopback");
+        let addr = listener.local_addr().expect("a bound socket has an address");
+        let shared =
+            Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), stop: AtomicBool::new(false) });
+        let accepting = shared.clone();
+        thread::spawn(move || accept(&listener, &scripts, &after, tls.as_ref(), &accepting));
+        RawPeer { addr, shared }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `http://ADDRESS` and `path`, which starts with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.addr)
+    }
+
+    /// How many connections were accepted so far.
+    pub fn connections(&self) -> usize {
+        self.shared.lock().received.len()
+    }
+
+    /// What the connection of this number (from 0) has sent so far, as far as its script read it.
+    pub fn received(&self, connection: usize) -> Vec<u8> {
+        self.shared.lock().received.get(connection).cloned().unwrap_or_default()
+    }
+
+    /// Lets the next [`Step::Await`] pass.
+    pub fn release(&self) {
+        self.shared.lock().released += 1;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until the scripts of the first `connections` connections have ended; false if that takes longer than
+    /// 30 seconds.
+    pub fn finished(&self, connections: usize) -> bool {
+        let done = |state: &State| state.finished.iter().filter(|f| **f).count() >= connections;
+        self.shared.wait(done)
+    }
+
+    /// Waits until the connection of this number has sent `needle`; false if that takes longer than 30 seconds.
+    pub fn saw(&self, connection: usize, needle: &[u8]) -> bool {
+        self.shared.wait(|state| {
+            let received = state.received.get(connection);
+            received.is_some_and(|bytes| bytes.windows(needle.len()).any(|window| window == needle))
+        })
+    }
+}
+
+impl Drop for RawPeer {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, SeqCst);
+        // Wakes the accept call; if it fails there is nobody to wake.
+        let _ = TcpStream::connect(self.addr);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self, done: impl Fn(&State) -> bool) -> bool {
+        let end = Instant::now() + PATIENCE;
+        let mut state = self.lock();
+        while !done(&state) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+fn accept(
+    listener: &TcpListener,
+    scripts: &[Script],
+    after: &After,
+    tls: Option<&Arc<ServerConfig>>,
+    shared: &Arc<Shared>,
+) {
+    for number in 0.. {
+        let Ok((stream, _)) = listener.accept() else { return };
+        if shared.stop.load(SeqCst) {
+            return;
+        }
+        let script = match after {
+            After::Close => scripts.get(number).cloned().unwrap_or_default(),
+            After::Repeat => scripts[number.min(scripts.len() - 1)].clone(),
+        };
+        {
+            let mut state = shared.lock();
+            state.received.push(Vec::new());
+            state.finished.push(false);
+        }
+        let (tls, shared) = (tls.cloned(), shared.clone());
+        thread::spawn(move || {
+            let _ = stream.set_nodelay(true);
+            let _ = stream.set_read_timeout(Some(PATIENCE));
+            let wire = match tls.map(ServerConnection::new) {
+                None => Ok(Wire::Plain(stream)),
+                Some(session) => session.map(|session| Wire::Tls(Box::new(StreamOwned::new(session, stream)))),
+            };
+            if let Ok(wire) = wire {
+                // A client that goes away in the middle ends the script: that is often the point of the test.
+                let _ = Player { wire, number, shared: &shared, ahead: Vec::new() }.play(&script);
+            }
+            shared.lock().finished[number] = true;
+            shared.changed.notify_all();
+        });
+    }
+}
+
+enum Wire {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+}
+
+impl Wire {
+    fn stream(&mut self) -> &mut dyn ReadWrite {
+        match self {
+            Wire::Plain(stream) => stream,
+            Wire::Tls(stream) => stream,
+        }
+    }
+
+    fn socket(&self) -> &TcpStream {
+        match self {
+            Wire::Plain(stream) => stream,
+            Wire::Tls(stream) => &stream.sock,
+        }
+    }
+
+    fn half_close(&mut self) -> io::Result<()> {
+        if let Wire::Tls(stream) = self {
+            stream.conn.send_close_notify();
+            stream.flush()?;
+        }
+        self.socket().shutdown(Shutdown::Write)
+    }
+}
+
+trait ReadWrite: Read + Write {}
+impl<T: Read + Write> ReadWrite for T {}
+
+struct Player<'a> {
+    wire: Wire,
+    number: usize,
+    shared: &'a Shared,
+    /// Read from the socket and recorded, but not yet taken by a step.
+    ahead: Vec<u8>,
+}
+
+impl Player<'_> {
+    fn play(mut self, script: &[Step]) -> io::Result<()> {
+        for step in script {
+            match step {
+                Step::ReadHead => {
+                    let mut from = 0;
+                    let end = loop {
+                        match find(&self.ahead[from..], b"\r\n\r\n") {
+                            Some(at) => break from + at + 4,
+                            None => from = self.ahead.len().saturating_sub(3),
+                        }
+                        self.read_more()?;
+                    };
+                    self.ahead.drain(..end);
+                }
+                Step::ReadBytes(len) => {
+                    while self.ahead.len() < *len {
+                        self.read_more()?;
+                    }
+                    self.ahead.drain(..len);
+                }
+                Step::ReadToEnd => while self.read_more().is_ok() {},
+                Step::Send(bytes) => self.send(bytes)?,
+                Step::SendSlowly(bytes, pause) => {
+                    for byte in bytes.chunks(1) {
+                        self.send(byte)?;
+                        thread::sleep(*pause);
+                    }
+                }
+                Step::SendRepeatedly(bytes, times) => {
+                    for _ in 0..*times {
+                        self.send(bytes)?;
+                    }
+                }
+                Step::Sleep(time) => thread::sleep(*time),
+                Step::Await(count) => {
+                    self.shared.wait(|state| state.released >= *count);
+                }
+                Step::HalfClose => self.wire.half_close()?,
+                Step::Close => break,
+                Step::Cut => return close(self.wire.socket()),
+                Step::Reset => return SockRef::from(self.wire.socket()).set_linger(Some(Duration::ZERO)),
+            }
+        }
+        if let Wire::Tls(stream) = &mut self.wire {
+            stream.conn.send_close_notify();
+            stream.flush()?;
+        }
+        close(self.wire.socket())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let stream = self.wire.stream();
+        stream.write_all(bytes)?;
+        stream.flush()
+    }
+
+    fn read_more(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 16 << 10];
+        let len = self.wire.stream().read(&mut buffer)?;
+        if len == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.ahead.extend_from_slice(&buffer[..len]);
+        self.shared.lock().received[self.number].extend_from_slice(&buffer[..len]);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+}
+
+/// Leaves no unread bytes in the socket: they would make the end a reset, which may overtake what was sent.
+fn close(mut socket: &TcpStream) -> io::Result<()> {
+    socket.shutdown(Shutdown::Write)?;
+    socket.set_nonblocking(true)?;
+    let mut sink = [0; 4096];
+    while socket.read(&mut sink)? > 0 {}
+    Ok(())
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack.windows(needle.len()).position(|window| window == needle)
+}

@@ -1,0 +1,280 @@
+//! A link with a round trip and a rate, on loopback.
+//!
+//! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no bandwidth. The TCP
+//! handshake is not charged unless asked for.
+//!
+//! ```
+//! use std::time::Duration;
+//! use testkit::{origin::Origin, relay::Relay};
+//!
+//! let origin = Origin::builder().start().unwrap();
+//! let relay = Relay::to(origin.http_addr()).rtt(Duration::from_millis(20)).start().unwrap();
+//! assert_ne!(relay.addr(), origin.http_addr());
+//! assert_eq!(relay.connections(), 0);
+//! ```
+//!
+//! Left out: loss and reordering.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{self, Runtime};
+use tokio::sync::{Semaphore, mpsc as channel};
+
+/// Bytes one direction of one connection may have under way; worst case of memory a connection: twice this.
+const IN_FLIGHT: u32 = 16 << 20;
+/// The most that is read, stamped and sent on as one piece.
+const PIECE: usize = 64 << 10;
+/// How far a paced sender that woke late may catch up.
+const CATCH_UP: Duration = Duration::from_millis(5);
+
+/// What to start; from [`Relay::to`].
+pub struct Builder {
+    listen: SocketAddr,
+    to: SocketAddr,
+    link: Link,
+}
+
+#[derive(Clone, Copy)]
+struct Link {
+    rtt: Duration,
+    handshake: bool,
+    rate: Option<u64>,
+    total_rate: Option<u64>,
+}
+
+impl Builder {
+    /// Where to listen. Default: any port of 127.0.0.1.
+    pub fn listen(mut self, addr: SocketAddr) -> Builder {
+        self.listen = addr;
+        self
+    }
+
+    /// The round trip: half of it is added in each direction. Default: zero.
+    pub fn rtt(mut self, rtt: Duration) -> Builder {
+        self.link.rtt = rtt;
+        self
+    }
+
+    /// Whether the TCP handshake costs a round trip too. Default: no.
+    pub fn handshake(mut self, charged: bool) -> Builder {
+        self.link.handshake = charged;
+        self
+    }
+
+    /// Bytes a second for each connection, in each direction. Default: as many as there are.
+    pub fn rate(mut self, bytes_a_second: u64) -> Builder {
+        self.link.rate = Some(bytes_a_second.max(1));
+        self
+    }
+
+    /// Bytes a second for all connections together, in each direction. Default: as many as there are.
+    pub fn total_rate(mut self, bytes_a_second: u64) -> Builder {
+        self.link.total_rate = Some(bytes_a_second.max(1));
+        self
+    }
+
+    /// Binds and starts relaying.
+    ///
+    /// # Errors
+    /// What binding the port or starting a thread says.
+    pub fn start(self) -> io::Result<Relay> {
+        let runtime =
+            runtime::Builder::new_multi_thread().worker_threads(1).thread_name("testkit-relay").enable_all().build()?;
+        let listener = runtime.block_on(TcpListener::bind(self.listen))?;
+        let addr = listener.local_addr()?;
+        let connections = Arc::new(AtomicU64::new(0));
+        let carrier = Carrier {
+            link: self.link,
+            timer: timer(),
+            up: Arc::new(Pace::new(self.link.total_rate)),
+            down: Arc::new(Pace::new(self.link.total_rate)),
+        };
+        runtime.spawn(accept(listener, self.to, carrier, connections.clone()));
+        Ok(Relay { addr, connections, runtime: Some(runtime) })
+    }
+}
+
+/// A running relay. Dropping it stops it and closes its connections; do not drop it inside an async runtime.
+pub struct Relay {
+    addr: SocketAddr,
+    connections: Arc<AtomicU64>,
+    runtime: Option<Runtime>,
+}
+
+impl Relay {
+    /// A relay to this address.
+    pub fn to(to: SocketAddr) -> Builder {
+        let link = Link { rtt: Duration::ZERO, handshake: false, rate: None, total_rate: None };
+        Builder { listen: (Ipv4Addr::LOCALHOST, 0).into(), to, link }
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Connections accepted so far.
+    pub fn connections(&self) -> u64 {
+        self.connections.load(SeqCst)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(Duration::from_secs(2));
+        }
+    }
+}
+
+/// A piece under way; an empty one is the end of its direction.
+struct Piece {
+    due: Instant,
+    bytes: Bytes,
+    to: channel::UnboundedSender<Bytes>,
+}
+
+/// One delay for all makes one queue, in order of arrival, and one sleeper: a thread, because the runtime's own timer
+/// counts whole milliseconds and would make 20 ms into 22.
+fn timer() -> mpsc::Sender<Piece> {
+    let (sender, queue) = mpsc::channel::<Piece>();
+    thread::spawn(move || {
+        for piece in queue {
+            let left = piece.due.saturating_duration_since(Instant::now());
+            if !left.is_zero() {
+                thread::sleep(left);
+            }
+            // A receiver that has gone belongs to a connection that broke.
+            let _ = piece.to.send(piece.bytes);
+        }
+    });
+    sender
+}
+
+/// When the next byte may leave at a rate.
+struct Pace {
+    rate: Option<u64>,
+    next: Mutex<Option<Instant>>,
+}
+
+impl Pace {
+    fn new(rate: Option<u64>) -> Pace {
+        Pace { rate, next: Mutex::new(None) }
+    }
+
+    async fn pass(&self, len: usize) {
+        let Some(rate) = self.rate else { return };
+        let leave = {
+            let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = Instant::now();
+            let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);
+            let leave = next.map_or(now, |next| next.max(earliest)) + Duration::from_secs_f64(len as f64 / rate as f64);
+            *next = Some(leave);
+            leave
+        };
+        tokio::time::sleep_until(leave.into()).await;
+    }
+}
+
+#[derive(Clone)]
+struct Carrier {
+    link: Link,
+    timer: mpsc::Sender<Piece>,
+    up: Arc<Pace>,
+    down: Arc<Pace>,
+}
+
+async fn accept(listener: TcpListener, to: SocketAddr, carrier: Carrier, connections: Arc<AtomicU64>) {
+    loop {
+        let Ok((near, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            continue;
+        };
+        connections.fetch_add(1, SeqCst);
+        let carrier = carrier.clone();
+        tokio::spawn(async move {
+            // The near side sees a close if the far side cannot be reached.
+            if let Ok(far) = TcpStream::connect(to).await {
+                carrier.join(near, far).await;
+            }
+        });
+    }
+}
+
+impl Carrier {
+    async fn join(self, near: TcpStream, far: TcpStream) {
+        let _ = (near.set_nodelay(true), far.set_nodelay(true));
+        let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
+        let charge = if self.link.handshake { self.link.rtt } else { Duration::ZERO };
+        let up = self.carry(near_in, far_out, &self.up, charge);
+        let down = self.carry(far_in, near_out, &self.down, Duration::ZERO);
+        tokio::join!(up, down);
+    }
+
+    /// One direction, up to its end or to the first error; an error ends only this direction's write side, and the
+    /// other direction finds the rest.
+    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &Pace, charge: Duration) {
+        let room = Semaphore::new(IN_FLIGHT as usize);
+        let (sender, receiver) = channel::unbounded_channel();
+        let pace = Pace::new(self.link.rate);
+        tokio::join!(self.read(from, sender, &room, charge), write(to, receiver, &room, &pace, total));
+    }
+
+    async fn read(
+        &self,
+        mut from: OwnedReadHalf,
+        to: channel::UnboundedSender<Bytes>,
+        room: &Semaphore,
+        charge: Duration,
+    ) {
+        if !charge.is_zero() {
+            tokio::time::sleep(charge).await;
+        }
+        // At a rate, pieces of 5 ms keep the flow even.
+        let slowest = [self.link.rate, self.link.total_rate].into_iter().flatten().min();
+        let piece = slowest.map_or(PIECE, |rate| (rate / 200).clamp(256, PIECE as u64) as usize);
+        let mut buffer = vec![0; piece];
+        loop {
+            let len = from.read(&mut buffer).await.unwrap_or(0);
+            let bytes = Bytes::copy_from_slice(&buffer[..len]);
+            let piece = Piece { due: Instant::now() + self.link.rtt / 2, bytes, to: to.clone() };
+            // Closed when the writer has given up.
+            let Ok(permit) = room.acquire_many(len as u32).await else { return };
+            permit.forget();
+            if self.timer.send(piece).is_err() || len == 0 {
+                return;
+            }
+        }
+    }
+}
+
+async fn write(
+    mut to: OwnedWriteHalf,
+    mut from: channel::UnboundedReceiver<Bytes>,
+    room: &Semaphore,
+    pace: &Pace,
+    total: &Pace,
+) {
+    while let Some(bytes) = from.recv().await {
+        if bytes.is_empty() {
+            break;
+        }
+        pace.pass(bytes.len()).await;
+        total.pass(bytes.len()).await;
+        if to.write_all(&bytes).await.is_err() {
+            break;
+        }
+        room.add_permits(bytes.len());
+    }
+    let _ = to.shutdown().await;
+    room.close();
+}

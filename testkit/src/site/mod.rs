@@ -1,0 +1,245 @@
+//! The site of the first job: three index pages that name thousands of AS pages, which hold CIDR blocks in HTML.
+//!
+//! Every page is a pure function of (seed, number), so the site needs no disk and a test knows the right answer.
+//!
+//! ```
+//! use testkit::site::Site;
+//!
+//! let site = Site::scaled(1, 5);
+//! let number = site.as_numbers()[0];
+//! let page = site.page(&format!("/AS{number}")).unwrap();
+//! assert_eq!(page.len(), site.page_len(number));
+//! assert_eq!(site.known_answer().sha256.len(), 64);
+//! ```
+
+mod answer;
+mod numbers;
+mod render;
+
+pub use answer::Answer;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+
+/// How many AS pages the full site has.
+pub const PAGES: usize = 5_703;
+
+/// How many index pages there are, at `/1`, `/2`, `/3`.
+pub const INDEXES: usize = 3;
+
+/// A site; cloning it shares it.
+#[derive(Clone)]
+pub struct Site {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    seed: u64,
+    numbers: Vec<u32>,
+    positions: HashMap<u32, usize>,
+    cache: Option<Vec<OnceLock<Bytes>>>,
+}
+
+impl Site {
+    /// The full site of `seed`: 5,703 pages, about 276 MiB.
+    pub fn new(seed: u64) -> Site {
+        Site::scaled(seed, PAGES)
+    }
+
+    /// A site of `pages` AS pages, with the same distribution of sizes.
+    pub fn scaled(seed: u64, pages: usize) -> Site {
+        Site::build(seed, pages, false)
+    }
+
+    /// The same site, which keeps each page in memory from its first use on (the whole of it: about 276 MiB).
+    pub fn cached(self) -> Site {
+        Site::build(self.inner.seed, self.inner.numbers.len(), true)
+    }
+
+    fn build(seed: u64, pages: usize, cached: bool) -> Site {
+        let numbers = numbers::distinct(seed, pages);
+        let positions = numbers.iter().enumerate().map(|(i, n)| (*n, i)).collect();
+        let cache = cached.then(|| (0..pages + INDEXES).map(|_| OnceLock::new()).collect());
+        Site { inner: Arc::new(Inner { seed, numbers, positions, cache }) }
+    }
+
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.inner.seed
+    }
+
+    /// The AS numbers in the order in which the index pages first name them.
+    pub fn as_numbers(&self) -> &[u32] {
+        &self.inner.numbers
+    }
+
+    /// The paths of the index pages.
+    pub fn index_paths(&self) -> Vec<String> {
+        (1..=INDEXES).map(|i| format!("/{i}")).collect()
+    }
+
+    /// The paths of the AS pages, in index order.
+    pub fn as_paths(&self) -> Vec<String> {
+        self.inner.numbers.iter().map(|n| format!("/AS{n}")).collect()
+    }
+
+    /// The exact length of an AS page.
+    pub fn page_len(&self, number: u32) -> usize {
+        numbers::page_len(self.inner.seed, number)
+    }
+
+    /// The bytes of all AS pages together.
+    pub fn total_len(&self) -> u64 {
+        self.inner.numbers.iter().map(|n| self.page_len(*n) as u64).sum()
+    }
+
+    /// The page at `path`, if the site has it.
+    pub fn page(&self, path: &str) -> Option<Bytes> {
+        let slot = self.slot(path)?;
+        match &self.inner.cache {
+            Some(cache) => Some(cache[slot].get_or_init(|| self.render(slot)).clone()),
+            None => Some(self.render(slot)),
+        }
+    }
+
+    /// The sorted unique CIDR blocks of all AS pages, from the generator's own record of what it wrote.
+    pub fn known_answer(&self) -> Answer {
+        let mut answer = answer::Collector::default();
+        let mut page = Vec::new();
+        for number in &self.inner.numbers {
+            page.clear();
+            render::as_page(&mut page, self.inner.seed, *number, |block| answer.add(block));
+        }
+        answer.finish()
+    }
+
+    /// Lays the site out under `dir` as plain files (`1`, `2`, `3`, `AS…`), for another server to serve.
+    ///
+    /// # Errors
+    /// What creating the directory or writing a file says.
+    pub fn write_to(&self, dir: &Path) -> io::Result<()> {
+        std::fs::create_dir_all(dir)?;
+        for path in self.index_paths().into_iter().chain(self.as_paths()) {
+            let page = self.page(&path).expect("the site has the paths it lists");
+            std::fs::write(dir.join(path.trim_start_matches('/')), page)?;
+        }
+        Ok(())
+    }
+
+    /// Index pages first, then AS pages. Numbers have one spelling: `/AS007` is no page.
+    fn slot(&self, path: &str) -> Option<usize> {
+        let name = path.strip_prefix('/')?;
+        if let Some(digits) = name.strip_prefix("AS") {
+            let canonical = digits.bytes().all(|b| b.is_ascii_digit()) && !digits.starts_with('0');
+            let number = digits.parse().ok().filter(|_| canonical)?;
+            return self.inner.positions.get(&number).map(|position| INDEXES + position);
+        }
+        (1..=INDEXES).position(|index| index.to_string() == name)
+    }
+
+    fn render(&self, slot: usize) -> Bytes {
+        let Inner { seed, numbers, .. } = &*self.inner;
+        let mut out = Vec::new();
+        if slot < INDEXES {
+            render::index_page(&mut out, *seed, slot, numbers);
+        } else {
+            render::as_page(&mut out, *seed, numbers[slot - INDEXES], |_| ());
+        }
+        out.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeSet, HashSet};
+
+    use regex::bytes::Regex;
+
+    fn cidr() -> Regex {
+        Regex::new("[0-9.]{7,15}/[0-9]{1,2}").unwrap()
+    }
+
+    #[test]
+    fn the_full_site_has_the_published_shape() {
+        let site = Site::new(1);
+        let lens: Vec<usize> = site.as_numbers().iter().map(|n| site.page_len(*n)).collect();
+        assert_eq!(lens.len(), PAGES);
+        let (min, max) = (lens.iter().min().unwrap(), lens.iter().max().unwrap());
+        assert!(*min >= 12 << 10 && *min < 13 << 10, "{min}");
+        assert!(*max <= 892 << 10 && *max > 768 << 10, "{max}");
+        let mib = site.total_len() >> 20;
+        assert!((268..=284).contains(&mib), "{mib} MiB");
+    }
+
+    #[test]
+    fn a_page_is_a_pure_function_and_as_long_as_told() {
+        let (one, two) = (Site::scaled(9, 60), Site::scaled(9, 60).cached());
+        for (path, number) in one.as_paths().iter().zip(one.as_numbers()) {
+            let page = one.page(path).unwrap();
+            assert_eq!(page.len(), one.page_len(*number), "{path}");
+            assert_eq!(page, two.page(path).unwrap());
+            assert_eq!(page, two.page(path).unwrap(), "from the cache");
+        }
+        assert_ne!(Site::scaled(8, 60).known_answer().sha256, one.known_answer().sha256);
+    }
+
+    #[test]
+    fn the_indexes_name_every_page_more_than_once_and_no_other() {
+        let site = Site::new(3);
+        let names = Regex::new("AS[0-9]{1,9}").unwrap();
+        let (mut seen, mut matches) = (HashSet::new(), 0);
+        for path in site.index_paths() {
+            let page = site.page(&path).unwrap();
+            for name in names.find_iter(&page) {
+                let after = page.get(name.end()).copied();
+                assert!(!after.is_some_and(|b| b.is_ascii_digit()), "a number of more than nine digits");
+                seen.insert(String::from_utf8(name.as_bytes().to_vec()).unwrap());
+                matches += 1;
+            }
+        }
+        let expected: HashSet<String> = site.as_numbers().iter().map(|n| format!("AS{n}")).collect();
+        assert_eq!(seen, expected);
+        assert!(matches > 2 * PAGES);
+        let digits: BTreeSet<usize> = site.as_numbers().iter().map(|n| n.to_string().len()).collect();
+        assert_eq!(digits, (1..=9).collect());
+    }
+
+    #[test]
+    fn the_known_answer_is_what_the_expression_finds() {
+        let site = Site::scaled(5, 400);
+        let expression = cidr();
+        let mut found = BTreeSet::new();
+        let mut matches = 0;
+        for path in site.as_paths() {
+            let page = site.page(&path).unwrap();
+            for block in expression.find_iter(&page) {
+                found.insert(block.as_bytes().to_vec());
+                matches += 1;
+            }
+        }
+        let answer = site.known_answer();
+        let lines: Vec<Vec<u8>> = answer.text.split(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+        assert_eq!(lines.last().unwrap(), b"", "each line ends");
+        assert_eq!(lines.len() - 1, answer.count);
+        assert!(found.iter().eq(lines[..answer.count].iter()));
+        assert!(matches > found.len() * 2, "blocks repeat, so that unique has work to do");
+        assert!(found.contains(&b"0.0.0.0/0"[..]), "the shortest block");
+        assert!(found.iter().any(|b| b.len() == 18), "a block cut out of a longer run of digits and dots");
+    }
+
+    #[test]
+    fn only_its_own_paths_are_pages() {
+        let site = Site::scaled(1, 5);
+        let number = site.as_numbers()[0];
+        for path in
+            ["/", "/0", "/4", "/01", "/AS", "/ASx", "AS1", "/AS+1", &format!("/AS0{number}"), &format!("/AS{number}/")]
+        {
+            assert!(site.page(path).is_none(), "{path}");
+        }
+    }
+}

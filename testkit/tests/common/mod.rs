@@ -1,0 +1,61 @@
+//! A client of plain sockets and a reply read by hand, so that no HTTP library judges the origin.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// A reply, with its body still in its framing.
+pub struct Reply {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (key, value) = line.split_once(": ")?;
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+}
+
+/// One request on a connection of its own, `fields` each ended by CRLF; reads up to the end.
+pub fn get(addr: SocketAddr, target: &str, fields: &str) -> Reply {
+    let request = format!("GET {target} HTTP/1.1\r\nHost: {addr}\r\nConnection: close\r\n{fields}\r\n");
+    talk(&mut TcpStream::connect(addr).unwrap(), request.as_bytes())
+}
+
+/// Sends `request` and reads up to the end.
+pub fn talk(stream: &mut (impl Read + Write), request: &[u8]) -> Reply {
+    stream.write_all(request).unwrap();
+    stream.flush().unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    parse(&bytes)
+}
+
+pub fn parse(bytes: &[u8]) -> Reply {
+    let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").expect("a head") + 4;
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    Reply { status: head[9..12].parse().unwrap(), head, body: bytes[end..].to_vec() }
+}
+
+/// Takes the chunked coding off; gives the body and what stands after the last chunk's size line.
+pub fn unchunked(mut bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut out = Vec::new();
+    loop {
+        let line = bytes.windows(2).position(|w| w == b"\r\n").expect("a size line");
+        let size = usize::from_str_radix(std::str::from_utf8(&bytes[..line]).unwrap(), 16).unwrap();
+        bytes = &bytes[line + 2..];
+        if size == 0 {
+            return (out, bytes.to_vec());
+        }
+        out.extend_from_slice(&bytes[..size]);
+        bytes = &bytes[size + 2..];
+    }
+}

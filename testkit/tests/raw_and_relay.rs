@@ -1,0 +1,153 @@
+//! The scripted peer and the relay, from the client's side.
+
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use common::get;
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+use testkit::relay::Relay;
+
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+fn ask(peer: &RawPeer) -> TcpStream {
+    let mut stream = TcpStream::connect(peer.addr()).unwrap();
+    stream.write_all(REQUEST).unwrap();
+    stream
+}
+
+#[test]
+fn scripts_go_to_connections_in_turn() {
+    let script = |text: &str| vec![Step::ReadHead, Step::send_bytewise(text), Step::Close];
+    let peer = RawPeer::start(vec![script("one"), script("two")]);
+    for expected in ["one", "two"] {
+        let mut text = String::new();
+        ask(&peer).read_to_string(&mut text).unwrap();
+        assert_eq!(text, expected);
+    }
+    let mut extra = TcpStream::connect(peer.addr()).unwrap();
+    assert_eq!(extra.read(&mut [0]).unwrap(), 0, "closed at once");
+    assert!(peer.finished(3));
+    assert_eq!((peer.connections(), peer.received(1)), (3, REQUEST.to_vec()));
+}
+
+#[test]
+fn heads_and_bodies_are_read_apart_even_when_they_come_together() {
+    let peer =
+        RawPeer::always(vec![Step::ReadHead, Step::ReadBytes(3), Step::ReadHead, Step::send("done"), Step::ReadToEnd]);
+    let mut stream = TcpStream::connect(peer.addr()).unwrap();
+    stream.write_all(b"POST / HTTP/1.1\r\n\r\nabcGET / HTTP/1.1\r\n\r\nrest").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "done");
+    assert!(peer.received(0).ends_with(b"rest"));
+}
+
+#[test]
+fn a_reset_is_a_reset_and_a_close_is_none() {
+    let peer = RawPeer::start(vec![
+        vec![Step::ReadHead, Step::send("abc"), Step::Await(1), Step::Reset],
+        vec![Step::ReadHead, Step::send("abc"), Step::HalfClose, Step::ReadToEnd],
+    ]);
+    let mut stream = ask(&peer);
+    stream.read_exact(&mut [0; 3]).unwrap();
+    peer.release();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    let mut stream = ask(&peer);
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    stream.write_all(b"more").unwrap();
+    assert!(peer.saw(1, b"more"), "half closed: it still reads");
+}
+
+#[test]
+fn a_flood_ends_when_the_client_has_gone() {
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::SendRepeatedly(vec![b'x'; 65_536], u64::MAX)]);
+    let mut stream = ask(&peer);
+    stream.read_exact(&mut [0; 100_000]).unwrap();
+    drop(stream);
+    assert!(peer.finished(1));
+}
+
+#[test]
+fn tls_ends_with_close_notify_only_when_told() {
+    use rustls::pki_types::pem::PemObject;
+    let identity = testkit::identity::Identity::generate();
+    let script = |end| vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\nabc"), end];
+    let peer = RawPeer::start_tls(vec![script(Step::Close), script(Step::Cut)], &identity, &[]);
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(identity.ca_pem().as_bytes()).unwrap()).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let config = std::sync::Arc::new(config);
+    let ends: Vec<bool> = (0..2)
+        .map(|_| {
+            let session = rustls::ClientConnection::new(config.clone(), "localhost".try_into().unwrap()).unwrap();
+            let mut stream = rustls::StreamOwned::new(session, TcpStream::connect(peer.addr()).unwrap());
+            stream.write_all(REQUEST).unwrap();
+            let mut bytes = Vec::new();
+            let end = stream.read_to_end(&mut bytes);
+            assert!(bytes.ends_with(b"abc"));
+            end.is_ok()
+        })
+        .collect();
+    assert_eq!(ends, [true, false]);
+}
+
+#[test]
+fn the_relay_passes_everything_unchanged_and_counts() {
+    let origin = Origin::builder().start().unwrap();
+    let relay = Relay::to(origin.http_addr()).rtt(Duration::from_millis(4)).start().unwrap();
+    let reply = get(relay.addr(), "/bytes/50000000", "");
+    assert_eq!(reply.body, origin.pattern().slice(0, 50_000_000));
+    get(relay.addr(), "/small", "");
+    assert_eq!((relay.connections(), origin.connections()), (2, 2));
+}
+
+#[test]
+fn the_relay_never_answers_before_a_round_trip() {
+    let origin = Origin::builder().start().unwrap();
+    let rtt = Duration::from_millis(30);
+    let relay = Relay::to(origin.http_addr()).rtt(rtt).start().unwrap();
+    let start = Instant::now();
+    get(relay.addr(), "/small", "");
+    assert!(start.elapsed() >= rtt);
+    let charged = Relay::to(origin.http_addr()).rtt(rtt).handshake(true).start().unwrap();
+    let start = Instant::now();
+    get(charged.addr(), "/small", "");
+    assert!(start.elapsed() >= rtt * 2);
+}
+
+#[test]
+fn the_relay_never_goes_faster_than_its_rate() {
+    let origin = Origin::builder().start().unwrap();
+    let each = Relay::to(origin.http_addr()).rate(1_000_000).start().unwrap();
+    let start = Instant::now();
+    get(each.addr(), "/bytes/200000", "");
+    assert!(start.elapsed() >= Duration::from_millis(190));
+
+    let all = Relay::to(origin.http_addr()).total_rate(1_000_000).start().unwrap();
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| get(all.addr(), "/bytes/50000", ""));
+        }
+    });
+    assert!(start.elapsed() >= Duration::from_millis(190));
+}
+
+#[test]
+fn an_unreachable_far_side_is_a_close() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let relay = Relay::to(gone).start().unwrap();
+    let mut stream = TcpStream::connect(relay.addr()).unwrap();
+    assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+}
