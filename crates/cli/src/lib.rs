@@ -23,6 +23,7 @@ pub mod help;
 pub mod parse;
 pub mod plan;
 pub mod resolve;
+pub mod run;
 pub mod urls;
 pub mod usage;
 pub mod value;

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use haul_cli::args::Special;
 use haul_cli::files::SystemFiles;
 use haul_cli::usage::UsageError;
-use haul_cli::{help, parse, resolve};
+use haul_cli::{help, parse, resolve, run};
 
 fn main() -> ExitCode {
-    match run() {
+    match answer() {
         Ok(code) => code,
         Err(error) => {
             // Nobody is left to tell when stderr is closed.
@@ -19,20 +19,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<ExitCode, UsageError> {
+fn answer() -> Result<ExitCode, UsageError> {
     let low = parse::parse(std::env::args_os().skip(1), &mut SystemFiles)?;
     let text = match low.special {
         Some(Special::Help(subject)) => help::help(subject.as_deref())?,
         Some(Special::Version) => help::version(),
-        None => {
-            let plan = resolve::resolve(low, &mut SystemFiles)?;
-            if !plan.global.silent {
-                for warning in &plan.warnings {
-                    let _ = writeln!(std::io::stderr(), "Warning: {warning}");
-                }
-            }
-            format!("{plan:#?}\n")
-        }
+        None => return Ok(ExitCode::from(run::run(resolve::resolve(low, &mut SystemFiles)?))),
     };
     // A reader that has seen enough of the help is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -88,7 +88,9 @@ impl Client {
         &self.inner.stats
     }
 
-    pub(crate) fn resolver(&self) -> &Resolver {
+    /// The resolver, for fixed answers.
+    #[must_use]
+    pub fn resolver(&self) -> &Resolver {
         &self.inner.resolver
     }
 

@@ -18,6 +18,7 @@ use crate::body::DecodeLimits;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
 use crate::net::tls::TlsOptions;
+use crate::trace::Trace;
 
 /// Everything about a request but its target.
 #[derive(Debug, Clone)]
@@ -62,8 +63,42 @@ pub struct RequestOptions {
     pub family: Family,
     /// How connections are made.
     pub connect: ConnectOptions,
+    /// Where connections go in place of what the target says; the first that fits is used.
+    pub connect_to: Vec<ConnectTo>,
     /// How TLS is done.
     pub tls: TlsOptions,
+    /// Send the URL that redirected as `Referer`.
+    pub auto_referer: bool,
+    /// Who watches.
+    pub trace: Option<Arc<dyn Trace>>,
+}
+
+/// A connection for one host and port goes to another, while everything else stays (curl's `--connect-to`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ConnectTo {
+    /// For this host only.
+    pub host: Option<String>,
+    /// For this port only.
+    pub port: Option<u16>,
+    /// Goes to this host; none keeps it.
+    pub to_host: Option<String>,
+    /// Goes to this port; none keeps it.
+    pub to_port: Option<u16>,
+}
+
+impl RequestOptions {
+    /// Where a connection for this host and port goes.
+    #[must_use]
+    pub fn dial<'a>(&'a self, host: &'a str, port: u16) -> (&'a str, u16) {
+        let fits = |entry: &&ConnectTo| {
+            entry.host.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(host))
+                && entry.port.is_none_or(|wanted| wanted == port)
+        };
+        match self.connect_to.iter().find(fits) {
+            Some(entry) => (entry.to_host.as_deref().unwrap_or(host), entry.to_port.unwrap_or(port)),
+            None => (host, port),
+        }
+    }
 }
 
 impl Default for RequestOptions {
@@ -89,7 +124,10 @@ impl Default for RequestOptions {
             path_as_is: false,
             family: Family::Any,
             connect: ConnectOptions::default(),
+            connect_to: Vec::new(),
             tls: TlsOptions::default(),
+            auto_referer: false,
+            trace: None,
         }
     }
 }

@@ -13,7 +13,6 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -21,9 +20,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::redirect::{self, Hop, Secrets};
 use haul_policy::retry::{self, Outcome as Trouble};
-use haul_policy::secrets::fields_for;
+use haul_policy::secrets::{fields_for, referer};
 use haul_policy::queue::HostId;
-use haul_policy::target::{Host, Origin, Target};
+use haul_policy::target::{Origin, Target};
 use haul_proto::h1::{self, BodyFraming, BodyLength};
 use haul_proto::head::Head;
 
@@ -33,6 +32,7 @@ use crate::clock;
 use crate::facts::Facts;
 use crate::request::RequestOptions;
 use crate::sink::{Begin, Wake};
+use crate::trace::{self, Event};
 use crate::{Error, ErrorKind, Result};
 
 /// A body that nobody wants is read to its end, to keep the connection, if it is no longer than this.
@@ -42,6 +42,7 @@ const WORTH_DRAINING: u64 = 64 << 10;
 pub struct Transfer {
     options: Arc<RequestOptions>,
     authorization: Option<Vec<u8>>,
+    referer: Option<String>,
     target: Target,
     first: Origin,
     method: String,
@@ -124,6 +125,7 @@ impl Transfer {
         });
         Self {
             authorization,
+            referer: options.referer.clone(),
             first: target.origin(),
             target,
             method: options.method.clone(),
@@ -149,16 +151,6 @@ impl Transfer {
         &self.target
     }
 
-    /// The host's address, where the target names one in place of a name.
-    #[must_use]
-    pub fn address(&self) -> Option<IpAddr> {
-        match self.target.host() {
-            Host::Name(_) => None,
-            Host::V4(address) => Some((*address).into()),
-            Host::V6(address, _) => Some((*address).into()),
-        }
-    }
-
     /// The method of the next exchange.
     #[must_use]
     pub fn method(&self) -> &str {
@@ -174,7 +166,7 @@ impl Transfer {
     /// When this attempt must be over.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.options.max_time.map(|limit| self.began + limit)
+        self.options.max_time.and_then(|limit| self.began.checked_add(limit))
     }
 
     /// Puts the request into the connection's machine.
@@ -198,14 +190,19 @@ impl Transfer {
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
             ("Accept-Encoding", options.decode.then(|| crate::body::accept_encoding().as_bytes())),
-            ("Referer", options.referer.as_deref().map(str::as_bytes)),
+            ("Referer", self.referer.as_deref().map(str::as_bytes)),
             ("Cookie", options.cookie.as_deref().filter(|_| keep_secrets)),
         ];
         let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(made.len() + options.fields.len());
         fields.extend(made.iter().filter(|(name, _)| own(name)).filter_map(|&(name, value)| Some((name, value?))));
         // A Host of the caller's own belongs to the first origin only.
         let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-        let given = fields_for(&options.fields, self.secrets).filter(|(name, _)| self.same_origin || !is_host(name));
+        // What describes content goes where the content goes (RFC 9110 section 15.4).
+        let orphan = |name: &str| {
+            options.body.is_some() && !self.with_body && name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"))
+        };
+        let given = fields_for(&options.fields, self.secrets)
+            .filter(|(name, _)| (self.same_origin || !is_host(name)) && !orphan(name));
         fields.extend(given.map(|(name, value)| (name.as_str(), value.as_slice())));
         if !self.same_origin && !own("Host") {
             fields.insert(0, ("Host", authority.as_bytes()));
@@ -219,6 +216,9 @@ impl Transfer {
             expect_continue: false,
         };
         self.facts.exchange_began(now);
+        if let Some(trace) = &options.trace {
+            trace.event(&trace::request(&request));
+        }
         conn.enqueue(clock::time(now), &request).map_err(|error| {
             Error::with_source(ErrorKind::Setup, "the request cannot be sent", error).with_url(self.target.to_url())
         })
@@ -233,6 +233,9 @@ impl Transfer {
     /// The head of the final response. Decides what becomes of the body.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         self.facts.head_came(&head, now);
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Response { head: &head });
+        }
         self.disposition = self.decide(&head, framing);
         self.head = Some(head);
     }
@@ -351,6 +354,9 @@ impl Transfer {
             Disposition::Follow(hop) => {
                 self.hops += 1;
                 self.facts.redirects = self.hops;
+                if self.options.auto_referer {
+                    self.referer = referer(&self.target, &hop.target);
+                }
                 self.target = hop.target;
                 self.method = hop.method;
                 self.same_origin = hop.same_origin;
@@ -419,7 +425,8 @@ impl Transfer {
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
         let head = self.head.as_ref().filter(|head| matches!(head.status(), 429 | 503))?;
-        retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())
+        let asked = retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())?;
+        Some(asked.min(self.options.retry.cap))
     }
 
     /// The end: the body path gives back what it holds.

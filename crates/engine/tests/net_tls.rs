@@ -125,6 +125,30 @@ fn key_updates_are_followed_and_answered() {
 }
 
 #[test]
+fn a_flood_of_key_updates_is_answered_once_and_ended() {
+    let authority = Authority::new();
+    let mut pair = Pair::new(&ServerSetup::new(authority.issue("localhost")), &options(&authority), "localhost");
+    pair.shake().unwrap();
+    pair.server_to_client(b"tickets").unwrap();
+    let mut answered = Vec::new();
+    for _ in 0..3 {
+        for _ in 0..20 {
+            pair.server.refresh_traffic_keys().unwrap();
+        }
+        pair.server_to_client(b"data ends the row").unwrap();
+        let before = answered.len();
+        pair.client.take_output(&mut answered);
+        assert_eq!(answered.len() - before, 5 + 5 + 1 + 16, "one record, however many were asked for");
+    }
+    pair.server_takes(&answered).unwrap();
+    for _ in 0..65 {
+        pair.server.refresh_traffic_keys().unwrap();
+    }
+    let error = pair.server_to_client(b"").unwrap_err();
+    assert!(error.to_string().contains("too many records without data"), "{error}");
+}
+
+#[test]
 fn every_changed_byte_is_found() {
     let authority = Authority::new();
     for (suite, _) in SUITES {

@@ -60,7 +60,10 @@ impl Guard {
     pub(super) fn check(&self, decoded: u64, last: bool) -> Result<()> {
         let DecodeLimits { max_output, max_ratio, free_output, .. } = self.limits;
         if let Some(most) = max_output.filter(|&most| last && decoded > most) {
-            return Err(Error::new(ErrorKind::TooLarge, format!("decoded body is larger than the {most} bytes allowed")));
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("decoded body is larger than the {most} bytes allowed"),
+            ));
         }
         if max_ratio > 0 && decoded > free_output && decoded > self.received.saturating_mul(max_ratio) {
             return Err(Error::new(

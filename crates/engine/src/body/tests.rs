@@ -33,7 +33,11 @@ fn every_coding_at_every_split() {
         let coded = coding.encode(&text);
         for split in 0..=coded.len() {
             let (one, two) = coded.split_at(split);
-            assert_eq!(decode(coding.token(), &[one, two], DecodeLimits::default()).unwrap(), text, "{coding:?} {split}");
+            assert_eq!(
+                decode(coding.token(), &[one, two], DecodeLimits::default()).unwrap(),
+                text,
+                "{coding:?} {split}"
+            );
         }
         let bytes: Vec<&[u8]> = coded.chunks(1).collect();
         assert_eq!(decode(coding.token(), &bytes, DecodeLimits::default()).unwrap(), text, "{coding:?}");
@@ -46,7 +50,11 @@ fn bodies_around_the_buffer_size_come_whole() {
         let text = sample(length);
         for coding in ALL {
             let coded = coding.encode(&text);
-            assert_eq!(decode(coding.token(), &[&coded], DecodeLimits::default()).unwrap(), text, "{coding:?} {length}");
+            assert_eq!(
+                decode(coding.token(), &[&coded], DecodeLimits::default()).unwrap(),
+                text,
+                "{coding:?} {length}"
+            );
         }
     }
 }
@@ -247,7 +255,10 @@ fn the_users_limit_is_exact() {
     let limits = |most| DecodeLimits { max_output: Some(most), ..DecodeLimits::default() };
     assert_eq!(decode("gzip", &[&coded], limits(1000)).unwrap().len(), 1000);
     let error = decode("gzip", &[&coded], limits(999)).unwrap_err();
-    assert_eq!((error.exit_code(), error.to_string()), (63, "decoded body is larger than the 999 bytes allowed".into()));
+    assert_eq!(
+        (error.exit_code(), error.to_string()),
+        (63, "decoded body is larger than the 999 bytes allowed".into())
+    );
 }
 
 #[test]

@@ -21,17 +21,13 @@ const NOBODY: Waker<'static> = Waker { wake: None, token: 0 };
 
 /// Runs a transfer to its end.
 pub fn run(client: &Client, mut transfer: Transfer) -> Outcome {
-    let mut stale = false;
+    let mut from = From::Pool;
     let result = loop {
-        let (back, after) = exchange(client, transfer, stale);
-        transfer = back;
+        let after;
+        (transfer, after, from) = exchange(client, transfer, from);
         match after {
             After::Done(result) => break result,
-            After::Again(wait) => {
-                // A connection that was found dead makes the others of its age suspect: take a fresh one.
-                stale = wait.is_zero();
-                std::thread::sleep(wait);
-            }
+            After::Again(wait) => std::thread::sleep(wait),
         }
     };
     let (outcome, _) = transfer.into_outcome(result);
@@ -41,18 +37,27 @@ pub fn run(client: &Client, mut transfer: Transfer) -> Outcome {
     outcome
 }
 
+/// Where a connection for the next exchange comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum From {
+    /// The pool, if it has one.
+    Pool,
+    /// The network: the last connection broke, which makes the others of its age suspect.
+    Fresh,
+}
+
 /// One request and its response.
-fn exchange(client: &Client, mut transfer: Transfer, fresh: bool) -> (Transfer, After) {
+fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, After, From) {
     let now = Instant::now();
     let key = Key::new(transfer.target(), transfer.options());
-    let warm = if fresh { None } else { client.take_idle(&key, now) };
+    let warm = if from == From::Fresh { None } else { client.take_idle(&key, now) };
     let mut link = match warm {
         Some(link) => link,
         None => match open(client, key, &mut transfer) {
             Ok(link) => link,
             Err(error) => {
                 let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
-                return (transfer, after);
+                return (transfer, after, From::Pool);
             }
         },
     };
@@ -60,16 +65,17 @@ fn exchange(client: &Client, mut transfer: Transfer, fresh: bool) -> (Transfer, 
     let deadline = transfer.deadline();
     link.start(transfer, Instant::now(), &mut finished);
     drive(client, &mut link, deadline, &mut finished);
-    if link.is_idle() {
-        if deadline.is_some() {
-            // Failing to take the limit off only means that the next user is limited too.
-            let _ = link.stream().socket().set_recv_timeout(None);
-        }
+    let next = if link.is_idle() { From::Pool } else { From::Fresh };
+    let socket = link.stream().socket();
+    let unlimited = deadline.is_none()
+        || socket.set_recv_timeout(None).and_then(|()| socket.set_send_timeout(None)).is_ok();
+    if next == From::Pool && unlimited {
         client.put_idle(link, Instant::now());
     } else {
         client.stats().connection_closed(&link);
     }
-    finished.pop().expect("a link gives back every transfer that was started on it")
+    let (transfer, after) = finished.pop().expect("a link gives back every transfer that was started on it");
+    (transfer, after, next)
 }
 
 /// Sends and receives until the transfer is given back.
@@ -119,12 +125,12 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());
     let deadline = [transfer.deadline(), Instant::now().checked_add(options.connect.timeout)].into_iter().flatten().min();
-    let addresses = match transfer.address() {
+    let addresses = match key.address() {
         Some(address) => Arc::from([address]),
-        None => client.resolver().resolve(&key.host, key.port, key.family, deadline)?,
+        None => client.resolver().resolve(&key.dial.0, key.dial.1, key.family, deadline)?,
     };
     transfer.facts.resolved = started.elapsed();
-    let (socket, peer) = connect_blocking(&key.host, with_port(&addresses, key.port), &options.connect, deadline)?;
+    let (socket, peer) = connect_blocking(&key.dial.0, with_port(&addresses, key.dial.1), &options.connect, deadline)?;
     transfer.facts.connects += 1;
     transfer.facts.connected = started.elapsed();
     transfer.facts.local = socket.local_addr().ok();

@@ -44,7 +44,11 @@ impl Inbox {
 
     /// Leaves a message, and wakes the worker if it sleeps.
     pub fn send(&self, message: Message) {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        if messages.last() != Some(&message) {
+            messages.push(message);
+        }
+        drop(messages);
         if self.asleep.swap(false, Ordering::SeqCst) {
             // It fails only if the counter overflows, and then the worker is being woken already.
             let _ = self.waker.wake();

@@ -35,6 +35,8 @@ pub struct Lane {
     pub waiting: VecDeque<Transfer>,
     /// Its sink has no credit: it is not read.
     pub paused: bool,
+    /// The peer has ended its side, and that is still to be read: the event that said so does not come again.
+    pub ended: bool,
     /// When it was last found idle; to tell a lane from an earlier one of the same token.
     pub idle_since: u64,
     /// By when it must be open.
@@ -78,6 +80,7 @@ impl Lane {
             key,
             waiting: VecDeque::from([transfer]),
             paused: false,
+            ended: false,
             idle_since: 0,
             opens_by: now + timeout,
             depth,
@@ -92,6 +95,7 @@ impl Lane {
             state: State::Open(Box::new(link)),
             waiting: VecDeque::new(),
             paused: false,
+            ended: false,
             idle_since: 0,
             opens_by: now,
             depth,
@@ -186,20 +190,20 @@ impl Lane {
     fn resolve(&mut self, token: usize, around: &Surroundings<'_>) -> Result<Option<Connector>> {
         let key = &self.key;
         let Some(transfer) = self.waiting.front_mut() else { return Ok(None) };
-        let addresses = match transfer.address() {
+        let addresses = match key.address() {
             Some(address) => Arc::from([address]),
             None => {
                 let inbox = Arc::clone(around.inbox);
                 let notify = move || inbox.send(Message::Resolved(token));
-                match around.client.resolver().lookup(&key.host, key.port, key.family, notify) {
+                match around.client.resolver().lookup(&key.dial.0, key.dial.1, key.family, notify) {
                     Lookup::Ready(answer) => answer?,
                     Lookup::Pending => return Ok(None),
                 }
             }
         };
         transfer.facts.resolved = around.now.saturating_duration_since(transfer.facts.started);
-        let addresses = with_port(&addresses, key.port);
-        Ok(Some(Connector::new(&key.host, addresses, &key.connect, around.now)))
+        let addresses = with_port(&addresses, key.dial.1);
+        Ok(Some(Connector::new(&key.dial.0, addresses, &key.connect, around.now)))
     }
 }
 

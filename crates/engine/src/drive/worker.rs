@@ -55,11 +55,11 @@ pub trait Supply: Send + Sync {
     /// The system has no descriptor left: so many at once are too many.
     fn fewer(&self);
 
-    /// Passes gathered output on.
+    /// Passes gathered output on. While it is full, the first worker is told to watch it.
     ///
     /// # Errors
     /// When the output is gone; the run is over.
-    fn flush(&self) -> Result<Room>;
+    fn flush(&self, worker: usize) -> Result<Room>;
 
     /// The descriptor to watch when the output is full.
     fn output(&self) -> Option<i32>;
@@ -258,7 +258,7 @@ impl Worker {
 
     /// Passes gathered output on; when the output is full, sees to it that someone notices when it is not.
     fn flush(&mut self) -> Result<()> {
-        if self.supply.flush()? == Room::Free {
+        if self.supply.flush(self.index)? == Room::Free {
             return Ok(());
         }
         if self.index != 0 {
@@ -397,6 +397,8 @@ impl Worker {
     /// Something may have happened on a lane.
     fn serve(&mut self, token: usize, ended: bool) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
+        // While addresses are raced it may be another socket that ended.
+        lane.ended |= ended && matches!(lane.state, State::Securing(_) | State::Open(_));
         if !matches!(lane.state, State::Open(_)) {
             self.open(token);
             return;
@@ -407,7 +409,8 @@ impl Worker {
         }
         let mut finished = std::mem::take(&mut self.finished);
         for turn in 1.. {
-            let Some(Lane { state: State::Open(link), paused, .. }) = self.lanes.get_mut(token) else { break };
+            let Some(Lane { state: State::Open(link), paused, ended, .. }) = self.lanes.get_mut(token) else { break };
+            let ended = *ended;
             if *paused {
                 break;
             }
@@ -473,6 +476,7 @@ impl Worker {
     /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
     fn could_not_open(&mut self, waiting: VecDeque<Transfer>, error: Error) {
         let exhausted = matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE));
+        let (kind, cause) = (error.kind(), error.cause());
         let mut error = Some(error);
         for mut transfer in waiting {
             if exhausted && (!self.lanes.is_empty() || self.supply.backlog() > 0) {
@@ -483,7 +487,7 @@ impl Worker {
                 continue;
             }
             // The first transfer gets the error itself; to the others it says the same.
-            let error = error.take().unwrap_or_else(|| Error::new(ErrorKind::Connect, "the connection was not made"));
+            let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
             let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
             self.go_on(transfer, after, None);
         }
@@ -550,7 +554,10 @@ impl Worker {
         let idle = matches!(self.lanes.get(token), Some(Lane { state: State::Open(link), .. }) if link.is_idle());
         if idle && let Some(link) = self.take_out(token) {
             let fd = link.stream().socket().as_raw_fd();
-            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok() {
+            // In the pool all connections are blocking ones.
+            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok()
+                && link.stream().socket().set_nonblocking(false).is_ok()
+            {
                 self.client.put_idle(link, self.now);
                 self.supply.gave_away();
             }

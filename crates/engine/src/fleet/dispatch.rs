@@ -178,7 +178,7 @@ impl Dispatch {
     /// # Errors
     /// When a value cannot be read back from disk.
     fn fill(&self, state: &mut State, view: &View<'_>) -> Result<()> {
-        while state.queue.len() < FILL * state.pipeline {
+        while state.queue.len() + state.broken.len() < FILL * state.pipeline {
             if let Some(stage) = state.tails.iter().rposition(Option::is_some) {
                 let value = match &mut state.tails[stage] {
                     Some(tail) => tail.next_value()?.map(<[u8]>::to_vec),
@@ -273,6 +273,19 @@ impl Dispatch {
             .then_some(head)
     }
 
+    /// When to ask again though nothing happened: at the end of a host's pause. Not while nothing may start in any case:
+    /// a pause that is over by then would be no time to sleep at all.
+    pub(super) fn wakes_at(&self, now: Instant, view: &View<'_>) -> Option<Instant> {
+        let state = self.lock();
+        self.allowed_head(&state, view)?;
+        state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant)
+    }
+
+    /// A job that could not be begun, to be reported.
+    pub(super) fn take_broken(&self) -> Option<Broken> {
+        self.lock().broken.pop_front()
+    }
+
     /// Gives a slot back.
     pub(super) fn release(&self, host: HostId) {
         self.lock().queue.release(host);
@@ -319,10 +332,6 @@ impl State {
     /// A job is reported, and its place in the window closed.
     pub(super) fn settled(&mut self, stage: usize) {
         self.outstanding[stage] -= 1;
-    }
-
-    pub(super) fn take_broken(&mut self) -> Option<Broken> {
-        self.broken.pop_front()
     }
 
     pub(super) fn set_tail(&mut self, stage: usize, tail: Tail) {

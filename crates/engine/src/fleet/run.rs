@@ -131,12 +131,11 @@ impl Run {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes workers that sleep look whether there is something for them.
+    /// Makes all workers look whether there is something for them. Also those that are awake: one may have looked
+    /// already and be about to sleep.
     fn rouse(&self) {
         for inbox in self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            if inbox.is_asleep() {
-                inbox.send(Message::Look);
-            }
+            inbox.send(Message::Look);
         }
     }
 
@@ -213,10 +212,11 @@ impl Run {
         }
     }
 
-    /// Reports jobs that could not be begun.
-    fn settle_broken(&self) {
-        loop {
-            let Some(Broken { job, error }) = self.dispatch.lock().take_broken() else { return };
+    /// Reports jobs that could not be begun; whether there were any.
+    fn settle_broken(&self) -> bool {
+        let mut any = false;
+        while let Some(Broken { job, error }) = self.dispatch.take_broken() {
+            any = true;
             let outcome = Outcome {
                 result: Err(error),
                 target: job.target.clone(),
@@ -226,6 +226,7 @@ impl Run {
             };
             self.settle(&job, &outcome);
         }
+        any
     }
 
     /// Deals with the ends of stages that have nothing left to do.
@@ -315,9 +316,16 @@ impl Supply for Run {
         if self.over.load(Ordering::SeqCst) {
             return None;
         }
-        let found = self.guard(self.dispatch.next(now, &self.view())).flatten();
-        self.settle_broken();
-        found.map(|(key, host, job)| self.transfer(key, &job, host, now))
+        // Behind a run of URLs that cannot be begun there may be others.
+        loop {
+            let found = self.guard(self.dispatch.next(now, &self.view())).flatten();
+            let more = self.settle_broken();
+            match found {
+                Some((key, host, job)) => return Some(self.transfer(key, &job, host, now)),
+                None if more && !self.over.load(Ordering::SeqCst) => {}
+                None => return None,
+            }
+        }
     }
 
     fn another(&self, _worker: usize, slot: HostId, now: Instant) -> Another {
@@ -356,6 +364,12 @@ impl Supply for Run {
             }
             state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
+        // Where one body cannot be written no other can.
+        let to_output = job.destination == Destination::Output;
+        if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {
+            self.end(outcome.result.err());
+            return;
+        }
         if let Some(extractor) = path.into_extractor() {
             let mut spare = self.spare_extractors(job.stage);
             if spare.len() < SPARE_EXTRACTORS {
@@ -371,7 +385,7 @@ impl Supply for Run {
         state.queue().set_total(running.saturating_sub(1).max(1));
     }
 
-    fn flush(&self) -> Result<Room> {
+    fn flush(&self, worker: usize) -> Result<Room> {
         let mut room = Room::Free;
         for window in &self.windows {
             if window.wants_flush() {
@@ -379,6 +393,12 @@ impl Supply for Run {
             } else {
                 room = Room::Free;
             }
+        }
+        if room == Room::Full
+            && worker != 0
+            && let Some(first) = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).first()
+        {
+            first.send(Message::WatchOutput);
         }
         Ok(room)
     }
@@ -388,7 +408,7 @@ impl Supply for Run {
     }
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
-        self.dispatch.lock().queue().next_wakeup(clock::policy_time(now)).map(clock::instant)
+        self.dispatch.wakes_at(now, &self.view())
     }
 
     fn backlog(&self) -> usize {

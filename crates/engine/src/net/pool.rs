@@ -8,6 +8,7 @@
 //! worker leaves them for another.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ pub struct Key {
     pub host: String,
     /// The port.
     pub port: u16,
+    /// Where the connection goes: the same host and port, unless told otherwise.
+    pub dial: (String, u16),
     /// How TLS is done; none for `http`.
     pub tls: Option<TlsOptions>,
     /// Which kinds of address it may have gone to.
@@ -42,10 +45,20 @@ impl Key {
         Self {
             host: target.host_text().to_owned(),
             port: target.port(),
+            dial: {
+                let (host, port) = options.dial(target.host_text(), target.port());
+                (host.to_owned(), port)
+            },
             tls: (target.scheme() == Scheme::Https).then(|| options.tls.clone()),
             family: options.family,
             connect: options.connect.clone(),
         }
+    }
+
+    /// The address to connect to, where it is given in place of a name.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        self.dial.0.trim_matches(['[', ']']).parse().ok()
     }
 
     /// Whether a request to this target may use a connection of this key; without making another key.
@@ -59,6 +72,7 @@ impl Key {
                 _ => false,
             }
             && self.family == options.family
+            && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
             && self.connect == options.connect
     }
 }

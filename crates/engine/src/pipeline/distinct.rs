@@ -119,7 +119,8 @@ impl Distinct {
     /// Whether the table would have to grow beyond three quarters of the budget. While it grows, the old one and the
     /// new one, twice as large, stand side by side.
     fn is_full(&self) -> bool {
-        self.known.len() == self.known.capacity() && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
+        self.known.len() == self.known.capacity()
+            && 3 * (self.known.allocation_size() as u64).max(64) > self.memory / 4 * 3
     }
 
     /// Spills a value as (length, value, number): in bytewise order equal values stand together, the first seen first.

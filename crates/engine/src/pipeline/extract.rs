@@ -183,11 +183,8 @@ impl Extractor {
     /// Gives out the matches at the window's settled positions and moves `next` behind them.
     fn search(&mut self, window: &[u8], last: bool, on_match: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let inner = &*self.pattern.inner;
-        let settled = if last {
-            window.len() + 1
-        } else {
-            inner.reach.settled(self.reach_cache.as_mut(), window, self.next)
-        };
+        let settled =
+            if last { window.len() + 1 } else { inner.reach.settled(self.reach_cache.as_mut(), window, self.next) };
         while self.next < settled {
             let found = inner.finder.find(&mut self.scratch, window, self.next);
             let Some(Found { start, end, value }) = found.filter(|found| found.start < settled) else {

@@ -56,7 +56,7 @@ impl Trio {
         }
         let before = neighbour(shape.pieces[..piece].iter().rev(), Side::Before);
         let after = neighbour(shape.pieces[piece + 1..].iter(), Side::After);
-        let exact = [before, Some(Box::new(run.set)), after];
+        let exact = [before, Some(run.set.clone()), after];
         let cover = exact.each_ref().map(|set| set.as_ref().map_or(Cover::ALL, |set| Cover::of(set)));
         let frequency = cover.iter().map(|cover| cover.frequency()).product();
         Some(Self { exact, cover, piece, frequency })
@@ -71,7 +71,8 @@ impl Trio {
             }
             at = 1;
         }
-        while let Some(window) = haystack.get(at.wrapping_sub(1)..).and_then(|rest| rest.first_chunk::<{ BLOCK + 2 }>()) {
+        while let Some(window) = haystack.get(at.wrapping_sub(1)..).and_then(|rest| rest.first_chunk::<{ BLOCK + 2 }>())
+        {
             for offset in self.possible(window) {
                 if self.is_hit(haystack, at + offset) {
                     return Some(at + offset);
@@ -88,7 +89,9 @@ impl Trio {
             Some(set) => byte.is_some_and(|&byte| set[usize::from(byte)]),
             None => true,
         };
-        fits(here, haystack.get(at)) && fits(after, haystack.get(at + 1)) && fits(before, haystack.get(at.wrapping_sub(1)))
+        fits(here, haystack.get(at))
+            && fits(after, haystack.get(at + 1))
+            && fits(before, haystack.get(at.wrapping_sub(1)))
     }
 
     /// Offsets of the block (its first byte is the window's second) that can be hits. Plain arithmetic over arrays, for

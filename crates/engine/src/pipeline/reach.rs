@@ -14,9 +14,7 @@ use regex_automata::{
     Input,
     meta::{Cache, Regex},
 };
-use regex_syntax::hir::{
-    Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition,
-};
+use regex_syntax::hir::{Capture, Class, ClassBytes, ClassBytesRange, Hir, HirKind, Look, Repetition};
 
 /// Bytes that an assertion may look at on either side: one UTF-8 character.
 pub(super) const CONTEXT: usize = 4;
@@ -85,9 +83,11 @@ impl Reach {
 fn beginnings(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Hir::empty(),
-        HirKind::Literal(literal) => {
-            literal.0.iter().rev().fold(Hir::empty(), |rest, &byte| optional(Hir::concat(vec![Hir::literal([byte]), rest])))
-        }
+        HirKind::Literal(literal) => literal
+            .0
+            .iter()
+            .rev()
+            .fold(Hir::empty(), |rest, &byte| optional(Hir::concat(vec![Hir::literal([byte]), rest]))),
         HirKind::Class(Class::Bytes(_)) => optional(hir.clone()),
         HirKind::Class(Class::Unicode(class)) if class.is_ascii() => optional(hir.clone()),
         HirKind::Class(Class::Unicode(_)) => optional(Hir::alternation(vec![hir.clone(), cut_character()])),
@@ -97,10 +97,9 @@ fn beginnings(hir: &Hir) -> Hir {
             Hir::alternation(vec![Hir::concat(vec![bare(part), rest]), beginnings(part)])
         }),
         HirKind::Repetition(Repetition { max: Some(0), .. }) => Hir::empty(),
-        HirKind::Repetition(Repetition { max, sub, .. }) => Hir::concat(vec![
-            repeat(bare(sub), 0, max.map(|max| max - 1)),
-            beginnings(sub),
-        ]),
+        HirKind::Repetition(Repetition { max, sub, .. }) => {
+            Hir::concat(vec![repeat(bare(sub), 0, max.map(|max| max - 1)), beginnings(sub)])
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) enum Piece {
 #[derive(Debug, Clone)]
 pub(super) struct Run {
     /// The single bytes of the class; its characters of several bytes are `wide`.
-    pub(super) set: Set,
+    pub(super) set: Box<Set>,
     pub(super) wide: Wide,
     pub(super) min: usize,
     pub(super) max: Option<usize>,
@@ -49,7 +49,7 @@ pub(super) enum Wide {
 
 impl Run {
     fn once(set: Set, wide: Wide) -> Self {
-        Self { set, wide, min: 1, max: Some(1), greedy: true }
+        Self { set: Box::new(set), wide, min: 1, max: Some(1), greedy: true }
     }
 
     fn byte(byte: u8) -> Self {
@@ -78,7 +78,7 @@ impl Run {
     }
 
     fn with_wide(&self, bytes: std::ops::RangeInclusive<usize>) -> Set {
-        let mut set = self.set;
+        let mut set = *self.set;
         if self.wide != Wide::None {
             set[bytes].fill(true);
         }

@@ -146,7 +146,8 @@ impl Arena {
 
     /// Whether one more value fits into what is allocated, or into `memory` after the vectors' doubling.
     fn has_room(&self, length: usize, unique: bool, memory: u64) -> bool {
-        let doubled = |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };
+        let doubled =
+            |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };
         let bytes = doubled(self.bytes.capacity(), self.bytes.len() + length);
         let entries = doubled(self.entries.capacity(), self.entries.len() + 1) * size_of::<Entry>();
         // A table is at most 7/8 full and has a control byte a bucket; 8 bytes an index are never less than that.

@@ -11,7 +11,7 @@ use std::{
     cmp::Ordering,
     collections::{BinaryHeap, binary_heap::PeekMut},
     fs::File,
-    io::{self, BufReader, BufWriter, Read, Seek, Write},
+    io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write},
     path::{Path, PathBuf},
 };
 
@@ -52,12 +52,8 @@ impl Runs {
             write_record(&mut writer, value).map_err(|cause| failed(&self.dir, cause))?;
         }
         self.close(writer, 0)?;
-        while let [.., first, _] = &self.runs[self.runs.len().saturating_sub(FAN_IN)..]
-            && self.runs.len() >= FAN_IN
-            && self.runs[self.runs.len() - FAN_IN].level == self.runs[self.runs.len() - 1].level
-        {
-            let level = first.level + 1;
-            let merged = self.runs.split_off(self.runs.len() - FAN_IN);
+        while let Some(merged) = self.full_level() {
+            let level = merged[0].level + 1;
             let mut merge = Merge::new(self.dir.clone(), self.unique, merged)?;
             let mut writer = self.create()?;
             while let Some(value) = merge.next_value()? {
@@ -66,6 +62,12 @@ impl Runs {
             self.close(writer, level)?;
         }
         Ok(())
+    }
+
+    /// Takes the last `FAN_IN` runs out if they are of one level.
+    fn full_level(&mut self) -> Option<Vec<Run>> {
+        let from = self.runs.len().checked_sub(FAN_IN)?;
+        (self.runs[from].level == self.runs.last()?.level).then(|| self.runs.split_off(from))
     }
 
     /// All values of all runs in order.
@@ -102,7 +104,6 @@ fn write_record(writer: &mut impl Write, value: &[u8]) -> io::Result<()> {
 
 /// Reads the next record into `value`; false at the end of the run.
 fn read_record(reader: &mut BufReader<File>, value: &mut Vec<u8>) -> io::Result<bool> {
-    use io::BufRead as _;
     if reader.fill_buf()?.is_empty() {
         return Ok(false);
     }
@@ -150,15 +151,11 @@ impl Merge {
         for (reader, run) in runs.into_iter().enumerate() {
             merge.readers.push(BufReader::with_capacity(BUFFER, run.file));
             let mut value = Vec::new();
-            if merge.read(reader, &mut value)? {
+            if read_record(&mut merge.readers[reader], &mut value).map_err(|cause| failed(&merge.dir, cause))? {
                 merge.heads.push(Head { value, reader });
             }
         }
         Ok(merge)
-    }
-
-    fn read(&mut self, reader: usize, value: &mut Vec<u8>) -> Result<bool> {
-        read_record(&mut self.readers[reader], value).map_err(|cause| failed(&self.dir, cause))
     }
 
     pub(super) fn next_value(&mut self) -> Result<Option<&[u8]>> {

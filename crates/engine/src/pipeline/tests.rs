@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 use regex::bytes::Regex;
 
 use super::*;
@@ -50,12 +50,41 @@ fn check(expression: &str, body: &[u8], cuts: &[usize]) {
 /// Expressions over few bytes, so that bodies of the same bytes meet them often.
 fn expressions() -> impl Strategy<Value = String> {
     let unit = prop::sample::select(vec![
-        "a", "b", "/", "\"", "1", "é", "[ab]", "[^/]", "[a/]", "[0-9.]", r"\d", r"\w", ".", "(?s:.)", "[^\"é]", "(?-u:[^a])",
-        r"(?-u:\xa9)", "(?i:a)",
+        "a",
+        "b",
+        "/",
+        "\"",
+        "1",
+        "é",
+        "[ab]",
+        "[^/]",
+        "[a/]",
+        "[0-9.]",
+        r"\d",
+        r"\w",
+        ".",
+        "(?s:.)",
+        "[^\"é]",
+        "(?-u:[^a])",
+        r"(?-u:\xa9)",
+        "(?i:a)",
     ]);
-    let times = prop::sample::select(vec!["", "", "", "", "?", "*", "+", "{2}", "{1,3}", "{0,2}", "+?", "*?", "{1,2}?", "{2,}"]);
+    let times = prop::sample::select(vec![
+        "", "", "", "", "?", "*", "+", "{2}", "{1,3}", "{0,2}", "+?", "*?", "{1,2}?", "{2,}",
+    ]);
     let look = prop::sample::select(vec![
-        "^", "$", r"\b", r"\B", "(?m:^)", "(?m:$)", r"\A", r"\z", r"(?-u:\b)", r"\b{start}", r"\b{end-half}", "(?Rm:$)",
+        "^",
+        "$",
+        r"\b",
+        r"\B",
+        "(?m:^)",
+        "(?m:$)",
+        r"\A",
+        r"\z",
+        r"(?-u:\b)",
+        r"\b{start}",
+        r"\b{end-half}",
+        "(?Rm:$)",
     ]);
     let leaf = prop_oneof![
         12 => (unit, times.clone()).prop_map(|(unit, times)| format!("{unit}{times}")),
@@ -74,7 +103,20 @@ fn expressions() -> impl Strategy<Value = String> {
 
 /// Sequences of simple runs, which are matched without a regular expression.
 fn sequences() -> impl Strategy<Value = String> {
-    let class = prop::sample::select(vec!["a", "b", "/", "1", "[ab]", "[0-9.]", "[^/]", "[^a1]", "[a1]", "(?-u:[^/])"]);
+    let class = prop::sample::select(vec![
+        "a",
+        "b",
+        "/",
+        "1",
+        "[ab]",
+        "[0-9.]",
+        "[^/]",
+        "[^a1]",
+        "[a1]",
+        "[/1]",
+        "[ab/]",
+        "(?-u:[^/])",
+    ]);
     let times = prop::sample::select(vec!["", "", "", "?", "*", "+", "{2}", "{1,3}", "{0,2}", "{2,}"]);
     let run = (class, times).prop_map(|(class, times)| format!("{class}{times}"));
     (prop::collection::vec(run.clone(), 0..4), prop::collection::vec(run, 1..4), any::<bool>()).prop_map(
@@ -87,8 +129,23 @@ fn sequences() -> impl Strategy<Value = String> {
 
 fn bodies(most: usize) -> impl Strategy<Value = Vec<u8>> {
     let part = prop::sample::select(vec![
-        &b"a"[..], b"b", b"/", b"\"", b"1", b".", b"\n", b"\r\n", b"\xc3\xa9", b"\xc3", b"\xa9", b"\xff", b" ", b"A", b"aaaa",
-        b"1.1/1", b"b/a",
+        &b"a"[..],
+        b"b",
+        b"/",
+        b"\"",
+        b"1",
+        b".",
+        b"\n",
+        b"\r\n",
+        b"\xc3\xa9",
+        b"\xc3",
+        b"\xa9",
+        b"\xff",
+        b" ",
+        b"A",
+        b"aaaa",
+        b"1.1/1",
+        b"b/a",
     ]);
     prop::collection::vec(part, 0..most).prop_map(|parts| parts.concat())
 }
@@ -98,7 +155,7 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, rng_seed: RngSeed::Fixed(2), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_expression_finds_what_one_search_finds(expression in expressions(), body in bodies(80), cuts in cuts()) {
@@ -128,6 +185,7 @@ fn anchors_hold_for_the_body_and_not_for_its_pieces() {
         check("ab$", b"abababab", &[cut]);
         check(r"(?m)^ab$", b"ab\nab\nab", &[cut]);
         check(r"\bab\b", b"ab abab ab", &[cut, cut + 1]);
+        check(r"a+\b", b"aa\xc3\xa9 aa", &[cut]);
     }
 }
 
@@ -136,8 +194,13 @@ fn long_bodies_in_real_pieces() {
     let row = "<tr><td><a href=\"/net/10.0.0.0/8\">10.0.0.0/8</a> AS64512 caf\u{e9}</td></tr>\n";
     let body = row.repeat(20_000).into_bytes();
     let expressions = [
-        "[0-9.]{7,15}/[0-9]{1,2}", "AS[0-9]{1,9}", "href=\"([^\"]+)\"", r"\b(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b", "<td>.*?</td>",
-        "(?s)<td>.{3,600}</td>", r"\w+$",
+        "[0-9.]{7,15}/[0-9]{1,2}",
+        "AS[0-9]{1,9}",
+        "href=\"([^\"]+)\"",
+        r"\b(?:\d{1,3}\.){3}\d{1,3}/\d{1,2}\b",
+        "<td>.*?</td>",
+        "(?s)<td>.{3,600}</td>",
+        r"\w+$",
     ];
     for expression in expressions {
         let expected = naive(expression, &body);
@@ -176,7 +239,10 @@ fn false_hits_without_end_do_not_slow_the_search_down() {
         for expression in ["[0-9.]{7,15}/[0-9]{1,2}", "a[^b]*b", "1/[^\"]*\"", "(?:a|b)?/1[^x]{0,200}x"] {
             let mut extractor = Extractor::new(Pattern::new(expression).unwrap());
             let expected = naive(expression, body.as_bytes());
-            assert_eq!(extract(&mut extractor, &body.as_bytes().chunks(64 << 10).collect::<Vec<_>>()).len(), expected.len());
+            assert_eq!(
+                extract(&mut extractor, &body.as_bytes().chunks(64 << 10).collect::<Vec<_>>()).len(),
+                expected.len()
+            );
         }
     }
 }
@@ -189,9 +255,9 @@ fn an_extractor_serves_one_body_after_another() {
     assert_eq!(extract(&mut extractor, &[b"aaa"]), [b"aaa"]);
     assert_eq!(extract(&mut extractor, &[b"a", b"b"]), [b"a"]);
     assert_eq!(extract(&mut extractor, &[]), [b""; 0]);
-    let error = extractor.push(&b"a".repeat(9999), &mut |_| Ok(())).and_then(|()| {
-        extractor.finish(&mut |_| Err(Error::new(ErrorKind::Write, "closed")))
-    });
+    let error = extractor
+        .push(&b"a".repeat(9999), &mut |_| Ok(()))
+        .and_then(|()| extractor.finish(&mut |_| Err(Error::new(ErrorKind::Write, "closed"))));
     assert_eq!(error.unwrap_err().kind(), ErrorKind::Write);
     assert_eq!(extract(&mut extractor, &[b"aaa"]), [b"aaa"]);
 }
@@ -221,7 +287,7 @@ fn sorted(memory: u64, unique: bool, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>>
 }
 
 /// The values passed on at once, and those given out at the end.
-fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
+fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<[Vec<Vec<u8>>; 2]> {
     let mut distinct = Distinct::new(memory, std::env::temp_dir());
     let (mut now, mut later) = (Vec::new(), Vec::new());
     for value in values {
@@ -233,7 +299,7 @@ fn distinct(memory: u64, values: &[Vec<u8>]) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8
     while let Some(value) = deferred.next_value()? {
         later.push(value.to_vec());
     }
-    Ok((now, later))
+    Ok([now, later])
 }
 
 fn values() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -245,7 +311,7 @@ fn values() -> impl Strategy<Value = Vec<Vec<u8>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn sorting_is_what_a_vector_does(values in values(), memory in 0_u64..20_000) {
@@ -260,7 +326,7 @@ proptest! {
     fn distinct_values_come_once_in_the_order_first_seen(values in values(), memory in 0_u64..20_000) {
         let mut seen = HashSet::new();
         let expected: Vec<_> = values.iter().filter(|value| seen.insert(*value)).cloned().collect();
-        let (now, later) = distinct(memory, &values).unwrap();
+        let [now, later] = distinct(memory, &values).unwrap();
         let at_once: BTreeSet<_> = now.iter().cloned().collect();
         prop_assert_eq!(&now, &expected.iter().filter(|value| at_once.contains(*value)).cloned().collect::<Vec<_>>());
         prop_assert_eq!(&later, &expected.iter().filter(|value| !at_once.contains(*value)).cloned().collect::<Vec<_>>());
@@ -269,7 +335,8 @@ proptest! {
 
 #[test]
 fn many_runs_merge_by_levels() {
-    let values: Vec<Vec<u8>> = (0..40_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) % 30_000).to_string().into_bytes()).collect();
+    let values: Vec<Vec<u8>> =
+        (0..40_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) % 30_000).to_string().into_bytes()).collect();
     let mut expected = values.clone();
     expected.sort();
     assert!(sorted(4_000, false, &values).unwrap() == expected);
@@ -280,9 +347,9 @@ fn many_runs_merge_by_levels() {
 #[test]
 fn with_room_nothing_is_deferred_and_the_budget_holds_many() {
     let values: Vec<Vec<u8>> = (0..100_000_u32).map(|n| (n % 20_000).to_string().into_bytes()).collect();
-    let (now, later) = distinct(2 << 20, &values).unwrap();
+    let [now, later] = distinct(2 << 20, &values).unwrap();
     assert_eq!((now.len(), later.len()), (20_000, 0));
-    let (now, later) = distinct(64 << 10, &values).unwrap();
+    let [now, later] = distinct(64 << 10, &values).unwrap();
     assert_eq!(now.len() + later.len(), 20_000);
     assert!(now.len() > 400 && !later.is_empty(), "{}", now.len());
 }

@@ -11,6 +11,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempPath};
@@ -45,6 +46,19 @@ impl FileSink {
     pub fn create_dirs(mut self, yes: bool) -> Self {
         self.create_dirs = yes;
         self
+    }
+
+    /// Opens it for somebody who writes to the descriptor; [`Sink::finish`] gives the file its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] when it cannot be opened.
+    pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
+        self.state = self.open().map_err(|error| self.error(error))?;
+        match &self.state {
+            State::Beside(file, _) | State::InPlace(file) => file.try_clone().map(OwnedFd::from),
+            State::Closed => Err(io::ErrorKind::NotConnected.into()),
+        }
+        .map_err(|error| self.error(error))
     }
 
     fn open(&self) -> io::Result<State> {

@@ -80,8 +80,8 @@ impl Tls {
     pub fn handshake(&mut self, input: &mut Vec<u8>, output: &mut Vec<u8>) -> Result<Handshake> {
         let mut connection = match std::mem::replace(&mut self.phase, Phase::Failed(Vec::new())) {
             Phase::Handshake(connection) => connection,
-            state => {
-                self.phase = state;
+            phase => {
+                self.phase = phase;
                 return if self.agreed.is_some() { Ok(Handshake::Done) } else { Err(failed()) };
             }
         };
@@ -308,11 +308,11 @@ fn failed() -> Error {
 
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match self.phase {
+        let phase = match self.phase {
             Phase::Handshake(_) => "handshake",
             Phase::Open(_) => "open",
             Phase::Failed(_) => "failed",
         };
-        f.debug_struct("Tls").field("state", &state).field("version", &self.version()).finish_non_exhaustive()
+        f.debug_struct("Tls").field("phase", &phase).field("version", &self.version()).finish_non_exhaustive()
     }
 }

@@ -18,7 +18,8 @@
 //! let contexts = TlsContexts::default();
 //! let mut options = TlsOptions::default();
 //! options.verify = false;
-//! let mut tls = Tls::new(&contexts.context(&options)?, "example.test")?;
+//! let context = contexts.context(&options)?;
+//! let mut tls = Tls::new(&context, "example.test")?;
 //! let mut hello = Vec::new();
 //! let state = tls.handshake(&mut Vec::new(), &mut hello)?;
 //! assert_eq!(state, Handshake::NeedRead);

@@ -1,0 +1,97 @@
+# haul: what there is to do with a checkout. `make` alone lists it.
+#
+#   make demo                         the first job on an embedded origin, its answer checked
+#   make test                         everything that must hold before a change lands
+#   make bench JOB=site ROUNDS=7      haul and its peers in turn
+#
+# All targets share one target directory (CARGO_TARGET_DIR, or target/), so nothing is built twice.
+
+CARGO   ?= cargo
+PREFIX  ?= /usr/local
+DESTDIR ?=
+JOB     ?=
+ROUNDS  ?=
+SECONDS ?= 20
+
+TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
+# In CI a lock file that does not fit the manifests is an error, not something to mend in passing.
+LOCKED := $(if $(CI),--locked)
+BINDIR := $(DESTDIR)$(PREFIX)/bin
+DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/haul
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test setup fmt fmt-check lint unit purity licences fuzz-check doc bench fuzz-smoke install \
+	uninstall clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## haul, optimised: target/release/haul
+	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul
+
+demo: ## build, serve the site of 5,706 pages on loopback, do the first job on it, check the answer
+	sh scripts/demo.sh
+
+# The order is from quick to slow; each step is a target of its own, so that a failed one can be run alone.
+test: ## all checks and tests, as CI runs them
+	sh scripts/setup-tests.sh
+	$(MAKE) fmt-check
+	$(MAKE) purity
+	$(MAKE) licences
+	$(MAKE) lint
+	$(MAKE) unit
+	$(MAKE) doc
+	$(MAKE) fuzz-check
+	sh scripts/setup-tests.sh --missing
+
+setup: ## install what the tests use besides Rust (as root; otherwise say what is missing)
+	sh scripts/setup-tests.sh
+
+fmt: ## format the sources
+	$(CARGO) fmt --all
+
+fmt-check:
+	$(CARGO) fmt --all -- --check
+
+lint: ## clippy over everything, warnings are errors
+	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
+
+unit: ## unit, integration and doc tests of all crates
+	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
+
+purity: ## who may depend on whom, and that the protocol crate is no_std
+	sh scripts/purity.sh
+
+licences: ## licences of all dependencies, and versions that are there twice
+	sh scripts/licences.sh
+
+# libFuzzer itself is not built for a check: nothing is linked.
+fuzz-check: ## that the fuzz targets compile
+	CUSTOM_LIBFUZZER_PATH=/nonexistent/libFuzzer.a \
+		$(CARGO) check $(LOCKED) --manifest-path fuzz/Cargo.toml --bins --target-dir $(TARGET_DIR)/fuzz
+
+doc: ## API documentation, warnings are errors
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps
+
+bench: ## a job of the scorecard: JOB=name ROUNDS=n; without JOB the list of jobs
+	$(CARGO) build $(LOCKED) --release -p haul-cli -p haul-bench
+	$(TARGET_DIR)/release/bench $(or $(JOB),--list) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+fuzz-smoke: ## each fuzz target for SECONDS=20 (needs a nightly toolchain)
+	SECONDS=$(SECONDS) sh scripts/fuzz-smoke.sh
+
+# Root often has no toolchain: what `make build` left is installed as it is.
+install: ## put haul and its documentation under PREFIX (/usr/local), below DESTDIR
+	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
+	install -d $(BINDIR) $(DOCDIR)/design
+	install -m 755 $(TARGET_DIR)/release/haul $(BINDIR)/haul
+	install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs/*.md $(DOCDIR)
+	install -m 644 docs/design/*.md $(DOCDIR)/design
+
+uninstall: ## take away what install put there
+	rm -f $(BINDIR)/haul
+	rm -rf $(DOCDIR)
+
+clean: ## remove everything that was built
+	$(CARGO) clean
+	rm -rf fuzz/target bench/work

@@ -1,0 +1,214 @@
+//! Many URLs: the plan's sources as one iterator, and the fleet.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haul::fleet::{Destination, Fleet, FleetOptions, Item, Stage};
+use haul::pipeline::Pattern;
+use haul::sink::Sink;
+use haul::sink::file::FileSink;
+use haul::sink::output::Output as Descriptor;
+use haul::{Client, Error, ErrorKind, Result, Target};
+use haul_policy::glob::{Expansions, Glob};
+use haul_policy::target::Scheme;
+
+use super::options;
+use super::report::{Reporter, ReporterRef};
+use super::single::file_for;
+use crate::plan::{Operation, Output, Plan, UrlSource};
+
+/// The longest line of an input file: no URL is longer.
+const MAX_LINE: u64 = 8 << 20;
+
+/// Fetches all of them; the answer is the exit code.
+pub(super) fn run(client: &Client, plan: &Plan, operation: &Operation, reporter: &Arc<Reporter>) -> Result<u8> {
+    let mut stages = Vec::new();
+    for (number, stage) in operation.stages.iter().enumerate() {
+        options::resolve(client, stage)?;
+        stages.push(Stage {
+            options: Arc::new(options::request(stage, reporter.trace(number))),
+            extract: stage.extract.as_deref().map(Pattern::new).transpose()?,
+            template: stage.template.clone().map(Arc::new),
+            unique: stage.unique,
+            sort: stage.sort,
+        });
+    }
+    let global = &plan.global;
+    let fleet = Fleet::new(
+        stages,
+        FleetOptions {
+            parallel: if global.parallel { global.parallel_max } else { 1 },
+            per_host: global.parallel_max_host,
+            pipeline: global.pipeline,
+            threads: global.threads,
+            max_memory: global.max_memory,
+            unordered: global.unordered,
+            fail_early: global.fail_early,
+            slow_input: operation.urls.iter().any(may_wait),
+            ..FleetOptions::default()
+        },
+    );
+    let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
+    let report = ReporterRef { reporter: Arc::clone(reporter), methods };
+    let items = Box::new(Sources::new(operation));
+    // With stages there is one output for all.
+    let file = match operation.output_of(0) {
+        Output::File(name) if operation.stages.len() > 1 && name != "-" => Some(match &operation.output_dir {
+            Some(dir) => dir.join(name),
+            None => PathBuf::from(name),
+        }),
+        _ => None,
+    };
+    let summary = match file {
+        None => fleet.run(client, items, Descriptor::stdout(), report)?,
+        Some(path) => {
+            let mut sink = FileSink::new(path).create_dirs(operation.create_dirs);
+            let output = Descriptor::new(sink.open_descriptor()?);
+            let summary = fleet.run(client, items, output, report)?;
+            sink.finish()?;
+            summary
+        }
+    };
+    Ok(summary.exit_code)
+}
+
+/// Whether reading a source can take a while: standard input, a FIFO.
+fn may_wait(source: UrlSource<'_>) -> bool {
+    match source {
+        UrlSource::Argument(_) => false,
+        UrlSource::InputFile("-") => true,
+        UrlSource::InputFile(path) => !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()),
+    }
+}
+
+/// The items of an operation, one after the other: no source is ever read ahead.
+struct Sources {
+    operation: Operation,
+    at: usize,
+    current: Current,
+}
+
+enum Current {
+    None,
+    Glob(Expansions),
+    File { reader: Box<dyn BufRead + Send>, name: String },
+}
+
+impl Sources {
+    fn new(operation: &Operation) -> Self {
+        Self { operation: operation.clone(), at: 0, current: Current::None }
+    }
+
+    fn item(&self, source: usize, url: String, parts: &[String]) -> Result<Item> {
+        if self.operation.stages.len() > 1 || matches!(self.operation.output_of(source), Output::Stdout) {
+            return Ok(Item { url, destination: Destination::Output });
+        }
+        // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
+        let path_as_is = self.operation.stages[0].transfer.path_as_is;
+        let destination = match Target::parse_with(&url, Scheme::Http, path_as_is) {
+            Ok(target) => match file_for(&self.operation, source, &target, parts)? {
+                Some(path) => Destination::File { path, create_dirs: self.operation.create_dirs },
+                None => Destination::Output,
+            },
+            Err(_) => Destination::Output,
+        };
+        Ok(Item { url, destination })
+    }
+
+    /// Opens the next source. `None` when there is no other.
+    fn open_next(&mut self) -> Option<Result<Option<Item>>> {
+        let index = self.at;
+        let source = self.operation.urls.get(index)?;
+        self.at += 1;
+        Some(match source {
+            UrlSource::Argument(url) if self.operation.globoff || !super::has_glob(url) => {
+                let url = url.to_owned();
+                self.item(index, url, &[]).map(Some)
+            }
+            UrlSource::Argument(url) => match Glob::parse(url) {
+                Ok(glob) => {
+                    self.current = Current::Glob(glob.iter());
+                    Ok(None)
+                }
+                Err(error) => Err(Error::new(ErrorKind::Url, error.to_string())
+                    .with_url(crate::usage::printable(url.as_bytes()))),
+            },
+            UrlSource::InputFile(name) => {
+                let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
+                    "-" => Ok(Box::new(BufReader::with_capacity(64 << 10, std::io::stdin()))),
+                    name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
+                };
+                match reader {
+                    Ok(reader) => {
+                        self.current = Current::File { reader, name: name.to_owned() };
+                        Ok(None)
+                    }
+                    Err(error) => Err(unreadable(name, error)),
+                }
+            }
+        })
+    }
+}
+
+fn unreadable(name: &str, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
+}
+
+impl Iterator for Sources {
+    type Item = Result<Item>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let source = self.at.saturating_sub(1);
+            match &mut self.current {
+                Current::Glob(expansions) => {
+                    if let Some(expansion) = expansions.next() {
+                        return Some(self.item(source, expansion.url, &expansion.parts));
+                    }
+                }
+                Current::File { reader, name } => match next_line(reader, name) {
+                    Ok(Some(url)) => return Some(self.item(source, url, &[])),
+                    Ok(None) => {}
+                    Err(error) => {
+                        self.current = Current::None;
+                        return Some(Err(error));
+                    }
+                },
+                Current::None => {}
+            }
+            self.current = Current::None;
+            match self.open_next()? {
+                Ok(Some(item)) => return Some(Ok(item)),
+                Ok(None) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+}
+
+/// The next line that holds a URL: no blanks around it, no empty line, no comment.
+fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
+    loop {
+        let mut line = Vec::new();
+        let read = reader.take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| unreadable(name, error))?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if read as u64 == MAX_LINE {
+            return Err(Error::new(ErrorKind::Read, format!("a line of the list {name} is longer than a URL can be")));
+        }
+        let text = line.trim_ascii();
+        if text.is_empty() || text.starts_with(b"#") {
+            continue;
+        }
+        return match String::from_utf8(text.to_vec()) {
+            Ok(url) => Ok(Some(url)),
+            Err(error) => {
+                let shown = crate::usage::printable(error.as_bytes());
+                Err(Error::new(ErrorKind::Url, "the URL is not UTF-8").with_url(shown))
+            }
+        };
+    }
+}

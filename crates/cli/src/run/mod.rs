@@ -1,0 +1,102 @@
+//! Carrying a plan out: the engine's side of the program.
+//!
+//! ```text
+//! Plan ─▶ options (what the engine is asked for) ─▶ single  one URL: the blocking driver, no thread
+//!                                                ─▶ many    URLs, globs, lists, stages: the fleet
+//!         report (errors, -w, -D, -v), progress, stats ◀─┘
+//! ```
+//!
+//! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
+
+mod many;
+mod options;
+mod progress;
+mod report;
+mod single;
+mod stats;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use haul::{Client, Error, ErrorKind};
+
+use crate::plan::{Operation, Plan, UrlSource};
+use progress::Progress;
+use report::Reporter;
+
+/// Carries the plan out; the answer is the exit code.
+pub fn run(plan: Plan) -> u8 {
+    if !plan.global.silent {
+        for warning in &plan.warnings {
+            say(&format!("Warning: {warning}"));
+        }
+    }
+    let client = Client::new();
+    let progress = Arc::new(Progress::new(&plan.global));
+    let mut exit_code = 0;
+    for operation in &plan.operations {
+        let code = carry_out(&client, &plan, operation, &progress);
+        if exit_code == 0 {
+            exit_code = code;
+        }
+        if code != 0 && plan.global.fail_early {
+            break;
+        }
+    }
+    progress.clear();
+    if let Some(format) = plan.global.stats {
+        client.close_idle();
+        stats::print(&client.stats().totals(), progress.elapsed(), format);
+    }
+    exit_code
+}
+
+fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>) -> u8 {
+    let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress)).and_then(|reporter| {
+        let reporter = Arc::new(reporter);
+        match single_url(operation) {
+            Some(url) => single::run(client, operation, url, &reporter),
+            None => many::run(client, plan, operation, &reporter),
+        }
+    });
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            progress.clear();
+            // Whoever closed the pipe has seen enough, and knows.
+            let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
+            if plan.global.shows_errors() && !(error.kind() == ErrorKind::Write && closed) {
+                say(&error_line(&error));
+            }
+            error.exit_code()
+        }
+    }
+}
+
+/// The URL, if there is just one and nothing is extracted.
+fn single_url(operation: &Operation) -> Option<&str> {
+    let [stage] = operation.stages.as_slice() else { return None };
+    match operation.urls.get(0)? {
+        UrlSource::Argument(url)
+            if operation.urls.len() == 1 && stage.extract.is_none() && (operation.globoff || !has_glob(url)) =>
+        {
+            Some(url)
+        }
+        _ => None,
+    }
+}
+
+fn has_glob(url: &str) -> bool {
+    url.contains(['[', ']', '{', '}', '\\'])
+}
+
+/// What the user reads of a failure.
+fn error_line(error: &Error) -> String {
+    let text = error.to_string();
+    format!("haul: ({}) {}", error.exit_code(), crate::usage::printable(text.as_bytes()))
+}
+
+/// A line on standard error; nobody is left to tell when that is closed.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,111 @@
+//! From a stage of the plan to what the engine is asked for.
+
+use std::sync::Arc;
+
+use haul::net::dns::Family;
+use haul::net::tls::{TlsOptions, TlsVersion};
+use haul::request::ConnectTo;
+use haul::trace::Trace;
+use haul::transfer::basic;
+use haul::{Client, RequestOptions, Result};
+use haul_policy::redirect::RedirectRules;
+use haul_policy::retry::RetryRules;
+
+use crate::plan::{self, Credentials, FieldArg, IpVersion, StageArgs};
+
+/// What the engine is asked for in this stage.
+pub(super) fn request(stage: &StageArgs, trace: Option<Arc<dyn Trace>>) -> RequestOptions {
+    let (request, transfer) = (&stage.request, &stage.transfer);
+    let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let mut options = RequestOptions {
+        method: request.method.clone(),
+        user_agent: text(&request.user_agent),
+        referer: text(&request.referer),
+        authorization: request.credentials.as_ref().map(authorization),
+        cookie: request.cookie.clone(),
+        range: request.range.clone(),
+        body: request.body.as_deref().map(Arc::from),
+        decode: stage.asks_compressed(),
+        include_head: stage.report.include || request.head,
+        fail: transfer.fail,
+        redirects: RedirectRules {
+            follow: transfer.follow,
+            max: transfer.max_redirs.map_or(u32::MAX, |max| u32::try_from(max).unwrap_or(u32::MAX)),
+            keep_method: request.custom_method,
+            ..RedirectRules::default()
+        },
+        retry: RetryRules {
+            max: transfer.retry.count,
+            delay: transfer.retry.delay,
+            max_time: transfer.retry.max_time,
+            connrefused: transfer.retry.connrefused,
+            all_errors: transfer.retry.all_errors,
+            ..RetryRules::default()
+        },
+        auto_referer: request.auto_referer,
+        max_time: transfer.max_time,
+        max_size: transfer.max_filesize,
+        path_as_is: transfer.path_as_is,
+        family: match transfer.ip_version {
+            IpVersion::Any => Family::Any,
+            IpVersion::V4 => Family::V4,
+            IpVersion::V6 => Family::V6,
+        },
+        connect_to: transfer.connect_to.iter().map(connect_to).collect(),
+        tls: tls(&transfer.tls),
+        trace,
+        ..RequestOptions::default()
+    };
+    options.connect.timeout = transfer.connect_timeout;
+    for field in &request.fields {
+        match field {
+            FieldArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
+            FieldArg::Empty { name } => options.fields.push((name.clone(), Vec::new())),
+            FieldArg::Remove { name } => options.without.push(name.clone()),
+        }
+    }
+    options
+}
+
+/// Makes `--resolve` known.
+pub(super) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
+    for entry in &stage.transfer.resolve {
+        let host = if entry.host.contains(':') { format!("[{}]", entry.host) } else { entry.host.clone() };
+        let spec = if entry.addresses.is_empty() {
+            format!("-{host}:{}", entry.port)
+        } else {
+            let addresses: Vec<String> = entry.addresses.iter().map(ToString::to_string).collect();
+            format!("{host}:{}:{}", entry.port, addresses.join(","))
+        };
+        client.resolver().add_override(&spec)?;
+    }
+    Ok(())
+}
+
+fn authorization(credentials: &Credentials) -> Vec<u8> {
+    match credentials {
+        Credentials::Basic { user, password } => basic(user, password),
+        Credentials::Bearer(token) => format!("Bearer {token}").into_bytes(),
+    }
+}
+
+fn connect_to(entry: &plan::ConnectToArg) -> ConnectTo {
+    ConnectTo {
+        host: entry.host.clone(),
+        port: entry.port,
+        to_host: entry.to_host.clone(),
+        to_port: entry.to_port,
+    }
+}
+
+fn tls(args: &plan::TlsArgs) -> TlsOptions {
+    let mut options = TlsOptions::default();
+    options.verify = !args.insecure;
+    options.ca_file = args.cacert.clone().or_else(|| std::env::var_os("CURL_CA_BUNDLE").map(Into::into));
+    options.min_version = match args.min_version {
+        plan::TlsVersion::V1_2 => TlsVersion::V1_2,
+        plan::TlsVersion::V1_3 => TlsVersion::V1_3,
+    };
+    options.alpn = vec![b"http/1.1".to_vec()];
+    options
+}

@@ -1,0 +1,96 @@
+//! One URL: the blocking driver, no thread, no event loop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use haul::buffer::Lease;
+use haul::sink::file::FileSink;
+use haul::sink::output::{Output as Descriptor, Waiting};
+use haul::sink::{Begin, Sink};
+use haul::{Client, Error, ErrorKind, Result, Target};
+use haul_policy::target::Scheme;
+
+use super::options;
+use super::progress::Progress;
+use super::report::{Reporter, Told};
+use crate::plan::{Operation, Output};
+
+/// Fetches it; the answer is the exit code.
+pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &Arc<Reporter>) -> Result<u8> {
+    let stage = &operation.stages[0];
+    options::resolve(client, stage)?;
+    let request = Arc::new(options::request(stage, reporter.trace(0)));
+    let target = Target::parse_with(url, Scheme::Http, request.path_as_is).map_err(|error| {
+        let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
+        Error::with_source(kind, "the URL cannot be used", error).with_url(crate::usage::printable(url.as_bytes()))
+    })?;
+    let file = file_for(operation, 0, &target, &[])?;
+    let sink: Box<dyn Sink> = match &file {
+        Some(path) => Box::new(FileSink::new(path).create_dirs(operation.create_dirs)),
+        // The time limit is the driver's: it looks at it before each receive.
+        None => Box::new(Waiting::new(Descriptor::stdout(), None)),
+    };
+    let sink = Box::new(Counted { sink, progress: Arc::clone(reporter.progress()) });
+    let outcome = client.fetch(target, Arc::clone(&request), sink);
+    let closed = |error: &Error| {
+        error.kind() == ErrorKind::Write
+            && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    if outcome.result.as_ref().is_err_and(closed) {
+        return Ok(ErrorKind::Write.exit_code());
+    }
+    let told =
+        Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
+    if let Some(more) = reporter.tell(&told) {
+        let mut output = Descriptor::stdout();
+        output.write(&more)?;
+        output.drain(None)?;
+    }
+    Ok(outcome.result.err().map_or(0, |error| error.exit_code()))
+}
+
+/// The file that a source's content goes to; none for standard output.
+pub(super) fn file_for(
+    operation: &Operation,
+    source: usize,
+    target: &Target,
+    parts: &[String],
+) -> Result<Option<PathBuf>> {
+    let name = match operation.output_of(source) {
+        Output::Stdout => return Ok(None),
+        Output::File(template) if template == "-" => return Ok(None),
+        Output::File(template) => haul_policy::glob::fill_template(template, parts),
+        Output::RemoteName => haul_policy::filename::from_target(target)
+            .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?,
+    };
+    Ok(Some(match &operation.output_dir {
+        Some(dir) => dir.join(name),
+        None => name.into(),
+    }))
+}
+
+/// Shows how far a body is.
+struct Counted {
+    sink: Box<dyn Sink>,
+    progress: Arc<Progress>,
+}
+
+impl Sink for Counted {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.progress.body_begins(begin.length);
+        self.sink.begin(begin)
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.progress.body_bytes(lease.bytes().len());
+        self.sink.bytes(lease)
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.sink.finish()
+    }
+}

@@ -1,0 +1,256 @@
+//! Both drivers behind one call, and fleets whose output is caught; every wait ends.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+use std::fs;
+use std::io::{self, Read};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use haul::buffer::Lease;
+use haul::facts::Facts;
+use haul::fleet::{Destination, Fleet, FleetOptions, Item, Items, Job, Report, Stage, Summary};
+use haul::net::connect::ConnectOptions;
+use haul::net::tls::TlsOptions;
+use haul::sink::Sink;
+use haul::sink::output::Output;
+use haul::transfer::Outcome;
+use haul::{Client, Error, ErrorKind, RequestOptions, Target};
+use tempfile::NamedTempFile;
+use testkit::origin::Origin;
+
+/// Longer than anything here takes; only a hang waits for it.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs `work` on a thread of its own; a hang is a failure of the test and not of the whole run.
+pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = channel();
+    let thread = thread::spawn(move || sender.send(work()));
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(value) => value,
+        Err(_) if thread.is_finished() => panic!("{what}: it panicked"),
+        Err(_) => panic!("{what}: it hangs"),
+    }
+}
+
+/// How a transfer is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// [`Client::fetch`].
+    Blocking,
+    /// A [`Fleet`] of one URL.
+    Reactor,
+}
+
+pub const DRIVERS: [Driver; 2] = [Driver::Blocking, Driver::Reactor];
+
+/// What became of one transfer.
+#[derive(Debug, Clone)]
+pub struct Got {
+    /// The URL as it was asked for.
+    pub url: String,
+    /// The kind of failure.
+    pub kind: Option<ErrorKind>,
+    /// What the failure says.
+    pub message: String,
+    /// curl's number; 0 is success.
+    pub exit: u8,
+    pub status: u16,
+    pub facts: Facts,
+    /// Where the last exchange went.
+    pub last: String,
+    /// What was delivered; empty for one of many.
+    pub body: Vec<u8>,
+}
+
+impl Got {
+    fn of(url: &str, outcome: &Outcome) -> Self {
+        let error = outcome.result.as_ref().err();
+        Self {
+            url: url.to_owned(),
+            kind: error.map(Error::kind),
+            message: error.map(ToString::to_string).unwrap_or_default(),
+            exit: error.map_or(0, Error::exit_code),
+            status: outcome.facts.status,
+            facts: outcome.facts.clone(),
+            last: outcome.target.to_url(),
+            body: Vec::new(),
+        }
+    }
+
+    /// The body of a success.
+    #[track_caller]
+    pub fn ok(&self) -> &[u8] {
+        assert_eq!((self.exit, self.message.as_str()), (0, ""), "{}", self.url);
+        &self.body
+    }
+}
+
+impl Driver {
+    /// One transfer.
+    pub fn get(self, client: &Client, url: &str, options: &RequestOptions) -> Got {
+        let (client, owned, options) = (client.clone(), url.to_owned(), Arc::new(options.clone()));
+        match self {
+            Self::Blocking => bounded(url, move || {
+                let body = Shared::default();
+                let target = Target::parse(&owned).expect("a URL");
+                let outcome = client.fetch(target, options, Box::new(body.clone()));
+                Got { body: body.bytes(), ..Got::of(&owned, &outcome) }
+            }),
+            Self::Reactor => {
+                let stage = Stage { options, ..Stage::default() };
+                let run = run(&client, vec![stage], one_thread(), [owned]);
+                run.result.expect("the run goes to its end");
+                assert_eq!(run.reports.len(), 1, "one transfer is reported once: {:?}", run.reports);
+                Got { body: run.output, ..run.reports[0].clone() }
+            }
+        }
+    }
+}
+
+/// Memory that stays ours.
+#[derive(Debug, Default, Clone)]
+pub struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Sink for Shared {
+    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+        self.0.lock().unwrap().extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.0.lock().unwrap().clear();
+        true
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Default, Clone)]
+pub struct Notes(Arc<Mutex<Vec<Got>>>);
+
+impl Notes {
+    pub fn all(&self) -> Vec<Got> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Report for Notes {
+    fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().push(Got::of(&job.url, outcome));
+        None
+    }
+}
+
+/// What became of a fleet.
+pub struct Run {
+    pub result: Result<Summary, Error>,
+    pub output: Vec<u8>,
+    /// In the order of completion.
+    pub reports: Vec<Got>,
+}
+
+impl Run {
+    #[track_caller]
+    pub fn summary(&self) -> &Summary {
+        self.result.as_ref().expect("the run goes to its end")
+    }
+
+    /// Each URL's exit code, in the order of URLs as text.
+    pub fn exits(&self) -> Vec<(String, u8)> {
+        let mut exits: Vec<_> = self.reports.iter().map(|got| (got.url.clone(), got.exit)).collect();
+        exits.sort();
+        exits
+    }
+}
+
+/// Runs a fleet of these URLs into a pipe that is read as fast as it comes.
+pub fn run<U: Into<String>>(
+    client: &Client,
+    stages: Vec<Stage>,
+    options: FleetOptions,
+    urls: impl IntoIterator<Item = U>,
+) -> Run {
+    let items: Vec<_> = urls.into_iter().map(|url| Ok(item(url))).collect();
+    run_reading(client, stages, options, Box::new(items.into_iter()), |mut pipe| {
+        let mut output = Vec::new();
+        pipe.read_to_end(&mut output).unwrap();
+        output
+    })
+}
+
+/// Runs a fleet into a pipe that `read` reads.
+pub fn run_reading(
+    client: &Client,
+    stages: Vec<Stage>,
+    options: FleetOptions,
+    items: Items,
+    read: impl FnOnce(io::PipeReader) -> Vec<u8> + Send + 'static,
+) -> Run {
+    let client = client.clone();
+    bounded("the fleet", move || {
+        let (reader, writer) = io::pipe().unwrap();
+        let reading = thread::spawn(move || read(reader));
+        let notes = Notes::default();
+        let result = Fleet::new(stages, options).run(&client, items, Output::new(writer.into()), notes.clone());
+        Run { result, output: reading.join().expect("the reader"), reports: notes.all() }
+    })
+}
+
+/// A URL whose content goes to the output.
+pub fn item(url: impl Into<String>) -> Item {
+    Item { url: url.into(), destination: Destination::Output }
+}
+
+/// A stage that only fetches.
+pub fn fetching(options: &RequestOptions) -> Vec<Stage> {
+    vec![Stage { options: Arc::new(options.clone()), ..Stage::default() }]
+}
+
+pub fn one_thread() -> FleetOptions {
+    threads(1)
+}
+
+pub fn threads(count: usize) -> FleetOptions {
+    FleetOptions { threads: Some(count), ..FleetOptions::default() }
+}
+
+pub fn start_origin() -> Origin {
+    Origin::builder().start().unwrap()
+}
+
+/// The options that trust this origin's certificate, and the file that has to live as long.
+pub fn trusting(ca_pem: &str) -> (RequestOptions, NamedTempFile) {
+    let file = NamedTempFile::new().unwrap();
+    fs::write(file.path(), ca_pem).unwrap();
+    let mut tls = TlsOptions::default();
+    tls.ca_file = Some(file.path().to_owned());
+    (RequestOptions { tls, ..RequestOptions::default() }, file)
+}
+
+/// Follows redirects.
+pub fn following() -> RequestOptions {
+    let mut options = RequestOptions::default();
+    options.redirects.follow = true;
+    options
+}
+
+/// Tries again so often, at once.
+pub fn retrying(times: u32) -> RequestOptions {
+    let mut options = RequestOptions::default();
+    options.retry.max = times;
+    options.retry.delay = Some(Duration::ZERO);
+    options
+}
+
+/// Gives up on a connection soon.
+pub fn impatient(limit: Duration) -> RequestOptions {
+    let connect = ConnectOptions { timeout: limit, ..ConnectOptions::default() };
+    RequestOptions { connect, ..RequestOptions::default() }
+}

@@ -1,0 +1,226 @@
+//! What a peer may not do to HTTP/1 framing (FAULTS: refused, never a success), told by a raw peer to both drivers.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{DRIVERS, trusting};
+use haul::{Client, ErrorKind, RequestOptions};
+use testkit::identity::Identity;
+use testkit::raw::{RawPeer, Step};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Serves `script` first, then an honest answer on a connection of its own; the second must not use the first.
+fn refused(name: &str, script: &[Step], kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![script.to_vec(), vec![Step::ReadHead, Step::send(OK)]]);
+        let client = Client::new();
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+        assert_eq!((got.kind, got.exit), (Some(kind), exit), "{driver:?} {name}: {}", got.message);
+        if let Some(delivered) = delivered {
+            assert_eq!(String::from_utf8_lossy(&got.body), delivered, "{driver:?} {name}");
+        }
+        let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+        assert_eq!(got.ok(), b"ok", "{driver:?} {name}: afterwards");
+        assert_eq!(peer.connections(), 2, "{driver:?} {name}: the connection was used again");
+    }
+}
+
+/// As [`refused`], for a reply after which the peer keeps the connection open.
+fn refused_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    refused(reply, &[Step::ReadHead, Step::send(reply), Step::ReadToEnd], kind, exit, delivered);
+}
+
+/// As [`refused`], for a reply after which the peer closes.
+fn cut_reply(reply: &str, kind: ErrorKind, exit: u8, delivered: Option<&str>) {
+    refused(reply, &[Step::ReadHead, Step::send(reply), Step::Close], kind, exit, delivered);
+}
+
+#[test]
+fn lengths_that_are_none() {
+    for length in ["42, 30", "42,30", "-1", "+5", "42s", "0x10", " ", "", "18446744073709551616", "1 2"] {
+        let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\nhello");
+        refused_reply(&reply, ErrorKind::Protocol, 8, Some(""));
+    }
+    let two = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!";
+    refused_reply(two, ErrorKind::Protocol, 8, Some(""));
+}
+
+#[test]
+fn chunks_that_are_none() {
+    let chunks = [
+        ("zz\r\nhello\r\n0\r\n\r\n", ""),
+        ("-5\r\nhello\r\n0\r\n\r\n", ""),
+        (" 5\r\nhello\r\n0\r\n\r\n", ""),
+        ("5 \r\nhello\r\n0\r\n\r\n", ""),
+        ("0x5\r\nhello\r\n0\r\n\r\n", ""),
+        ("5\nhello\r\n0\r\n\r\n", ""),
+        ("10000000000000005\r\nhello\r\n0\r\n\r\n", ""),
+        ("5\r\nhelloworld\r\n0\r\n\r\n", "hello"),
+        ("5\r\nhello\n0\r\n\r\n", "hello"),
+    ];
+    for (body, delivered) in chunks {
+        let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        refused_reply(&reply, ErrorKind::Receive, 56, Some(delivered));
+    }
+}
+
+#[test]
+fn transfer_codings_that_cannot_be_followed() {
+    for coding in ["chunked, chunked", "gzip, chunked", "gzip", "chunked;q=1", "xchunked"] {
+        let reply = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: {coding}\r\n\r\n5\r\nhello\r\n0\r\n\r\n");
+        refused_reply(&reply, ErrorKind::ContentCoding, 61, Some(""));
+    }
+}
+
+#[test]
+fn a_length_beside_chunks_does_not_count_and_the_connection_ends() {
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::send(OK)],
+        ]);
+        let client = Client::new();
+        for body in ["hello", "ok"] {
+            let got = driver.get(&client, &peer.url("/"), &RequestOptions::default());
+            assert_eq!(got.ok(), body.as_bytes(), "{driver:?}");
+        }
+        assert_eq!(peer.connections(), 2, "{driver:?}");
+    }
+}
+
+#[test]
+fn bodies_that_end_too_early() {
+    cut_reply("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", ErrorKind::PartialBody, 18, Some("hello"));
+    cut_reply("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", ErrorKind::PartialBody, 18, Some(""));
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    cut_reply(chunked, ErrorKind::PartialBody, 18, Some("hello"));
+    cut_reply(&format!("{chunked}0\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
+    cut_reply(&format!("{chunked}0\r\nX: y\r\n"), ErrorKind::PartialBody, 18, Some("hello"));
+}
+
+#[test]
+fn heads_that_end_too_early() {
+    refused("nothing", &[Step::ReadHead, Step::Close], ErrorKind::EmptyReply, 52, Some(""));
+    refused("reset", &[Step::ReadHead, Step::Reset], ErrorKind::Receive, 56, Some(""));
+    cut_reply("HTTP/1.1 200 OK\r\nContent-Le", ErrorKind::Receive, 56, Some(""));
+    cut_reply("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::Receive, 56, Some(""));
+}
+
+#[test]
+fn a_reset_is_no_end_of_a_body() {
+    for head in ["Content-Length: 10", "Transfer-Encoding: chunked", "Connection: close"] {
+        let reply = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello");
+        let script =
+            [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
+        for driver in DRIVERS {
+            let peer = RawPeer::start(vec![script.to_vec()]);
+            // It resets when the reply has long been sent; whether the client has it by then changes nothing.
+            peer.release();
+            let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
+            assert_eq!((got.kind, got.exit), (Some(ErrorKind::Receive), 56), "{driver:?} {head}: {}", got.message);
+        }
+    }
+}
+
+#[test]
+fn heads_that_are_none() {
+    for reply in ["SSH-2.0-OpenSSH_9.6\r\n", "<html>hello</html>\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/3.0 200 OK\r\n\r\n"] {
+        refused_reply(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
+    }
+    for reply in [
+        "HTTP/1.1 2000 OK\r\n\r\n",
+        "HTTP/1.1 abc OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length : 5\r\n\r\nhello",
+        "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+    ] {
+        refused_reply(reply, ErrorKind::Protocol, 8, Some(""));
+    }
+}
+
+#[test]
+fn endless_heads_and_trailers_are_capped() {
+    let endless = |start: &str, more: &str| {
+        [Step::ReadHead, Step::send(start), Step::SendRepeatedly(more.repeat(100).into(), 1 << 20)]
+    };
+    let head = "HTTP/1.1 200 OK\r\n";
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (name, script) in [
+        ("interim", endless("", "HTTP/1.1 103 Early Hints\r\n\r\n")),
+        ("fields", endless(head, "X-Filler: 0123456789\r\n")),
+        ("one field", endless(&format!("{head}X: "), "0123456789")),
+        ("status line", endless("HTTP/1.1 200 ", "very ok ")),
+        ("trailers", endless(&format!("{chunked}0\r\n"), "X-Filler: 0123456789\r\n")),
+        ("chunk line", endless(&format!("{chunked}5;"), "extension")),
+        ("extensions", endless(chunked, &format!("1;{}\r\nx\r\n", "e".repeat(200)))),
+    ] {
+        refused(name, &script, ErrorKind::Receive, 56, None);
+    }
+}
+
+#[test]
+fn bytes_on_an_idle_connection_end_it() {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![
+                Step::ReadHead,
+                Step::send(OK),
+                Step::Await(1),
+                Step::send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+                Step::ReadToEnd,
+            ],
+            vec![Step::ReadHead, Step::send(OK)],
+        ]);
+        let client = Client::new();
+        assert_eq!(driver.get(&client, &peer.url("/1"), &RequestOptions::default()).ok(), b"ok");
+        peer.release();
+        // The first connection's script ends when the client has looked at the connection and closed it.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(driver.get(&client, &peer.url("/2"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
+        assert!(peer.finished(2), "{driver:?}");
+        assert!(!peer.received(0).windows(3).any(|bytes| bytes == b"/2 "), "{driver:?}");
+    }
+}
+
+#[test]
+fn bytes_behind_a_response_end_the_connection() {
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(format!("{OK}HTTP/1.1 200 OK\r\n\r\n")), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::send(OK)],
+        ]);
+        let client = Client::new();
+        for _ in 0..2 {
+            assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
+        }
+        assert_eq!(peer.connections(), 2, "{driver:?}");
+    }
+}
+
+#[test]
+fn over_tls_only_close_notify_ends_a_body() {
+    let identity = Identity::generate();
+    let (options, _ca) = trusting(identity.ca_pem());
+    let until_close = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello";
+    let known = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let short = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello";
+    for (reply, end, expected) in [
+        (until_close, Step::Close, 0),
+        (until_close, Step::Cut, 56),
+        (known, Step::Cut, 0),
+        (short, Step::Close, 18),
+        (short, Step::Cut, 18),
+    ] {
+        for driver in DRIVERS {
+            let script = vec![Step::ReadHead, Step::send(reply), end.clone()];
+            let peer = RawPeer::start_tls(vec![script], &identity, &[b"http/1.1"]);
+            let url = format!("https://localhost:{}/", peer.addr().port());
+            let got = driver.get(&Client::new(), &url, &options);
+            assert_eq!((got.exit, &got.body[..]), (expected, &b"hello"[..]), "{driver:?} {reply:?} {end:?}");
+        }
+    }
+}

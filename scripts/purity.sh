@@ -1,0 +1,51 @@
+#!/bin/sh
+# Who may depend on whom (docs/design/README.md), proved from Cargo's own graph:
+#
+#   proto, policy   on no crate of the workspace; proto is no_std and pulls in no dependency's std feature
+#   engine          on proto and policy; cli on engine and policy
+#   testkit         on none of them: two sides built on one HTTP machine would share its bugs
+set -eu
+
+cd "$(dirname "$0")/.."
+cargo=${CARGO:-cargo}
+failed=0
+fail() {
+    echo "purity: $*" >&2
+    failed=1
+}
+
+# The crates of the workspace that a crate depends on, build dependencies included, tests left out.
+ours() {
+    "$cargo" tree -q -p "$1" -e normal,build --prefix none -f '{p}' |
+        awk -v self="$1" '$1 != self && /\(\// { print $1 }' | sort -u | tr '\n' ' '
+}
+only() {
+    crate=$1
+    shift
+    for found in $(ours "$crate"); do
+        case " $* " in
+            *" $found "*) ;;
+            *) fail "$crate must not depend on $found" ;;
+        esac
+    done
+}
+
+only haul-proto
+only haul-policy
+only haul haul-proto haul-policy
+only haul-cli haul haul-proto haul-policy
+only testkit
+
+lib=crates/proto/src/lib.rs
+grep -qx '#!\[no_std\]' "$lib" || fail "$lib is not no_std"
+for lib in crates/proto/src/lib.rs crates/policy/src/lib.rs; do
+    grep -qx '#!\[forbid(unsafe_code)\]' "$lib" || fail "$lib does not forbid unsafe code"
+done
+
+# `cargo tree` of this crate alone: other crates of the workspace may well turn std on for themselves.
+std=$("$cargo" tree -q -p haul-proto -e normal,features --prefix none | grep -E 'feature "(std|use_std|default)"' |
+    grep -v '^haul-proto ' || :)
+[ -z "$std" ] || fail "haul-proto pulls in: $std"
+
+[ "$failed" -eq 0 ] && echo "purity: the crates depend on each other as they should; haul-proto is no_std"
+exit "$failed"

@@ -1,0 +1,48 @@
+#!/bin/sh
+# What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx (a second
+# origin), strace (system calls counted).
+#
+#   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
+#   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
+#
+# Without one of them the tests that need it say so and pass over it; nothing else changes. Never fails.
+set -u
+
+PATH=$PATH:/usr/sbin:/usr/local/sbin
+export PATH
+
+missing=
+packages=
+look() {
+    if ! command -v "$1" >/dev/null 2>&1; then
+        missing="$missing $1"
+        packages="$packages $2"
+    fi
+}
+look_all() {
+    missing=
+    packages=
+    look curl curl
+    look nginx nginx-light
+    look strace strace
+}
+
+look_all
+if [ "${1:-}" = --missing ]; then
+    [ -z "$missing" ] || echo "not installed:$missing: the tests that need them were skipped"
+    exit 0
+fi
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+    echo "not installed:$missing. To run every test: sudo apt-get install$packages"
+    exit 0
+fi
+echo "installing:$packages"
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # a list of packages
+apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1 ||
+    { apt-get update -q >/dev/null 2>&1 && apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1; }
+look_all
+[ -z "$missing" ] || echo "could not be installed:$packages; the tests that need them will be skipped"
+exit 0
