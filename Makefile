@@ -6,12 +6,12 @@
 #
 # All targets share one target directory (CARGO_TARGET_DIR, or target/), so nothing is built twice.
 
-CARGO   ?= cargo
-PREFIX  ?= /usr/local
-DESTDIR ?=
-JOB     ?=
-ROUNDS  ?=
-SECONDS ?= 20
+CARGO        ?= cargo
+PREFIX       ?= /usr/local
+DESTDIR      ?=
+JOB          ?=
+ROUNDS       ?=
+FUZZ_SECONDS ?= 20
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # In CI a lock file that does not fit the manifests is an error, not something to mend in passing.
@@ -77,8 +77,8 @@ bench: ## a job of the scorecard: JOB=name ROUNDS=n; without JOB the list of job
 	$(CARGO) build $(LOCKED) --release -p haul-cli -p haul-bench
 	$(TARGET_DIR)/release/bench $(or $(JOB),--list) $(if $(ROUNDS),--rounds $(ROUNDS))
 
-fuzz-smoke: ## each fuzz target for SECONDS=20 (needs a nightly toolchain)
-	SECONDS=$(SECONDS) sh scripts/fuzz-smoke.sh
+fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) sh scripts/fuzz-smoke.sh
 
 # Root often has no toolchain: what `make build` left is installed as it is.
 install: ## put haul and its documentation under PREFIX (/usr/local), below DESTDIR

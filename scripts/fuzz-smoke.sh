@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each fuzz target for a while (SECONDS=20), from its corpus and dictionary. What it finds new goes to a copy of the
+# Each fuzz target for a while (FUZZ_SECONDS=20), from its corpus and dictionary. What it finds new goes to a copy of the
 # corpus that is thrown away; an input that fails is kept under fuzz/artifacts/.
 #
 # It does without cargo-fuzz: these are the flags that it passes, but for the sanitizers, which code without `unsafe`
@@ -20,16 +20,21 @@ RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-
 -Cllvm-args=-sanitizer-coverage-trace-compares -Clink-dead-code -Ccodegen-units=1" \
     "$cargo" +nightly build --release --target "$host" --target-dir "$target"
 
-corpus=$(mktemp -d)
-trap 'rm -rf "$corpus"' EXIT
+seconds=${FUZZ_SECONDS:-20}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 for source in fuzz_targets/*.rs; do
     name=$(basename "$source" .rs)
-    echo "== $name, ${SECONDS:-20} s"
-    mkdir -p "$corpus/$name" "artifacts/$name"
-    [ ! -d "corpus/$name" ] || cp -R "corpus/$name/." "$corpus/$name/"
+    mkdir -p "$work/$name" "artifacts/$name"
+    [ ! -d "corpus/$name" ] || cp -R "corpus/$name/." "$work/$name/"
+    set -- "-max_total_time=$seconds" "-artifact_prefix=artifacts/$name/" -print_final_stats=1 -verbosity=0
     dict="${name%%_*}.dict"
-    [ ! -f "$dict" ] || set -- "-dict=$dict"
-    "$target/$host/release/$name" "$@" -max_total_time="${SECONDS:-20}" -artifact_prefix="artifacts/$name/" \
-        -print_final_stats=1 -verbosity=0 "$corpus/$name"
-    set --
+    [ ! -f "$dict" ] || set -- "$@" "-dict=$dict"
+    if ! "$target/$host/release/$name" "$@" "$work/$name" >"$work/log" 2>&1; then
+        tail -n 60 "$work/log" >&2
+        echo "fuzz-smoke: $name failed; its input is in fuzz/artifacts/$name/" >&2
+        exit 1
+    fi
+    runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/log")
+    echo "fuzz-smoke: $name, $seconds s, $runs runs, nothing found"
 done

@@ -61,6 +61,10 @@ pub struct Transfer {
     pub tag: u64,
     /// The host whose slot in the caller's queue it holds.
     pub slot: Option<HostId>,
+    /// Its place among those that may have to wait for each other: none may wait behind one of a higher rank.
+    pub rank: u64,
+    /// The next exchange wants a connection that has carried nothing yet.
+    pub wants_fresh: bool,
 }
 
 /// What happens to the body of the response under way.
@@ -142,7 +146,16 @@ impl Transfer {
             facts: Facts::new(now),
             tag,
             slot: None,
+            rank: 0,
+            wants_fresh: false,
         }
+    }
+
+    /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
+    #[must_use]
+    pub fn may_follow(&self, earlier: &Self) -> bool {
+        let plain = |transfer: &Self| retry::is_idempotent(&transfer.method) && transfer.content().is_none();
+        plain(self) && plain(earlier) && earlier.rank <= self.rank
     }
 
     /// Where the next exchange goes.
@@ -175,6 +188,7 @@ impl Transfer {
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent.
     pub fn enqueue(&mut self, conn: &mut h1::Conn, now: Instant) -> Result<h1::RequestId> {
         self.disposition = Disposition::Unknown;
+        self.wants_fresh = false;
         let options = &*self.options;
         let authority = self.target.authority();
         let keep_secrets = matches!(self.secrets, Secrets::Keep);
@@ -394,6 +408,7 @@ impl Transfer {
         let idempotent = retry::is_idempotent(&self.method);
         if broke == Broke::WhileStale && idempotent && trouble == Trouble::ResetBeforeResponse {
             // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.
+            self.wants_fresh = true;
             return After::Again(Duration::ZERO);
         }
         match self.may_retry(trouble, None) {
@@ -426,7 +441,7 @@ impl Transfer {
     pub fn host_pause(&self) -> Option<Duration> {
         let head = self.head.as_ref().filter(|head| matches!(head.status(), 429 | 503))?;
         let asked = retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())?;
-        Some(asked.min(self.options.retry.cap))
+        (self.options.retry.max > 0).then(|| asked.min(self.options.retry.cap))
     }
 
     /// The end: the body path gives back what it holds.

@@ -6,7 +6,8 @@
 //!
 //! ```
 //! use haul::body::DecodeLimits;
-//! let limits = DecodeLimits { max_output: Some(1 << 30), ..DecodeLimits::default() };
+//! let mut limits = DecodeLimits::default();
+//! limits.max_output = Some(1 << 30);
 //! assert_eq!(limits.max_ratio, 250);
 //! ```
 

@@ -31,7 +31,7 @@ pub struct Lane {
     pub state: State,
     /// What it may be used for.
     pub key: Arc<Key>,
-    /// Transfers that will be started when it is open.
+    /// Transfers that will be started when it is open, or when those before them are answered.
     pub waiting: VecDeque<Transfer>,
     /// Its sink has no credit: it is not read.
     pub paused: bool,
@@ -39,6 +39,8 @@ pub struct Lane {
     pub ended: bool,
     /// When it was last found idle; to tell a lane from an earlier one of the same token.
     pub idle_since: u64,
+    /// The peer has shown that it cannot be sent a request before it has answered the last one.
+    pub is_serial: bool,
     /// By when it must be open.
     opens_by: Instant,
     depth: usize,
@@ -82,6 +84,7 @@ impl Lane {
             paused: false,
             ended: false,
             idle_since: 0,
+            is_serial: false,
             opens_by: now + timeout,
             depth,
         }
@@ -97,6 +100,7 @@ impl Lane {
             paused: false,
             ended: false,
             idle_since: 0,
+            is_serial: false,
             opens_by: now,
             depth,
         }
@@ -106,9 +110,29 @@ impl Lane {
     #[must_use]
     pub fn depth(&self) -> usize {
         match &self.state {
-            State::Open(link) => link.depth(),
+            State::Open(link) => link.depth() + self.waiting.len(),
             _ => self.waiting.len(),
         }
+    }
+
+    /// Whether a transfer can be given to it, to be started at once or behind those that it has.
+    #[must_use]
+    pub fn takes(&self, transfer: &Transfer) -> bool {
+        let last = match &self.state {
+            State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
+            State::Open(link) if link.is_closing() => return false,
+            State::Open(link) => self.waiting.back().or(link.last()),
+            _ => self.waiting.back(),
+        };
+        self.depth() < self.depth && last.is_none_or(|last| transfer.may_follow(last))
+    }
+
+    /// The next transfer that waits, if it can be started.
+    pub fn next_waiting(&mut self) -> Option<Transfer> {
+        let State::Open(link) = &self.state else { return None };
+        let next = self.waiting.front()?;
+        let may = if self.is_serial { link.depth() == 0 && link.can_start() } else { link.takes(next) };
+        may.then(|| self.waiting.pop_front())?
     }
 
     /// When it must be looked at though nothing happened.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
-use haul_proto::h1::{self, BodyFraming, Conn, Event};
+use haul_proto::h1::{self, BodyFraming, CloseReason, Conn, Event};
 
 use crate::buffer::{Buffer, Lease};
 use crate::clock;
@@ -37,6 +37,8 @@ pub struct Link {
     upload: Option<(Arc<[u8]>, usize)>,
     served: u64,
     closing: bool,
+    reset: bool,
+    misbehaved: bool,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -87,6 +89,8 @@ impl Link {
             upload: None,
             served: 0,
             closing: false,
+            reset: false,
+            misbehaved: false,
             key,
         }
     }
@@ -107,6 +111,31 @@ impl Link {
     #[must_use]
     pub fn can_start(&self) -> bool {
         !self.closing && self.upload.is_none() && self.conn.can_enqueue()
+    }
+
+    /// Whether this transfer's request can be sent now, behind those that are not answered yet.
+    #[must_use]
+    pub fn takes(&self, transfer: &Transfer) -> bool {
+        self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
+    }
+
+    /// The transfer whose request was sent last, of those that wait.
+    #[must_use]
+    pub fn last(&self) -> Option<&Transfer> {
+        self.queue.back()
+    }
+
+    /// Whether the peer left requests unanswered that it should not have had to be sent again: it cannot be trusted with
+    /// several at once. One that announces its last response, as servers with a limit for a connection do, is none.
+    #[must_use]
+    pub fn has_misbehaved(&self) -> bool {
+        self.misbehaved
+    }
+
+    /// Whether it takes no further request, ever.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        self.closing
     }
 
     /// Whether it is open and nothing is outstanding.
@@ -216,6 +245,7 @@ impl Link {
             Ok(Received::End) => self.end(false, now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
             Err(error) => {
+                self.reset = true;
                 // The peer's reset ends a body that lasts until then, too: never as a success.
                 let error = if self.conn.response_started() {
                     Error::with_source(ErrorKind::Receive, "the connection broke", error)
@@ -354,6 +384,12 @@ impl Link {
     /// (RFC 9112 section 9.3.2).
     fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         self.closing = true;
+        let announced = match self.conn.close_reason() {
+            Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => Some(false),
+            Some(_) => Some(self.served > 1),
+            None => self.reset.then_some(false),
+        };
+        self.misbehaved |= !self.queue.is_empty() && announced == Some(false);
         for mut transfer in self.queue.drain(..) {
             let after = if is_idempotent(transfer.method()) {
                 After::Again(Duration::ZERO)

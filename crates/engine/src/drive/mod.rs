@@ -6,12 +6,14 @@
 //! | [`blocking`] | one transfer on one socket, waiting: no event loop, no thread |
 //! | [`worker`] | an event loop on a thread, for many transfers at once |
 //! | [`lane`] | a connection of a worker from its name to its first request |
+//! | `idle_cores` | whether another thread would have a core to run on |
 //! | [`inbox`] | how other threads reach a worker |
 //!
 //! No policy lives here: what to fetch, in which order and what becomes of it is the caller's ([`worker::Supply`]) and
 //! the transfer's.
 
 pub mod blocking;
+mod idle_cores;
 pub mod inbox;
 pub mod lane;
 pub mod link;

@@ -14,7 +14,7 @@
 //! is a backlog: one thread for a network-bound run, all cores for one that decodes or extracts.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
+use super::idle_cores::IdleCores;
 use super::inbox::{Inbox, Message};
 use super::lane::{Lane, State, Surroundings, watch};
 use super::link::{Finished, Progress, Waker};
@@ -47,10 +48,16 @@ pub trait Supply: Send + Sync {
     fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;
 
     /// A transfer is over.
-    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>, totals: &mut Totals);
+    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>);
 
-    /// A connection was left for another worker.
-    fn gave_away(&self);
+    /// A transfer waits before it is tried again.
+    fn delayed(&self, transfer: &Transfer);
+
+    /// The connection of this slot was left for another worker.
+    fn gave_away(&self, slot: HostId);
+
+    /// Whether bodies cost more than moving them: they are decoded, decrypted or searched.
+    fn is_heavy(&self) -> bool;
 
     /// The system has no descriptor left: so many at once are too many.
     fn fewer(&self);
@@ -81,7 +88,7 @@ pub trait Supply: Send + Sync {
 pub enum Another {
     /// This transfer; the slot stays taken.
     Transfer(Box<Transfer>),
-    /// Another worker should have it, and the connection.
+    /// Another worker should have it, and the connection: see [`Supply::gave_away`].
     GiveAway,
     /// Nothing now.
     Nothing,
@@ -104,8 +111,12 @@ const OUTPUT: Token = Token(usize::MAX - 1);
 const MAX_IDLE: usize = 64;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
-/// A worker that slept less than a sixteenth of this long wants help.
+/// A worker that slept less than a sixteenth of this long wants help, if bodies are heavy ([`Supply::is_heavy`]).
 const BUSY_WINDOW: Duration = Duration::from_millis(8);
+/// The same where bodies are only moved. The kernel does most of that work, and does it best undivided, so the window is
+/// longer and a core must be idle: on a machine that is busy with the server, too, a second thread cost 25 % more CPU
+/// for the same wall time.
+const LIGHT_WINDOW: Duration = Duration::from_millis(60);
 /// How long a transfer waits that found no descriptor.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
 
@@ -134,6 +145,8 @@ struct Worker {
     buffer: Buffer,
     lanes: Slab<Lane>,
     by_key: HashMap<Arc<Key>, Vec<usize>>,
+    /// Keys of peers that are not pipelined to again.
+    serial: HashSet<Arc<Key>>,
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
@@ -150,6 +163,7 @@ struct Worker {
     slept: Duration,
     window_began: Instant,
     output_watched: bool,
+    idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,
 }
 
@@ -200,6 +214,7 @@ impl Worker {
             buffer: client.shelf().take(),
             lanes: Slab::new(),
             by_key: HashMap::new(),
+            serial: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,
             stamp: 0,
@@ -212,6 +227,7 @@ impl Worker {
             slept: Duration::ZERO,
             window_began: now,
             output_watched: false,
+            idle_cores: IdleCores::default(),
             others: Vec::new(),
         })
     }
@@ -326,42 +342,48 @@ impl Worker {
     /// Finds a connection for a transfer, or begins to make one.
     fn place(&mut self, transfer: Transfer, warm: Option<usize>) {
         if let Some(token) = warm
+            && !transfer.wants_fresh
             && let Some(lane) = self.lanes.get(token)
             && lane.key.fits(transfer.target(), transfer.options())
-            && matches!(&lane.state, State::Open(link) if link.can_start())
+            && matches!(lane.state, State::Open(_))
+            && lane.takes(&transfer)
         {
             return self.start(token, transfer);
         }
         let key = Key::new(transfer.target(), transfer.options());
-        if let Some(token) = self.free_lane(&key) {
+        if !transfer.wants_fresh
+            && let Some(token) = self.free_lane(&key, &transfer)
+        {
             return self.start(token, transfer);
         }
-        if let Some(link) = self.client.take_idle(&key, self.now) {
+        if !transfer.wants_fresh
+            && let Some(link) = self.client.take_idle(&key, self.now)
+        {
             let entry = self.lanes.vacant_entry();
             let token = entry.key();
             if link.stream().socket().set_nonblocking(true).is_ok()
                 && watch(self.poll.registry(), std::os::fd::AsFd::as_fd(&link), token).is_ok()
             {
-                let lane = Lane::open(link, self.workers.depth, self.now);
+                let mut lane = Lane::open(link, self.workers.depth, self.now);
+                lane.is_serial = self.serial.contains(&lane.key);
                 self.by_key.entry(Arc::clone(&lane.key)).or_default().push(token);
                 entry.insert(lane);
                 return self.start(token, transfer);
             }
         }
         let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
-        let token = self.lanes.insert(Lane::new(Arc::clone(&key), transfer, self.workers.depth, self.now));
+        let mut lane = Lane::new(Arc::clone(&key), transfer, self.workers.depth, self.now);
+        lane.is_serial = self.serial.contains(&key);
+        let token = self.lanes.insert(lane);
         self.by_key.entry(key).or_default().push(token);
         self.serve(token, false);
     }
 
     /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
     /// fewest, once there are as many lanes as there may be.
-    fn free_lane(&self, key: &Key) -> Option<usize> {
+    fn free_lane(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
         let tokens = self.by_key.get(key)?;
-        let free = |token: &&usize| match &self.lanes[**token].state {
-            State::Open(link) => link.can_start(),
-            _ => self.lanes[**token].depth() < self.workers.depth,
-        };
+        let free = |token: &&usize| self.lanes[**token].takes(transfer);
         let best = tokens.iter().filter(free).min_by_key(|token| self.lanes[**token].depth()).copied()?;
         let idle = self.lanes[best].depth() == 0;
         (idle || tokens.len() >= self.workers.per_host).then_some(best)
@@ -371,8 +393,9 @@ impl Worker {
     fn start(&mut self, token: usize, transfer: Transfer) {
         let now = self.now;
         let lane = &mut self.lanes[token];
+        let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
         match &mut lane.state {
-            State::Open(link) => {
+            State::Open(link) if !waits => {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;
@@ -418,7 +441,13 @@ impl Worker {
             let progress = link.receive(&mut self.buffer, self.now, waker, &mut finished);
             match progress {
                 Progress::Paused => *paused = true,
-                Progress::Closed => self.remove(token),
+                Progress::Closed => {
+                    if link.has_misbehaved() {
+                        let key = Arc::clone(&link.key);
+                        self.not_again(key);
+                    }
+                    self.remove(token);
+                }
                 Progress::WouldBlock | Progress::More | Progress::Drained => {}
             }
             self.settle(token, &mut finished);
@@ -448,20 +477,7 @@ impl Worker {
         match lane.advance(token, &mut around) {
             Ok(false) => {}
             Ok(true) => {
-                let waiting = std::mem::take(&mut lane.waiting);
-                let mut left = VecDeque::new();
-                for transfer in waiting {
-                    let open = matches!(
-                        self.lanes.get(token),
-                        Some(Lane { state: State::Open(link), .. }) if link.can_start()
-                    );
-                    if open {
-                        self.start(token, transfer);
-                    } else {
-                        left.push_back(transfer);
-                    }
-                }
-                self.to_place.extend(left.into_iter().map(|transfer| (transfer, None)));
+                self.start_waiting(token);
                 // What came with the handshake waits in no socket: look once.
                 self.serve(token, false);
             }
@@ -495,23 +511,51 @@ impl Worker {
 
     /// Deals with transfers whose exchange on a lane is over.
     fn settle(&mut self, token: usize, finished: &mut Finished) {
+        let any = !finished.is_empty();
         for (transfer, after) in finished.drain(..) {
             self.go_on(transfer, after, Some(token));
         }
+        if any {
+            self.start_waiting(token);
+        }
         self.rest(token);
+    }
+
+    /// Starts what waits on a lane and can be started now.
+    fn start_waiting(&mut self, token: usize) {
+        let mut failed = Finished::new();
+        while let Some(lane) = self.lanes.get_mut(token)
+            && let Some(transfer) = lane.next_waiting()
+            && let State::Open(link) = &mut lane.state
+        {
+            link.start(transfer, self.now, &mut failed);
+        }
+        for (transfer, after) in failed {
+            self.go_on(transfer, after, Some(token));
+        }
+        self.pump(token);
+    }
+
+    /// Sends a peer one request at a time from now on.
+    fn not_again(&mut self, key: Arc<Key>) {
+        for token in self.by_key.get(&key).into_iter().flatten() {
+            self.lanes[*token].is_serial = true;
+        }
+        self.serial.insert(key);
     }
 
     fn go_on(&mut self, transfer: Transfer, after: After, warm: Option<usize>) {
         match after {
             After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             After::Again(wait) => {
+                self.supply.delayed(&transfer);
                 let at = self.now + wait;
                 self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
             }
             After::Done(result) => {
                 let slot = transfer.slot;
                 self.totals.transfer_finished(&transfer.facts, result.is_err());
-                self.supply.finished(self.index, transfer, result, &mut self.totals);
+                self.supply.finished(self.index, transfer, result);
                 let Some(slot) = slot else { return };
                 match self.supply.another(self.index, slot, self.now) {
                     Another::Transfer(transfer) => self.to_place.push_back((*transfer, warm)),
@@ -519,6 +563,8 @@ impl Worker {
                         if let Some(token) = warm {
                             self.give_away(token);
                         }
+                        // Only now: the other worker must find the connection when it has the slot.
+                        self.supply.gave_away(slot);
                     }
                     Another::Nothing => {}
                 }
@@ -530,7 +576,7 @@ impl Worker {
     fn rest(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         let State::Open(link) = &lane.state else { return };
-        if lane.idle_since != 0 || !link.is_idle() {
+        if lane.idle_since != 0 || !link.is_idle() || !lane.waiting.is_empty() {
             return;
         }
         self.stamp += 1;
@@ -559,7 +605,6 @@ impl Worker {
                 && link.stream().socket().set_nonblocking(false).is_ok()
             {
                 self.client.put_idle(link, self.now);
-                self.supply.gave_away();
             }
         }
     }
@@ -582,6 +627,7 @@ impl Worker {
                 self.by_key.remove(&lane.key);
             }
         }
+        self.to_place.extend(lane.waiting.into_iter().map(|transfer| (transfer, None)));
         match lane.state {
             State::Open(link) => Some(*link),
             _ => None,
@@ -623,15 +669,18 @@ impl Worker {
 
     /// Starts another worker if this one did not get to sleep lately and there is enough to do for two.
     fn call_for_help(&mut self) {
+        if self.index != 0 || self.others.len() + 1 >= self.workers.threads {
+            return;
+        }
+        let heavy = self.supply.is_heavy();
         let window = self.now.saturating_duration_since(self.window_began);
-        if self.index != 0 || window < BUSY_WINDOW {
+        if window < if heavy { BUSY_WINDOW } else { LIGHT_WINDOW } {
             return;
         }
         let busy = self.slept < window / 16;
         self.slept = Duration::ZERO;
         self.window_began = self.now;
-        let wanted = busy && self.others.len() + 1 < self.workers.threads && self.supply.backlog() > 0;
-        if !wanted {
+        if !busy || self.supply.backlog() == 0 || !(heavy || self.idle_cores.is_one_idle(window)) {
             return;
         }
         let (index, client, supply) = (self.others.len() + 1, self.client.clone(), Arc::clone(&self.supply));

@@ -118,7 +118,7 @@ impl Dispatch {
     }
 
     /// Later stages go first.
-    fn priority(&self, stage: usize, slot: u64) -> u64 {
+    pub(super) fn priority(&self, stage: usize, slot: u64) -> u64 {
         ((self.stages - 1 - stage) as u64) << 56 | slot
     }
 
@@ -150,7 +150,7 @@ impl Dispatch {
                 self.push(state, job);
             }
             Err(error) => {
-                let shown = String::from_utf8_lossy(value).escape_debug().to_string();
+                let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
                 let error = error.with_url(shown.clone());
                 let job = state.job(stage, shown, order, Destination::Output, nowhere(), slot);
                 state.broken.push_back(Broken { job, error });
@@ -359,7 +359,15 @@ impl State {
 
 fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
-    Error::with_source(kind, "the URL cannot be used", error).with_url(url.escape_debug().to_string())
+    Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
+}
+
+/// What is no URL has no userinfo either, so all that may have been meant as such is hidden.
+fn without_userinfo(url: &str) -> String {
+    let path = url.find(['?', '#']).unwrap_or(url.len());
+    let Some(at) = url[..path].rfind('@') else { return url.to_owned() };
+    let scheme = url[..at].find("://").map_or(0, |colon| colon + 3);
+    format!("{}***{}", &url[..scheme], &url[at..])
 }
 
 /// Stands in for the target of a job that has none.

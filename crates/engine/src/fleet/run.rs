@@ -27,7 +27,6 @@ use crate::request::RequestOptions;
 use crate::sink::Sink;
 use crate::sink::file::FileSink;
 use crate::sink::output::{Output, Room};
-use crate::stats::Totals;
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, Result};
 
@@ -44,10 +43,17 @@ pub(super) struct Run {
     report: Box<dyn Report>,
     output_fd: i32,
     fail_early: bool,
-    inboxes: Mutex<Vec<Arc<Inbox>>>,
+    heavy: bool,
+    colleagues: Mutex<Vec<Colleague>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
     tally: Mutex<Tally>,
     over: AtomicBool,
+}
+
+/// A worker, as the others see it.
+struct Colleague {
+    inbox: Arc<Inbox>,
+    running: usize,
 }
 
 #[derive(Default)]
@@ -82,6 +88,7 @@ impl Run {
         let output_fd = output.as_fd().as_raw_fd();
         let windows = windows(&stages, options, &dispatch, output);
         let run = Arc::new(Self {
+            heavy: stages.iter().any(|stage| stage.extract.is_some() || stage.options.decode),
             bare: stages.iter().map(|stage| without_secrets(&stage.options)).collect(),
             templates: stages.iter().map(|stage| stage.template.clone()).collect(),
             extractors: stages.iter().map(|_| Mutex::default()).collect(),
@@ -91,7 +98,7 @@ impl Run {
             report,
             output_fd,
             fail_early: options.fail_early,
-            inboxes: Mutex::default(),
+            colleagues: Mutex::default(),
             tally: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -134,9 +141,26 @@ impl Run {
     /// Makes all workers look whether there is something for them. Also those that are awake: one may have looked
     /// already and be about to sleep.
     fn rouse(&self) {
-        for inbox in self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            inbox.send(Message::Look);
+        for colleague in self.colleagues().iter() {
+            colleague.inbox.send(Message::Look);
         }
+    }
+
+    fn colleagues(&self) -> MutexGuard<'_, Vec<Colleague>> {
+        self.colleagues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn colleague(&self, worker: usize, change: impl FnOnce(&mut Colleague)) {
+        if let Some(colleague) = self.colleagues().get_mut(worker) {
+            change(colleague);
+        }
+    }
+
+    /// Whether a worker that sleeps has so few transfers that one of this worker's would make them more equal.
+    fn has_hungry_colleague(&self, worker: usize) -> bool {
+        let colleagues = self.colleagues();
+        let mine = colleagues.get(worker).map_or(0, |colleague| colleague.running);
+        colleagues.iter().any(|other| other.running < mine && other.inbox.is_asleep())
     }
 
     /// Ends the run: nothing more is begun.
@@ -169,6 +193,7 @@ impl Run {
         let options = if self.is_trusted(job) { &stage.options } else { &self.bare[job.stage] };
         let mut transfer = Transfer::new(job.target.clone(), Arc::clone(options), path, now, key as u64);
         transfer.slot = Some(host);
+        transfer.rank = self.dispatch.priority(job.stage, job.slot);
         transfer
     }
 
@@ -312,7 +337,7 @@ fn windows(stages: &[Stage], options: &FleetOptions, dispatch: &Arc<Dispatch>, o
 }
 
 impl Supply for Run {
-    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+    fn next(&self, worker: usize, now: Instant) -> Option<Transfer> {
         if self.over.load(Ordering::SeqCst) {
             return None;
         }
@@ -321,39 +346,52 @@ impl Supply for Run {
             let found = self.guard(self.dispatch.next(now, &self.view())).flatten();
             let more = self.settle_broken();
             match found {
-                Some((key, host, job)) => return Some(self.transfer(key, &job, host, now)),
+                Some((key, host, job)) => {
+                    self.colleague(worker, |colleague| colleague.running += 1);
+                    return Some(self.transfer(key, &job, host, now));
+                }
                 None if more && !self.over.load(Ordering::SeqCst) => {}
                 None => return None,
             }
         }
     }
 
-    fn another(&self, _worker: usize, slot: HostId, now: Instant) -> Another {
+    fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another {
         if self.over.load(Ordering::SeqCst) {
             self.dispatch.release(slot);
             return Another::Nothing;
         }
-        let someone_idle = {
-            let inboxes = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner);
-            inboxes.len() > 1 && inboxes.iter().any(|inbox| inbox.is_asleep())
-        };
-        if someone_idle && self.backlog() > 0 {
-            self.dispatch.release(slot);
+        if self.has_hungry_colleague(worker) && self.backlog() > 0 {
             return Another::GiveAway;
         }
         let found = self.guard(self.dispatch.next_for(slot, now, &self.view())).flatten();
         self.settle_broken();
         match found {
-            Some((key, job)) => Another::Transfer(Box::new(self.transfer(key, &job, slot, now))),
+            Some((key, job)) => {
+                self.colleague(worker, |colleague| colleague.running += 1);
+                Another::Transfer(Box::new(self.transfer(key, &job, slot, now)))
+            }
             None => Another::Nothing,
         }
     }
 
-    fn gave_away(&self) {
+    fn delayed(&self, transfer: &Transfer) {
+        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
+            self.dispatch.lock().queue().pause(slot, clock::policy_time(Instant::now() + pause));
+        }
+    }
+
+    fn gave_away(&self, slot: HostId) {
+        self.dispatch.release(slot);
         self.rouse();
     }
 
-    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>, _totals: &mut Totals) {
+    fn is_heavy(&self) -> bool {
+        self.heavy
+    }
+
+    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>) {
+        self.colleague(worker, |colleague| colleague.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.slot;
         let (outcome, path) = transfer.into_outcome(result);
@@ -396,9 +434,9 @@ impl Supply for Run {
         }
         if room == Room::Full
             && worker != 0
-            && let Some(first) = self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).first()
+            && let Some(first) = self.colleagues().first()
         {
-            first.send(Message::WatchOutput);
+            first.inbox.send(Message::WatchOutput);
         }
         Ok(room)
     }
@@ -423,6 +461,6 @@ impl Supply for Run {
     }
 
     fn joined(&self, inbox: &Arc<Inbox>) {
-        self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(inbox));
+        self.colleagues().push(Colleague { inbox: Arc::clone(inbox), running: 0 });
     }
 }

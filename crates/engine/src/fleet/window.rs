@@ -215,7 +215,8 @@ impl Window {
             Order::Input => state.head == slot,
             Order::Free => true,
             Order::Whole => {
-                if state.claimed.is_none() && state.held >= self.budget {
+                // One that is complete may have left in part, when the outlet became full: it goes first.
+                if state.claimed.is_none() && state.held >= self.budget && state.ready.is_empty() {
                     state.claimed = Some(slot);
                 }
                 state.claimed == Some(slot)
@@ -572,6 +573,21 @@ mod tests {
         window.finish(1).unwrap();
         assert_eq!(seen.text(), format!("bb{}", "a".repeat(900)));
         assert!(window.is_empty());
+    }
+
+    #[test]
+    fn a_record_half_out_is_not_interrupted_by_a_claim() {
+        let (window, seen) = window(Order::Whole, 600, 2);
+        put(&window, 0, "a");
+        put(&window, 0, "a");
+        seen.fill(true);
+        window.finish(0).unwrap();
+        put(&window, 1, &"b".repeat(600));
+        assert_eq!(window.credit(1, None, 0), 0, "the outlet belongs to the record that is leaving");
+        seen.fill(false);
+        window.flush().unwrap();
+        window.finish(1).unwrap();
+        assert_eq!(seen.text(), format!("aa{}", "b".repeat(600)));
     }
 
     #[test]

@@ -137,7 +137,10 @@ impl Connector {
             && let Some(peer) = self.waiting.pop_front()
         {
             match start(&peer) {
-                Ok((socket, Progress::Connected)) => return self.won(socket, peer),
+                Ok((socket, Progress::Connected)) => {
+                    opened(socket.as_fd());
+                    return self.won(socket, peer);
+                }
                 Ok((socket, Progress::Started)) => {
                     opened(socket.as_fd());
                     self.racing.push(Attempt { socket, peer });

@@ -37,7 +37,12 @@ struct Secured {
 pub enum Received {
     /// This many bytes at the start of the buffer are to be passed to [`Stream::open`]. `more`: the buffer was filled,
     /// so there may be more to receive.
-    Bytes { filled: usize, more: bool },
+    Bytes {
+        /// How many.
+        filled: usize,
+        /// Whether there may be more to receive.
+        more: bool,
+    },
     /// Nothing has come (or, on a blocking socket, nothing came before its time limit).
     WouldBlock,
     /// The peer has closed its side.

@@ -1,0 +1,49 @@
+//! Whether the machine has a core to spare, as the kernel counts idle time (`/proc/stat`, proc(5)). Where it does not
+//! tell, a core is assumed to be idle.
+
+use std::time::Duration;
+
+/// `/proc/stat` counts in hundredths of a second (`USER_HZ` is 100 on every Linux that Rust runs on).
+const TICK: Duration = Duration::from_millis(10);
+
+/// The machine's idle time when it was last looked at.
+#[derive(Debug, Default)]
+pub(super) struct IdleCores {
+    ticks: Option<u64>,
+}
+
+impl IdleCores {
+    /// Whether the cores together were idle for half of the time since the last call, which was this long ago, or more.
+    /// The first call has nothing to compare with and says no.
+    pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
+        let Some(ticks) = std::fs::read_to_string("/proc/stat").ok().as_deref().and_then(idle_ticks) else { return true };
+        let before = self.ticks.replace(ticks);
+        before.is_some_and(|before| TICK * u32::try_from(ticks.saturating_sub(before)).unwrap_or(u32::MAX) >= since / 2)
+    }
+}
+
+/// Idle time and time that waits for a disk, of all cores.
+fn idle_ticks(stat: &str) -> Option<u64> {
+    let mut figures = stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().skip(3);
+    let (idle, waiting): (u64, u64) = (figures.next()?.parse().ok()?, figures.next()?.parse().ok()?);
+    Some(idle + waiting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_time_is_the_fourth_and_fifth_figure() {
+        assert_eq!(idle_ticks("cpu  10 20 30 400 50 6 7 0 0 0\ncpu0 1 2 3 4 5\n"), Some(450));
+        assert_eq!(idle_ticks("intr 1 2 3"), None);
+    }
+
+    #[test]
+    fn the_first_look_says_no() {
+        let mut cores = IdleCores { ticks: None };
+        if std::fs::exists("/proc/stat").unwrap_or(false) {
+            assert!(!cores.is_one_idle(Duration::from_secs(1)));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Out of descriptors: less at once, and no URL lost. The client runs in a process of its own, for the limit is the
+//! process's and the server must not feel it.
+
+mod common;
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use common::{Run, fetching, run_reading, threads};
+use haul::fleet::{Destination, FleetOptions, Item};
+use haul::net::dns::{DnsOptions, Resolver};
+use haul::{Client, RequestOptions};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use testkit::origin::Origin;
+
+const PORT: &str = "HAUL_TEST_PORT";
+const URLS: usize = 400;
+
+#[test]
+fn no_url_is_lost() {
+    let origin = Origin::builder().start().unwrap();
+    let status = Command::new(env::current_exe().unwrap())
+        .args(["--exact", "the_client", "--nocapture", "--test-threads=1"])
+        .env(PORT, origin.http_addr().port().to_string())
+        .stdout(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success(), "see above");
+    assert!(origin.requests() >= 6 * URLS as u64, "{} requests", origin.requests());
+}
+
+/// Does something only when [`no_url_is_lost`] starts it.
+#[test]
+fn the_client() {
+    let Ok(port) = env::var(PORT) else { return };
+    for count in [1, 4] {
+        for (room, per_host) in [(24, 6), (60, 40)] {
+            let items = (0..URLS).map(|i| common::item(url(&port, i))).collect();
+            let done = limited(room, FleetOptions { per_host, ..threads(count) }, items);
+            let expected: String = (0..URLS).map(|i| format!("small {i}\n")).collect();
+            assert_eq!((done.summary().succeeded, done.summary().failed), (400, 0), "{:?}", done.reports);
+            assert_eq!(String::from_utf8(done.output).unwrap(), expected);
+        }
+    }
+    // Files need descriptors as well.
+    let dir = tempfile::tempdir().unwrap();
+    let path = |i: usize| -> PathBuf { dir.path().join(i.to_string()) };
+    for count in [1, 4] {
+        let file = |i| Item { url: url(&port, i), destination: Destination::File { path: path(i), create_dirs: false } };
+        let done = limited(24, threads(count), (0..URLS).map(file).collect());
+        assert_eq!((done.summary().succeeded, done.summary().failed), (400, 0), "{:?}", done.summary().causes);
+        for i in 0..URLS {
+            assert_eq!(fs::read(path(i)).unwrap(), format!("small {i}\n").as_bytes());
+            fs::remove_file(path(i)).unwrap();
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "litter");
+    }
+}
+
+/// Forty hosts, so that more connections are wanted than there may be.
+fn url(port: &str, i: usize) -> String {
+    format!("http://h{}.test:{port}/small/{i}", i % 40)
+}
+
+/// A run that has so many descriptors more than are open now.
+fn limited(room: u64, options: FleetOptions, items: Vec<Item>) -> Run {
+    let client = Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));
+    let before = getrlimit(Resource::Nofile);
+    let mut tight = before;
+    tight.current = Some(fs::read_dir("/proc/self/fd").unwrap().count() as u64 + room);
+    setrlimit(Resource::Nofile, tight).unwrap();
+    let done = run_reading(&client, fetching(&RequestOptions::default()), options, Box::new(items.into_iter().map(Ok)), |mut pipe| {
+        let mut output = Vec::new();
+        std::io::Read::read_to_end(&mut pipe, &mut output).unwrap();
+        output
+    });
+    setrlimit(Resource::Nofile, before).unwrap();
+    done
+}
