@@ -18,10 +18,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use haul_policy::queue::HostId;
 use haul_policy::redirect::{self, Hop, Secrets};
 use haul_policy::retry::{self, Outcome as Trouble};
 use haul_policy::secrets::{fields_for, referer};
-use haul_policy::queue::HostId;
 use haul_policy::target::{Origin, Target};
 use haul_proto::h1::{self, BodyFraming, BodyLength};
 use haul_proto::head::Head;
@@ -65,6 +65,10 @@ pub struct Transfer {
     pub rank: u64,
     /// The next exchange wants a connection that has carried nothing yet.
     pub wants_fresh: bool,
+    /// Its request was sent behind others that were not answered yet.
+    pub is_pipelined: bool,
+    /// How often it has waited for a descriptor.
+    pub starved: u32,
 }
 
 /// What happens to the body of the response under way.
@@ -148,7 +152,14 @@ impl Transfer {
             slot: None,
             rank: 0,
             wants_fresh: false,
+            is_pipelined: false,
+            starved: 0,
         }
+    }
+
+    /// Makes it ready to be tried again though it is over, as if nothing had come of it. `false` where that cannot be.
+    pub fn revive(&mut self) -> bool {
+        retry::is_idempotent(&self.method) && self.body.restart()
     }
 
     /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
@@ -213,7 +224,9 @@ impl Transfer {
         let is_host = |name: &str| name.eq_ignore_ascii_case("host");
         // What describes content goes where the content goes (RFC 9110 section 15.4).
         let orphan = |name: &str| {
-            options.body.is_some() && !self.with_body && name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"))
+            options.body.is_some()
+                && !self.with_body
+                && name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"))
         };
         let given = fields_for(&options.fields, self.secrets)
             .filter(|(name, _)| (self.same_origin || !is_host(name)) && !orphan(name));
@@ -380,9 +393,7 @@ impl Transfer {
             }
             Disposition::Retry(wait) => self.again(wait, now),
             Disposition::Fail(error) => self.done(Err(error), now),
-            Disposition::Unknown => {
-                self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now)
-            }
+            Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
         }
     }
 
@@ -397,12 +408,14 @@ impl Transfer {
             (ErrorKind::Timeout, _) => Trouble::Timeout,
             (ErrorKind::Connect, _) => Trouble::ConnectRefused,
             (ErrorKind::Resolve, _) => Trouble::Dns { transient: false },
-            (ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::PartialBody, Broke::InResponse) => {
-                Trouble::ResetInBody
-            }
-            (ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive, Broke::WhileStale | Broke::BeforeResponse) => {
-                Trouble::ResetBeforeResponse
-            }
+            (
+                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::PartialBody,
+                Broke::InResponse,
+            ) => Trouble::ResetInBody,
+            (
+                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive,
+                Broke::WhileStale | Broke::BeforeResponse,
+            ) => Trouble::ResetBeforeResponse,
             _ => Trouble::Permanent,
         };
         let idempotent = retry::is_idempotent(&self.method);

@@ -44,7 +44,9 @@ fn sequential_transfers_share_one_connection() {
         for driver in DRIVERS {
             let before = origin.connections();
             let client = Client::new();
-            for path in ["/small/1", "/bytes/200000", "/chunked/70000?trailer=1", "/status/204", "/status/404", "/small/2"] {
+            for path in
+                ["/small/1", "/bytes/200000", "/chunked/70000?trailer=1", "/status/204", "/status/404", "/small/2"]
+            {
                 assert_eq!(driver.get(&client, &url(path), options).exit, 0);
             }
             let head = RequestOptions { method: "HEAD".into(), ..options.clone() };

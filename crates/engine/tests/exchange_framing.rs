@@ -116,8 +116,7 @@ fn heads_that_end_too_early() {
 fn a_reset_is_no_end_of_a_body() {
     for head in ["Content-Length: 10", "Transfer-Encoding: chunked", "Connection: close"] {
         let reply = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n5\r\nhello");
-        let script =
-            [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
+        let script = [Step::ReadHead, Step::send(reply), Step::Await(1), Step::Reset];
         for driver in DRIVERS {
             let peer = RawPeer::start(vec![script.to_vec()]);
             // It resets when the reply has long been sent; whether the client has it by then changes nothing.
@@ -130,7 +129,9 @@ fn a_reset_is_no_end_of_a_body() {
 
 #[test]
 fn heads_that_are_none() {
-    for reply in ["SSH-2.0-OpenSSH_9.6\r\n", "<html>hello</html>\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/3.0 200 OK\r\n\r\n"] {
+    for reply in
+        ["SSH-2.0-OpenSSH_9.6\r\n", "<html>hello</html>\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/3.0 200 OK\r\n\r\n"]
+    {
         refused_reply(reply, ErrorKind::UnsupportedScheme, 1, Some(""));
     }
     for reply in [

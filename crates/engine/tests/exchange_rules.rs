@@ -205,11 +205,8 @@ fn a_reset_connection_is_tried_again_where_asked_for() {
 
 /// The first URL of a fleet streams, so what it delivered stands; the second's can be taken back.
 fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
-    let slow = RawPeer::start(vec![vec![
-        Step::ReadHead,
-        Step::Await(1),
-        Step::send("HTTP/1.1 204 No Content\r\n\r\n"),
-    ]]);
+    let slow =
+        RawPeer::start(vec![vec![Step::ReadHead, Step::Await(1), Step::send("HTTP/1.1 204 No Content\r\n\r\n")]]);
     let (urls, url) = ([slow.url("/"), url.to_owned()], url.to_owned());
     let (done, is_done) = channel();
     let client = Client::new();
@@ -321,10 +318,7 @@ fn a_limit_of_one_transfer_does_not_bind_the_next() {
 #[test]
 fn a_timeout_is_tried_again_where_asked_for() {
     for driver in DRIVERS {
-        let peer = RawPeer::start(vec![
-            vec![Step::ReadHead, Step::ReadToEnd],
-            vec![Step::ReadHead, Step::send(OK)],
-        ]);
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(OK)]]);
         let options = RequestOptions { max_time: Some(Duration::from_millis(500)), ..retrying(1) };
         assert_eq!(get(driver, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
     }
@@ -474,7 +468,13 @@ fn coded_content_that_is_broken() {
         for driver in DRIVERS {
             let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(&reply)]]);
             let got = get(driver, &peer.url("/"), &decoding);
-            assert_eq!(got.exit, exit, "{driver:?} {:?}: {}", String::from_utf8_lossy(&reply[..90.min(reply.len())]), got.message);
+            assert_eq!(
+                got.exit,
+                exit,
+                "{driver:?} {:?}: {}",
+                String::from_utf8_lossy(&reply[..90.min(reply.len())]),
+                got.message
+            );
         }
     }
     let origin = start_origin();
@@ -493,8 +493,14 @@ fn no_secret_is_in_a_message() {
         assert_eq!(got.exit, 7);
         assert!(!got.message.contains("hunter2"), "{}", got.message);
     }
-    for url in ["http://user:hunter2@[::1/", "http://user:hunter2@h:99999/", "http://user:hunter2@a b/", "gopher://u:hunter2@h/"] {
-        let run = common::run(&Client::new(), common::fetching(&RequestOptions::default()), common::one_thread(), [url]);
+    for url in [
+        "http://user:hunter2@[::1/",
+        "http://user:hunter2@h:99999/",
+        "http://user:hunter2@a b/",
+        "gopher://u:hunter2@h/",
+    ] {
+        let run =
+            common::run(&Client::new(), common::fetching(&RequestOptions::default()), common::one_thread(), [url]);
         assert!(!run.reports[0].message.contains("hunter2"), "{}", run.reports[0].message);
     }
 }

@@ -48,9 +48,11 @@ fn the_client() {
     let dir = tempfile::tempdir().unwrap();
     let path = |i: usize| -> PathBuf { dir.path().join(i.to_string()) };
     for count in [1, 4] {
-        let file = |i| Item { url: url(&port, i), destination: Destination::File { path: path(i), create_dirs: false } };
+        let file =
+            |i| Item { url: url(&port, i), destination: Destination::File { path: path(i), create_dirs: false } };
         let done = limited(24, threads(count), (0..URLS).map(file).collect());
-        assert_eq!((done.summary().succeeded, done.summary().failed), (400, 0), "{:?}", done.summary().causes);
+        let failure = done.reports.iter().find(|got| got.exit != 0).map(|got| got.message.as_str());
+        assert_eq!((done.summary().succeeded, failure), (400, None), "{:?}", done.summary().causes);
         for i in 0..URLS {
             assert_eq!(fs::read(path(i)).unwrap(), format!("small {i}\n").as_bytes());
             fs::remove_file(path(i)).unwrap();
@@ -66,16 +68,23 @@ fn url(port: &str, i: usize) -> String {
 
 /// A run that has so many descriptors more than are open now.
 fn limited(room: u64, options: FleetOptions, items: Vec<Item>) -> Run {
-    let client = Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));
+    let client =
+        Client::with_resolver(Resolver::with_lookup(DnsOptions::default(), |_| Ok(vec![Ipv4Addr::LOCALHOST.into()])));
     let before = getrlimit(Resource::Nofile);
     let mut tight = before;
     tight.current = Some(fs::read_dir("/proc/self/fd").unwrap().count() as u64 + room);
     setrlimit(Resource::Nofile, tight).unwrap();
-    let done = run_reading(&client, fetching(&RequestOptions::default()), options, Box::new(items.into_iter().map(Ok)), |mut pipe| {
-        let mut output = Vec::new();
-        std::io::Read::read_to_end(&mut pipe, &mut output).unwrap();
-        output
-    });
+    let done = run_reading(
+        &client,
+        fetching(&RequestOptions::default()),
+        options,
+        Box::new(items.into_iter().map(Ok)),
+        |mut pipe| {
+            let mut output = Vec::new();
+            std::io::Read::read_to_end(&mut pipe, &mut output).unwrap();
+            output
+        },
+    );
     setrlimit(Resource::Nofile, before).unwrap();
     done
 }

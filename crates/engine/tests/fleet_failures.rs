@@ -138,7 +138,11 @@ fn names_without_an_address_hold_nobody_up() {
     for count in [1, 4] {
         let resolver = Resolver::with_lookup(DnsOptions::default(), |name| {
             thread::sleep(Duration::from_millis(1));
-            if name.starts_with("good") { Ok(vec![Ipv4Addr::LOCALHOST.into()]) } else { Err(std::io::Error::other("no")) }
+            if name.starts_with("good") {
+                Ok(vec![Ipv4Addr::LOCALHOST.into()])
+            } else {
+                Err(std::io::Error::other("no"))
+            }
         });
         let client = Client::with_resolver(resolver);
         let urls = (0..300).map(|i| match i % 3 {

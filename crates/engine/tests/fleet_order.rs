@@ -139,7 +139,9 @@ fn a_slow_reader_and_bodies_larger_than_the_memory() {
     let origin = Origin::builder().threads(2).start().unwrap();
     let sizes: Vec<usize> = (0..40).map(|i| if i % 3 == 0 { 1_000_000 + i } else { 3000 * i }).collect();
     let expected = concatenation(&origin, &sizes);
-    for (count, unordered, memory) in [(1, false, 256 << 10), (4, false, 256 << 10), (1, false, 1), (1, true, 256 << 10)] {
+    for (count, unordered, memory) in
+        [(1, false, 256 << 10), (4, false, 256 << 10), (1, false, 1), (1, true, 256 << 10)]
+    {
         let options = FleetOptions { max_memory: memory, unordered, ..threads(count) };
         let items: Vec<_> = urls(&origin, &sizes).into_iter().map(|url| Ok(item(url))).collect();
         let run = run_reading(&Client::new(), plain(), options, Box::new(items.into_iter()), |mut pipe| {
@@ -396,7 +398,11 @@ fn a_consumer_that_leaves_ends_the_run() {
         let error = run.result.unwrap_err();
         assert_eq!((error.kind(), error.exit_code()), (ErrorKind::Write, 23), "{error}");
         assert_eq!(error.io_source().unwrap().kind(), io::ErrorKind::BrokenPipe);
-        assert!(origin.requests() - before < 2000, "{} requests for a reader that has left", origin.requests() - before);
+        assert!(
+            origin.requests() - before < 2000,
+            "{} requests for a reader that has left",
+            origin.requests() - before
+        );
     }
 }
 

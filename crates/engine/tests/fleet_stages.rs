@@ -133,8 +133,7 @@ fn many_answers(body: &str, count: usize) -> Vec<Step> {
 fn more_links_than_a_stage_takes_at_once() {
     // Six pages with far more links than may wait, on the host that also serves what they link to.
     let origin = Origin::builder().threads(2).record(false).start().unwrap();
-    let pages: Vec<String> =
-        (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
+    let pages: Vec<String> = (0..8).map(|page| (0..1000).map(|i| format!("n{} ", page * 1000 + i)).collect()).collect();
     for (count, memory, pipeline) in [(1, 64 << 20, 1), (4, 64 << 20, 1), (1, 128 << 10, 1), (1, 64 << 20, 8)] {
         let peers: Vec<_> = pages.iter().map(|page| RawPeer::start(vec![many_answers(page, 1)])).collect();
         let last = Stage { extract: None, ..stage(Some(&origin.url("/small/{}")), "x") };
@@ -181,4 +180,42 @@ fn links_are_taken_as_they_are_only_where_they_are_http() {
     assert_eq!((run.summary().succeeded, run.summary().failed), (2, 4));
     assert_eq!(run.output, b"small 5\n");
     assert!(run.reports.iter().all(|got| !got.message.contains("u:p")), "a page's text may hold a secret, too");
+}
+
+#[test]
+fn workers_that_extract_far_more_than_a_slow_reader_takes() {
+    // Each pair of bytes is a value, so that extracting is what keeps the workers busy, and the output is what is full.
+    let origin = site_of(60);
+    let expected: Vec<u8> = origin
+        .site()
+        .as_paths()
+        .iter()
+        .flat_map(|path| {
+            let page = origin.site().page(path).unwrap();
+            let text = page.split(|&byte| byte == b'\n').flat_map(|line| line.chunks_exact(2).map(<[u8]>::to_vec));
+            text.flat_map(|pair| [&pair[..], b"\n"].concat()).collect::<Vec<u8>>()
+        })
+        .collect();
+    for (count, memory, unordered) in [(2, 1 << 20, false), (4, 256 << 10, false), (4, 1 << 20, true)] {
+        let items: Vec<_> = origin.site().as_paths().iter().map(|path| Ok(common::item(origin.url(path)))).collect();
+        let options = FleetOptions { max_memory: memory, unordered, ..threads(count) };
+        let stages = vec![stage(None, "..")];
+        let run = common::run_reading(&Client::new(), stages, options, Box::new(items.into_iter()), |mut pipe| {
+            let mut output = Vec::new();
+            let mut piece = vec![0; 60_000];
+            loop {
+                // Fast at first, so that the workers come, then so slow that all of them have to wait.
+                if output.len() > 1 << 20 {
+                    std::thread::sleep(std::time::Duration::from_micros(300));
+                }
+                match std::io::Read::read(&mut pipe, &mut piece).unwrap() {
+                    0 => return output,
+                    n => output.extend_from_slice(&piece[..n]),
+                }
+            }
+        });
+        assert_eq!((run.summary().succeeded, run.summary().failed), (60, 0));
+        assert_eq!(run.output.len(), expected.len());
+        assert!(unordered || run.output == expected, "{count} threads");
+    }
 }

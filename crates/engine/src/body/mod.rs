@@ -110,12 +110,7 @@ impl Decoder {
     }
 }
 
-fn run(
-    stages: &mut [Stage],
-    mut input: &[u8],
-    guard: &Guard,
-    out: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
+fn run(stages: &mut [Stage], mut input: &[u8], guard: &Guard, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     let Some((stage, rest)) = stages.split_first_mut() else { return out(input) };
     loop {
         let step = stage.coding.step(input, &mut stage.buffer)?;

@@ -10,12 +10,12 @@
 use std::sync::Arc;
 
 use super::Decoder;
+use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::records::Records;
 use crate::sink::{Begin, Sink, Wake};
-use crate::Result;
 
 /// The stages and the sink of one body.
 pub struct BodyPath {
@@ -61,7 +61,7 @@ impl BodyPath {
     pub fn begin(&mut self, begin: &Begin<'_>, coding: &[u8], options: &RequestOptions) -> Result<()> {
         self.decoder = match coding {
             b"" => None,
-            coding => Decoder::new(coding, options.decode_limits.clone())?,
+            coding => Decoder::new(coding, options.decode_limits)?,
         };
         let plain = self.decoder.is_none() && self.extractor.is_none();
         self.sink.begin(&Begin { head: begin.head, length: begin.length.filter(|_| plain) })?;

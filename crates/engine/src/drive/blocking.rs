@@ -67,8 +67,8 @@ fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, A
     drive(client, &mut link, deadline, &mut finished);
     let next = if link.is_idle() { From::Pool } else { From::Fresh };
     let socket = link.stream().socket();
-    let unlimited = deadline.is_none()
-        || socket.set_recv_timeout(None).and_then(|()| socket.set_send_timeout(None)).is_ok();
+    let unlimited =
+        deadline.is_none() || socket.set_recv_timeout(None).and_then(|()| socket.set_send_timeout(None)).is_ok();
     if next == From::Pool && unlimited {
         client.put_idle(link, Instant::now());
     } else {
@@ -124,7 +124,8 @@ fn timed_out() -> Error {
 fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());
-    let deadline = [transfer.deadline(), Instant::now().checked_add(options.connect.timeout)].into_iter().flatten().min();
+    let deadline =
+        [transfer.deadline(), Instant::now().checked_add(options.connect.timeout)].into_iter().flatten().min();
     let addresses = match key.address() {
         Some(address) => Arc::from([address]),
         None => client.resolver().resolve(&key.dial.0, key.dial.1, key.family, deadline)?,

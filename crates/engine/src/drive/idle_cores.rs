@@ -13,12 +13,17 @@ pub(super) struct IdleCores {
 }
 
 impl IdleCores {
-    /// Whether the cores together were idle for half of the time since the last call, which was this long ago, or more.
+    /// Whether the cores together were idle for three quarters of the time since the last call, which was this
+    /// long ago, or more.
     /// The first call has nothing to compare with and says no.
     pub(super) fn is_one_idle(&mut self, since: Duration) -> bool {
-        let Some(ticks) = std::fs::read_to_string("/proc/stat").ok().as_deref().and_then(idle_ticks) else { return true };
+        let Some(ticks) = std::fs::read_to_string("/proc/stat").ok().as_deref().and_then(idle_ticks) else {
+            return true;
+        };
         let before = self.ticks.replace(ticks);
-        before.is_some_and(|before| TICK * u32::try_from(ticks.saturating_sub(before)).unwrap_or(u32::MAX) >= since / 2)
+        before.is_some_and(|before| {
+            TICK * u32::try_from(ticks.saturating_sub(before)).unwrap_or(u32::MAX) >= since * 3 / 4
+        })
     }
 }
 

@@ -161,6 +161,7 @@ impl Link {
         transfer.facts.peer = Some(self.stream.peer);
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
+                transfer.is_pipelined = !self.queue.is_empty();
                 self.upload = transfer.content().filter(|content| !content.is_empty()).map(|c| (Arc::clone(c), 0));
                 self.queue.push_back(transfer);
                 self.feed();
@@ -374,22 +375,27 @@ impl Link {
                 (false, 0) => Broke::BeforeResponse,
                 (false, _) => Broke::WhileStale,
             };
+            self.misbehaved |= transfer.is_pipelined && self.has_broken_its_word();
             let after = transfer.on_failure(error, broke, now);
             finished.push((transfer, after));
         }
         self.close(now, finished)
     }
 
+    /// Whether the peer ended the connection, and not in a way that may be expected.
+    fn has_broken_its_word(&self) -> bool {
+        match self.conn.close_reason() {
+            Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => true,
+            Some(_) => self.served < 2,
+            None => self.reset,
+        }
+    }
+
     /// Gives back the transfers that were not answered: their requests may be sent again where that is safe
     /// (RFC 9112 section 9.3.2).
     fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         self.closing = true;
-        let announced = match self.conn.close_reason() {
-            Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => Some(false),
-            Some(_) => Some(self.served > 1),
-            None => self.reset.then_some(false),
-        };
-        self.misbehaved |= !self.queue.is_empty() && announced == Some(false);
+        self.misbehaved |= !self.queue.is_empty() && self.has_broken_its_word();
         for mut transfer in self.queue.drain(..) {
             let after = if is_idempotent(transfer.method()) {
                 After::Again(Duration::ZERO)

@@ -68,6 +68,9 @@ pub trait Supply: Send + Sync {
     /// When the output is gone; the run is over.
     fn flush(&self, worker: usize) -> Result<Room>;
 
+    /// Whether there is gathered output.
+    fn wants_flush(&self) -> bool;
+
     /// The descriptor to watch when the output is full.
     fn output(&self) -> Option<i32>;
 
@@ -111,14 +114,19 @@ const OUTPUT: Token = Token(usize::MAX - 1);
 const MAX_IDLE: usize = 64;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
-/// A worker that slept less than a sixteenth of this long wants help, if bodies are heavy ([`Supply::is_heavy`]).
-const BUSY_WINDOW: Duration = Duration::from_millis(8);
-/// The same where bodies are only moved. The kernel does most of that work, and does it best undivided, so the window is
-/// longer and a core must be idle: on a machine that is busy with the server, too, a second thread cost 25 % more CPU
-/// for the same wall time.
-const LIGHT_WINDOW: Duration = Duration::from_millis(60);
+/// A worker that slept less than a sixteenth of this long wants help, if bodies are heavy ([`Supply::is_heavy`]). In
+/// either case a core must be idle: on two cores that a server shares, a second thread cost up to 40 % more CPU and won
+/// nothing, for both are busy.
+const BUSY_WINDOW: Duration = Duration::from_millis(30);
+/// The same where bodies are only moved. The kernel does most of that work, and does it best undivided.
+const LIGHT_WINDOW: Duration = Duration::from_millis(100);
+/// How long small bodies may be gathered before they are written: on a busy run many leave in one call, and nobody waits
+/// noticeably for the last ones.
+const GATHERING: Duration = Duration::from_millis(1);
 /// How long a transfer waits that found no descriptor.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
+/// How often it does so at least; while others are at work, for ever.
+const MAX_STARVED: u32 = 250;
 
 /// Runs workers until the supply is over.
 ///
@@ -163,6 +171,8 @@ struct Worker {
     slept: Duration,
     window_began: Instant,
     output_watched: bool,
+    /// Since when there is gathered output.
+    gathering_since: Option<Instant>,
     idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,
 }
@@ -191,6 +201,11 @@ impl Ord for Delayed {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.at.cmp(&other.at)
     }
+}
+
+/// Whether the system refused a descriptor.
+fn lacks_descriptors(error: &Error) -> bool {
+    matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
 }
 
 fn no_loop(error: io::Error) -> Error {
@@ -227,6 +242,7 @@ impl Worker {
             slept: Duration::ZERO,
             window_began: now,
             output_watched: false,
+            gathering_since: None,
             idle_cores: IdleCores::default(),
             others: Vec::new(),
         })
@@ -274,6 +290,15 @@ impl Worker {
 
     /// Passes gathered output on; when the output is full, sees to it that someone notices when it is not.
     fn flush(&mut self) -> Result<()> {
+        if !self.supply.wants_flush() {
+            self.gathering_since = None;
+            return Ok(());
+        }
+        let since = *self.gathering_since.get_or_insert(self.now);
+        if self.output_watched || self.now.saturating_duration_since(since) < GATHERING {
+            return Ok(());
+        }
+        self.gathering_since = None;
         if self.supply.flush(self.index)? == Room::Free {
             return Ok(());
         }
@@ -316,7 +341,8 @@ impl Worker {
     fn next_deadline(&self, now: Instant) -> Option<Instant> {
         let lanes = self.lanes.iter().filter_map(|(_, lane)| lane.deadline()).min();
         let delayed = self.delayed.peek().map(|Reverse(delayed)| delayed.at);
-        [lanes, delayed, self.supply.wakes_at(now)].into_iter().flatten().min()
+        let gathered = self.gathering_since.filter(|_| !self.output_watched).map(|since| since + GATHERING);
+        [lanes, delayed, gathered, self.supply.wakes_at(now)].into_iter().flatten().min()
     }
 
     fn hear(&mut self, message: Message) {
@@ -491,15 +517,12 @@ impl Worker {
 
     /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
     fn could_not_open(&mut self, waiting: VecDeque<Transfer>, error: Error) {
-        let exhausted = matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE));
+        let exhausted = lacks_descriptors(&error);
         let (kind, cause) = (error.kind(), error.cause());
         let mut error = Some(error);
         for mut transfer in waiting {
-            if exhausted && (!self.lanes.is_empty() || self.supply.backlog() > 0) {
-                self.close_idle_lanes();
-                self.supply.fewer();
-                let at = self.now + DESCRIPTOR_WAIT;
-                self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
+            if exhausted && self.may_starve(&transfer) {
+                self.starve(transfer);
                 continue;
             }
             // The first transfer gets the error itself; to the others it says the same.
@@ -507,6 +530,20 @@ impl Worker {
             let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
             self.go_on(transfer, after, None);
         }
+    }
+
+    /// Whether it is worth waiting for a descriptor: while others are at work, which will free theirs, and else a while.
+    fn may_starve(&self, transfer: &Transfer) -> bool {
+        transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0)
+    }
+
+    /// Lets a transfer wait until there are descriptors again.
+    fn starve(&mut self, mut transfer: Transfer) {
+        transfer.starved += 1;
+        self.close_idle_lanes();
+        self.supply.fewer();
+        let at = self.now + DESCRIPTOR_WAIT;
+        self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
     }
 
     /// Deals with transfers whose exchange on a lane is over.
@@ -544,8 +581,12 @@ impl Worker {
         self.serial.insert(key);
     }
 
-    fn go_on(&mut self, transfer: Transfer, after: After, warm: Option<usize>) {
+    fn go_on(&mut self, mut transfer: Transfer, after: After, warm: Option<usize>) {
         match after {
+            // The file that it should have gone to could not be opened.
+            After::Done(Err(error)) if lacks_descriptors(&error) && self.may_starve(&transfer) && transfer.revive() => {
+                self.starve(transfer);
+            }
             After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             After::Again(wait) => {
                 self.supply.delayed(&transfer);
@@ -680,7 +721,8 @@ impl Worker {
         let busy = self.slept < window / 16;
         self.slept = Duration::ZERO;
         self.window_began = self.now;
-        if !busy || self.supply.backlog() == 0 || !(heavy || self.idle_cores.is_one_idle(window)) {
+        let idle = self.idle_cores.is_one_idle(window);
+        if !busy || !idle || self.supply.backlog() == 0 {
             return;
         }
         let (index, client, supply) = (self.others.len() + 1, self.client.clone(), Arc::clone(&self.supply));

@@ -203,12 +203,11 @@ impl Dispatch {
                 Pulled::Item(item) => {
                     let slot = view.windows[0].reserve();
                     let number = state.numbers[0];
-                    let parsed = item.and_then(|item| {
-                        match Target::parse_with(&item.url, Scheme::Http, view.path_as_is) {
+                    let parsed =
+                        item.and_then(|item| match Target::parse_with(&item.url, Scheme::Http, view.path_as_is) {
                             Ok(target) => Ok((item, target)),
                             Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
-                        }
-                    });
+                        });
                     match parsed {
                         Ok((item, target)) => {
                             state.first_origin.get_or_insert_with(|| target.origin());
@@ -269,7 +268,9 @@ impl Dispatch {
         let head = view.windows[stage].head().map(|slot| self.priority(stage, slot));
         let first = state.queue.first_seq()?;
         let its_stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
-        (view.windows[its_stage].has_budget() || head == Some(first) || state.outstanding[its_stage] == state.waiting[its_stage])
+        (view.windows[its_stage].has_budget()
+            || head == Some(first)
+            || state.outstanding[its_stage] == state.waiting[its_stage])
             .then_some(head)
     }
 

@@ -161,11 +161,8 @@ impl Fleet {
         let cores = available_parallelism().map_or(1, usize::from);
         // Pipelining is for round trips that are long; more threads would only spread its few connections thin.
         let threads = if options.pipeline > 1 { 1 } else { options.threads.unwrap_or(cores) };
-        let workers = Workers {
-            threads: threads.max(1),
-            depth: options.pipeline.max(1),
-            per_host: options.per_host.max(1),
-        };
+        let workers =
+            Workers { threads: threads.max(1), depth: options.pipeline.max(1), per_host: options.per_host.max(1) };
         let caps = Caps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
         let run = run::Run::new(client, stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Supply> = run.clone();

@@ -25,7 +25,7 @@ use crate::facts::Facts;
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::Sink;
-use crate::sink::file::FileSink;
+use crate::sink::file::{Devices, FileSink};
 use crate::sink::output::{Output, Room};
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, Result};
@@ -46,6 +46,8 @@ pub(super) struct Run {
     heavy: bool,
     colleagues: Mutex<Vec<Colleague>>,
     extractors: Vec<Mutex<Vec<Extractor>>>,
+    /// Devices that transfers write to, such as /dev/null: opened once.
+    devices: Arc<Devices>,
     tally: Mutex<Tally>,
     over: AtomicBool,
 }
@@ -99,6 +101,7 @@ impl Run {
             output_fd,
             fail_early: options.fail_early,
             colleagues: Mutex::default(),
+            devices: Arc::default(),
             tally: Mutex::default(),
             over: AtomicBool::new(false),
         });
@@ -183,7 +186,9 @@ impl Run {
             Destination::Output => {
                 Box::new(WindowSink::new(Arc::clone(&self.windows[job.stage]), job.slot, Arc::clone(&job.order)))
             }
-            Destination::File { path, create_dirs } => Box::new(FileSink::new(path).create_dirs(*create_dirs)),
+            Destination::File { path, create_dirs } => {
+                Box::new(FileSink::new(path).create_dirs(*create_dirs).sharing(&self.devices))
+            }
         };
         let mut path = BodyPath::new(sink);
         if let Some(pattern) = &stage.extract {
@@ -439,6 +444,10 @@ impl Supply for Run {
             first.inbox.send(Message::WatchOutput);
         }
         Ok(room)
+    }
+
+    fn wants_flush(&self) -> bool {
+        self.windows.iter().any(|window| window.wants_flush())
     }
 
     fn output(&self) -> Option<i32> {

@@ -82,10 +82,13 @@ const MAX_IDLE: Duration = Duration::from_secs(118);
 /// How many connections lie here at most; the one that has been here longest makes room.
 const MAX_CONNECTIONS: usize = 256;
 
+/// The idle connections of one key, each with the time since when it is.
+type Idle<C> = Vec<(Instant, C)>;
+
 /// Idle connections of one client.
 #[derive(Debug)]
 pub struct Pool<C> {
-    idle: Mutex<HashMap<Arc<Key>, Vec<(Instant, C)>>>,
+    idle: Mutex<HashMap<Arc<Key>, Idle<C>>>,
 }
 
 impl<C> Default for Pool<C> {
@@ -167,7 +170,7 @@ mod tests {
             pool.put(Arc::clone(a), ours, Instant::now());
             for (j, b) in keys.iter().enumerate() {
                 assert_eq!(a == b, i == j);
-                assert_eq!(pool.take(b, Instant::now()).is_some(), false, "the peer is gone");
+                assert!(pool.take(b, Instant::now()).is_none(), "the peer is gone");
             }
         }
     }

@@ -12,7 +12,9 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tempfile::{NamedTempFile, TempPath};
 
@@ -25,26 +27,52 @@ use crate::{Error, ErrorKind, Result};
 pub struct FileSink {
     path: PathBuf,
     create_dirs: bool,
+    devices: Option<Arc<Devices>>,
     state: State,
+}
+
+/// The character device that was opened last, for those who write to it next: thousands of bodies for `/dev/null` need
+/// not open it thousands of times. (A FIFO is not kept: its reader waits for the end that closing it is.)
+#[derive(Debug, Default)]
+pub struct Devices {
+    last: Mutex<Option<(PathBuf, Arc<File>)>>,
+}
+
+impl Devices {
+    fn find(&self, path: &Path) -> Option<Arc<File>> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|(name, _)| name == path).map(|(_, file)| Arc::clone(file))
+    }
+
+    fn keep(&self, path: &Path, file: &Arc<File>) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((path.to_owned(), Arc::clone(file)));
+    }
 }
 
 #[derive(Debug)]
 enum State {
     Closed,
     Beside(File, TempPath),
-    InPlace(File),
+    InPlace(Arc<File>),
 }
 
 impl FileSink {
     /// A sink for this path. Nothing is opened before a response that will be delivered has begun.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), create_dirs: false, state: State::Closed }
+        Self { path: path.into(), create_dirs: false, devices: None, state: State::Closed }
     }
 
     /// Makes missing directories of the path too.
     #[must_use]
     pub fn create_dirs(mut self, yes: bool) -> Self {
         self.create_dirs = yes;
+        self
+    }
+
+    /// Devices are opened once for all sinks that share these.
+    #[must_use]
+    pub fn sharing(mut self, devices: &Arc<Devices>) -> Self {
+        self.devices = Some(Arc::clone(devices));
         self
     }
 
@@ -55,15 +83,25 @@ impl FileSink {
     pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
         self.state = self.open().map_err(|error| self.error(error))?;
         match &self.state {
-            State::Beside(file, _) | State::InPlace(file) => file.try_clone().map(OwnedFd::from),
+            State::Beside(file, _) => file.try_clone().map(OwnedFd::from),
+            State::InPlace(file) => file.try_clone().map(OwnedFd::from),
             State::Closed => Err(io::ErrorKind::NotConnected.into()),
         }
         .map_err(|error| self.error(error))
     }
 
     fn open(&self) -> io::Result<State> {
-        if fs::metadata(&self.path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Ok(State::InPlace(OpenOptions::new().write(true).open(&self.path)?));
+        if let Some(file) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
+            return Ok(State::InPlace(file));
+        }
+        if let Ok(metadata) = fs::metadata(&self.path)
+            && !metadata.is_file()
+        {
+            let file = Arc::new(OpenOptions::new().write(true).open(&self.path)?);
+            if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
+                devices.keep(&self.path, &file);
+            }
+            return Ok(State::InPlace(file));
         }
         // A link to a file stays a link: what it points to is replaced.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
@@ -74,16 +112,18 @@ impl FileSink {
         if self.create_dirs {
             fs::create_dir_all(parent)?;
         }
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".haul-").suffix(".part");
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt;
+            use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
             // As a plain creation would give (the umask applies), or what the replaced file has.
-            let mode = fs::metadata(&target).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
-            builder.permissions(fs::Permissions::from_mode(mode));
+            options.mode(fs::metadata(&target).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777));
         }
-        let (file, path) = NamedTempFile::into_parts(builder.tempfile_in(parent)?);
+        // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
+        let named =
+            tempfile::Builder::new().prefix(".haul-").suffix(".part").make_in(parent, |path| options.open(path))?;
+        let (file, path) = NamedTempFile::into_parts(named);
         Ok(State::Beside(file, path))
     }
 
@@ -100,7 +140,8 @@ impl Sink for FileSink {
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         match &mut self.state {
-            State::Beside(file, _) | State::InPlace(file) => file.write_all(lease.bytes()),
+            State::Beside(file, _) => file.write_all(lease.bytes()),
+            State::InPlace(file) => (&**file).write_all(lease.bytes()),
             State::Closed => Ok(()),
         }
         .map_err(|error| self.error(error))

@@ -7,7 +7,7 @@
 //! | sink | for |
 //! |---|---|
 //! | [`output`] | standard output and other inherited descriptors, never made non-blocking |
-//! | [`file`] | regular files (written beside the target, then renamed) and devices (written in place) |
+//! | [`file`](mod@file) | regular files (written beside the target, then renamed) and devices (written in place) |
 //! | [`memory`] | bodies that the program wants as bytes |
 
 pub mod file;
