@@ -304,11 +304,11 @@ fn a_limit_of_one_transfer_does_not_bind_the_next() {
             Step::ReadHead,
             Step::send(OK),
             Step::ReadHead,
-            Step::Sleep(Duration::from_millis(600)),
+            Step::Sleep(Duration::from_millis(2300)),
             Step::send(OK),
         ]]);
         let client = Client::new();
-        let options = RequestOptions { max_time: Some(Duration::from_millis(500)), ..RequestOptions::default() };
+        let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..RequestOptions::default() };
         assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok");
         assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok", "{driver:?}");
         assert_eq!(peer.connections(), 1);
@@ -319,7 +319,7 @@ fn a_limit_of_one_transfer_does_not_bind_the_next() {
 fn a_timeout_is_tried_again_where_asked_for() {
     for driver in DRIVERS {
         let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(OK)]]);
-        let options = RequestOptions { max_time: Some(Duration::from_millis(500)), ..retrying(1) };
+        let options = RequestOptions { max_time: Some(Duration::from_secs(2)), ..retrying(1) };
         assert_eq!(get(driver, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
     }
 }

@@ -132,8 +132,9 @@ impl Sources {
                     self.current = Current::Glob(glob.iter());
                     Ok(None)
                 }
-                Err(error) => Err(Error::new(ErrorKind::Url, error.to_string())
-                    .with_url(crate::usage::printable(url.as_bytes()))),
+                Err(error) => {
+                    Err(Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::printable(url.as_bytes())))
+                }
             },
             UrlSource::InputFile(name) => {
                 let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {

@@ -90,12 +90,7 @@ fn authorization(credentials: &Credentials) -> Vec<u8> {
 }
 
 fn connect_to(entry: &plan::ConnectToArg) -> ConnectTo {
-    ConnectTo {
-        host: entry.host.clone(),
-        port: entry.port,
-        to_host: entry.to_host.clone(),
-        to_port: entry.to_port,
-    }
+    ConnectTo { host: entry.host.clone(), port: entry.port, to_host: entry.to_host.clone(), to_port: entry.to_port }
 }
 
 fn tls(args: &plan::TlsArgs) -> TlsOptions {

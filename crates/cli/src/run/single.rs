@@ -39,8 +39,7 @@ pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &
     if outcome.result.as_ref().is_err_and(closed) {
         return Ok(ErrorKind::Write.exit_code());
     }
-    let told =
-        Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
+    let told = Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
     if let Some(more) = reporter.tell(&told) {
         let mut output = Descriptor::stdout();
         output.write(&more)?;

@@ -27,7 +27,10 @@ fn text(totals: &Totals, elapsed: Duration) -> String {
     ];
     if totals.wire.known {
         let wire = &totals.wire;
-        lines.push(format!("wire         {} bytes sent, {} received (TCP payload)", wire.bytes_sent, wire.bytes_received));
+        lines.push(format!(
+            "wire         {} bytes sent, {} received (TCP payload)",
+            wire.bytes_sent, wire.bytes_received
+        ));
         lines.push(format!("packets      {} sent, {} received", wire.packets_sent, wire.packets_received));
     }
     lines.push(format!(
