@@ -171,11 +171,31 @@ impl std::error::Error for UsageError {}
 /// Foreign bytes as text that is safe on a terminal: no control characters, bounded in length.
 pub fn printable(bytes: &[u8]) -> String {
     let cut = &bytes[..bytes.len().min(QUOTED_MAX)];
-    let mut text: String = String::from_utf8_lossy(cut).chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    let mut text = tamed(&String::from_utf8_lossy(cut));
     if cut.len() < bytes.len() {
         text.push_str("...");
     }
     text
+}
+
+/// Foreign text whole, on one line and without control characters.
+pub fn tamed(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// A message of several lines as one; its parts are tamed.
+pub fn one_line(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| tamed(line.trim())).filter(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// What stands for a URL that cannot be parsed. It has no userinfo to speak of, so all that may have been meant as such is
+/// hidden.
+pub fn shown_url(url: &str) -> String {
+    let path = url.find(['?', '#']).unwrap_or(url.len());
+    let Some(at) = url[..path].rfind('@') else { return tamed(url) };
+    let scheme = url[..at].find("://").map_or(0, |colon| colon + 3);
+    tamed(&format!("{}***{}", &url[..scheme], &url[at..]))
 }
 
 #[cfg(test)]
@@ -196,5 +216,14 @@ mod tests {
     fn foreign_text_reaches_a_terminal_tamed() {
         assert_eq!(printable(b"a\x1b[31m\xff"), "a?[31m\u{fffd}");
         assert_eq!(printable(&[b'x'; 500]).len(), QUOTED_MAX + 3);
+        assert_eq!(one_line("a:\n    (\n    ^\n\x1berror\n"), "a: ( ^ ?error");
+    }
+
+    #[test]
+    fn what_may_be_a_password_is_hidden_in_what_is_no_url() {
+        assert_eq!(shown_url("http://u:p@[x"), "http://***@[x");
+        assert_eq!(shown_url("http://u:p/q@h:x/"), "http://***@h:x/");
+        assert_eq!(shown_url("u:p@h:x"), "***@h:x");
+        assert_eq!(shown_url("http://h:x/?to=a@b"), "http://h:x/?to=a@b");
     }
 }

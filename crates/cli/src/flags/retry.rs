@@ -14,8 +14,9 @@ impl Flag for Retry {
             important: true,
             help: "Try again after a transient failure",
             doc: "Tries a transfer up to NUM times more after a timeout, a break, or a status of 408, \
-                  429, 500, 502, 503 or 504; a body goes on at the exact byte. Default 3; 0 never. \
-                  Pauses double from one second unless --retry-delay is given; Retry-After is obeyed.",
+                  429, 500, 502, 503 or 504. A body that broke begins anew, and only if nothing of it has \
+                  been delivered yet. Default 3; 0 never. Pauses double from one second unless \
+                  --retry-delay is given; Retry-After is obeyed.",
             example: "haul --retry 5 https://example.com/",
             see_also: &["retry-delay", "retry-max-time", "retry-connrefused", "retry-all-errors"],
         }

@@ -13,7 +13,8 @@ impl Flag for Verbose {
             category: Category::Verbose,
             important: true,
             help: "Tell what goes on",
-            doc: "Shows connections, requests and replies on stderr. Secrets are not shown.",
+            doc: "Shows the heads of requests and replies on stderr, without the values of credentials \
+                  and cookies.",
             example: "haul -v https://example.com/",
             see_also: &["stats", "include"],
         }

@@ -133,7 +133,7 @@ impl Sources {
                     Ok(None)
                 }
                 Err(error) => {
-                    Err(Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::printable(url.as_bytes())))
+                    Err(Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::shown_url(url)))
                 }
             },
             UrlSource::InputFile(name) => {
@@ -207,7 +207,7 @@ fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
         return match String::from_utf8(text.to_vec()) {
             Ok(url) => Ok(Some(url)),
             Err(error) => {
-                let shown = crate::usage::printable(error.as_bytes());
+                let shown = crate::usage::shown_url(&String::from_utf8_lossy(error.as_bytes()));
                 Err(Error::new(ErrorKind::Url, "the URL is not UTF-8").with_url(shown))
             }
         };

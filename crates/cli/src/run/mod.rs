@@ -92,8 +92,8 @@ fn has_glob(url: &str) -> bool {
 
 /// What the user reads of a failure.
 fn error_line(error: &Error) -> String {
-    let text = error.to_string();
-    format!("haul: ({}) {}", error.exit_code(), crate::usage::printable(text.as_bytes()))
+    // Never cut: the cause is at the end, and a URL may be long.
+    format!("haul: ({}) {}", error.exit_code(), crate::usage::one_line(&error.to_string()))
 }
 
 /// A line on standard error; nobody is left to tell when that is closed.

@@ -164,10 +164,39 @@ impl Trace for Tracer {
         let (mark, text) = match event {
             Event::Info(text) => ('*', text.clone().into_owned()),
             Event::Request { head } => ('>', head.clone().into_owned()),
-            Event::Response { head } => ('<', String::from_utf8_lossy(head.raw()).into_owned()),
+            Event::Response { head } => ('<', shown_head(head.raw())),
         };
-        let lines: String =
-            text.lines().map(|line| format!("{mark} {}\n", crate::usage::printable(line.as_bytes()))).collect();
+        let lines: String = text.lines().map(|line| format!("{mark} {}\n", crate::usage::tamed(line))).collect();
         let _ = std::io::stderr().write_all(lines.as_bytes());
+    }
+}
+
+/// A reply's head for people: what a cookie is set to is as good as a password.
+fn shown_head(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    let mut shown = String::with_capacity(text.len());
+    let mut is_hidden = false;
+    for line in text.lines() {
+        // A folded line (RFC 9112 section 5.2) belongs to the field before it.
+        if is_hidden && line.starts_with([' ', '\t']) {
+            continue;
+        }
+        let name = line.split_once(':').map_or("", |(name, _)| name.trim());
+        is_hidden = ["set-cookie", "set-cookie2"].iter().any(|secret| name.eq_ignore_ascii_case(secret));
+        shown.push_str(if is_hidden { name } else { line });
+        shown.push_str(if is_hidden { ": [redacted]\n" } else { "\n" });
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_that_are_set_are_not_shown() {
+        let raw = b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\n more=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
+        let shown = "HTTP/1.1 200 OK\nSet-Cookie: [redacted]\nDate: x\nSET-COOKIE2: [redacted]\n\n";
+        assert_eq!(shown_head(raw), shown);
     }
 }

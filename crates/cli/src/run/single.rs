@@ -22,7 +22,7 @@ pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &
     let request = Arc::new(options::request(stage, reporter.trace(0)));
     let target = Target::parse_with(url, Scheme::Http, request.path_as_is).map_err(|error| {
         let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
-        Error::with_source(kind, "the URL cannot be used", error).with_url(crate::usage::printable(url.as_bytes()))
+        Error::with_source(kind, "the URL cannot be used", error).with_url(crate::usage::shown_url(url))
     })?;
     let file = file_for(operation, 0, &target, &[])?;
     let sink: Box<dyn Sink> = match &file {

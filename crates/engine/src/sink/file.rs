@@ -1,8 +1,12 @@
 //! A body written to a file.
 //!
-//! A regular file is written beside its target under a name of its own (created exclusively, so no link is followed)
-//! and renamed over it when the body is complete: nobody ever sees half a file, and a failure leaves what was there.
-//! What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place.
+//! A regular file is written in its target's directory and given its name when the body is complete: nobody ever sees
+//! half a file, and a failure leaves what was there. Until then it has no name at all where the system can do that
+//! (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so that no
+//! link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place.
+//!
+//! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL, and a library that
+//! takes the program's signals is a bad guest.
 //!
 //! ```no_run
 //! use haul::sink::file::FileSink;
@@ -12,7 +16,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -52,6 +56,9 @@ impl Devices {
 #[derive(Debug)]
 enum State {
     Closed,
+    /// Gone unless it is given a name.
+    #[cfg(target_os = "linux")]
+    Unnamed(File),
     Beside(File, TempPath),
     InPlace(Arc<File>),
 }
@@ -83,6 +90,8 @@ impl FileSink {
     pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
         self.state = self.open().map_err(|error| self.error(error))?;
         match &self.state {
+            #[cfg(target_os = "linux")]
+            State::Unnamed(file) => file.try_clone().map(OwnedFd::from),
             State::Beside(file, _) => file.try_clone().map(OwnedFd::from),
             State::InPlace(file) => file.try_clone().map(OwnedFd::from),
             State::Closed => Err(io::ErrorKind::NotConnected.into()),
@@ -105,25 +114,21 @@ impl FileSink {
         }
         // A link to a file stays a link: what it points to is replaced.
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let parent = match target.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
+        let parent = directory_of(&target);
         if self.create_dirs {
             fs::create_dir_all(parent)?;
         }
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-            // As a plain creation would give (the umask applies), or what the replaced file has.
-            options.mode(fs::metadata(&target).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777));
+        // As a plain creation would give (the umask applies), or what the replaced file has.
+        let mode = fs::metadata(&target).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
+        // Whatever speaks against it, the other way says why if it matters there too.
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = unnamed::create(parent, mode) {
+            return Ok(State::Unnamed(file));
         }
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(mode);
         // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
-        let named =
-            tempfile::Builder::new().prefix(".haul-").suffix(".part").make_in(parent, |path| options.open(path))?;
-        let (file, path) = NamedTempFile::into_parts(named);
+        let (file, path) = with_temporary_name(parent, |path| options.open(path))?;
         Ok(State::Beside(file, path))
     }
 
@@ -140,6 +145,8 @@ impl Sink for FileSink {
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         match &mut self.state {
+            #[cfg(target_os = "linux")]
+            State::Unnamed(file) => file.write_all(lease.bytes()),
             State::Beside(file, _) => file.write_all(lease.bytes()),
             State::InPlace(file) => (&**file).write_all(lease.bytes()),
             State::Closed => Ok(()),
@@ -152,14 +159,70 @@ impl Sink for FileSink {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if let State::Beside(_, beside) = std::mem::replace(&mut self.state, State::Closed) {
-            let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-            beside.persist(target).map_err(|error| self.error(error.error))?;
+        let target = || fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        match std::mem::replace(&mut self.state, State::Closed) {
+            #[cfg(target_os = "linux")]
+            State::Unnamed(file) => unnamed::give_name(&file, &target()),
+            State::Beside(_, beside) => beside.persist(target()).map_err(io::Error::from),
+            State::InPlace(_) | State::Closed => Ok(()),
         }
-        Ok(())
+        .map_err(|error| self.error(error))
     }
 
     fn file_name(&self) -> Option<&Path> {
         Some(&self.path)
+    }
+}
+
+fn directory_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes something under a new name in `dir`; it is removed unless it is given another.
+fn with_temporary_name<T>(dir: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, TempPath)> {
+    let named = tempfile::Builder::new().prefix(".haul-").suffix(".part").make_in(dir, make)?;
+    Ok(NamedTempFile::into_parts(named))
+}
+
+/// Files without a name.
+#[cfg(target_os = "linux")]
+mod unnamed {
+    use std::fs::{self, File};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::path::Path;
+    use std::sync::OnceLock;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+    use rustix::io::Errno;
+
+    /// Where the system shows a process its descriptors: only through this may anyone but root name one.
+    const DESCRIPTORS: &str = "/proc/self/fd";
+
+    pub(super) fn create(dir: &Path, mode: u32) -> io::Result<File> {
+        static NAMEABLE: OnceLock<bool> = OnceLock::new();
+        if !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTORS).is_ok()) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
+    }
+
+    /// Links it as `target`. A link cannot take another file's place, a rename can, so there the file has another name for
+    /// the moment between the two.
+    pub(super) fn give_name(file: &File, target: &Path) -> io::Result<()> {
+        let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
+        let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
+        match link(target) {
+            Err(Errno::EXIST) => {
+                let name = |name: &Path| link(name).map_err(io::Error::from);
+                let ((), beside) = super::with_temporary_name(super::directory_of(target), name)?;
+                beside.persist(target).map_err(io::Error::from)
+            }
+            linked => linked.map_err(io::Error::from),
+        }
     }
 }
