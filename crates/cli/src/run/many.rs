@@ -132,9 +132,7 @@ impl Sources {
                     self.current = Current::Glob(glob.iter());
                     Ok(None)
                 }
-                Err(error) => {
-                    Err(Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::shown_url(url)))
-                }
+                Err(error) => Err(Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::shown_url(url))),
             },
             UrlSource::InputFile(name) => {
                 let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {

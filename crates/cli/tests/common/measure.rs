@@ -1,0 +1,79 @@
+//! Peak memory of one run of haul.
+//!
+//! ```text
+//! a test ──▶ this test program again, small ──▶ haul ──▶ a FIFO ──▶ the test
+//!        ◀── figures ──────────── wait4 ◀────────┘
+//! ```
+//!
+//! On exec the kernel starts a process's `ru_maxrss` at the peak of the memory it was in before, which is its parent's: started
+//! from a test that holds a site, haul would seem to need a site's memory.
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::{env, io};
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+
+use super::{HAUL, program};
+
+const DIRECTORY: &str = "HAUL_TEST_MEASURE";
+/// The name of the test in whose place [`in_this_process`] runs.
+pub const TEST: &str = "a_measured_run";
+
+/// Runs haul with these arguments, its standard output read by `read`: the highest resident memory it had, in KiB.
+pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
+    let dir = tempfile::tempdir().expect("a directory");
+    fs::write(dir.path().join("args"), args.join("\n")).expect("arguments can be written");
+    let fifo = dir.path().join("stdout");
+    mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).expect("a FIFO");
+    let mut helper = program(env::current_exe().expect("this program"))
+        .args(["--exact", TEST, "--test-threads", "1"])
+        .env(DIRECTORY, dir.path())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    read(File::open(&fifo).expect("a FIFO can be read"));
+    assert!(helper.wait().expect("it can be waited for").success());
+    let figures = fs::read_to_string(dir.path().join("figures")).expect("figures");
+    let (code, peak) = figures.split_once(' ').expect("two figures");
+    let stderr = fs::read_to_string(dir.path().join("stderr")).expect("stderr");
+    assert_eq!((code, stderr.as_str()), ("0", ""), "{args:?}");
+    peak.parse().expect("a number")
+}
+
+/// The other side of [`peak_memory`]: nothing to do unless it asks for it.
+pub fn in_this_process() {
+    let Some(dir) = env::var_os(DIRECTORY) else { return };
+    let dir = Path::new(&dir);
+    let args = fs::read_to_string(dir.join("args")).expect("arguments");
+    let stdout = File::options().write(true).open(dir.join("stdout")).expect("a FIFO can be written");
+    let stderr = File::create(dir.join("stderr")).expect("a file");
+    let mut command = Command::new(HAUL);
+    command.args(args.lines()).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    let child = command.spawn().expect("haul starts");
+    drop(command);
+    let (status, usage) = wait4(child.id().try_into().expect("a process id")).expect("it can be waited for");
+    let code = status.code().unwrap_or(-1);
+    fs::write(dir.join("figures"), format!("{code} {}", usage.ru_maxrss)).expect("figures can be written");
+}
+
+/// Waits for a child and takes what it used. `std` has no such call.
+fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
+    loop {
+        let mut status = 0;
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: both pointers are to live, writable memory of the right type, and `id` is a child of this process
+        // that nobody else waits for.
+        let waited = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
+        if waited == id {
+            // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
+            return Ok((ExitStatus::from_raw(status), unsafe { usage.assume_init() }));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}

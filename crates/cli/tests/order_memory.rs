@@ -1,0 +1,207 @@
+//! A list's output is its bodies in its order, whole, in bounded memory, whoever is slow.
+
+mod common;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::thread;
+use std::time::Duration;
+
+use common::measure::{in_this_process, peak_memory};
+use common::{list, run_haul};
+use tempfile::TempDir;
+use testkit::origin::Origin;
+use testkit::pattern::Pattern;
+use testkit::site::Site;
+
+/// What haul may need beyond its budget, in KiB.
+const OWN: u64 = 32 << 10;
+/// The default budget, in KiB.
+const BUDGET: u64 = 64 << 10;
+
+#[test]
+fn a_measured_run() {
+    in_this_process();
+}
+
+/// Bodies larger together than any budget here. Each has a length of its own and is a prefix of one pattern, so where one
+/// ends shows which it was.
+struct Bodies {
+    origin: Origin,
+    lens: Vec<usize>,
+    dir: TempDir,
+}
+
+impl Bodies {
+    fn new() -> Bodies {
+        let lens = (0..400).map(|n| 400_000 + n * 7919 % 1000).collect();
+        Bodies { origin: Origin::builder().start().unwrap(), lens, dir: tempfile::tempdir().unwrap() }
+    }
+
+    /// A list of them, with something before the path of the first.
+    fn list(&self, before: &str) -> String {
+        let url = |(n, len)| self.origin.url(&format!("{}/bytes/{len}", if n == 0 { before } else { "" }));
+        text(list(self.dir.path(), "list", self.lens.iter().enumerate().map(url)))
+    }
+
+    fn reader(&self) -> Expected<'_> {
+        let longest = self.lens.iter().max().unwrap();
+        Expected { lens: &self.lens, body: self.origin.pattern().slice(0, *longest), number: 0, at: 0 }
+    }
+}
+
+/// Compares as it reads: the bodies are more than a test should hold.
+struct Expected<'a> {
+    lens: &'a [usize],
+    body: Vec<u8>,
+    number: usize,
+    at: usize,
+}
+
+impl Expected<'_> {
+    fn check(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            assert!(self.number < self.lens.len(), "more than the bodies");
+            let left = (self.lens[self.number] - self.at).min(bytes.len());
+            assert!(bytes[..left] == self.body[self.at..self.at + left], "body {} from {}", self.number, self.at);
+            bytes = &bytes[left..];
+            self.at += left;
+            if self.at == self.lens[self.number] {
+                (self.number, self.at) = (self.number + 1, 0);
+            }
+        }
+    }
+
+    fn check_all(mut self, mut from: impl Read, mut pause: impl FnMut()) {
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match from.read(&mut buffer).unwrap() {
+                0 => break,
+                len => self.check(&buffer[..len]),
+            }
+            pause();
+        }
+        assert_eq!((self.number, self.at), (self.lens.len(), 0), "as many as the list has");
+    }
+}
+
+fn text(path: PathBuf) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_pages_of_a_site_come_in_the_order_of_the_list() {
+    let origin = Origin::builder().site(Site::scaled(2, 640).cached()).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    // No order that the server or the client has by itself.
+    let mut paths = origin.site().as_paths();
+    paths.sort_by_key(|path| path.chars().rev().collect::<String>());
+    let expected: Vec<u8> = paths.iter().flat_map(|path| origin.site().page(path).unwrap()).collect();
+    assert!(expected.len() > 30_000_000, "{}", expected.len());
+    let file = text(list(dir.path(), "list", paths.iter().map(|path| origin.url(path))));
+    for threads in ["1", "2", "4"] {
+        let got = run_haul(["--threads", threads, "--input-file", &file]).ok();
+        assert!(got == expected, "{threads} threads: {} bytes of {}", got.len(), expected.len());
+    }
+    let mut peak = 0;
+    let mut got = Vec::new();
+    for memory in ["64M", "1M"] {
+        got.clear();
+        let args = ["--max-memory", memory, "--input-file", &file];
+        peak = peak_memory(&args, |mut from| drop(from.read_to_end(&mut got).unwrap()));
+        assert!(got == expected, "{memory}: {} bytes of {}", got.len(), expected.len());
+    }
+    assert!(peak <= 1024 + OWN, "{peak} KiB at 1M");
+}
+
+#[test]
+fn memory_is_bounded_before_a_slow_reader() {
+    let bodies = Bodies::new();
+    let file = bodies.list("");
+    for (memory, budget) in [("64M", BUDGET), ("1M", 1024)] {
+        let mut first = true;
+        let peak = peak_memory(&["--max-memory", memory, "--input-file", &file], |from| {
+            bodies.reader().check_all(from, || {
+                if std::mem::take(&mut first) {
+                    // Until nothing more is asked for: all that may run ahead has.
+                    let mut before = 0;
+                    common::eventually("the window is full", || {
+                        thread::sleep(Duration::from_millis(150));
+                        std::mem::replace(&mut before, bodies.origin.requests()) == bodies.origin.requests()
+                    });
+                } else {
+                    thread::sleep(Duration::from_micros(100));
+                }
+            });
+        });
+        assert!(peak <= budget + OWN, "{peak} KiB at {memory}");
+    }
+}
+
+#[test]
+fn memory_is_bounded_behind_a_slow_first_page() {
+    let bodies = Bodies::new();
+    let file = bodies.list("/delay/1500");
+    for (memory, budget) in [("64M", BUDGET), ("1M", 1024)] {
+        let peak = peak_memory(&["--max-memory", memory, "--input-file", &file], |from| {
+            bodies.reader().check_all(from, || ());
+        });
+        assert!(peak <= budget + OWN, "{peak} KiB at {memory}");
+    }
+}
+
+#[test]
+fn memory_does_not_grow_with_the_list() {
+    let origin = Origin::builder().record(false).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let urls = |count: usize| (0..count).map(|n| origin.url(&format!("/small/{n}")));
+    let (few, many) = (text(list(dir.path(), "few", urls(2_000))), text(list(dir.path(), "many", urls(20_000))));
+    for order in [&[][..], &["--unordered"]] {
+        let peak = |file: &str, count: usize| {
+            let mut got = String::new();
+            let peak = peak_memory(&[&["--input-file", file], order].concat(), |mut from| {
+                from.read_to_string(&mut got).unwrap();
+            });
+            assert_eq!(got.lines().count(), count);
+            peak
+        };
+        let (small, large) = (peak(&few, 2_000), peak(&many, 20_000));
+        assert!(large <= small * 12 / 10, "{order:?}: {small} KiB for few, {large} KiB for many");
+    }
+}
+
+#[test]
+fn without_order_the_records_are_whole_and_the_same() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let text_of = |n: usize| format!("/text/{}", 1000 + n * 997 % 60_000);
+    let file = text(list(dir.path(), "list", (0..300).map(|n| origin.url(&text_of(n)))));
+    // A line in front tells the records apart; nothing else in them has it.
+    let args = ["-w", "\n=%{size_download}=\n", "--input-file", &file];
+    let records = |got: String| {
+        let mut records: Vec<String> = got.split_inclusive("=\n").map(str::to_owned).collect();
+        records.sort();
+        records
+    };
+    let ordered = records(run_haul(args).text());
+    assert_eq!(ordered.len(), 300);
+    for threads in ["1", "4"] {
+        let unordered = run_haul(args.iter().chain(&["--unordered", "--threads", threads])).text();
+        assert!(records(unordered) == ordered, "{threads} threads");
+    }
+}
+
+#[test]
+fn groups_come_one_after_the_other() {
+    let origin = Origin::builder().start().unwrap();
+    let (slow, quick) = (origin.url("/delay/100/small/[1-3]"), origin.url("/small/[4-6]"));
+    let got = run_haul([&*slow, "--next", &quick]).text();
+    assert_eq!(got, "small 1\nsmall 2\nsmall 3\nsmall 4\nsmall 5\nsmall 6\n");
+}
+
+#[test]
+fn a_pattern_is_what_the_bodies_are() {
+    // What the comparison above rests on.
+    let pattern = Pattern::new(1);
+    assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));
+}

@@ -1,0 +1,320 @@
+//! Where bodies go and what is told of them; requests as curl would send them.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use common::{HAUL, Running, bash, haul, installed, list, names, program, run, run_haul, short_body, skipped};
+use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
+use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+
+fn origin() -> Origin {
+    Origin::builder().start().unwrap()
+}
+
+/// haul, or curl, in this directory.
+fn run_in(dir: &Path, name: &str, args: &[&str]) -> common::Ran {
+    run(program(name).args(args).current_dir(dir))
+}
+
+#[test]
+fn names_from_globs_urls_and_directories() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    let glob = origin.url("/small/[1-3]?{a,b}");
+    run_in(dir, HAUL, &["-o", "page-#1-#2-#3", &glob]).ok();
+    let mut expected: Vec<String> = (1..=3).flat_map(|n| ["a", "b"].map(|l| format!("page-{n}-{l}-#3"))).collect();
+    expected.sort();
+    assert_eq!(names(dir), expected);
+    assert_eq!(read("page-2-b-#3"), "small 2\n");
+    for name in names(dir) {
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+
+    let urls = [origin.url("/small/4?x/y#z"), origin.url("/bytes/5")];
+    run_in(dir, HAUL, &["-O", &urls[0], "-O", &urls[1]]).ok();
+    run_in(dir, HAUL, &["--remote-name-all", "--output-dir", "a/b", "--create-dirs", &urls[0]]).ok();
+    run_in(dir, HAUL, &["-o", "c/d/#1", "--create-dirs", &origin.url("/small/[6-7]")]).ok();
+    assert_eq!(names(dir), ["4", "5", "a", "c"]);
+    assert_eq!((read("4"), read("5").len(), read("a/b/4")), ("small 4\n".into(), 5, "small 4\n".into()));
+    assert_eq!(names(&dir.join("c/d")), ["6", "7"]);
+
+    let ran = run_in(dir, HAUL, &["-o", "no/such/dir", &urls[0]]);
+    assert!(ran.failed(23).contains("no/such/dir"), "{}", ran.stderr);
+    let ran = run_in(dir, HAUL, &["-O", &origin.url("/")]);
+    assert_eq!(ran.code, 23, "no name in it: {}", ran.stderr);
+    assert_eq!(names(dir), ["4", "5", "a", "c"]);
+}
+
+#[test]
+fn outputs_pair_with_urls_as_curls_do() {
+    let Some(curl) = installed("curl", "pairing of -o with URLs") else { return };
+    let origin = origin();
+    let (one, two, three) = (origin.url("/small/1"), origin.url("/small/[2-3]"), origin.url("/small/4"));
+    let args = ["-s", &one, "-o", "x", &two, "-o", "y#1", &three];
+    let results = [HAUL, curl].map(|program| {
+        let dir = tempfile::tempdir().unwrap();
+        let stdout = run_in(dir.path(), program, &args).ok();
+        let files = names(dir.path()).into_iter().map(|name| {
+            let body = fs::read_to_string(dir.path().join(&name)).unwrap();
+            (name, body)
+        });
+        (stdout, files.collect::<Vec<_>>())
+    });
+    assert_eq!(results[0], results[1]);
+    assert_eq!(results[0].1.len(), 3);
+}
+
+#[test]
+fn what_is_no_regular_file_is_written_in_place() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (small, dir) = (origin.url("/small"), dir.path());
+    assert_eq!(run_haul(["-o", "/dev/fd/1", &small]).ok(), b"small\n");
+    assert_eq!(run_haul(["-o", "/dev/stdout", &small, &small]).ok(), b"small\nsmall\n");
+    let ran = bash(HAUL, &format!("$GET -o /dev/fd/7 {small} 7>{}/seven", dir.display()));
+    ran.ok();
+    assert_eq!(fs::read(dir.join("seven")).unwrap(), b"small\n");
+    let fifo = dir.join("fifo");
+    mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
+    let running = Running::start(&mut haul(["-o", fifo.to_str().unwrap(), &origin.url("/bytes/300000")]));
+    let mut got = Vec::new();
+    File::open(&fifo).unwrap().read_to_end(&mut got).unwrap();
+    running.wait().ok();
+    assert!(got == origin.pattern().slice(0, 300_000));
+    assert_eq!(names(dir), ["fifo", "seven"]);
+    run_haul(["-o", "/dev/null", &small]).ok();
+}
+
+#[test]
+fn a_link_stays_and_an_old_file_is_replaced_whole() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    fs::write(dir.join("old"), "old\n").unwrap();
+    fs::hard_link(dir.join("old"), dir.join("twin")).unwrap();
+    std::os::unix::fs::symlink("old", dir.join("link")).unwrap();
+    run_in(dir, HAUL, &["-o", "link", &origin.url("/small")]).ok();
+    let read = |name: &str| fs::read_to_string(dir.join(name)).unwrap();
+    assert_eq!((read("old"), read("twin")), ("small\n".into(), "old\n".into()));
+    assert!(fs::symlink_metadata(dir.join("link")).unwrap().is_symlink());
+    assert_eq!(names(dir), ["link", "old", "twin"]);
+}
+
+#[test]
+fn a_failure_leaves_no_file_and_what_was_there() {
+    let (origin, short, dir) = (origin(), short_body(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    fs::write(dir.join("old"), "old\n").unwrap();
+    let (short, missing) = (short.url("/x"), origin.url("/status/404"));
+    for (url, code) in [(&short, 18), (&missing, 22)] {
+        for name in ["old", "new"] {
+            let ran = run_in(dir, HAUL, &["--retry", "0", "-o", name, url]);
+            assert_eq!(ran.code, code, "{}", ran.stderr);
+            // The same as one of many.
+            let args = ["--retry", "0", "-o", name, url, "-o", "good", &origin.url("/small")];
+            assert_eq!(run_in(dir, HAUL, &args).code, code);
+            assert_eq!(names(dir), ["good", "old"]);
+            assert_eq!(fs::read_to_string(dir.join("old")).unwrap(), "old\n");
+        }
+    }
+}
+
+#[test]
+fn a_signal_leaves_no_litter() {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY;
+    let dir = tempfile::tempdir().unwrap();
+    if rustix::fs::open(dir.path(), flags, Mode::RUSR | Mode::WUSR).is_err() {
+        return skipped("what a signal leaves: the file system has no O_TMPFILE");
+    }
+    let peer = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{}", "x".repeat(50_000))),
+        Step::ReadToEnd,
+    ]);
+    fs::write(dir.path().join("old"), "old\n").unwrap();
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::KILL, 137)] {
+        for outputs in [&["old"][..], &["new"], &["old", "new", "newer"]] {
+            let url = peer.url("/");
+            let args = outputs.iter().flat_map(|name| ["-o", name, &url]);
+            let running = Running::start(haul(args).current_dir(dir.path()));
+            let descriptors = format!("/proc/{}/fd", running.pid().as_raw_nonzero());
+            let open = || {
+                let links =
+                    fs::read_dir(&descriptors).unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+                links.filter(|to| to.starts_with(dir.path())).count() >= outputs.len()
+            };
+            common::eventually("the files are open", open);
+            kill_process(running.pid(), signal).unwrap();
+            let ran = running.wait();
+            assert_eq!((ran.code, ran.stderr.as_str()), (code, ""));
+            assert_eq!(names(dir.path()), ["old"]);
+            assert_eq!(fs::read_to_string(dir.path().join("old")).unwrap(), "old\n");
+        }
+    }
+}
+
+/// A head without what differs from call to call or from program to program.
+fn head(text: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(text);
+    let lines = text.lines().filter(|line| !line.to_ascii_lowercase().starts_with("date:"));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn heads_are_shown_as_curl_shows_them() {
+    let Some(curl) = installed("curl", "heads as curl shows them") else { return };
+    let origin = origin();
+    let urls = [origin.url("/small"), origin.url("/bytes/10"), origin.url("/chunked/10"), origin.url("/chain/2")];
+    for url in &urls {
+        for args in [&["-i"][..], &["-I"], &["-D", "-"], &["-D", "head", "-o", "body"], &["-i", "-D", "head"]] {
+            let args = [&["-sL", url], args].concat();
+            let results = [HAUL, curl].map(|program| {
+                let dir = tempfile::tempdir().unwrap();
+                let stdout = run_in(dir.path(), program, &args).ok();
+                let files: Vec<_> =
+                    names(dir.path()).iter().map(|name| head(&fs::read(dir.path().join(name)).unwrap())).collect();
+                (head(&stdout), files)
+            });
+            assert_eq!(results[0], results[1], "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn facts_are_told_as_curl_tells_them() {
+    let Some(curl) = installed("curl", "-w as curl has it") else { return };
+    let origin = origin();
+    let format = "%{http_code} %{response_code} %{size_download} %{content_type} %{url_effective} %{num_redirects} \
+                  %{method} %{scheme} %{http_version} %{remote_ip} %{remote_port} %{exitcode} %{errormsg} %{urlnum} \
+                  %{filename_effective} %{url} %{num_connects} 100%% \\n\\t|%{stderr}told\\n%{stdout}end\\n";
+    let dir = tempfile::tempdir().unwrap();
+    for (args, url) in [
+        (&[][..], "/small"),
+        (&[], "/bytes/1234"),
+        (&[], "/chunked/77"),
+        (&["-L"], "/chain/3"),
+        (&["--no-fail"], "/status/404"),
+        (&["-d", "a=b"], "/echo"),
+        (&["-I"], "/bytes/1234"),
+        (&["-o", "body"], "/bytes/9"),
+    ] {
+        let url = origin.url(url);
+        let [haul, curl] = [HAUL, curl].map(|program| {
+            let args: Vec<&str> = args.iter().copied().filter(|arg| program == HAUL || *arg != "--no-fail").collect();
+            let ran = run_in(dir.path(), program, &[&["-s", "-w", format, "-o", "out"], &args[..], &[&url]].concat());
+            (ran.code, String::from_utf8(ran.stdout).unwrap(), ran.stderr)
+        });
+        // The scheme is told in capitals by the curl of some years.
+        let same = |text: String| text.replace(" HTTP ", " http ");
+        assert_eq!((haul.0, same(haul.1), haul.2), (curl.0, same(curl.1), curl.2), "{url} {args:?}");
+    }
+    let ran = run_haul([
+        "-s",
+        "-w",
+        "%{http_code} %{exitcode}%{onerror} %{errormsg}",
+        &origin.url("/status/500"),
+        "--retry",
+        "0",
+    ]);
+    let said = String::from_utf8(ran.stdout).unwrap();
+    assert!(said.starts_with("500 22 ") && said.contains("500"), "{said}");
+}
+
+#[test]
+fn facts_come_behind_each_body_in_order() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let file = list(dir.path(), "list", (0..50).map(|n| origin.url(&format!("/small/{n}"))));
+    let got = run_haul(["-w", "%{http_code} %{urlnum}\\n", "--input-file", file.to_str().unwrap()]).text();
+    let expected: String = (0..50).map(|n| format!("small {n}\n200 {n}\n")).collect();
+    assert_eq!(got, expected);
+}
+
+/// What `/echo` saw, without what is each program's own.
+fn echoed(json: &[u8]) -> Value {
+    let mut seen: Value = serde_json::from_slice(json).expect("what /echo says");
+    let own = |name: &str| name == "user-agent";
+    let mut fields: Vec<Value> = seen["headers"].as_array().unwrap().clone();
+    fields.retain(|field| !own(field[0].as_str().unwrap()));
+    fields.sort_by_key(ToString::to_string);
+    seen["headers"] = fields.into();
+    seen["connection"] = Value::Null;
+    seen
+}
+
+#[test]
+fn requests_are_those_that_curl_sends() {
+    let Some(curl) = installed("curl", "requests as curl sends them") else { return };
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let url = origin.url("/echo/a%20b/../c?q=1&r=%41#fragment");
+    fs::write(dir.path().join("data"), "a=1\r\nb=2\n").unwrap();
+    fs::write(dir.path().join("fields"), "X-One: 1\nX-Two: 2\n").unwrap();
+    for args in [
+        &[][..],
+        &["-d", "a=1", "-d", "b=2"],
+        &["-d", "@data"],
+        &["--data-binary", "@data"],
+        &["--data-raw", "@data"],
+        &["-d", ""],
+        &["--json", r#"{"a":"#, "--json", "1}"],
+        &["-X", "PUT", "-d", "x"],
+        &["-X", "DELETE"],
+        &["-H", "X-Mine: yes", "-H", "Accept:", "-H", "X-Empty;", "-H", "Host: other.example"],
+        &["-H", "@fields"],
+        &["-d", "x", "-H", "Content-Type: text/plain"],
+        &["-e", "http://before.example/x", "-b", "a=1; b=2"],
+        &["-u", "user:pass:word"],
+        &["-u", "user:"],
+        &["--oauth2-bearer", "token"],
+        &["-r", "0-99"],
+        &["-L", "-e", "http://before.example/;auto"],
+        &["-A", "mine/1"],
+        &["--compressed", "-H", "Accept-Encoding: gzip"],
+        &["--path-as-is"],
+    ] {
+        let args = [&["-s", &url], args].concat();
+        let [haul, curl] = [HAUL, curl].map(|program| echoed(&run_in(dir.path(), program, &args).ok()));
+        assert_eq!(haul, curl, "{args:?}");
+    }
+    run_haul(["-s", "-A", "mine/1", &url]).ok();
+    assert_eq!(origin.log().last().unwrap().header("user-agent"), Some("mine/1"));
+    run_haul(["-s", "-A", "", &url]).ok();
+    assert_eq!(origin.log().last().unwrap().header("user-agent"), None);
+}
+
+#[test]
+fn redirects_change_requests_as_curls_do() {
+    let Some(curl) = installed("curl", "redirected requests as curl sends them") else { return };
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    for code in [301, 302, 303, 307, 308] {
+        let url = origin.url(&format!("/redirect/{code}?to=/echo/x"));
+        for args in
+            [&[][..], &["-d", "a=1"], &["-X", "PUT", "-d", "a=1"], &["-u", "a:b", "-b", "c=d"], &["-e", ";auto"]]
+        {
+            let args = [&["-sL", &url], args].concat();
+            let [haul, curl] = [HAUL, curl].map(|program| echoed(&run_in(dir.path(), program, &args).ok()));
+            assert_eq!(haul, curl, "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn secrets_stay_with_their_origin_along_redirects() {
+    let (first, other) = (origin(), origin());
+    let away = first.url(&format!("/redirect/302?to={}", other.url("/echo")));
+    let secrets = ["-u", "user:hunter2", "-b", "sid=hunter2", "-H", "X-Api-Key: hunter2", "-H", "X-Other: kept"];
+    for urls in [&[&away][..], &[&away, &away]] {
+        run_haul(secrets.iter().copied().chain(urls.iter().map(|url| url.as_str()))).ok();
+    }
+    assert_eq!(other.requests(), 3);
+    for request in other.log() {
+        let told: Vec<_> = request.headers.iter().filter(|(_, value)| value.contains("hunter2")).collect();
+        assert!(told.is_empty() && request.header("authorization").is_none(), "{request:?}");
+        assert_eq!(request.header("x-other"), Some("kept"));
+    }
+    assert!(first.log().iter().all(|request| request.header("authorization").is_some()));
+}

@@ -1,0 +1,90 @@
+//! `--stats=json`: the figures are those that the other side counted.
+
+mod common;
+
+use common::{list, run_haul};
+use serde_json::Value;
+use testkit::origin::Origin;
+
+/// The figures of a run, and its exit code.
+fn stats(args: &[&str]) -> (Value, i32) {
+    let ran = run_haul(["--stats=json"].iter().chain(args));
+    let line = ran.stderr.lines().last().expect("the figures come last");
+    (serde_json::from_str(line).expect("JSON"), ran.code)
+}
+
+fn number(stats: &Value, name: &str) -> u64 {
+    stats[name].as_u64().unwrap_or_else(|| panic!("{name} of {stats}"))
+}
+
+#[track_caller]
+fn agrees(stats: &Value, origin: &Origin) {
+    let (requests, connections) = (number(stats, "requests"), number(stats, "connections"));
+    assert_eq!((requests, connections), (origin.requests(), origin.connections()), "{stats}");
+    assert_eq!(number(stats, "reused"), requests - connections, "{stats}");
+    assert!(connections <= 6, "{stats}");
+    if cfg!(target_os = "linux") {
+        let wire = &stats["wire"];
+        for name in ["packets_sent", "packets_received"] {
+            assert!(number(wire, name) > 0, "{stats}");
+        }
+        assert!(number(wire, "bytes_received") > number(stats, "body_bytes"), "{stats}");
+        assert!(number(wire, "bytes_sent") > 20 * requests, "{stats}");
+    }
+}
+
+#[test]
+fn one_request() {
+    let origin = Origin::builder().start().unwrap();
+    let (stats, code) = stats(&[&origin.url("/bytes/1000")]);
+    assert_eq!(code, 0);
+    agrees(&stats, &origin);
+    assert_eq!((number(&stats, "transfers"), number(&stats, "body_bytes")), (1, 1000));
+}
+
+#[test]
+fn a_list_over_warm_connections() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let urls = (0..600).map(|n| origin.url(&format!("/bytes/{n}")));
+    let file = list(dir.path(), "list", urls);
+    for threads in ["1", "3"] {
+        let origin_before = (origin.requests(), origin.connections());
+        let (stats, code) = stats(&["--threads", threads, "--input-file", file.to_str().unwrap()]);
+        assert_eq!(code, 0);
+        let (requests, connections) = (number(&stats, "requests"), number(&stats, "connections"));
+        assert_eq!(
+            (origin.requests(), origin.connections()),
+            (origin_before.0 + requests, origin_before.1 + connections)
+        );
+        assert!(requests == 600 && connections <= 6, "{stats}");
+        assert_eq!(number(&stats, "reused"), requests - connections);
+        assert_eq!(number(&stats, "body_bytes"), 600 * 599 / 2);
+        assert_eq!((number(&stats, "transfers"), number(&stats, "failed")), (600, 0));
+    }
+}
+
+#[test]
+fn redirects_failures_and_stages_are_counted() {
+    let origin = Origin::builder().start().unwrap();
+    let (first, code) = stats(&[&origin.url("/chain/4"), &origin.url("/status/404"), &origin.url("/small")]);
+    assert_eq!(code, 22);
+    agrees(&first, &origin);
+    let figures = ["transfers", "failed", "redirects", "retries", "requests"].map(|name| number(&first, name));
+    assert_eq!(figures, [3, 1, 4, 0, 7]);
+
+    let origin = Origin::builder().start().unwrap();
+    let (index, pages) = (origin.url("/[1-3]"), origin.url("/{}"));
+    let (second, code) = stats(&[&index, "--extract", "AS[0-9]{1,9}", "--then", &pages, "--extract", "nothing at all"]);
+    assert_eq!(code, 0);
+    agrees(&second, &origin);
+    assert_eq!(number(&second, "transfers") as usize, 3 + origin.site().as_paths().len());
+}
+
+#[test]
+fn packets_are_counted_over_tls_too() {
+    let origin = Origin::builder().start().unwrap();
+    let (stats, code) = stats(&["-k", &origin.https_url("/bytes/1000"), &origin.https_url("/small")]);
+    assert_eq!(code, 0);
+    agrees(&stats, &origin);
+}
