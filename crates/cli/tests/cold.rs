@@ -70,7 +70,8 @@ fn a_small_page_on_a_warm_connection_costs_few_calls() {
     let dir = tempfile::tempdir().unwrap();
     const PAGES: usize = 2_000;
     let file = many(&origin, dir.path(), PAGES);
-    for extra in [&[][..], &["--unordered"], &["-o", "/dev/null"]] {
+    // Not with -o: there each body is a write of its own.
+    for extra in [&[][..], &["--unordered"]] {
         let report = traced(&["-c"], &[&["-s", "--threads", "1", "--input-file", &file], extra].concat());
         let calls = calls(&report);
         assert!(calls > PAGES as u64, "each page is a send or a receive at least: {report}");

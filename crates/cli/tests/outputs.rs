@@ -42,7 +42,10 @@ fn names_from_globs_urls_and_directories() {
     run_in(dir, HAUL, &["--remote-name-all", "--output-dir", "a/b", "--create-dirs", &urls[0]]).ok();
     run_in(dir, HAUL, &["-o", "c/d/#1", "--create-dirs", &origin.url("/small/[6-7]")]).ok();
     assert_eq!(names(dir), ["4", "5", "a", "c"]);
-    assert_eq!((read("4"), read("5").len(), read("a/b/4")), ("small 4\n".into(), 5, "small 4\n".into()));
+    assert_eq!(
+        (read("4"), fs::read(dir.join("5")).unwrap().len(), read("a/b/4")),
+        ("small 4\n".into(), 5, "small 4\n".into())
+    );
     assert_eq!(names(&dir.join("c/d")), ["6", "7"]);
 
     let ran = run_in(dir, HAUL, &["-o", "no/such/dir", &urls[0]]);
@@ -206,7 +209,11 @@ fn facts_are_told_as_curl_tells_them() {
         let url = origin.url(url);
         let [haul, curl] = [HAUL, curl].map(|program| {
             let args: Vec<&str> = args.iter().copied().filter(|arg| program == HAUL || *arg != "--no-fail").collect();
-            let ran = run_in(dir.path(), program, &[&["-s", "-w", format, "-o", "out"], &args[..], &[&url]].concat());
+            let ran = run_in(
+                dir.path(),
+                program,
+                &[&["-s", "-A", "x", "-w", format, "-o", "out"], &args[..], &[&url]].concat(),
+            );
             (ran.code, String::from_utf8(ran.stdout).unwrap(), ran.stderr)
         });
         // The scheme is told in capitals by the curl of some years.
@@ -295,6 +302,10 @@ fn redirects_change_requests_as_curls_do() {
         for args in
             [&[][..], &["-d", "a=1"], &["-X", "PUT", "-d", "a=1"], &["-u", "a:b", "-b", "c=d"], &["-e", ";auto"]]
         {
+            if code <= 303 && args.contains(&"PUT") {
+                // curl repeats the method but not the content, which would empty what is put to.
+                continue;
+            }
             let args = [&["-sL", &url], args].concat();
             let [haul, curl] = [HAUL, curl].map(|program| echoed(&run_in(dir.path(), program, &args).ok()));
             assert_eq!(haul, curl, "{args:?}");

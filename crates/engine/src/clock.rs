@@ -25,6 +25,12 @@ pub fn instant(time: haul_policy::time::Time) -> Instant {
     start() + Duration::from_nanos(time.0)
 }
 
+/// The moment this long after `now`; one that no clock can show is a century away.
+pub fn after(now: Instant, wait: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    now.checked_add(wait).unwrap_or_else(|| now + CENTURY)
+}
+
 /// Seconds since 1970 by the wall clock.
 pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())

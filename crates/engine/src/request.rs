@@ -45,7 +45,7 @@ pub struct RequestOptions {
     pub decode: bool,
     /// Bounds of decoding.
     pub decode_limits: DecodeLimits,
-    /// Deliver the response's head before its body.
+    /// Deliver the response's head before its body, and before that the heads of the redirects that led to it.
     pub include_head: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
     pub fail: bool,

@@ -13,6 +13,8 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -38,6 +40,10 @@ use crate::{Error, ErrorKind, Result};
 /// A body that nobody wants is read to its end, to keep the connection, if it is no longer than this.
 const WORTH_DRAINING: u64 = 64 << 10;
 
+/// With more bytes of redirects' heads than this, further ones are not kept for delivery: a hostile server sends as many
+/// as it may.
+const MOST_HEADS: usize = 1 << 20;
+
 /// A transfer under way.
 pub struct Transfer {
     options: Arc<RequestOptions>,
@@ -55,6 +61,10 @@ pub struct Transfer {
     disposition: Disposition,
     body: BodyPath,
     head: Option<Head>,
+    /// How long the last response wants its host to be left alone.
+    asked_pause: Option<Duration>,
+    /// Heads of the redirects so far, where they are to be delivered.
+    heads: Vec<u8>,
     /// What is known of it so far.
     pub facts: Facts,
     /// The caller's mark: which job this is.
@@ -106,6 +116,8 @@ pub enum Broke {
     BeforeResponse,
     /// In the head or the body of the response.
     InResponse,
+    /// The peer broke the protocol: it would again.
+    ByProtocol,
 }
 
 /// A transfer at its end.
@@ -147,6 +159,8 @@ impl Transfer {
             disposition: Disposition::Unknown,
             body,
             head: None,
+            asked_pause: None,
+            heads: Vec::new(),
             facts: Facts::new(now),
             tag,
             slot: None,
@@ -199,6 +213,7 @@ impl Transfer {
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent.
     pub fn enqueue(&mut self, conn: &mut h1::Conn, now: Instant) -> Result<h1::RequestId> {
         self.disposition = Disposition::Unknown;
+        self.asked_pause = None;
         self.wants_fresh = false;
         let options = &*self.options;
         let authority = self.target.authority();
@@ -263,7 +278,15 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
+        self.asked_pause = self.pause_in(&head);
+        let earlier = self.heads.len();
+        if self.options.include_head {
+            self.heads.extend_from_slice(head.raw());
+        }
         self.disposition = self.decide(&head, framing);
+        if !matches!(self.disposition, Disposition::Follow(_)) || earlier > MOST_HEADS {
+            self.heads.truncate(earlier);
+        }
         self.head = Some(head);
     }
 
@@ -322,7 +345,7 @@ impl Transfer {
         } else {
             Vec::new()
         };
-        self.body.begin(&Begin { head, length }, &coding, &self.options)
+        self.body.begin(&Begin { head, length, deadline: self.deadline() }, &self.heads, &coding, self.options.decode_limits)
     }
 
     fn check_size(&self, size: u64) -> Result<()> {
@@ -371,6 +394,30 @@ impl Transfer {
         }
     }
 
+    /// The descriptor that body bytes may be moved to, if nobody has to see them.
+    pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        match self.disposition {
+            Disposition::Deliver => self.body.direct(),
+            _ => None,
+        }
+    }
+
+    /// So many bytes were moved to the descriptor that [`Transfer::direct`] gave.
+    ///
+    /// # Errors
+    /// The transfer cannot go on: the body is larger than is allowed.
+    pub fn on_moved(&mut self, bytes: u64) -> Result<()> {
+        self.facts.body_bytes += bytes;
+        self.body.moved(bytes);
+        self.check_size(self.facts.body_bytes)
+    }
+
+    /// What it means that nothing (more) can be moved there.
+    #[must_use]
+    pub fn cannot_write(&self, error: io::Error) -> Error {
+        self.body.sink().cannot_write(error)
+    }
+
     /// The response is complete, or the rest of it is not read ([`Transfer::is_cut_short`]).
     pub fn on_complete(&mut self, now: Instant) -> After {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
@@ -404,10 +451,12 @@ impl Transfer {
             return self.on_complete(now);
         }
         let trouble = match (error.kind(), broke) {
+            (_, Broke::ByProtocol) => Trouble::Permanent,
             (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
             (ErrorKind::Timeout, _) => Trouble::Timeout,
             (ErrorKind::Connect, _) => Trouble::ConnectRefused,
-            (ErrorKind::Resolve, _) => Trouble::Dns { transient: false },
+            // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
+            (ErrorKind::Resolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
             (
                 ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::PartialBody,
                 Broke::InResponse,
@@ -440,7 +489,7 @@ impl Transfer {
         self.attempt += 1;
         self.facts.retries = self.attempt;
         self.facts.body_bytes = 0;
-        self.began = now + wait;
+        self.began = clock::after(now, wait);
         After::Again(wait)
     }
 
@@ -449,12 +498,19 @@ impl Transfer {
         After::Done(result.map_err(|error| error.with_url(self.target.to_url())))
     }
 
-    /// What a pause asked for by the server (429 or 503 with Retry-After) means for other requests to its host.
+    /// What a pause asked for by the server (429 or 503 with Retry-After) means for other requests to the host of
+    /// [`Transfer::slot`]; it is none's when the last exchange brought no such answer, or another host did.
     #[must_use]
     pub fn host_pause(&self) -> Option<Duration> {
-        let head = self.head.as_ref().filter(|head| matches!(head.status(), 429 | 503))?;
+        self.asked_pause
+    }
+
+    fn pause_in(&self, head: &Head) -> Option<Duration> {
+        if !matches!(head.status(), 429 | 503) || !self.same_origin || self.options.retry.max == 0 {
+            return None;
+        }
         let asked = retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())?;
-        (self.options.retry.max > 0).then(|| asked.min(self.options.retry.cap))
+        Some(asked.min(self.options.retry.cap))
     }
 
     /// The end: the body path gives back what it holds.

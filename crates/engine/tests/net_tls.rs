@@ -7,7 +7,8 @@ use std::{io::Write, path::Path};
 
 use haul::{
     ErrorKind,
-    net::tls::{State, TlsContexts, TlsOptions, TlsVersion},
+    net::dns::Family,
+    net::tls::{Place, State, Tls, TlsContexts, TlsOptions, TlsVersion},
 };
 use rig::{Authority, Pair, ServerSetup, options};
 
@@ -200,6 +201,22 @@ fn an_alert_instead_of_data_is_an_error() {
         let error = pair.client.open(&mut flight).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Receive);
         assert!(error.to_string().ends_with("alert BadRecordMac"), "{error}");
+    }
+}
+
+#[test]
+fn another_port_resumes_no_session() {
+    let authority = Authority::new();
+    let setup = ServerSetup::new(authority.issue("localhost"));
+    let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
+    let context = contexts.context(&options).unwrap();
+    let place = |port| Place { host: "localhost".into(), port, dial: ("localhost".into(), port), family: Family::Any };
+    for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
+        let mut pair = Pair::with(&config, &contexts, &options, "localhost");
+        pair.client = Tls::new(&context.at(&place(port)), "localhost").unwrap();
+        pair.shake().unwrap();
+        assert_eq!(pair.server_to_client(b"tickets").unwrap(), b"tickets");
+        assert_eq!(pair.client.resumed(), resumed, "{port}");
     }
 }
 

@@ -170,8 +170,11 @@ impl Iterator for Sources {
                 Current::File { reader, name } => match next_line(reader, name) {
                     Ok(Some(url)) => return Some(self.item(source, url, &[])),
                     Ok(None) => {}
+                    // A line that is no URL is one that failed; only a list that cannot be read has no others.
                     Err(error) => {
-                        self.current = Current::None;
+                        if error.kind() == ErrorKind::Read {
+                            self.current = Current::None;
+                        }
                         return Some(Err(error));
                     }
                 },

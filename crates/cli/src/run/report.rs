@@ -1,5 +1,6 @@
 //! What is told of transfers: a line for each failure, `-w` behind each body, heads for `-D` and `-v`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
@@ -182,11 +183,29 @@ fn shown_head(raw: &[u8]) -> String {
             continue;
         }
         let name = line.split_once(':').map_or("", |(name, _)| name.trim());
-        is_hidden = ["set-cookie", "set-cookie2"].iter().any(|secret| name.eq_ignore_ascii_case(secret));
-        shown.push_str(if is_hidden { name } else { line });
-        shown.push_str(if is_hidden { ": [redacted]\n" } else { "\n" });
+        let is = |field: &str| name.eq_ignore_ascii_case(field);
+        is_hidden = is("set-cookie") || is("set-cookie2");
+        if is_hidden {
+            shown.push_str(name);
+            shown.push_str(": [redacted]");
+        } else if is("location") {
+            shown.push_str(&without_userinfo(line));
+        } else {
+            shown.push_str(line);
+        }
+        shown.push('\n');
     }
     shown
+}
+
+/// Hides what stands before the host of the URL in this line.
+fn without_userinfo(line: &str) -> Cow<'_, str> {
+    let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
+    let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{}***{}", &line[..start], &line[start + at..]).into(),
+        None => line.into(),
+    }
 }
 
 #[cfg(test)]
@@ -199,5 +218,17 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\n more=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
         let shown = "HTTP/1.1 200 OK\nSet-Cookie: [redacted]\nDate: x\nSET-COOKIE2: [redacted]\n\n";
         assert_eq!(shown_head(raw), shown);
+    }
+
+    #[test]
+    fn passwords_of_a_redirect_are_not_shown() {
+        for (line, shown) in [
+            ("Location: http://u:hunter2@h/@x", "Location: http://***@h/@x"),
+            ("location://u@h?a", "location://***@h?a"),
+            ("Location: /@me", "Location: /@me"),
+            ("Location: https://h/@me?x=//a@b", "Location: https://h/@me?x=//a@b"),
+        ] {
+            assert_eq!(shown_head(line.as_bytes()), format!("{shown}\n"));
+        }
     }
 }

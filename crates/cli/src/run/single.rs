@@ -1,5 +1,6 @@
 //! One URL: the blocking driver, no thread, no event loop.
 
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,7 +28,6 @@ pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &
     let file = file_for(operation, 0, &target, &[])?;
     let sink: Box<dyn Sink> = match &file {
         Some(path) => Box::new(FileSink::new(path).create_dirs(operation.create_dirs)),
-        // The time limit is the driver's: it looks at it before each receive.
         None => Box::new(Waiting::new(Descriptor::stdout(), None)),
     };
     let sink = Box::new(Counted { sink, progress: Arc::clone(reporter.progress()) });
@@ -40,7 +40,8 @@ pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &
         return Ok(ErrorKind::Write.exit_code());
     }
     let told = Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
-    if let Some(more) = reporter.tell(&told) {
+    let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
+    if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
         let mut output = Descriptor::stdout();
         output.write(&more)?;
         output.drain(None)?;
@@ -83,6 +84,19 @@ impl Sink for Counted {
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        self.sink.direct()
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.progress.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
+        self.sink.moved(bytes);
+    }
+
+    fn cannot_write(&self, error: std::io::Error) -> Error {
+        self.sink.cannot_write(error)
     }
 
     fn restart(&mut self) -> bool {

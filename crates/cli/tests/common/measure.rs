@@ -44,6 +44,7 @@ pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
 }
 
 /// The other side of [`peak_memory`]: nothing to do unless it asks for it.
+#[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 pub fn in_this_process() {
     let Some(dir) = env::var_os(DIRECTORY) else { return };
     let dir = Path::new(&dir);

@@ -7,13 +7,13 @@
 //! let path = BodyPath::new(Box::new(Memory::default()));
 //! ```
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use super::Decoder;
+use super::{DecodeLimits, Decoder};
 use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::Extractor;
-use crate::request::RequestOptions;
 use crate::sink::records::Records;
 use crate::sink::{Begin, Sink, Wake};
 
@@ -54,26 +54,33 @@ impl BodyPath {
         })
     }
 
-    /// A body of this content coding begins.
+    /// A body of this content coding begins; `before` goes to the sink ahead of it.
     ///
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
-    pub fn begin(&mut self, begin: &Begin<'_>, coding: &[u8], options: &RequestOptions) -> Result<()> {
+    pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         self.decoder = match coding {
             b"" => None,
-            coding => Decoder::new(coding, options.decode_limits)?,
+            coding => Decoder::new(coding, limits)?,
         };
         let plain = self.decoder.is_none() && self.extractor.is_none();
-        self.sink.begin(&Begin { head: begin.head, length: begin.length.filter(|_| plain) })?;
-        if options.include_head {
-            self.sink.bytes(Lease::borrowed(begin.head.raw()))?;
-        }
-        Ok(())
+        self.sink.begin(&Begin { length: begin.length.filter(|_| plain), ..*begin })?;
+        if before.is_empty() { Ok(()) } else { self.sink.bytes(Lease::borrowed(before)) }
     }
 
     /// How many bytes may be pushed now.
     pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         self.sink.credit(waker, token)
+    }
+
+    /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.
+    pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        if self.decoder.is_some() || self.extractor.is_some() { None } else { self.sink.direct() }
+    }
+
+    /// So many bytes were moved there.
+    pub fn moved(&mut self, bytes: u64) {
+        self.sink.moved(bytes);
     }
 
     /// Body bytes as received.
@@ -85,19 +92,13 @@ impl BodyPath {
         match (decoder, extractor) {
             (None, None) => sink.bytes(lease),
             (None, Some(extractor)) => {
-                extractor.push(lease.bytes(), &mut |found| {
-                    records.push(found);
-                    Ok(())
-                })?;
+                extractor.push(lease.bytes(), &mut |found| gather(found, records, &mut **sink))?;
                 deliver(records, &mut **sink)
             }
             (Some(decoder), None) => decoder.push(lease.bytes(), &mut |piece| sink.bytes(Lease::borrowed(piece))),
             (Some(decoder), Some(extractor)) => {
                 decoder.push(lease.bytes(), &mut |piece| {
-                    extractor.push(piece, &mut |found| {
-                        records.push(found);
-                        Ok(())
-                    })
+                    extractor.push(piece, &mut |found| gather(found, records, &mut **sink))
                 })?;
                 deliver(records, &mut **sink)
             }
@@ -110,15 +111,11 @@ impl BodyPath {
     /// What a stage or the sink says, such as coded content that ended too early.
     pub fn finish(&mut self) -> Result<()> {
         let Self { decoder, extractor, records, sink } = self;
-        let mut found = |found: &[u8]| {
-            records.push(found);
-            Ok(())
-        };
         if let Some(decoder) = decoder {
             decoder.finish()?;
         }
         if let Some(extractor) = extractor {
-            extractor.finish(&mut found)?;
+            extractor.finish(&mut |found| gather(found, records, &mut **sink))?;
             deliver(records, &mut **sink)?;
         }
         sink.finish()
@@ -133,6 +130,15 @@ impl BodyPath {
         }
         self.sink.restart()
     }
+}
+
+/// Values are delivered in batches of this many: a piece of a body can decode to so much, and name so many, that all of
+/// them at once would burst the sink's budget.
+const BATCH: usize = 1024;
+
+fn gather(found: &[u8], records: &mut Records, sink: &mut dyn Sink) -> Result<()> {
+    records.push(found);
+    if records.len() < BATCH { Ok(()) } else { sink.records(records) }
 }
 
 fn deliver(records: &mut Records, sink: &mut dyn Sink) -> Result<()> {

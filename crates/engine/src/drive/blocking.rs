@@ -3,12 +3,18 @@
 //!
 //! Limits hold without an event loop: the connection is made under the deadline, and a receive waits no longer than
 //! what is left of it (`SO_RCVTIMEO`), which costs a system call only when there is a limit.
+//!
+//! A large body is waited for in `poll` instead, on a socket that is non-blocking for as long: then it can be moved
+//! past our memory ([`super::direct`]), and the wait ends early when a bulk body has slowed down ([`super::bulk`]). So is
+//! the answer to a large upload, which may begin before the upload has ended.
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::client::Client;
-use crate::drive::link::{Finished, Link, Progress, Waker};
+use crate::drive::direct::{Mover, Waited};
+use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::net::connect::{connect_blocking, with_port};
 use crate::net::pool::Key;
 use crate::net::stream::Stream;
@@ -18,6 +24,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// In a blocking exchange the sink itself waits, so nobody is to be woken.
 const NOBODY: Waker<'static> = Waker { wake: None, token: 0 };
+
+/// With at least so much of a body to come, the waits are done by `poll`.
+const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
 pub fn run(client: &Client, mut transfer: Transfer) -> Outcome {
@@ -64,12 +73,14 @@ fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, A
     let mut finished = Finished::new();
     let deadline = transfer.deadline();
     link.start(transfer, Instant::now(), &mut finished);
-    drive(client, &mut link, deadline, &mut finished);
+    let waits = drive(client, &mut link, deadline, &mut finished);
     let next = if link.is_idle() { From::Pool } else { From::Fresh };
     let socket = link.stream().socket();
     let unlimited =
         deadline.is_none() || socket.set_recv_timeout(None).and_then(|()| socket.set_send_timeout(None)).is_ok();
-    if next == From::Pool && unlimited {
+    // In the pool all connections are blocking ones.
+    let blocks = waits == Waits::InReceive || socket.set_nonblocking(false).is_ok();
+    if next == From::Pool && unlimited && blocks {
         client.put_idle(link, Instant::now());
     } else {
         client.stats().connection_closed(&link);
@@ -78,17 +89,34 @@ fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, A
     (transfer, after, next)
 }
 
+/// Where an exchange waits for the server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waits {
+    /// In the receive itself: one system call for what came.
+    InReceive,
+    /// In `poll`, before a receive or a move that does not wait: the socket is non-blocking.
+    InPoll,
+}
+
 /// Sends and receives until the transfer is given back.
-fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: &mut Finished) {
+fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: &mut Finished) -> Waits {
     let mut buffer = client.shelf().take();
+    let mut mover = Mover::default();
+    // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
+    let mut waits = if link.is_uploading() && link.stream().socket().set_nonblocking(true).is_ok() {
+        Waits::InPoll
+    } else {
+        Waits::InReceive
+    };
+    let mut is_drained = false;
     let mut send_error = None;
     while finished.is_empty() {
         let now = Instant::now();
         if let Some(deadline) = deadline {
             let left = deadline.saturating_duration_since(now);
-            if left.is_zero() || limit(link, left).is_err() {
+            if left.is_zero() || (waits == Waits::InReceive && limit(link, left).is_err()) {
                 link.break_off(timed_out(), now, finished);
-                return;
+                break;
             }
         }
         if send_error.is_none()
@@ -97,14 +125,49 @@ fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: 
             // The server may have answered before it closed: look before giving up.
             send_error = Some(error);
         }
-        let progress = link.receive(&mut buffer, Instant::now(), NOBODY, finished);
-        if progress == Progress::WouldBlock {
-            let error = match send_error.take() {
-                Some(error) => Error::with_source(ErrorKind::Send, "the request could not be sent", error),
-                None => timed_out(),
-            };
-            link.break_off(error, Instant::now(), finished);
+        let is_large = link.remaining() >= WORTH_POLLING || link.is_direct(Pipes::Awaited);
+        if waits == Waits::InReceive
+            && is_large
+            && !link.has_output()
+            && link.stream().socket().set_nonblocking(true).is_ok()
+        {
+            waits = Waits::InPoll;
+            is_drained = true;
         }
+        if waits == Waits::InPoll && is_drained {
+            match link.wait(deadline) {
+                Ok(Waited::Ready) => {}
+                Ok(Waited::Quiet) => link.hurry(),
+                Ok(Waited::Late) => {
+                    link.break_off(too_late(send_error), Instant::now(), finished);
+                    break;
+                }
+                Err(error) => {
+                    let error = Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error);
+                    link.break_off(error, Instant::now(), finished);
+                    break;
+                }
+            }
+        }
+        let progress = if waits == Waits::InPoll && link.is_direct(Pipes::Awaited) {
+            is_drained = true;
+            link.move_body(&mut mover, Instant::now(), NOBODY, finished)
+        } else {
+            let progress = link.receive(&mut buffer, Instant::now(), NOBODY, finished);
+            is_drained = progress != Progress::More;
+            progress
+        };
+        if progress == Progress::WouldBlock && waits == Waits::InReceive {
+            link.break_off(too_late(send_error.take()), Instant::now(), finished);
+        }
+    }
+    waits
+}
+
+fn too_late(send_error: Option<io::Error>) -> Error {
+    match send_error {
+        Some(error) => Error::with_source(ErrorKind::Send, "the request could not be sent", error),
+        None => timed_out(),
     }
 }
 
@@ -137,13 +200,9 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
     transfer.facts.local = socket.local_addr().ok();
     let mut stream = Stream::plain(socket, peer);
     if let Some(tls) = &key.tls {
-        stream = stream.secure(Tls::new(&*client.tls().context(tls)?, &key.host)?);
+        stream = stream.secure(Tls::new(&client.tls().context(tls)?.at(&key.place()), &key.host)?);
         let mut buffer = client.shelf().take();
-        if let Some(deadline) = deadline {
-            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            stream.socket().set_recv_timeout(Some(left)).map_err(|_| timed_out())?;
-        }
-        if !stream.handshake(&mut buffer)? {
+        if !stream.handshake(&mut buffer, deadline)? {
             return Err(Error::new(ErrorKind::Timeout, "the TLS handshake timed out"));
         }
         if deadline.is_some() {

@@ -17,6 +17,7 @@ use super::inbox::{Inbox, Message};
 use super::link::Link;
 use crate::buffer::Buffer;
 use crate::client::Client;
+use crate::clock;
 use crate::net::connect::{Connect, Connector, with_port};
 use crate::net::dns::Lookup;
 use crate::net::pool::Key;
@@ -85,7 +86,7 @@ impl Lane {
             ended: false,
             idle_since: 0,
             is_serial: false,
-            opens_by: now + timeout,
+            opens_by: clock::after(now, timeout),
             depth,
         }
     }
@@ -140,7 +141,7 @@ impl Lane {
     pub fn deadline(&self) -> Option<Instant> {
         let limit = self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min();
         match &self.state {
-            State::Open(link) => link.deadline(),
+            State::Open(link) => [link.deadline(), link.quiet_at()].into_iter().flatten().min(),
             State::Connecting(connector) => [limit, connector.next_timeout()].into_iter().flatten().min(),
             _ => limit,
         }
@@ -181,7 +182,7 @@ impl Lane {
                             let stream = Stream::plain(socket, peer);
                             self.state = match &self.key.tls {
                                 Some(tls) => {
-                                    let context = around.client.tls().context(tls)?;
+                                    let context = around.client.tls().context(tls)?.at(&self.key.place());
                                     let tls = Tls::new(&context, &self.key.host)?;
                                     State::Securing(Box::new(stream.secure(tls)))
                                 }
@@ -191,7 +192,7 @@ impl Lane {
                     }
                 }
                 State::Securing(stream) => {
-                    if !stream.handshake(around.buffer)? {
+                    if !stream.handshake(around.buffer, None)? {
                         return Ok(false);
                     }
                     if let Some(transfer) = self.waiting.front_mut() {

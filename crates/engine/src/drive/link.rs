@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,8 @@ use haul_proto::h1::{self, BodyFraming, CloseReason, Conn, Event};
 
 use crate::buffer::{Buffer, Lease};
 use crate::clock;
+use crate::drive::bulk::Bulk;
+use crate::drive::direct::{self, Mover, Stop, Waited, Way};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::sink::Wake;
@@ -39,9 +42,36 @@ pub struct Link {
     closing: bool,
     reset: bool,
     misbehaved: bool,
+    /// The peer sent what breaks the protocol, in contrast to closing too early.
+    violated: bool,
+    direct: Direct,
+    bulk: Bulk,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
+
+/// How the rest of the body under way gets to its sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direct {
+    /// Nobody has asked yet.
+    Undecided,
+    /// It is moved.
+    Moved(Way),
+    /// It is received and written.
+    Copied,
+}
+
+/// What a driver does with a sink that is a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pipes {
+    /// It waits until it has room: bytes can be moved to it.
+    Awaited,
+    /// It watches sockets only. The sink itself has to wait for room, so the bytes are written by it.
+    Written,
+}
+
+/// With less than this to come of a body, it is not worth finding out whether it could be moved.
+const WORTH_MOVING: u64 = 64 << 10;
 
 /// What a link stopped at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +100,8 @@ pub struct Waker<'a> {
 /// Transfers whose exchange is over, and what becomes of them.
 pub type Finished = Vec<(Transfer, After)>;
 
-impl std::os::fd::AsFd for Link {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 }
@@ -91,6 +121,9 @@ impl Link {
             closing: false,
             reset: false,
             misbehaved: false,
+            violated: false,
+            direct: Direct::Undecided,
+            bulk: Bulk::default(),
             key,
         }
     }
@@ -210,6 +243,12 @@ impl Link {
         }
     }
 
+    /// Whether more of a request's content is to be sent than was taken at once.
+    #[must_use]
+    pub fn is_uploading(&self) -> bool {
+        self.upload.is_some()
+    }
+
     /// Whether something is waiting for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
@@ -239,22 +278,140 @@ impl Link {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
             Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
-                Ok(()) if more => Progress::More,
-                Ok(()) => Progress::Drained,
+                Ok(()) => {
+                    self.pace(filled as u64, now);
+                    if more { Progress::More } else { Progress::Drained }
+                }
                 Err(error) => self.break_off(error, now, finished),
             },
             Ok(Received::End) => self.end(false, now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
-            Err(error) => {
-                self.reset = true;
-                // The peer's reset ends a body that lasts until then, too: never as a success.
-                let error = if self.conn.response_started() {
-                    Error::with_source(ErrorKind::Receive, "the connection broke", error)
-                } else {
-                    Error::with_source(ErrorKind::Receive, "the connection broke before the response", error)
-                };
-                self.break_off(error, now, finished)
+            Err(error) => self.broke(error, now, finished),
+        }
+    }
+
+    fn broke(&mut self, error: io::Error, now: Instant, finished: &mut Finished) -> Progress {
+        self.reset = true;
+        // The peer's reset ends a body that lasts until then, too: never as a success.
+        let error = if self.conn.response_started() {
+            Error::with_source(ErrorKind::Receive, "the connection broke", error)
+        } else {
+            Error::with_source(ErrorKind::Receive, "the connection broke before the response", error)
+        };
+        self.break_off(error, now, finished)
+    }
+
+    /// How many bytes of the body under way are still to come, as far as that is known.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.conn.direct_body().unwrap_or(0)
+    }
+
+    /// Whether the rest of the body under way can go past our memory: [`Link::move_body`] in place of
+    /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
+    pub fn is_direct(&mut self, pipes: Pipes) -> bool {
+        if self.direct == Direct::Undecided {
+            let granted = self.remaining() >= WORTH_MOVING && !self.stream.is_secure() && !self.has_output();
+            if !granted {
+                return false;
             }
+            let output = self.queue.front_mut().and_then(Transfer::direct);
+            self.direct = output
+                .and_then(direct::way)
+                .filter(|way| *way == Way::Through || pipes == Pipes::Awaited)
+                .map_or(Direct::Copied, Direct::Moved);
+        }
+        matches!(self.direct, Direct::Moved(_))
+    }
+
+    /// Whether there is something to receive now: for a bulk body, a large piece.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let waited = direct::wait(self.stream.as_fd(), false, None, Some(Duration::ZERO), None);
+        !matches!(waited, Ok(Waited::Quiet))
+    }
+
+    /// Waits until there is something to do for the body under way; for a driver that waits in no receive.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
+        let sends = self.has_output();
+        let quiet = self.quiet_at().map(|at| at.saturating_duration_since(Instant::now()));
+        let output = self.queue.front_mut().and_then(Transfer::direct);
+        let pipe = output.filter(|_| self.direct == Direct::Moved(Way::Pipe));
+        direct::wait(self.stream.as_fd(), sends, pipe, quiet, deadline)
+    }
+
+    /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for
+    /// [`Progress::WouldBlock`], which can also mean that the sink's pipe is full.
+    pub fn move_body(
+        &mut self,
+        mover: &mut Mover,
+        now: Instant,
+        waker: Waker<'_>,
+        finished: &mut Finished,
+    ) -> Progress {
+        let remaining = self.remaining();
+        let (Direct::Moved(way), Some(transfer)) = (self.direct, self.queue.front_mut()) else {
+            return Progress::More;
+        };
+        let credit = transfer.credit(waker.wake, waker.token);
+        if credit == 0 {
+            return Progress::Paused;
+        }
+        let Some(output) = transfer.direct() else {
+            self.direct = Direct::Copied;
+            return Progress::More;
+        };
+        let step = mover.step(self.stream.as_fd(), output, way, remaining.min(credit));
+        let outcome = transfer.on_moved(step.moved);
+        if let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(step.moved) {
+            self.closing |= reuse.is_err();
+            self.served += 1;
+            self.finish_front(now, finished);
+            self.pace(step.moved, now);
+            return if self.closing { self.close(now, finished) } else { Progress::More };
+        }
+        self.pace(step.moved, now);
+        match (outcome, step.stop) {
+            (Err(error), _) => self.break_off(error, now, finished),
+            (Ok(()), None) => Progress::More,
+            (Ok(()), Some(Stop::WouldBlock)) => Progress::WouldBlock,
+            (Ok(()), Some(Stop::Refused)) => {
+                self.direct = Direct::Copied;
+                Progress::More
+            }
+            (Ok(()), Some(Stop::Socket(error))) => self.broke(error, now, finished),
+            (Ok(()), Some(Stop::Output(error))) => {
+                let Some(transfer) = self.queue.front() else { return self.close(now, finished) };
+                self.break_off(transfer.cannot_write(error), now, finished)
+            }
+        }
+    }
+
+    /// So many bytes came: sees to it that a bulk body wakes us seldom, and any other at once.
+    fn pace(&mut self, bytes: u64, now: Instant) {
+        if let Some(mark) = self.bulk.came(bytes, self.remaining(), now) {
+            self.set_mark(mark);
+        }
+    }
+
+    fn set_mark(&mut self, mark: usize) {
+        // Where the system has no such mark, every byte wakes us: no harm is done.
+        let _ = self.stream.socket().set_recv_lowat(mark);
+    }
+
+    /// Until when a bulk body must have brought its next piece, or [`Link::hurry`].
+    #[must_use]
+    pub fn quiet_at(&self) -> Option<Instant> {
+        self.bulk.quiet_at()
+    }
+
+    /// A bulk body has slowed down: from now on every byte wakes us.
+    pub fn hurry(&mut self) {
+        if let Some(mark) = self.bulk.quiet() {
+            self.set_mark(mark);
         }
     }
 
@@ -303,7 +460,10 @@ impl Link {
     ) -> Result<usize> {
         let time = clock::time(now);
         loop {
-            let step = self.conn.step(time, &mut input.bytes()[at..end]).map_err(from_machine)?;
+            let step = self.conn.step(time, &mut input.bytes()[at..end]).map_err(|error| {
+                self.violated |= is_violation(error);
+                from_machine(error)
+            })?;
             let base = at;
             at += step.consumed;
             let Some(transfer) = self.queue.front_mut() else {
@@ -346,6 +506,7 @@ impl Link {
     }
 
     fn finish_front(&mut self, now: Instant, finished: &mut Finished) {
+        self.direct = Direct::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
             let after = transfer.on_complete(now);
             finished.push((transfer, after));
@@ -371,6 +532,7 @@ impl Link {
     pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
         if let Some(mut transfer) = self.queue.pop_front() {
             let broke = match (self.conn.response_started(), self.served) {
+                _ if self.violated => Broke::ByProtocol,
                 (true, _) => Broke::InResponse,
                 (false, 0) => Broke::BeforeResponse,
                 (false, _) => Broke::WhileStale,
@@ -443,6 +605,12 @@ impl Input<'_> {
             Self::Memory(bytes) => Lease::borrowed(&bytes[range]),
         }
     }
+}
+
+/// Whether the peer is to blame: it sent what no peer may. Bytes that nobody asked for are mostly a goodbye that crossed
+/// the request (a 408 on an idle connection), so these are not.
+fn is_violation(error: h1::Error) -> bool {
+    !error.is_early_end() && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Closed(_))
 }
 
 /// The kind, and so the exit code, of what the machine objects to.

@@ -29,9 +29,11 @@ use slab::Slab;
 use super::idle_cores::IdleCores;
 use super::inbox::{Inbox, Message};
 use super::lane::{Lane, State, Surroundings, watch};
-use super::link::{Finished, Progress, Waker};
+use super::direct::Mover;
+use super::link::{Finished, Pipes, Progress, Waker};
 use crate::buffer::Buffer;
 use crate::client::Client;
+use crate::clock;
 use crate::net::pool::Key;
 use crate::sink::Wake;
 use crate::sink::output::Room;
@@ -83,6 +85,9 @@ pub trait Supply: Send + Sync {
     /// Whether the run is over.
     fn is_over(&self) -> bool;
 
+    /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
+    fn end(&self, error: Error);
+
     /// A worker has joined.
     fn joined(&self, inbox: &Arc<Inbox>);
 }
@@ -112,6 +117,9 @@ const INBOX: Token = Token(usize::MAX);
 const OUTPUT: Token = Token(usize::MAX - 1);
 /// Idle connections that a worker keeps at most.
 const MAX_IDLE: usize = 64;
+/// Peers that are remembered as not to be pipelined to; beyond this all are forgotten, and one that misbehaves again costs
+/// a replay again. Worst case about 1 MiB.
+const MAX_SERIAL: usize = 4096;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
 /// A worker that slept less than a sixteenth of this long wants help, if bodies are heavy ([`Supply::is_heavy`]). In
@@ -136,10 +144,21 @@ pub fn run(client: &Client, supply: &Arc<dyn Supply>, workers: Workers) -> Resul
     let mut first = Worker::new(0, client, supply, workers)?;
     let outcome = first.run();
     for thread in first.others.drain(..) {
-        // A worker that panicked has printed why; the transfers it held are missing, which the supply notices.
+        // A worker that panicked has printed why, and ended the run.
         let _ = thread.join();
     }
     outcome
+}
+
+/// Ends the run when a worker panics: the transfers it held would be waited for for ever.
+struct Fuse<'a>(&'a dyn Supply);
+
+impl Drop for Fuse<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.end(Error::new(ErrorKind::Setup, "a worker panicked"));
+        }
+    }
 }
 
 struct Worker {
@@ -151,6 +170,7 @@ struct Worker {
     inbox: Arc<Inbox>,
     wake: Arc<dyn Wake>,
     buffer: Buffer,
+    mover: Mover,
     lanes: Slab<Lane>,
     by_key: HashMap<Arc<Key>, Vec<usize>>,
     /// Keys of peers that are not pipelined to again.
@@ -171,6 +191,8 @@ struct Worker {
     slept: Duration,
     window_began: Instant,
     output_watched: bool,
+    /// The last flush left something that this worker cannot wait for: to try again before anything has happened is vain.
+    flushed_in_vain: bool,
     /// Since when there is gathered output.
     gathering_since: Option<Instant>,
     idle_cores: IdleCores,
@@ -227,6 +249,7 @@ impl Worker {
             wake: inbox.clone(),
             inbox,
             buffer: client.shelf().take(),
+            mover: Mover::default(),
             lanes: Slab::new(),
             by_key: HashMap::new(),
             serial: HashSet::new(),
@@ -242,15 +265,23 @@ impl Worker {
             slept: Duration::ZERO,
             window_began: now,
             output_watched: false,
+            flushed_in_vain: false,
             gathering_since: None,
             idle_cores: IdleCores::default(),
             others: Vec::new(),
         })
     }
 
+    /// Works until the run is over. An error of this worker's own ends it for the others, too: the transfers that it held
+    /// are lost.
     fn run(&mut self) -> Result<()> {
+        let supply = Arc::clone(&self.supply);
+        let _fuse = Fuse(&*supply);
         let outcome = self.turn_until_over();
         self.leave();
+        if let Err(error) = &outcome {
+            supply.end(Error::new(error.kind(), error.cause()));
+        }
         outcome
     }
 
@@ -267,6 +298,7 @@ impl Worker {
                 return Ok(());
             }
             self.sleep(&mut events)?;
+            self.flushed_in_vain = false;
             self.inbox.collect(&mut messages);
             for message in messages.drain(..) {
                 self.hear(message);
@@ -294,16 +326,22 @@ impl Worker {
             self.gathering_since = None;
             return Ok(());
         }
+        if self.flushed_in_vain {
+            return Ok(());
+        }
         let since = *self.gathering_since.get_or_insert(self.now);
         if self.output_watched || self.now.saturating_duration_since(since) < GATHERING {
             return Ok(());
         }
         self.gathering_since = None;
         if self.supply.flush(self.index)? == Room::Free {
+            // What is left waits for a later stage, which takes more when a transfer of it starts.
+            self.flushed_in_vain = self.supply.wants_flush();
             return Ok(());
         }
         if self.index != 0 {
             // The output is watched by the first worker, for it can be watched once only.
+            self.flushed_in_vain = true;
             return Ok(());
         }
         if !self.output_watched
@@ -464,7 +502,15 @@ impl Worker {
                 break;
             }
             let waker = Waker { wake: Some(&self.wake), token };
-            let progress = link.receive(&mut self.buffer, self.now, waker, &mut finished);
+            let progress = if link.is_direct(Pipes::Written) {
+                match link.move_body(&mut self.mover, self.now, waker, &mut finished) {
+                    // A bulk body's next piece is waited for, not fetched in bits.
+                    Progress::More if !link.has_more() => Progress::Drained,
+                    progress => progress,
+                }
+            } else {
+                link.receive(&mut self.buffer, self.now, waker, &mut finished)
+            };
             match progress {
                 Progress::Paused => *paused = true,
                 Progress::Closed => {
@@ -578,6 +624,9 @@ impl Worker {
         for token in self.by_key.get(&key).into_iter().flatten() {
             self.lanes[*token].is_serial = true;
         }
+        if self.serial.len() >= MAX_SERIAL {
+            self.serial.clear();
+        }
         self.serial.insert(key);
     }
 
@@ -590,7 +639,7 @@ impl Worker {
             After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             After::Again(wait) => {
                 self.supply.delayed(&transfer);
-                let at = self.now + wait;
+                let at = clock::after(self.now, wait);
                 self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
             }
             After::Done(result) => {
@@ -694,6 +743,10 @@ impl Worker {
         let overdue: Vec<usize> = self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(token, _)| token).collect();
         for token in overdue {
             match self.lanes.get_mut(token) {
+                Some(Lane { state: State::Open(link), .. }) if !link.is_overdue(now) => {
+                    link.hurry();
+                    self.serve(token, false);
+                }
                 Some(Lane { state: State::Open(link), .. }) => {
                     let mut finished = std::mem::take(&mut self.finished);
                     let error = Error::new(ErrorKind::Timeout, "the operation timed out");
@@ -730,7 +783,7 @@ impl Worker {
         // Without another thread this one goes on alone, and asks again.
         let started = std::thread::Builder::new().name(format!("haul-{index}")).spawn(move || {
             if let Ok(mut worker) = Worker::new(index, &client, &supply, workers) {
-                // What ends a run reaches the first worker through the supply.
+                // What ends it reaches the first worker through the supply.
                 let _ = worker.run();
             }
         });
@@ -749,3 +802,6 @@ impl Worker {
         self.client.stats().add(&std::mem::take(&mut self.totals));
     }
 }
+
+#[cfg(test)]
+mod tests;

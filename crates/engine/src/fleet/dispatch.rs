@@ -170,7 +170,8 @@ impl Dispatch {
 
     /// Whether a stage takes more values.
     pub(super) fn has_appetite(&self, stage: usize) -> bool {
-        !self.lock().full[stage]
+        let state = self.lock();
+        !state.full[stage] && state.broken.len() < APPETITE
     }
 
     /// Takes URLs from the input, or from what a stage kept to its end, until the queue is filled.
@@ -260,13 +261,19 @@ impl Dispatch {
         Ok(Some((key, job)))
     }
 
-    /// The number that may start whatever the caps say: the head of the last stage that has something outstanding. The
-    /// outer `None`: nothing may start, for the window is full and what waits is not its head.
+    /// The number that may start whatever the caps say: the head of the last stage that has something outstanding. Where
+    /// its order does not matter there is no head; one goes on all the same when the stage takes no more and nothing of it
+    /// runs, for then all slots may belong to pages that wait for it. The outer `None`: nothing may start, for the window
+    /// is full and what waits is not its head.
     #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
     fn allowed_head(&self, state: &State, view: &View<'_>) -> Option<Option<u64>> {
         let stage = state.outstanding.iter().rposition(|&outstanding| outstanding > 0)?;
-        let head = view.windows[stage].head().map(|slot| self.priority(stage, slot));
         let first = state.queue.first_seq()?;
+        let is_stuck = state.full[stage] && state.outstanding[stage] == state.waiting[stage];
+        let head = match view.windows[stage].head() {
+            Some(slot) => Some(self.priority(stage, slot)),
+            None => is_stuck.then_some(first),
+        };
         let its_stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
         (view.windows[its_stage].has_budget()
             || head == Some(first)

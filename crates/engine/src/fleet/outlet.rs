@@ -107,6 +107,10 @@ impl Outlet for Sift {
         if self.passing.is_empty() { self.next.flush() } else { self.next.records(&mut self.passing) }
     }
 
+    fn may_run_ahead(&self) -> bool {
+        self.next.may_run_ahead()
+    }
+
     fn flush(&mut self) -> Result<Room> {
         self.next.flush()
     }
@@ -165,6 +169,11 @@ impl Outlet for Feed {
 
     fn flush(&mut self) -> Result<Room> {
         Ok(if self.dispatch.has_appetite(self.stage) { Room::Free } else { Room::Full })
+    }
+
+    /// Pages that wait for a later stage's appetite hold slots of the hosts that this stage needs. What they name is small.
+    fn may_run_ahead(&self) -> bool {
+        true
     }
 
     fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>> {

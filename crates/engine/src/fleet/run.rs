@@ -167,7 +167,7 @@ impl Run {
     }
 
     /// Ends the run: nothing more is begun.
-    fn end(&self, fatal: Option<Error>) {
+    fn stop(&self, fatal: Option<Error>) {
         if let Some(error) = fatal {
             self.tally().fatal.get_or_insert(error);
         }
@@ -177,7 +177,7 @@ impl Run {
 
     /// Takes what can fail the run as a whole.
     fn guard<T>(&self, outcome: Result<T>) -> Option<T> {
-        outcome.map_err(|error| self.end(Some(error))).ok()
+        outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
     fn transfer(&self, key: usize, job: &Job, host: HostId, now: Instant) -> Transfer {
@@ -238,7 +238,7 @@ impl Run {
         self.dispatch.lock().settled(job.stage);
         if self.fail_early && outcome.result.is_err() {
             self.dispatch.lock().stop();
-            self.end(None);
+            self.stop(None);
         }
     }
 
@@ -284,17 +284,17 @@ impl Run {
         }
         let last = self.stages.len() - 1;
         if self.dispatch.is_exhausted(last) && self.windows[last].is_empty() {
-            self.end(None);
+            self.stop(None);
         }
     }
 }
 
-/// Secrets are dropped; everything else stays.
+/// Secrets are dropped, and a Host of the user's own, which names a host that the user knew; everything else stays.
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     let mut bare = RequestOptions::clone(options);
     bare.authorization = None;
     bare.cookie = None;
-    bare.fields.retain(|(name, _)| !is_secret_field(name));
+    bare.fields.retain(|(name, _)| !is_secret_field(name) && !name.eq_ignore_ascii_case("host"));
     Arc::new(bare)
 }
 
@@ -410,7 +410,7 @@ impl Supply for Run {
         // Where one body cannot be written no other can.
         let to_output = job.destination == Destination::Output;
         if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {
-            self.end(outcome.result.err());
+            self.stop(outcome.result.err());
             return;
         }
         if let Some(extractor) = path.into_extractor() {
@@ -467,6 +467,10 @@ impl Supply for Run {
             self.end_stages();
         }
         self.over.load(Ordering::SeqCst)
+    }
+
+    fn end(&self, error: Error) {
+        self.stop(Some(error));
     }
 
     fn joined(&self, inbox: &Arc<Inbox>) {

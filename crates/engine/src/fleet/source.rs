@@ -3,11 +3,12 @@
 //! One that may wait for somebody (standard input, a FIFO) is read on a thread of its own, a bounded number of items
 //! ahead, so that a slow producer holds nothing up: what it gave is fetched while it thinks.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dispatch::Destination;
-use crate::Result;
+use crate::{Error, ErrorKind, Result};
 
 /// One URL, and where its content goes.
 #[derive(Debug, Clone)]
@@ -57,7 +58,11 @@ impl Feeder {
         let (sender, receiver) = sync_channel(AHEAD);
         // It is not joined: a read that nobody answers must not keep the program from ending.
         std::thread::Builder::new().name("haul-input".into()).spawn(move || {
-            feed(items, sender, &bell);
+            if catch_unwind(AssertUnwindSafe(|| feed(items, &sender, &bell))).is_err() {
+                // It has printed why; a list that ends early must not look complete.
+                let _ = sender.send(Err(Error::new(ErrorKind::Read, "reading the list panicked")));
+            }
+            drop(sender);
             // The end is something to pull, too.
             ring(&bell);
         })?;
@@ -65,8 +70,8 @@ impl Feeder {
     }
 }
 
-/// Sends all items; the sender is gone when it returns.
-fn feed(items: Items, sender: SyncSender<Result<Item>>, bell: &Bell) {
+/// Sends all items.
+fn feed(items: Items, sender: &SyncSender<Result<Item>>, bell: &Bell) {
     for item in items {
         if sender.send(item).is_err() {
             return;

@@ -62,6 +62,11 @@ pub(super) trait Outlet: Send {
     /// As [`Outlet::bytes`].
     fn flush(&mut self) -> Result<Room>;
 
+    /// Whether a slot that streams may keep what comes while there is no room, inside the budget.
+    fn may_run_ahead(&self) -> bool {
+        false
+    }
+
     /// Nothing more comes. What could not be passed on before, and is not printed here, is given back.
     ///
     /// # Errors
@@ -197,7 +202,11 @@ impl Window {
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let mut state = self.lock();
         let credit = if self.streams(&mut state, slot) {
-            if state.room == Room::Free { u64::MAX } else { 0 }
+            match state.room {
+                Room::Free => u64::MAX,
+                Room::Full if !state.outlet.may_run_ahead() => 0,
+                Room::Full => self.budget.saturating_sub(state.held) as u64,
+            }
         } else {
             self.budget.saturating_sub(state.held) as u64
         };
@@ -295,7 +304,13 @@ impl Window {
         }
         let kept = std::mem::take(&mut place.kept);
         state.held -= kept.iter().map(Kept::cost).sum::<usize>();
-        self.wake(&mut state, false);
+        // The outlet is not held while it waits to be tried again: the next flush lets those go that are complete.
+        let gave_up = state.claimed == Some(slot);
+        if gave_up {
+            state.claimed = None;
+            state.dirty = true;
+        }
+        self.wake(&mut state, gave_up);
         true
     }
 
@@ -350,10 +365,11 @@ impl Window {
         }
         let spacious = state.held < self.budget - self.budget / 4;
         let (head, claimed, room) = (state.head, state.claimed, state.room);
+        let ahead = state.outlet.may_run_ahead();
         let unclaimed = self.order == Order::Whole && claimed.is_none() && moved;
         state.waiting.retain(|(slot, waker, token)| {
             let streams = self.order == Order::Free || *slot == head || claimed == Some(*slot);
-            let goes_on = if streams { room == Room::Free } else { spacious || unclaimed };
+            let goes_on = if streams { room == Room::Free || (ahead && spacious) } else { spacious || unclaimed };
             if goes_on {
                 waker.wake(*token);
             }
@@ -475,6 +491,31 @@ mod tests {
         }
     }
 
+    /// The same, but for a stage and not for a printer.
+    struct Eager(Seen);
+
+    impl Outlet for Eager {
+        fn bytes(&mut self, bytes: &[u8]) -> Result<Room> {
+            self.0.bytes(bytes)
+        }
+
+        fn records(&mut self, records: &mut Records) -> Result<Room> {
+            self.0.records(records)
+        }
+
+        fn rest(&mut self, tail: Option<Tail>) -> Result<Option<Tail>> {
+            Ok(tail)
+        }
+
+        fn flush(&mut self) -> Result<Room> {
+            self.0.flush()
+        }
+
+        fn may_run_ahead(&self) -> bool {
+            true
+        }
+    }
+
     #[derive(Default)]
     struct Woken(Mutex<Vec<usize>>);
 
@@ -573,6 +614,45 @@ mod tests {
         window.finish(1).unwrap();
         assert_eq!(seen.text(), format!("bb{}", "a".repeat(900)));
         assert!(window.is_empty());
+    }
+
+    #[test]
+    fn a_claim_ends_when_its_body_is_tried_again() {
+        let (window, seen) = window(Order::Whole, 2000, 2);
+        put(&window, 0, &"a".repeat(1800));
+        let woken = Arc::new(Woken::default());
+        let waker: Arc<dyn Wake> = woken.clone();
+        assert_eq!(window.credit(1, None, 0), u64::MAX, "it claims the outlet");
+        assert_eq!(window.credit(0, Some(&waker), 10), 0);
+        assert!(window.restart(1), "nothing of it has left");
+        assert_eq!(*woken.0.lock().unwrap(), [10], "another may have it meanwhile");
+        window.finish(0).unwrap();
+        assert_eq!(seen.text().len(), 1800);
+        put(&window, 1, "b");
+        window.finish(1).unwrap();
+        assert!(window.is_empty());
+    }
+
+    #[test]
+    fn what_feeds_a_full_stage_runs_ahead_inside_the_budget() {
+        let seen = Seen::default();
+        let window = Window::new(Order::Free, 2000, Box::new(Eager(seen.clone())));
+        let slot = window.reserve();
+        seen.fill(true);
+        put(&window, slot, "a");
+        let credit = window.credit(slot, None, 0);
+        assert!((1..=2000).contains(&credit), "{credit}");
+        put(&window, slot, &"b".repeat(2000));
+        let woken = Arc::new(Woken::default());
+        let waker: Arc<dyn Wake> = woken.clone();
+        assert_eq!(window.credit(slot, Some(&waker), 5), 0);
+        window.finish(slot).unwrap();
+        assert_eq!(seen.text(), "a");
+        seen.fill(false);
+        window.flush().unwrap();
+        assert_eq!(seen.text().len(), 2001);
+        assert!(window.is_empty());
+        assert_eq!(*woken.0.lock().unwrap(), [5]);
     }
 
     #[test]

@@ -15,7 +15,9 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Not asked at all: overrides (`--resolve`), IP literals, and `localhost` with the names below it (RFC 6761 §6.3).
+//! Not asked at all: overrides (`--resolve`), IP literals, and `localhost` and `invalid` with the names below them
+//! (RFC 6761 §6.3 and §6.4). A failure with an [`io::Error`] below it is the resolver's own and may be gone soon; any other
+//! is an answer about the name.
 //! An asynchronous resolver of our own was not taken: it would have to repeat nsswitch, mDNS and search lists to give
 //! the answers users know from their other programs.
 
@@ -39,7 +41,8 @@ const MAX_THREADS: usize = 8;
 const THREAD_IDLE: Duration = Duration::from_secs(5);
 /// Names kept; reached, the finished ones go. About 200 bytes each.
 const MAX_NAMES: usize = 4096;
-/// How long a failure is kept that says more about this process (no descriptors, no memory) than about the name.
+/// How long a failure is kept that says more about this process (no descriptors, no memory) or the network than about the
+/// name: shorter than anyone waits before trying again.
 const LOCAL_FAILURE: Duration = Duration::from_millis(250);
 
 /// Which kinds of address may be used (curl's `-4` and `-6`).
@@ -131,6 +134,8 @@ type Answer = std::result::Result<Arc<[IpAddr]>, Failure>;
 #[derive(Clone)]
 struct Failure {
     os: Option<i32>,
+    /// The name servers could not be asked (`EAI_AGAIN`), which says nothing about the name.
+    temporary: bool,
     text: Arc<str>,
 }
 
@@ -320,7 +325,7 @@ impl Shared {
     fn answer(&self, name: &str) -> Answer {
         let answer = match (self.ask)(name) {
             Ok(addresses) if addresses.is_empty() => {
-                Err(Failure { os: None, text: Arc::from("the name has no address") })
+                Err(Failure::of_the_name("the name has no address"))
             }
             Ok(mut addresses) => {
                 let mut seen = std::collections::HashSet::new();
@@ -336,7 +341,7 @@ impl Shared {
     fn settle(&self, name: &str, answer: Answer) {
         let life = match &answer {
             Ok(_) => self.options.ttl,
-            Err(failure) if failure.os.is_some() => LOCAL_FAILURE,
+            Err(failure) if failure.os.is_some() || failure.temporary => LOCAL_FAILURE,
             Err(_) => self.options.negative_ttl,
         };
         let known = Entry::Known { answer, until: Instant::now() + life };
@@ -358,8 +363,11 @@ impl State {
         if let Ok(address) = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
             return Some(Ok(Arc::from([address])));
         }
-        if is_localhost(name) {
+        if is_below(name, "localhost") {
             return Some(Ok(Arc::from([IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)])));
+        }
+        if is_below(name, "invalid") {
+            return Some(Err(Failure::of_the_name("the name is reserved for what does not exist")));
         }
         match self.names.get(name) {
             Some(Entry::Known { answer, until }) if *until > now => Some(answer.clone()),
@@ -384,7 +392,16 @@ impl From<&io::Error> for Failure {
     fn from(error: &io::Error) -> Self {
         let text = error.to_string();
         let text = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
-        Self { os: error.raw_os_error(), text: Arc::from(text) }
+        // The resolver's own number is lost in the standard library; these are the words of glibc, BSD and musl for it.
+        let lower = text.to_ascii_lowercase();
+        let temporary = lower.starts_with("temporary failure") || lower == "try again";
+        Self { os: error.raw_os_error(), temporary, text: Arc::from(text) }
+    }
+}
+
+impl Failure {
+    fn of_the_name(text: &str) -> Self {
+        Self { os: None, temporary: false, text: Arc::from(text) }
     }
 }
 
@@ -404,6 +421,10 @@ fn present(answer: Answer, host: &str, family: Family) -> Result<Arc<[IpAddr]>> 
         Err(Failure { os: Some(os), .. }) => {
             Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::from_raw_os_error(os)))
         }
+        // An error of the system's, as above: whoever tries again can tell it from an answer.
+        Err(Failure { temporary: true, text, .. }) => {
+            Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::other(text.to_string())))
+        }
         Err(Failure { text, .. }) => Err(Error::with_source(ErrorKind::Resolve, message(), text.to_string())),
     }
 }
@@ -413,9 +434,10 @@ fn normal(host: &str) -> String {
     host.to_ascii_lowercase()
 }
 
-fn is_localhost(name: &str) -> bool {
+/// Whether a name is this one or below it.
+fn is_below(name: &str, domain: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
-    name == "localhost" || name.ends_with(".localhost")
+    name.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
 fn system_lookup(host: &str) -> io::Result<Vec<IpAddr>> {

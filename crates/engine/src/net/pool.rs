@@ -18,7 +18,7 @@ use haul_policy::target::{Scheme, Target};
 use super::connect::ConnectOptions;
 use super::dns::Family;
 use super::socket::{Idle as Peeked, peek_idle};
-use super::tls::TlsOptions;
+use super::tls::{Place, TlsOptions};
 use crate::request::RequestOptions;
 
 /// What a connection may be used for.
@@ -53,6 +53,12 @@ impl Key {
             family: options.family,
             connect: options.connect.clone(),
         }
+    }
+
+    /// The server, as session tickets see it.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place { host: self.host.clone(), port: self.port, dial: self.dial.clone(), family: self.family }
     }
 
     /// The address to connect to, where it is given in place of a name.

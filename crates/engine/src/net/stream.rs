@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
 
 use super::socket::Socket;
 use super::tls::{Handshake, Tls};
@@ -77,9 +78,11 @@ impl Stream {
 
     /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.
     ///
+    /// On a blocking socket it waits, until the deadline if there is one; then the socket has a receive timeout.
+    ///
     /// # Errors
     /// A refused certificate, a broken handshake, a broken connection.
-    pub fn handshake(&mut self, buffer: &mut [u8]) -> Result<bool> {
+    pub fn handshake(&mut self, buffer: &mut [u8], deadline: Option<Instant>) -> Result<bool> {
         loop {
             let Some(secured) = &mut self.tls else { return Ok(true) };
             let outcome = secured.tls.handshake(&mut secured.partial, &mut secured.outgoing);
@@ -93,6 +96,14 @@ impl Stream {
                 Handshake::Done => return Ok(true),
                 Handshake::NeedRead => {
                     let broke = "the connection broke in the TLS handshake";
+                    // Before each receive: a peer that sends a byte now and then must not outlive the deadline.
+                    if let Some(deadline) = deadline {
+                        let left = deadline.saturating_duration_since(Instant::now());
+                        if left.is_zero() {
+                            return Ok(false);
+                        }
+                        self.socket.set_recv_timeout(Some(left)).map_err(|error| tls_error(broke, error))?;
+                    }
                     match self.socket.recv(buffer) {
                         Ok(0) => {
                             let message = "the server closed the connection in the TLS handshake";

@@ -15,10 +15,14 @@ pub mod memory;
 pub mod output;
 pub mod records;
 
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
 use haul_proto::head::Head;
 
-use crate::Result;
 use crate::buffer::Lease;
+use crate::{Error, ErrorKind, Result};
 use records::Records;
 
 /// Wakes the driver of a transfer whose sink had no credit.
@@ -34,6 +38,8 @@ pub struct Begin<'a> {
     pub head: &'a Head,
     /// The length of what will be pushed, where known: not known for a decoded or extracted body.
     pub length: Option<u64>,
+    /// When the transfer has to be over.
+    pub deadline: Option<Instant>,
 }
 
 /// Takes one body.
@@ -56,6 +62,20 @@ pub trait Sink: Send {
     /// # Errors
     /// When they cannot be written.
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()>;
+
+    /// The descriptor that body bytes may be moved to past this sink, at the place where the next byte belongs. A driver
+    /// that does so says it by [`Sink::moved`]. `None`, the default, when the bytes have to be seen here.
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// So many bytes were moved to the descriptor that [`Sink::direct`] gave.
+    fn moved(&mut self, _bytes: u64) {}
+
+    /// What it means that nothing (more) can be moved to that descriptor.
+    fn cannot_write(&self, error: io::Error) -> Error {
+        Error::with_source(ErrorKind::Write, "failed to write the output", error)
+    }
 
     /// Takes what extraction found; a line each unless the sink knows better.
     ///

@@ -29,7 +29,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::net::{SendFlags, send};
 
-use super::Sink;
+use super::{Begin, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
@@ -237,23 +237,38 @@ impl AsFd for Output {
 pub struct Waiting {
     output: Output,
     deadline: Option<Instant>,
+    /// The deadline of the attempt under way.
+    until: Option<Instant>,
     written: bool,
 }
 
 impl Waiting {
-    /// Writes to `output`, and waits no longer than the deadline for it.
+    /// Writes to `output`, and waits no longer than the deadline for it, or the transfer's own.
     #[must_use]
     pub fn new(output: Output, deadline: Option<Instant>) -> Self {
-        Self { output, deadline, written: false }
+        Self { output, deadline, until: deadline, written: false }
     }
 }
 
 impl Sink for Waiting {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.until = [self.deadline, begin.deadline].into_iter().flatten().min();
+        Ok(())
+    }
+
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.written = true;
         // What was gathered goes out before the next read, which may be a long time coming.
         self.output.write(lease.bytes())?;
-        self.output.drain(self.deadline)
+        self.output.drain(self.until)
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        (self.output.done == self.output.backlog.len()).then(|| self.output.as_fd())
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.written |= bytes > 0;
     }
 
     fn restart(&mut self) -> bool {
@@ -261,7 +276,7 @@ impl Sink for Waiting {
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.output.drain(self.deadline)
+        self.output.drain(self.until)
     }
 }
 

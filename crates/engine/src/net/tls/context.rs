@@ -9,13 +9,14 @@ use std::{
 
 use rustls::{
     ClientConfig, KeyLogFile, RootCertStore, SupportedProtocolVersion,
-    client::{WebPkiServerVerifier, danger::ServerCertVerifier},
+    client::{ClientSessionMemoryCache, Resumption, WebPkiServerVerifier, danger::ServerCertVerifier},
     crypto::{CryptoProvider, aws_lc_rs},
     version::{TLS12, TLS13},
 };
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use super::verify::{AcceptAll, ListedOrSigned};
+use crate::net::dns::Family;
 use crate::{Error, ErrorKind, Result};
 
 /// A version of TLS.
@@ -74,9 +75,48 @@ impl Default for TlsOptions {
     }
 }
 
-/// What connections with the same [`TlsOptions`] share, session tickets (RFC 8446 §4.6.1) included: up to 256 servers.
+/// What connections with the same [`TlsOptions`] share.
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
+    tickets: Mutex<HashMap<Place, Arc<ClientSessionMemoryCache>>>,
+}
+
+/// Where a server is. Session tickets (RFC 8446 §4.6.1) are kept for each place, as connections are: what answers on
+/// another port, or behind `--connect-to`, is another server, whatever its name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The host in the URL.
+    pub host: String,
+    /// The port in the URL.
+    pub port: u16,
+    /// The host and port that connections really go to.
+    pub dial: (String, u16),
+    /// Which kinds of address these may be of.
+    pub family: Family,
+}
+
+/// Places whose tickets are kept; beyond this all are forgotten, which costs full handshakes.
+const MAX_PLACES: usize = 256;
+/// Tickets kept for a place: as many as rustls keeps for one name.
+const TICKETS: usize = 8;
+
+impl TlsContext {
+    fn new(config: ClientConfig) -> Self {
+        Self { config: Arc::new(config), tickets: Mutex::default() }
+    }
+
+    /// The same for a server at this place, with the tickets of that place only.
+    #[must_use]
+    pub fn at(&self, place: &Place) -> Self {
+        let mut tickets = self.tickets.lock().unwrap_or_else(PoisonError::into_inner);
+        if tickets.len() >= MAX_PLACES && !tickets.contains_key(place) {
+            tickets.clear();
+        }
+        let store = tickets.entry(place.clone()).or_insert_with(|| Arc::new(ClientSessionMemoryCache::new(TICKETS)));
+        let mut config = ClientConfig::clone(&self.config);
+        config.resumption = Resumption::store(Arc::clone(store) as _);
+        Self::new(config)
+    }
 }
 
 /// The contexts in use, each built when first asked for, so that plain HTTP pays nothing. Clones share them.
@@ -141,7 +181,7 @@ impl Built {
         if std::env::var_os("SSLKEYLOGFILE").is_some() {
             config.key_log = Arc::clone(self.key_log.get_or_insert_with(|| Arc::new(KeyLogFile::new()))) as _;
         }
-        Ok(TlsContext { config: Arc::new(config) })
+        Ok(TlsContext::new(config))
     }
 
     fn verifier(

@@ -37,7 +37,7 @@ mod record;
 mod verify;
 
 pub use connection::{Handshake, Tls};
-pub use context::{TlsContext, TlsContexts, TlsOptions, TlsVersion};
+pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use record::{Opened, State};
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A

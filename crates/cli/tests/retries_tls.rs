@@ -1,0 +1,101 @@
+//! What is tried again and what is not; whom TLS trusts.
+
+mod common;
+
+use std::fs;
+
+use common::{names, run_haul};
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Script, Step};
+
+fn origin() -> Origin {
+    Origin::builder().start().unwrap()
+}
+
+/// A reply of ten bytes that ends after so many.
+fn cut_after(len: usize) -> Script {
+    let body = &"0123456789"[..len];
+    vec![Step::ReadHead, Step::send(format!("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n{body}"))]
+}
+
+#[test]
+fn a_server_that_is_not_ready_is_asked_again() {
+    let origin = origin();
+    let url = origin.url("/flaky/2/small");
+    for urls in [&[&url][..], &[&url, &url]] {
+        origin.forget();
+        let retry = ["--retry", "4", "--retry-delay", "0.01"];
+        let got = run_haul(retry.into_iter().chain(urls.iter().map(|url| url.as_str()))).text();
+        assert_eq!(got, "small\n".repeat(urls.len()));
+        assert_eq!(origin.hits("/flaky/2/small") as usize, 2 + urls.len());
+    }
+    origin.forget();
+    run_haul(["--retry", "1", "--retry-delay", "0.01", &url]).failed(22);
+    assert_eq!(origin.hits("/flaky/2/small"), 2);
+    origin.forget();
+    run_haul(["--retry", "0", &url]).failed(22);
+    assert_eq!(origin.hits("/flaky/2/small"), 1);
+}
+
+#[test]
+fn a_post_is_not_replayed() {
+    let origin = origin();
+    run_haul(["--retry-delay", "0.01", "-d", "x", &origin.url("/flaky/1/echo")]).failed(22);
+    assert_eq!(origin.requests(), 1);
+    let peer = RawPeer::always(vec![Step::ReadHead]);
+    run_haul(["--retry-delay", "0.01", "-d", "", &peer.url("/")]).failed(52);
+    assert_eq!(peer.connections(), 1);
+}
+
+#[test]
+fn a_body_that_broke_begins_anew_where_nothing_of_it_was_delivered() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    let args = ["--retry-delay", "0.01", "-o", file.to_str().unwrap()];
+    for also in [None, Some("--no-parallel")] {
+        // A glob takes the way of many URLs.
+        let path = if also.is_some() { "/[1-1]" } else { "/" };
+        let peer = RawPeer::start(vec![cut_after(3), cut_after(0), cut_after(9), cut_after(10)]);
+        run_haul(args.into_iter().chain(also).chain([&*peer.url(path)])).ok();
+        assert_eq!(fs::read(&file).unwrap(), b"0123456789", "each byte once");
+        assert_eq!(names(dir.path()), ["file"]);
+        fs::remove_file(&file).unwrap();
+    }
+    let peer = RawPeer::start(vec![cut_after(3), cut_after(10)]);
+    let ran = run_haul(["--retry-delay", "0.01", &peer.url("/")]);
+    ran.failed(18);
+    assert_eq!((&ran.stdout[..], peer.connections()), (&b"012"[..], 1));
+}
+
+#[test]
+fn certificates_are_verified() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let ca = ca.to_str().unwrap();
+    let url = origin.https_url("/small");
+    let elsewhere = format!("elsewhere.example:{}:127.0.0.1", origin.https_addr().port());
+    let other = url.replace("localhost", "elsewhere.example");
+    for count in [1, 2] {
+        let fetch =
+            |args: &[&str], url: &str| run_haul(args.iter().copied().chain([url].into_iter().cycle().take(count)));
+        assert_eq!(fetch(&["--cacert", ca], &url).text(), "small\n".repeat(count));
+        assert_eq!(fetch(&["-k"], &url).text(), "small\n".repeat(count));
+        assert_eq!(fetch(&["-k", "--tlsv1.3"], &url).text(), "small\n".repeat(count));
+        for (args, url, code) in [
+            (&[][..], &url, 60),
+            (&["--cacert", ca, "--resolve", &elsewhere], &other, 60),
+            (&["--cacert", "/nonexistent"], &url, 77),
+            (&["-k"], &origin.url("/small").replace("http:", "https:"), 35),
+        ] {
+            let ran = fetch(args, url);
+            assert_eq!(ran.code, code, "{args:?}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().filter(|line| line.contains(url.as_str())).count(), count, "{}", ran.stderr);
+            assert_eq!(ran.stdout, b"");
+        }
+    }
+    let log = origin.log();
+    assert_eq!(log.len(), 9, "nothing was said before the certificate was good");
+    assert!(log.iter().all(|request| request.tls));
+}

@@ -1,0 +1,125 @@
+//! When a body is read in bulk: the socket wakes us only when a large piece waits (`SO_RCVLOWAT`), so that there are
+//! few, large reads.
+//!
+//! The mark is raised for a body that proves to be bulk: [`PIECE`] bytes came within [`WITHIN`], and much more is to
+//! come. It is lowered when the end is near, for a socket that waits for more than will come waits for ever; and when
+//! it was not reached within [`PATIENCE`], for then the body trickles, and what came must not lie in the kernel. The end
+//! of the stream and a reset wake a reader whatever the mark.
+//!
+//! ```
+//! use haul::drive::bulk::{Bulk, PATIENCE, PIECE};
+//! use std::time::Instant;
+//! let (mut bulk, now) = (Bulk::default(), Instant::now());
+//! assert_eq!(bulk.came(256 << 10, 1 << 30, now), None);
+//! assert_eq!(bulk.came(256 << 10, 1 << 30, now), Some(PIECE));
+//! assert_eq!(bulk.quiet_at(), Some(now + PATIENCE));
+//! assert_eq!(bulk.quiet(), Some(1));
+//! ```
+
+use std::time::{Duration, Instant};
+
+/// How much is waited for (`docs/design/data-path.md` has the figures): twice as much wins little more, and what waits in
+/// the kernel is memory, too.
+pub const PIECE: usize = 512 << 10;
+/// How fast so much must have come, which is 20 MB/s: where it is slower, the number of reads does not show.
+pub const WITHIN: Duration = Duration::from_millis(25);
+/// How long so much is waited for.
+pub const PATIENCE: Duration = Duration::from_millis(50);
+/// Bytes still to come that are worth raising the mark for.
+const WORTH: u64 = 4 * PIECE as u64;
+/// It is lowered with fewer bytes than this to come. Twice the piece, for over TLS a part of what is to come may have
+/// been received already, in a record that is not complete.
+const NEAR_END: u64 = 2 * PIECE as u64;
+
+/// What is known of the pace of a body.
+#[derive(Debug, Default)]
+pub struct Bulk {
+    is_raised: bool,
+    since: Option<Instant>,
+    came: u64,
+    last: Option<Instant>,
+}
+
+impl Bulk {
+    /// So many bytes came, and `remaining` of this body are still to come, as far as that is known (else 0). Answers the
+    /// mark to set, if it changes.
+    pub fn came(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
+        if self.is_raised {
+            self.last = Some(now);
+            return if remaining < NEAR_END { self.quiet() } else { None };
+        }
+        if remaining < WORTH {
+            return None;
+        }
+        let since = *self.since.get_or_insert(now);
+        if now.saturating_duration_since(since) > WITHIN {
+            self.since = Some(now);
+            self.came = 0;
+        }
+        self.came += bytes;
+        if self.came < PIECE as u64 {
+            return None;
+        }
+        self.is_raised = true;
+        self.last = Some(now);
+        Some(PIECE)
+    }
+
+    /// Until when the mark should be reached, if it is raised.
+    #[must_use]
+    pub fn quiet_at(&self) -> Option<Instant> {
+        self.last.filter(|_| self.is_raised).map(|last| last + PATIENCE)
+    }
+
+    /// It was not, or nothing more is to come. Answers the mark to set, if it changes.
+    pub fn quiet(&mut self) -> Option<usize> {
+        let was_raised = self.is_raised;
+        *self = Self::default();
+        was_raised.then_some(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn a_trickle_never_raises_it() {
+        let mut bulk = Bulk::default();
+        let mut now = Instant::now();
+        for _ in 0..10_000 {
+            now += WITHIN / 8;
+            assert_eq!(bulk.came(PIECE as u64 / 16, GIB, now), None);
+        }
+    }
+
+    #[test]
+    fn it_is_lowered_near_the_end_once() {
+        let mut bulk = Bulk::default();
+        let now = Instant::now();
+        assert_eq!(bulk.came(PIECE as u64, GIB, now), Some(PIECE));
+        assert_eq!(bulk.came(PIECE as u64, NEAR_END, now), None);
+        assert_eq!(bulk.came(PIECE as u64, NEAR_END - 1, now), Some(1));
+        assert_eq!(bulk.came(PIECE as u64, NEAR_END - 2, now), None);
+        assert_eq!(bulk.came(NEAR_END, 0, now), None);
+    }
+
+    #[test]
+    fn a_body_that_slowed_down_must_prove_itself_again() {
+        let mut bulk = Bulk::default();
+        let now = Instant::now();
+        assert_eq!(bulk.came(PIECE as u64, GIB, now), Some(PIECE));
+        assert_eq!(bulk.quiet(), Some(1));
+        assert_eq!((bulk.quiet(), bulk.quiet_at()), (None, None));
+        assert_eq!(bulk.came(PIECE as u64 - 1, GIB, now + PATIENCE), None);
+        assert_eq!(bulk.came(1, GIB, now + PATIENCE + WITHIN), Some(PIECE));
+    }
+
+    #[test]
+    fn an_unknown_length_never_raises_it() {
+        let mut bulk = Bulk::default();
+        assert_eq!(bulk.came(GIB, 0, Instant::now()), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! The direct path: body bytes go from the socket to where they belong without passing through our memory.
+//!
+//! ```text
+//!  socket ──splice──▶ the sink's pipe                       where the sink is a pipe
+//!  socket ──splice──▶ a pipe of our own ──splice──▶ file    where it is a file or a device
+//! ```
+//!
+//! A [`Mover`] only ever does what can be done now; whoever waits, waits in [`wait`]. Descriptors that we were given
+//! are never made non-blocking: `SPLICE_F_NONBLOCK` speaks of the pipe alone, and the socket, which is ours, is
+//! non-blocking while bytes are moved. (On a blocking socket the kernel would wait for the server with the pipe locked,
+//! and the reader of that pipe could not even read what is in it.)
+//!
+//! What the kernel refuses to move (`O_APPEND`, some devices) is no error: [`Stop::Refused`] says that the rest has to
+//! be copied, and nothing is lost by then. Systems without `splice` refuse at once, so does a build with the feature
+//! `portable`.
+//!
+//! ```
+//! use std::{fs::File, os::fd::AsFd};
+//! use haul::drive::direct::{Way, way};
+//! let null = File::options().write(true).open("/dev/null")?;
+//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(Way::Through);
+//! assert_eq!(way(null.as_fd()), expected);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+pub use sys::{Mover, way};
+
+/// How bytes get to a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// It is a pipe: straight into it.
+    Pipe,
+    /// It is a file or a device: through a pipe of our own.
+    Through,
+}
+
+/// What one step moved, and what it stopped at.
+#[derive(Debug)]
+pub struct Step {
+    /// Bytes that have reached the sink's descriptor.
+    pub moved: u64,
+    /// Why it does not go on, if so.
+    pub stop: Option<Stop>,
+}
+
+/// Why a step did not move more.
+#[derive(Debug)]
+pub enum Stop {
+    /// The socket is empty, or the sink's pipe is full: see [`wait`].
+    WouldBlock,
+    /// The system cannot move these bytes, or has none: receive and write the rest in the ordinary way, which also
+    /// tells whether this is the end of the stream.
+    Refused,
+    /// The connection broke.
+    Socket(io::Error),
+    /// The sink's descriptor takes no more.
+    Output(io::Error),
+}
+
+/// What ended a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// There is something to do.
+    Ready,
+    /// Nothing came before the patience was at its end.
+    Quiet,
+    /// The deadline has come.
+    Late,
+}
+
+/// Waits until the socket has something to read (or room, if `sends`) and, where one is given, the sink's pipe has room.
+///
+/// A pipe that nobody reads any more ends the wait, too. `quiet` bounds the wait for the socket alone: a slow reader is
+/// no quiet server.
+///
+/// # Errors
+/// Those of `poll(2)`.
+pub fn wait(
+    socket: BorrowedFd<'_>,
+    sends: bool,
+    pipe: Option<BorrowedFd<'_>>,
+    quiet: Option<Duration>,
+    deadline: Option<Instant>,
+) -> io::Result<Waited> {
+    let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    if let Some(pipe) = pipe
+        && !ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)?
+    {
+        return Ok(Waited::Late);
+    }
+    let socket = PollFd::from_borrowed_fd(socket, wanted);
+    let is_ready = match pipe {
+        Some(pipe) => {
+            ready(&mut [socket, PollFd::from_borrowed_fd(pipe, PollFlags::empty())], quiet, deadline)?
+        }
+        None => ready(&mut [socket], quiet, deadline)?,
+    };
+    Ok(match deadline {
+        _ if is_ready => Waited::Ready,
+        Some(deadline) if deadline <= Instant::now() => Waited::Late,
+        _ => Waited::Quiet,
+    })
+}
+
+/// Polls to the end of the shorter time. `false` when it ran out.
+fn ready(fds: &mut [PollFd<'_>], quiet: Option<Duration>, deadline: Option<Instant>) -> io::Result<bool> {
+    let quiet = quiet.and_then(|quiet| Instant::now().checked_add(quiet));
+    let end = [quiet, deadline].into_iter().flatten().min();
+    loop {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        // Rounded up, or the last wait would be repeated for nothing until the clock moves on.
+        let timeout = left.map(|left| Timespec::try_from(left).unwrap_or_default());
+        match poll(fds, timeout.as_ref()) {
+            Ok(0) if end.is_none_or(|end| Instant::now() < end) => {}
+            Ok(count) => return Ok(count > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+mod sys {
+    use std::io;
+    use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+    use rustix::io::{Errno, read, write};
+    use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+
+    use super::{Step, Stop, Way};
+
+    /// What a pipe of ours should hold: the most that the system allows everybody by default.
+    const PIPE: usize = 1 << 20;
+    /// The most that is asked for at once; a pipe takes less.
+    const PIECE: u64 = 1 << 30;
+
+    const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
+
+    /// How bytes can be moved to this descriptor; `None` if they must be copied.
+    #[must_use]
+    pub fn way(output: BorrowedFd<'_>) -> Option<Way> {
+        let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
+        match kind {
+            FileType::Fifo => {
+                // A small pipe would be full all the time. It is somebody else's, but size is no mode: nobody who
+                // shares it can notice. Where the system refuses, it stays small.
+                let _ = fcntl_setpipe_size(output, PIPE);
+                Some(Way::Pipe)
+            }
+            FileType::CharacterDevice if rustix::termios::isatty(output) => None,
+            FileType::RegularFile | FileType::CharacterDevice | FileType::BlockDevice => {
+                let appends = fcntl_getfl(output).ok()?.contains(OFlags::APPEND);
+                (!appends).then_some(Way::Through)
+            }
+            _ => None,
+        }
+    }
+
+    /// Moves bytes, and keeps a pipe for it once it needed one: one mover a driver.
+    #[derive(Debug, Default)]
+    pub struct Mover {
+        pipe: Option<Pipe>,
+    }
+
+    /// A pipe of our own, empty between two steps.
+    #[derive(Debug)]
+    struct Pipe {
+        read: OwnedFd,
+        write: OwnedFd,
+    }
+
+    impl Mover {
+        /// Moves at most `limit` bytes that have come.
+        pub fn step(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, way: Way, limit: u64) -> Step {
+            match way {
+                Way::Pipe => match self::take(socket, output, limit) {
+                    Ok(moved) => Step { moved, stop: None },
+                    // Reading a socket gives no EPIPE: this is the pipe's.
+                    Err(Stop::Socket(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                        Step { moved: 0, stop: Some(Stop::Output(error)) }
+                    }
+                    Err(stop) => Step { moved: 0, stop: Some(stop) },
+                },
+                Way::Through => self.through(socket, output, limit),
+            }
+        }
+
+        fn through(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, limit: u64) -> Step {
+            // Taken out: whatever goes wrong below, a pipe that is not empty is not used again.
+            let Some(pipe) = self.pipe.take().or_else(|| Pipe::new().ok()) else {
+                return Step { moved: 0, stop: Some(Stop::Refused) };
+            };
+            let taken = match self::take(socket, pipe.write.as_fd(), limit) {
+                Ok(taken) => taken,
+                Err(stop) => {
+                    self.pipe = Some(pipe);
+                    return Step { moved: 0, stop: Some(stop) };
+                }
+            };
+            let mut moved = 0;
+            while moved < taken {
+                match splice(&pipe.read, None, output, None, (taken - moved) as usize, SpliceFlags::MOVE) {
+                    Ok(0) => return Step { moved, stop: Some(Stop::Output(io::ErrorKind::WriteZero.into())) },
+                    Ok(n) => moved += n as u64,
+                    Err(Errno::INTR) => {}
+                    Err(Errno::AGAIN) => await_room(output),
+                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                        let (copied, error) = pipe.copy_out(output, taken - moved);
+                        let stop = error.map_or(Stop::Refused, Stop::Output);
+                        return Step { moved: moved + copied, stop: Some(stop) };
+                    }
+                    Err(error) => return Step { moved, stop: Some(Stop::Output(error.into())) },
+                }
+            }
+            self.pipe = Some(pipe);
+            Step { moved, stop: None }
+        }
+    }
+
+    /// From the socket into a pipe.
+    fn take(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, limit: u64) -> Result<u64, Stop> {
+        loop {
+            return match splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS) {
+                // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to say.
+                Ok(0) => Err(Stop::Refused),
+                Ok(n) => Ok(n as u64),
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => Err(Stop::WouldBlock),
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Stop::Refused),
+                Err(error) => Err(Stop::Socket(error.into())),
+            };
+        }
+    }
+
+    /// Someone else who shares the descriptor made it non-blocking: wait here, as for any file.
+    fn await_room(output: BorrowedFd<'_>) {
+        // A failure shows again in the write.
+        let _ = poll(&mut [PollFd::from_borrowed_fd(output, PollFlags::OUT)], None);
+    }
+
+    impl Pipe {
+        fn new() -> io::Result<Self> {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+            // Where the system refuses, it holds less.
+            let _ = fcntl_setpipe_size(&write, PIPE);
+            Ok(Self { read, write })
+        }
+
+        /// Writes out what is in the pipe by hand: how much was, and why not all.
+        fn copy_out(&self, output: BorrowedFd<'_>, held: u64) -> (u64, Option<io::Error>) {
+            let mut buffer = vec![0; 64 << 10];
+            let mut copied = 0;
+            while copied < held {
+                let most = buffer.len().min((held - copied) as usize);
+                let n = match read(&self.read, &mut buffer[..most]) {
+                    Ok(n) => n,
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return (copied, Some(error.into())),
+                };
+                let mut piece = &buffer[..n];
+                while !piece.is_empty() {
+                    match write(output, piece) {
+                        Ok(0) => return (copied, Some(io::ErrorKind::WriteZero.into())),
+                        Ok(n) => {
+                            copied += n as u64;
+                            piece = &piece[n..];
+                        }
+                        Err(Errno::INTR) => {}
+                        Err(Errno::AGAIN) => await_room(output),
+                        Err(error) => return (copied, Some(error.into())),
+                    }
+                }
+            }
+            (copied, None)
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+mod sys {
+    use std::os::fd::BorrowedFd;
+
+    use super::{Step, Stop, Way};
+
+    /// How bytes can be moved to this descriptor: here they must always be copied.
+    #[must_use]
+    pub fn way(_output: BorrowedFd<'_>) -> Option<Way> {
+        None
+    }
+
+    /// Moves bytes, where the system can.
+    #[derive(Debug, Default)]
+    pub struct Mover {}
+
+    impl Mover {
+        /// Moves nothing.
+        pub fn step(&mut self, _socket: BorrowedFd<'_>, _output: BorrowedFd<'_>, _way: Way, _limit: u64) -> Step {
+            Step { moved: 0, stop: Some(Stop::Refused) }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+
+/// A supply without transfers that fails as told.
+#[derive(Default)]
+struct Faulty {
+    panics: bool,
+    ends: Mutex<Vec<String>>,
+    full: bool,
+    flushes: AtomicUsize,
+    over_after: usize,
+    inbox: Mutex<Option<Arc<Inbox>>>,
+}
+
+impl Supply for Faulty {
+    fn next(&self, _: usize, _: Instant) -> Option<Transfer> {
+        assert!(!self.panics, "on purpose");
+        None
+    }
+
+    fn another(&self, _: usize, _: HostId, _: Instant) -> Another {
+        Another::Nothing
+    }
+
+    fn finished(&self, _: usize, _: Transfer, _: Result<()>) {}
+
+    fn delayed(&self, _: &Transfer) {}
+
+    fn gave_away(&self, _: HostId) {}
+
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
+    fn fewer(&self) {}
+
+    fn flush(&self, _: usize) -> Result<Room> {
+        let flushes = self.flushes.fetch_add(1, Ordering::SeqCst) + 1;
+        if !self.full {
+            return Err(Error::new(ErrorKind::Write, "gone"));
+        }
+        if flushes < self.over_after
+            && let Some(inbox) = &*self.inbox.lock().unwrap()
+        {
+            inbox.send(Message::Look);
+        }
+        Ok(Room::Full)
+    }
+
+    fn wants_flush(&self) -> bool {
+        true
+    }
+
+    fn output(&self) -> Option<i32> {
+        None
+    }
+
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        // Long enough for a worker that polls to show it; it is over then.
+        Some(now + Duration::from_millis(200))
+    }
+
+    fn backlog(&self) -> usize {
+        0
+    }
+
+    fn is_over(&self) -> bool {
+        !self.ends.lock().unwrap().is_empty()
+    }
+
+    fn end(&self, error: Error) {
+        self.ends.lock().unwrap().push(error.to_string());
+    }
+
+    fn joined(&self, inbox: &Arc<Inbox>) {
+        *self.inbox.lock().unwrap() = Some(Arc::clone(inbox));
+    }
+}
+
+const WORKERS: Workers = Workers { threads: 2, depth: 1, per_host: 1 };
+
+fn worker(supply: &Arc<Faulty>) -> Worker {
+    let supply: Arc<dyn Supply> = supply.clone();
+    Worker::new(1, &Client::new(), &supply, WORKERS).unwrap()
+}
+
+#[test]
+fn a_worker_that_fails_ends_the_run_for_all() {
+    let supply = Arc::new(Faulty::default());
+    assert!(worker(&supply).run().is_err());
+    assert_eq!(*supply.ends.lock().unwrap(), ["gone"]);
+}
+
+#[test]
+fn a_worker_that_panics_ends_the_run_for_all() {
+    let supply = Arc::new(Faulty { panics: true, ..Faulty::default() });
+    let mut worker = worker(&supply);
+    assert!(std::thread::spawn(move || worker.run().is_ok()).join().is_err());
+    assert_eq!(*supply.ends.lock().unwrap(), ["a worker panicked"]);
+}
+
+#[test]
+fn a_worker_does_not_poll_an_output_that_is_full() {
+    let supply = Arc::new(Faulty { full: true, over_after: 3, ..Faulty::default() });
+    let ending = Arc::clone(&supply);
+    let mut worker = worker(&supply);
+    let inbox = supply.inbox.lock().unwrap().clone().unwrap();
+    let running = std::thread::spawn(move || worker.run().is_ok());
+    while supply.flushes.load(Ordering::SeqCst) < 3 {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    // The third was the last that a message asked for; a timer may have added one or two, a poll adds a hundred.
+    let flushes = supply.flushes.load(Ordering::SeqCst);
+    assert!(flushes < 20, "{flushes}");
+    ending.end(Error::new(ErrorKind::Interrupted, "enough"));
+    inbox.send(Message::Look);
+    assert!(running.join().unwrap());
+}
