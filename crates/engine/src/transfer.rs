@@ -345,7 +345,12 @@ impl Transfer {
         } else {
             Vec::new()
         };
-        self.body.begin(&Begin { head, length, deadline: self.deadline() }, &self.heads, &coding, self.options.decode_limits)
+        self.body.begin(
+            &Begin { head, length, deadline: self.deadline() },
+            &self.heads,
+            &coding,
+            self.options.decode_limits,
+        )
     }
 
     fn check_size(&self, size: u64) -> Result<()> {

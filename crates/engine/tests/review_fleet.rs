@@ -124,9 +124,9 @@ fn a_resolver_that_could_not_ask_is_asked_again_and_a_name_that_is_not_there_is_
             "late.test" if log.iter().filter(|asked| *asked == name).count() > 1 => {
                 Ok(vec![std::net::Ipv4Addr::LOCALHOST.into()])
             }
-            "late.test" => Err(std::io::Error::other(
-                "failed to lookup address information: Temporary failure in name resolution",
-            )),
+            "late.test" => {
+                Err(std::io::Error::other("failed to lookup address information: Temporary failure in name resolution"))
+            }
             _ => Err(std::io::Error::other("failed to lookup address information: Name or service not known")),
         }
     });
@@ -143,4 +143,25 @@ fn a_resolver_that_could_not_ask_is_asked_again_and_a_name_that_is_not_there_is_
     asked.sort();
     assert_eq!(asked, ["gone.test", "late.test", "late.test"]);
     assert!(run.reports.iter().all(|got| got.exit == 0 || got.kind == Some(ErrorKind::Resolve)));
+}
+
+#[test]
+fn a_host_that_asks_for_a_pause_does_not_keep_the_slots_of_the_others() {
+    let origin = start_origin();
+    // Both slots are taken by transfers that wait for an hour; the run is stopped by what comes after the others.
+    let busy = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send("HTTP/1.1 503 X\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n"),
+        Step::Close,
+    ]);
+    let broken = origin.url("/status/404");
+    let mut urls = vec![busy.url("/1"), busy.url("/2")];
+    urls.extend((0..50).map(|i| origin.url(&format!("/small/{i}"))));
+    urls.push(broken);
+    let mut options = retrying(3);
+    options.fail = true;
+    let fleet = FleetOptions { parallel: 2, per_host: 2, fail_early: true, unordered: true, ..threads(1) };
+    let run = run(&Client::new(), fetching(&options), fleet, urls);
+    assert_eq!(run.summary().exit_code, 22);
+    assert!(run.summary().succeeded >= 45, "{:?}", run.summary());
 }

@@ -97,9 +97,7 @@ pub fn wait(
     }
     let socket = PollFd::from_borrowed_fd(socket, wanted);
     let is_ready = match pipe {
-        Some(pipe) => {
-            ready(&mut [socket, PollFd::from_borrowed_fd(pipe, PollFlags::empty())], quiet, deadline)?
-        }
+        Some(pipe) => ready(&mut [socket, PollFd::from_borrowed_fd(pipe, PollFlags::empty())], quiet, deadline)?,
         None => ready(&mut [socket], quiet, deadline)?,
     };
     Ok(match deadline {

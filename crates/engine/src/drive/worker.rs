@@ -26,10 +26,10 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
 use slab::Slab;
 
+use super::direct::Mover;
 use super::idle_cores::IdleCores;
 use super::inbox::{Inbox, Message};
 use super::lane::{Lane, State, Surroundings, watch};
-use super::direct::Mover;
 use super::link::{Finished, Pipes, Progress, Waker};
 use crate::buffer::Buffer;
 use crate::client::Client;
@@ -52,8 +52,12 @@ pub trait Supply: Send + Sync {
     /// A transfer is over.
     fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>);
 
-    /// A transfer waits before it is tried again.
-    fn delayed(&self, transfer: &Transfer);
+    /// A transfer waits before it is tried again. Whether somebody else may use its share of the work meanwhile:
+    /// [`Supply::resumed`] is called then when it goes on.
+    fn delayed(&self, transfer: &Transfer) -> bool;
+
+    /// A transfer whose share was lent goes on.
+    fn resumed(&self);
 
     /// The connection of this slot was left for another worker.
     fn gave_away(&self, slot: HostId);
@@ -202,6 +206,8 @@ struct Worker {
 /// A transfer that waits before it is tried again.
 struct Delayed {
     at: Instant,
+    /// Its share was lent ([`Supply::delayed`]).
+    is_lent: bool,
     transfer: Box<Transfer>,
 }
 
@@ -589,7 +595,7 @@ impl Worker {
         self.close_idle_lanes();
         self.supply.fewer();
         let at = self.now + DESCRIPTOR_WAIT;
-        self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
+        self.delayed.push(Reverse(Delayed { at, is_lent: false, transfer: Box::new(transfer) }));
     }
 
     /// Deals with transfers whose exchange on a lane is over.
@@ -638,9 +644,9 @@ impl Worker {
             }
             After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
             After::Again(wait) => {
-                self.supply.delayed(&transfer);
+                let is_lent = self.supply.delayed(&transfer);
                 let at = clock::after(self.now, wait);
-                self.delayed.push(Reverse(Delayed { at, transfer: Box::new(transfer) }));
+                self.delayed.push(Reverse(Delayed { at, is_lent, transfer: Box::new(transfer) }));
             }
             After::Done(result) => {
                 let slot = transfer.slot;
@@ -735,6 +741,9 @@ impl Worker {
     fn look_at_timers(&mut self) {
         while self.delayed.peek().is_some_and(|Reverse(delayed)| delayed.at <= self.now) {
             if let Some(Reverse(delayed)) = self.delayed.pop() {
+                if delayed.is_lent {
+                    self.supply.resumed();
+                }
                 self.to_place.push_back((*delayed.transfer, None));
             }
         }

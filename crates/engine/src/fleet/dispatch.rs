@@ -83,6 +83,10 @@ pub(super) struct State {
     /// The origin of the first URL of all.
     first_origin: Option<Origin>,
     pipeline: usize,
+    /// Slots of transfers that wait until their host may be asked again, which others use meanwhile.
+    lent: usize,
+    /// How many at most: each is a transfer that is kept.
+    lendable: usize,
 }
 
 /// What the queue needs to know of the windows.
@@ -108,6 +112,9 @@ impl Dispatch {
                 numbers: vec![0; stages],
                 first_origin: None,
                 pipeline,
+                lent: 0,
+                // One at a time means that they are wanted one after the other.
+                lendable: if caps.total == pipeline { 0 } else { caps.total },
             }),
             stages,
         }
@@ -353,6 +360,25 @@ impl State {
     /// The origin of the first URL of all: given by hand, so it may learn what is given for a later stage.
     pub(super) fn first_origin(&self) -> Option<&Origin> {
         self.first_origin.as_ref()
+    }
+
+    /// A transfer waits for its paused host: the others go on, so there is a slot more for them (its host's own stays
+    /// taken). `false` when too many wait already.
+    pub(super) fn lend(&mut self) -> bool {
+        let may = self.lent < self.lendable;
+        if may {
+            self.lent += 1;
+            let total = self.queue.caps().total;
+            self.queue.set_total(total + 1);
+        }
+        may
+    }
+
+    /// It goes on.
+    pub(super) fn take_back(&mut self) {
+        self.lent -= 1;
+        let total = self.queue.caps().total;
+        self.queue.set_total(total.saturating_sub(1));
     }
 
     pub(super) fn backlog(&self) -> usize {

@@ -65,7 +65,9 @@ pub struct Stage {
 pub struct FleetOptions {
     /// Transfers at once, in all. Default 64.
     pub parallel: usize,
-    /// Transfers at once to one host. Default 6.
+    /// Transfers at once to one host. Default 6. What counts is the host of the URL as it was given: a redirect goes on in
+    /// the same slot, so a host that many others redirect to may see up to `parallel` connections. Where stages need it to
+    /// get on at all, one more may run.
     pub per_host: usize,
     /// Requests outstanding on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
     pub pipeline: usize,

@@ -380,10 +380,15 @@ impl Supply for Run {
         }
     }
 
-    fn delayed(&self, transfer: &Transfer) {
-        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
-            self.dispatch.lock().queue().pause(slot, clock::policy_time(Instant::now() + pause));
-        }
+    fn delayed(&self, transfer: &Transfer) -> bool {
+        let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) else { return false };
+        let mut state = self.dispatch.lock();
+        state.queue().pause(slot, clock::policy_time(Instant::now() + pause));
+        state.lend()
+    }
+
+    fn resumed(&self) {
+        self.dispatch.lock().take_back();
     }
 
     fn gave_away(&self, slot: HostId) {

@@ -324,9 +324,7 @@ impl Shared {
     /// Asks, keeps what comes, and tells those who wait.
     fn answer(&self, name: &str) -> Answer {
         let answer = match (self.ask)(name) {
-            Ok(addresses) if addresses.is_empty() => {
-                Err(Failure::of_the_name("the name has no address"))
-            }
+            Ok(addresses) if addresses.is_empty() => Err(Failure::of_the_name("the name has no address")),
             Ok(mut addresses) => {
                 let mut seen = std::collections::HashSet::new();
                 addresses.retain(|address| seen.insert(*address));

@@ -26,7 +26,11 @@ impl Supply for Faulty {
 
     fn finished(&self, _: usize, _: Transfer, _: Result<()>) {}
 
-    fn delayed(&self, _: &Transfer) {}
+    fn delayed(&self, _: &Transfer) -> bool {
+        false
+    }
+
+    fn resumed(&self) {}
 
     fn gave_away(&self, _: HostId) {}
 
