@@ -1,6 +1,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use haul_policy::queue::HostId;
+
 use super::*;
 
 /// A supply without transfers that fails as told.

@@ -1,0 +1,372 @@
+//! A worker's connections: which of them takes a transfer, what happens on them, and what becomes of the transfer then.
+
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::unix::SourceFd;
+
+use super::{Another, Delayed, Worker};
+use crate::Error;
+use crate::clock;
+use crate::drive::lane::{Lane, State, Surroundings, watch};
+use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
+use crate::net::pool::Key;
+use crate::transfer::{After, Broke, Transfer};
+
+/// Idle connections that a worker keeps at most.
+const MAX_IDLE: usize = 64;
+/// Peers that are remembered as not to be pipelined to; beyond this all are forgotten, and one that misbehaves again costs
+/// a replay again. Worst case about 1 MiB.
+const MAX_SERIAL: usize = 4096;
+/// Receives on one connection before the others have their turn.
+const TURN: usize = 8;
+/// How long a transfer waits that found no descriptor.
+const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
+/// How often it does so at least; while others are at work, for ever.
+const MAX_STARVED: u32 = 250;
+
+/// Whether the system refused a descriptor.
+fn lacks_descriptors(error: &Error) -> bool {
+    matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
+}
+
+impl Worker {
+    pub(super) fn place_all(&mut self) {
+        while let Some((transfer, warm)) = self.to_place.pop_front() {
+            self.place(transfer, warm);
+        }
+    }
+
+    /// Finds a connection for a transfer, or begins to make one.
+    pub(super) fn place(&mut self, transfer: Transfer, warm: Option<usize>) {
+        if let Some(token) = warm
+            && !transfer.wants_fresh
+            && let Some(lane) = self.lanes.get(token)
+            && lane.key.fits(transfer.target(), transfer.options())
+            && matches!(lane.state, State::Open(_))
+            && lane.takes(&transfer)
+        {
+            return self.start(token, transfer);
+        }
+        let key = Key::new(transfer.target(), transfer.options());
+        if !transfer.wants_fresh
+            && let Some(token) = self.free_lane(&key, &transfer)
+        {
+            return self.start(token, transfer);
+        }
+        if !transfer.wants_fresh
+            && let Some(link) = self.client.take_idle(&key, self.now)
+        {
+            let entry = self.lanes.vacant_entry();
+            let token = entry.key();
+            if link.stream().socket().set_nonblocking(true).is_ok()
+                && watch(self.poll.registry(), std::os::fd::AsFd::as_fd(&link), token).is_ok()
+            {
+                let mut lane = Lane::open(link, self.workers.depth, self.now);
+                lane.is_serial = self.serial.contains(&lane.key);
+                self.by_key.entry(Arc::clone(&lane.key)).or_default().push(token);
+                entry.insert(lane);
+                return self.start(token, transfer);
+            }
+        }
+        let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
+        let mut lane = Lane::new(Arc::clone(&key), transfer, self.workers.depth, self.now);
+        lane.is_serial = self.serial.contains(&key);
+        let token = self.lanes.insert(lane);
+        self.by_key.entry(key).or_default().push(token);
+        self.serve(token, false);
+    }
+
+    /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
+    /// fewest, once there are as many lanes as there may be.
+    pub(super) fn free_lane(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        let tokens = self.by_key.get(key)?;
+        let free = |token: &&usize| self.lanes[**token].takes(transfer);
+        let best = tokens.iter().filter(free).min_by_key(|token| self.lanes[**token].depth()).copied()?;
+        let idle = self.lanes[best].depth() == 0;
+        (idle || tokens.len() >= self.workers.per_host).then_some(best)
+    }
+
+    /// Gives a transfer to a lane.
+    pub(super) fn start(&mut self, token: usize, transfer: Transfer) {
+        let now = self.now;
+        let lane = &mut self.lanes[token];
+        let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
+        match &mut lane.state {
+            State::Open(link) if !waits => {
+                if link.depth() == 0 && lane.idle_since != 0 {
+                    lane.idle_since = 0;
+                    self.idle_count -= 1;
+                }
+                let mut finished = std::mem::take(&mut self.finished);
+                link.start(transfer, now, &mut finished);
+                self.settle(token, &mut finished);
+                self.finished = finished;
+                self.pump(token);
+            }
+            _ => lane.waiting.push_back(transfer),
+        }
+    }
+
+    /// Sends what a lane has to send.
+    pub(super) fn pump(&mut self, token: usize) {
+        let Some(Lane { state: State::Open(link), .. }) = self.lanes.get_mut(token) else { return };
+        // A failed send is found by the next receive, which may bring the response that explains it.
+        let _ = link.pump();
+    }
+
+    /// Something may have happened on a lane.
+    pub(super) fn serve(&mut self, token: usize, ended: bool) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        // While addresses are raced it may be another socket that ended.
+        lane.ended |= ended && matches!(lane.state, State::Securing(_) | State::Open(_));
+        if !matches!(lane.state, State::Open(_)) {
+            self.open(token);
+            return;
+        }
+        let State::Open(link) = &mut lane.state else { return };
+        if link.has_output() {
+            let _ = link.pump();
+        }
+        let mut finished = std::mem::take(&mut self.finished);
+        for turn in 1.. {
+            let Some(Lane { state: State::Open(link), paused, ended, .. }) = self.lanes.get_mut(token) else { break };
+            let ended = *ended;
+            if *paused {
+                break;
+            }
+            let waker = Waker { wake: Some(&self.wake), token };
+            let progress = if link.is_direct(Pipes::Written) {
+                match link.move_body(&mut self.mover, self.now, waker, &mut finished) {
+                    // A bulk body's next piece is waited for, not fetched in bits.
+                    Progress::More if !link.has_more() => Progress::Drained,
+                    progress => progress,
+                }
+            } else {
+                link.receive(&mut self.buffer, self.now, waker, &mut finished)
+            };
+            match progress {
+                Progress::Paused => *paused = true,
+                Progress::Closed => {
+                    if link.has_misbehaved() {
+                        let key = Arc::clone(&link.key);
+                        self.not_again(key);
+                    }
+                    self.remove(token);
+                }
+                Progress::WouldBlock | Progress::More | Progress::Drained => {}
+            }
+            self.settle(token, &mut finished);
+            match progress {
+                Progress::WouldBlock | Progress::Paused | Progress::Closed => break,
+                Progress::Drained if !ended => break,
+                _ if turn >= TURN => {
+                    self.again.push(token);
+                    break;
+                }
+                Progress::More | Progress::Drained => {}
+            }
+        }
+        self.finished = finished;
+    }
+
+    /// Gets on with opening a lane.
+    pub(super) fn open(&mut self, token: usize) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        let mut around = Surroundings {
+            client: &self.client,
+            registry: self.poll.registry(),
+            inbox: &self.inbox,
+            buffer: &mut self.buffer,
+            now: self.now,
+        };
+        match lane.advance(token, &mut around) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.start_waiting(token);
+                // What came with the handshake waits in no socket: look once.
+                self.serve(token, false);
+            }
+            Err(error) => {
+                let waiting = std::mem::take(&mut lane.waiting);
+                self.remove(token);
+                self.could_not_open(waiting, error);
+            }
+        }
+    }
+
+    /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
+    pub(super) fn could_not_open(&mut self, waiting: VecDeque<Transfer>, error: Error) {
+        let exhausted = lacks_descriptors(&error);
+        let (kind, cause) = (error.kind(), error.cause());
+        let mut error = Some(error);
+        for mut transfer in waiting {
+            if exhausted && self.may_starve(&transfer) {
+                self.starve(transfer);
+                continue;
+            }
+            // The first transfer gets the error itself; to the others it says the same.
+            let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
+            let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
+            self.go_on(transfer, after, None);
+        }
+    }
+
+    /// Whether it is worth waiting for a descriptor: while others are at work, which will free theirs, and else a while.
+    pub(super) fn may_starve(&self, transfer: &Transfer) -> bool {
+        transfer.starved < MAX_STARVED || self.lanes.iter().any(|(_, lane)| lane.depth() > 0)
+    }
+
+    /// Lets a transfer wait until there are descriptors again.
+    pub(super) fn starve(&mut self, mut transfer: Transfer) {
+        transfer.starved += 1;
+        self.close_idle_lanes();
+        self.supply.fewer();
+        let at = self.now + DESCRIPTOR_WAIT;
+        self.delayed.push(Reverse(Delayed { at, is_lent: false, transfer: Box::new(transfer) }));
+    }
+
+    /// Deals with transfers whose exchange on a lane is over.
+    pub(super) fn settle(&mut self, token: usize, finished: &mut Finished) {
+        let any = !finished.is_empty();
+        for (transfer, after) in finished.drain(..) {
+            self.go_on(transfer, after, Some(token));
+        }
+        if any {
+            self.start_waiting(token);
+        }
+        self.rest(token);
+    }
+
+    /// Starts what waits on a lane and can be started now.
+    pub(super) fn start_waiting(&mut self, token: usize) {
+        let mut failed = Finished::new();
+        while let Some(lane) = self.lanes.get_mut(token)
+            && let Some(transfer) = lane.next_waiting()
+            && let State::Open(link) = &mut lane.state
+        {
+            link.start(transfer, self.now, &mut failed);
+        }
+        for (transfer, after) in failed {
+            self.go_on(transfer, after, Some(token));
+        }
+        self.pump(token);
+    }
+
+    /// Sends a peer one request at a time from now on.
+    pub(super) fn not_again(&mut self, key: Arc<Key>) {
+        for token in self.by_key.get(&key).into_iter().flatten() {
+            self.lanes[*token].is_serial = true;
+        }
+        if self.serial.len() >= MAX_SERIAL {
+            self.serial.clear();
+        }
+        self.serial.insert(key);
+    }
+
+    pub(super) fn go_on(&mut self, mut transfer: Transfer, after: After, warm: Option<usize>) {
+        match after {
+            // The file that it should have gone to could not be opened.
+            After::Done(Err(error)) if lacks_descriptors(&error) && self.may_starve(&transfer) && transfer.revive() => {
+                self.starve(transfer);
+            }
+            After::Again(wait) if wait.is_zero() => self.to_place.push_back((transfer, warm)),
+            After::Again(wait) => {
+                let is_lent = self.supply.delayed(&transfer);
+                let at = clock::after(self.now, wait);
+                self.delayed.push(Reverse(Delayed { at, is_lent, transfer: Box::new(transfer) }));
+            }
+            After::Done(result) => {
+                let slot = transfer.slot;
+                self.totals.transfer_finished(&transfer.facts, result.is_err());
+                self.supply.finished(self.index, transfer, result);
+                let Some(slot) = slot else { return };
+                match self.supply.another(self.index, slot, self.now) {
+                    Another::Transfer(transfer) => self.to_place.push_back((*transfer, warm)),
+                    Another::GiveAway => {
+                        if let Some(token) = warm {
+                            self.give_away(token);
+                        }
+                        // Only now: the other worker must find the connection when it has the slot.
+                        self.supply.gave_away(slot);
+                    }
+                    Another::Nothing => {}
+                }
+            }
+        }
+    }
+
+    /// Notes that a lane has nothing to do, if that is so.
+    pub(super) fn rest(&mut self, token: usize) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        let State::Open(link) = &lane.state else { return };
+        if lane.idle_since != 0 || !link.is_idle() || !lane.waiting.is_empty() {
+            return;
+        }
+        self.stamp += 1;
+        lane.idle_since = self.stamp;
+        self.idle.push_back((token, self.stamp));
+        self.idle_count += 1;
+        while self.idle_count > MAX_IDLE || self.idle.len() > 4 * MAX_IDLE {
+            let Some((token, stamp)) = self.idle.pop_front() else { break };
+            if self.lanes.get(token).is_some_and(|lane| lane.idle_since == stamp) {
+                if self.idle_count > MAX_IDLE {
+                    self.remove(token);
+                } else {
+                    self.idle.push_back((token, stamp));
+                }
+            }
+        }
+    }
+
+    /// Leaves an idle connection where another worker finds it.
+    pub(super) fn give_away(&mut self, token: usize) {
+        let idle = matches!(self.lanes.get(token), Some(Lane { state: State::Open(link), .. }) if link.is_idle());
+        if idle && let Some(link) = self.take_out(token) {
+            let fd = link.stream().socket().as_raw_fd();
+            // In the pool all connections are blocking ones.
+            if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok()
+                && link.stream().socket().set_nonblocking(false).is_ok()
+            {
+                self.client.put_idle(link, self.now);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, token: usize) {
+        if let Some(link) = self.take_out(token) {
+            self.totals.connection_closed(&link);
+        }
+    }
+
+    /// Takes a lane out of all lists; answers its connection if it was open.
+    pub(super) fn take_out(&mut self, token: usize) -> Option<Link> {
+        let lane = self.lanes.try_remove(token)?;
+        if lane.idle_since != 0 {
+            self.idle_count -= 1;
+        }
+        if let Some(tokens) = self.by_key.get_mut(&lane.key) {
+            tokens.retain(|&other| other != token);
+            if tokens.is_empty() {
+                self.by_key.remove(&lane.key);
+            }
+        }
+        self.to_place.extend(lane.waiting.into_iter().map(|transfer| (transfer, None)));
+        match lane.state {
+            State::Open(link) => Some(*link),
+            _ => None,
+        }
+    }
+
+    pub(super) fn close_idle_lanes(&mut self) {
+        for (token, stamp) in std::mem::take(&mut self.idle) {
+            if self.lanes.get(token).is_some_and(|lane| lane.idle_since == stamp) {
+                self.remove(token);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The other side of a worker: where its transfers come from, and who is told what became of them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_policy::queue::HostId;
+
+use crate::drive::inbox::Inbox;
+use crate::sink::output::Room;
+use crate::transfer::Transfer;
+use crate::{Error, Result};
+
+/// Where transfers come from and go to. Shared by all workers of a run.
+pub trait Supply: Send + Sync {
+    /// The next transfer for this worker, if one may start now.
+    fn next(&self, worker: usize, now: Instant) -> Option<Transfer>;
+
+    /// The slot of a transfer that is over is free: another one for it?
+    fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;
+
+    /// A transfer is over.
+    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>);
+
+    /// A transfer waits before it is tried again. Whether somebody else may use its share of the work meanwhile:
+    /// [`Supply::resumed`] is called then when it goes on.
+    fn delayed(&self, transfer: &Transfer) -> bool;
+
+    /// A transfer whose share was lent goes on.
+    fn resumed(&self);
+
+    /// The connection of this slot was left for another worker.
+    fn gave_away(&self, slot: HostId);
+
+    /// Whether bodies cost more than moving them: they are decoded, decrypted or searched.
+    fn is_heavy(&self) -> bool;
+
+    /// The system has no descriptor left: so many at once are too many.
+    fn fewer(&self);
+
+    /// Passes gathered output on. While it is full, the first worker is told to watch it.
+    ///
+    /// # Errors
+    /// When the output is gone; the run is over.
+    fn flush(&self, worker: usize) -> Result<Room>;
+
+    /// Whether there is gathered output.
+    fn wants_flush(&self) -> bool;
+
+    /// The descriptor to watch when the output is full.
+    fn output(&self) -> Option<i32>;
+
+    /// When to ask for a next transfer though nothing happened.
+    fn wakes_at(&self, now: Instant) -> Option<Instant>;
+
+    /// How many transfers wait for a slot or a worker.
+    fn backlog(&self) -> usize;
+
+    /// Whether the run is over.
+    fn is_over(&self) -> bool;
+
+    /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
+    fn end(&self, error: Error);
+
+    /// A worker has joined.
+    fn joined(&self, inbox: &Arc<Inbox>);
+}
+
+/// What a free slot is used for.
+pub enum Another {
+    /// This transfer; the slot stays taken.
+    Transfer(Box<Transfer>),
+    /// Another worker should have it, and the connection: see [`Supply::gave_away`].
+    GiveAway,
+    /// Nothing now.
+    Nothing,
+}
