@@ -26,6 +26,8 @@ fn traced(options: &[&str], args: &[&str]) -> String {
     let dir = tempfile::tempdir().unwrap();
     let report = dir.path().join("report");
     let mut command = program("strace");
+    // Cargo sets it for tests, and the loader then looks for the C library in each of its directories.
+    command.env_remove("LD_LIBRARY_PATH");
     command.arg("-f").args(options).arg("-o").arg(&report).arg(HAUL).args(args);
     run(&mut command).ok();
     std::fs::read_to_string(report).unwrap()
