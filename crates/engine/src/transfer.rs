@@ -13,7 +13,7 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -394,6 +394,21 @@ impl Transfer {
             Disposition::Deliver => {
                 self.check_size(self.facts.body_bytes)?;
                 self.body.push(lease)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Body bytes that lie in several places.
+    ///
+    /// # Errors
+    /// As [`Transfer::on_body`].
+    pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        self.facts.body_bytes += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        match self.disposition {
+            Disposition::Deliver => {
+                self.check_size(self.facts.body_bytes)?;
+                self.body.push_pieces(pieces)
             }
             _ => Ok(()),
         }

@@ -1,5 +1,6 @@
 //! One URL: the blocking driver, no thread, no event loop.
 
+use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,6 +85,11 @@ impl Sink for Counted {
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        self.progress.body_bytes(pieces.iter().map(|piece| piece.len()).sum());
+        self.sink.pieces(pieces)
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {

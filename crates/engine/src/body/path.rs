@@ -7,6 +7,7 @@
 //! let path = BodyPath::new(Box::new(Memory::default()));
 //! ```
 
+use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -71,6 +72,18 @@ impl BodyPath {
     /// How many bytes may be pushed now.
     pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         self.sink.credit(waker, token)
+    }
+
+    /// Body bytes as received, in several places.
+    ///
+    /// # Errors
+    /// What a stage or the sink says.
+    pub fn push_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if self.decoder.is_none() && self.extractor.is_none() {
+            self.sink.pieces(pieces)
+        } else {
+            pieces.iter().try_for_each(|piece| self.push(Lease::borrowed(piece)))
+        }
     }
 
     /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.

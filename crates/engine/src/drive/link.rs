@@ -8,7 +8,7 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -366,10 +366,7 @@ impl Link {
         };
         let step = mover.step(self.stream.as_fd(), output, way, remaining.min(credit));
         let outcome = transfer.on_moved(step.moved);
-        if let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(step.moved) {
-            self.closing |= reuse.is_err();
-            self.served += 1;
-            self.finish_front(now, finished);
+        if self.advance(step.moved, now, finished) {
             self.pace(step.moved, now);
             return if self.closing { self.close(now, finished) } else { Progress::More };
         }
@@ -418,8 +415,21 @@ impl Link {
     /// Passes received bytes through TLS and the machine.
     fn take(&mut self, buffer: &mut Buffer, filled: usize, now: Instant, finished: &mut Finished) -> Result<()> {
         let mut at = 0;
+        let mut gathered = Gathered::default();
         loop {
-            let (range, ended) = self.stream.open(buffer, &mut at, filled)?;
+            let opened = self.stream.open(buffer, &mut at, filled);
+            if let Ok((Some(range), _)) = &opened
+                && self.stream.is_secure()
+                && self.tail.is_empty()
+                && gathered.add(range, self.remaining())
+            {
+                continue;
+            }
+            self.deliver(buffer, &mut gathered, now, finished)?;
+            if self.closing {
+                return Ok(());
+            }
+            let (range, ended) = opened?;
             if let Some(range) = range {
                 let last = at == filled;
                 if self.tail.is_empty() {
@@ -447,6 +457,35 @@ impl Link {
                 return Ok(());
             }
         }
+    }
+
+    /// Passes on what was gathered of the body under way.
+    fn deliver(
+        &mut self,
+        buffer: &[u8],
+        gathered: &mut Gathered,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Result<()> {
+        let Gathered { ranges, count, bytes } = std::mem::take(gathered);
+        if let Some(transfer) = self.queue.front_mut().filter(|_| count > 0) {
+            let mut pieces = [IoSlice::new(&[]); GATHERED];
+            for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
+                *piece = IoSlice::new(&buffer[start..end]);
+            }
+            transfer.on_pieces(&mut pieces[..count])?;
+            self.advance(bytes, now, finished);
+        }
+        Ok(())
+    }
+
+    /// So many bytes of the body under way went past the machine. `true` when that was all.
+    fn advance(&mut self, bytes: u64, now: Instant, finished: &mut Finished) -> bool {
+        let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
+        self.closing |= reuse.is_err();
+        self.served += 1;
+        self.finish_front(now, finished);
+        true
     }
 
     /// Steps the machine over `input[at..end]`; answers how far it got.
@@ -574,6 +613,33 @@ impl Link {
     #[must_use]
     pub fn is_overdue(&self, now: Instant) -> bool {
         self.deadline().is_some_and(|deadline| deadline <= now)
+    }
+}
+
+/// How many records are passed on at once: more than a read buffer holds of full ones.
+const GATHERED: usize = 16;
+
+/// Places in a read buffer that hold a body's bytes, one behind the other: the contents of TLS records. They lie apart, for
+/// each was opened in place; but one call can write them.
+#[derive(Default)]
+struct Gathered {
+    ranges: [(usize, usize); GATHERED],
+    count: usize,
+    bytes: u64,
+}
+
+impl Gathered {
+    /// Adds one, if the body has `remaining` bytes with those that were added before. `false` when it does not belong to
+    /// them, or there is no room.
+    fn add(&mut self, range: &std::ops::Range<usize>, remaining: u64) -> bool {
+        let bytes = self.bytes + range.len() as u64;
+        let fits = self.count < GATHERED && bytes <= remaining;
+        if fits {
+            self.ranges[self.count] = (range.start, range.end);
+            self.count += 1;
+            self.bytes = bytes;
+        }
+        fits
     }
 }
 

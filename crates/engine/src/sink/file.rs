@@ -14,7 +14,7 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IoSlice, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -185,6 +185,17 @@ impl Sink for FileSink {
         .map_err(|error| self.error(error))
     }
 
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        match &mut self.state {
+            #[cfg(target_os = "linux")]
+            State::Unnamed(file) => write_all(file, pieces),
+            State::Beside(file, _) => write_all(file, pieces),
+            State::InPlace(file) => write_all(file, pieces),
+            State::Closed => Ok(()),
+        }
+        .map_err(|error| self.error(error))
+    }
+
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match &self.state {
             #[cfg(target_os = "linux")]
@@ -217,6 +228,18 @@ impl Sink for FileSink {
     fn file_name(&self) -> Option<&Path> {
         Some(&self.path)
     }
+}
+
+fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+    while !pieces.is_empty() {
+        match file.write_vectored(pieces) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut pieces, n),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 fn directory_of(target: &Path) -> &Path {

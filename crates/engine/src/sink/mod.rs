@@ -15,7 +15,7 @@ pub mod memory;
 pub mod output;
 pub mod records;
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
@@ -62,6 +62,15 @@ pub trait Sink: Send {
     /// # Errors
     /// When they cannot be written.
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()>;
+
+    /// Takes body bytes that lie in several places, such as the records of a TLS stream. A sink that writes may do so in
+    /// one call.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
+    }
 
     /// The descriptor that body bytes may be moved to past this sink, at the place where the next byte belongs. A driver
     /// that does so says it by [`Sink::moved`]. `None`, the default, when the bytes have to be seen here.

@@ -110,7 +110,7 @@ impl Output {
         while written < waiting + bytes.len() {
             let first = &self.backlog[(self.done + written).min(self.backlog.len())..];
             let second = &bytes[written.saturating_sub(waiting)..];
-            match self.attempt(first, second)? {
+            match self.attempt(&[IoSlice::new(first), IoSlice::new(second)])? {
                 Some(n) => written += n,
                 None => {
                     self.done += written.min(waiting);
@@ -125,13 +125,34 @@ impl Output {
         Ok(Room::Free)
     }
 
+    /// Takes all of the pieces, in one call of the system where that goes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`], with the operating system's error.
+    pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<Room> {
+        let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < SMALL;
+        if small || self.flush()? == Room::Full {
+            return pieces.iter().try_fold(Room::Free, |_, piece| self.write(piece));
+        }
+        while !pieces.is_empty() {
+            match self.attempt(pieces)? {
+                Some(n) => IoSlice::advance_slices(&mut pieces, n),
+                None => {
+                    pieces.iter().for_each(|piece| self.backlog.extend_from_slice(piece));
+                    return Ok(Room::Full);
+                }
+            }
+        }
+        Ok(Room::Free)
+    }
+
     /// Writes what was gathered or did not fit before.
     ///
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn flush(&mut self) -> Result<Room> {
         while self.done < self.backlog.len() {
-            match self.attempt(&self.backlog[self.done..], &[])? {
+            match self.attempt(&[IoSlice::new(&self.backlog[self.done..])])? {
                 Some(n) => self.done += n,
                 None => return Ok(Room::Full),
             }
@@ -168,19 +189,18 @@ impl Output {
         }
     }
 
-    /// One write of both parts; `None` when there is no room.
-    fn attempt(&self, first: &[u8], second: &[u8]) -> Result<Option<usize>> {
+    /// One write of all parts, which are not all empty; `None` when there is no room.
+    fn attempt(&self, parts: &[IoSlice<'_>]) -> Result<Option<usize>> {
         let (mut this, mut way) = (&self.file, self.way);
+        let first = parts.iter().find(|part| !part.is_empty()).map_or(&[][..], |part| part);
         loop {
             let outcome = match way {
-                Way::Direct => this.write_vectored(&[IoSlice::new(first), IoSlice::new(second)]),
+                Way::Direct => this.write_vectored(parts),
                 Way::Nowait => {
-                    let parts = [IoSlice::new(first), IoSlice::new(second)];
-                    pwritev2(this, &parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from)
+                    pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from)
                 }
                 Way::Socket => {
-                    let part = if first.is_empty() { second } else { first };
-                    send(this, part, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from)
+                    send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from)
                 }
                 Way::Poll => {
                     let mut fds = [PollFd::new(this, PollFlags::OUT)];
@@ -189,8 +209,7 @@ impl Output {
                         Ok(_) => {}
                         Err(error) => return Err(write_error(error.into())),
                     }
-                    let part = if first.is_empty() { second } else { first };
-                    this.write(&part[..part.len().min(PIPE_BUF)])
+                    this.write(&first[..first.len().min(PIPE_BUF)])
                 }
             };
             match outcome {
@@ -263,6 +282,12 @@ impl Sink for Waiting {
         self.output.drain(self.until)
     }
 
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        self.written = true;
+        self.output.write_pieces(pieces)?;
+        self.output.drain(self.until)
+    }
+
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         (self.output.done == self.output.backlog.len()).then(|| self.output.as_fd())
     }
@@ -317,6 +342,27 @@ mod tests {
         reader.read_exact(&mut first).unwrap();
         output.flush().unwrap();
         assert!(first.iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn pieces_are_written_in_order_into_a_pipe_that_fills_up() {
+        for way in [Way::Nowait, Way::Poll, Way::Direct] {
+            let (mut reader, writer) = io::pipe().unwrap();
+            let reading = std::thread::spawn(move || {
+                let mut all = Vec::new();
+                reader.read_to_end(&mut all).unwrap();
+                all
+            });
+            let mut output = Output { way, ..Output::new(writer.into()) };
+            let bytes: Vec<u8> = (0..300_000u32).map(|i| (i % 251) as u8).collect();
+            output.write(&bytes[..7]).unwrap();
+            let mut pieces: Vec<_> = bytes[7..].chunks(16_401).map(IoSlice::new).collect();
+            output.write_pieces(&mut pieces).unwrap();
+            output.write_pieces(&mut [IoSlice::new(b"th"), IoSlice::new(b""), IoSlice::new(b"e end")]).unwrap();
+            output.drain(None).unwrap();
+            drop(output);
+            assert_eq!(reading.join().unwrap(), [&bytes[..], b"the end"].concat());
+        }
     }
 
     #[test]
