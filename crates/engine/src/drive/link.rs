@@ -460,13 +460,7 @@ impl Link {
     }
 
     /// Passes on what was gathered of the body under way.
-    fn deliver(
-        &mut self,
-        buffer: &[u8],
-        gathered: &mut Gathered,
-        now: Instant,
-        finished: &mut Finished,
-    ) -> Result<()> {
+    fn deliver(&mut self, buffer: &[u8], gathered: &mut Gathered, now: Instant, finished: &mut Finished) -> Result<()> {
         let Gathered { ranges, count, bytes } = std::mem::take(gathered);
         if let Some(transfer) = self.queue.front_mut().filter(|_| count > 0) {
             let mut pieces = [IoSlice::new(&[]); GATHERED];

@@ -196,12 +196,8 @@ impl Output {
         loop {
             let outcome = match way {
                 Way::Direct => this.write_vectored(parts),
-                Way::Nowait => {
-                    pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from)
-                }
-                Way::Socket => {
-                    send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from)
-                }
+                Way::Nowait => pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from),
+                Way::Socket => send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from),
                 Way::Poll => {
                     let mut fds = [PollFd::new(this, PollFlags::OUT)];
                     match poll(&mut fds, Some(&rustix::event::Timespec::default())) {
