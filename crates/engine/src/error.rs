@@ -54,8 +54,12 @@ pub enum ErrorKind {
     Read,
     /// A time limit ran out. Exit 28.
     Timeout,
+    /// The server does not do ranges, or not rightly, and without them it cannot be done. Exit 33.
+    Range,
     /// The TLS handshake failed. Exit 35.
     TlsHandshake,
+    /// The content changed while it was fetched, and what is out already cannot be taken back. Exit 36.
+    Changed,
     /// More redirects than allowed. Exit 47.
     TooManyRedirects,
     /// The connection closed before any byte of a response. Exit 52.
@@ -64,6 +68,8 @@ pub enum ErrorKind {
     Send,
     /// The response could not be received, or its framing is broken. Exit 56.
     Receive,
+    /// The content is not what its checksum says. Exit 56.
+    Checksum,
     /// The peer's certificate is not acceptable. Exit 60.
     PeerCertificate,
     /// The content coding is broken or unknown. Exit 61.
@@ -94,11 +100,13 @@ impl ErrorKind {
             Self::Write => 23,
             Self::Read => 26,
             Self::Timeout => 28,
+            Self::Range => 33,
             Self::TlsHandshake => 35,
+            Self::Changed => 36,
             Self::TooManyRedirects => 47,
             Self::EmptyReply => 52,
             Self::Send => 55,
-            Self::Receive => 56,
+            Self::Receive | Self::Checksum => 56,
             Self::PeerCertificate => 60,
             Self::ContentCoding => 61,
             Self::TooLarge => 63,

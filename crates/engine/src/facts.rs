@@ -72,14 +72,17 @@ impl Facts {
     pub(crate) fn exchange_began(&mut self, now: Instant) {
         self.sent = now.saturating_duration_since(self.started);
         self.requests += 1;
-        self.body_bytes = 0;
     }
 
-    pub(crate) fn head_came(&mut self, head: &Head, now: Instant) {
+    /// `continues`: it goes on with a body whose first response was told of already.
+    pub(crate) fn head_came(&mut self, head: &Head, now: Instant, continues: bool) {
+        self.head_bytes += head.raw().len() as u64;
+        if continues {
+            return;
+        }
         self.first_byte = now.saturating_duration_since(self.started);
         self.status = head.status();
         self.version = Some(head.version());
-        self.head_bytes += head.raw().len() as u64;
     }
 
     pub(crate) fn finished(&mut self, now: Instant) {

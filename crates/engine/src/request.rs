@@ -57,6 +57,14 @@ pub struct RequestOptions {
     pub max_time: Option<Duration>,
     /// How large a body may be, in bytes, as announced and as received. Default: no limit.
     pub max_size: Option<u64>,
+    /// Deliver the content from this byte on; the server must do ranges (curl's `-C OFFSET`). Default: all of it.
+    pub resume_from: Option<u64>,
+    /// Most bytes a second, over all connections of a transfer together. Default: no limit.
+    pub limit_rate: Option<u64>,
+    /// How slow a transfer may be. Default: as slow as the server likes.
+    pub speed_limit: Option<SpeedLimit>,
+    /// How many connections may be used to fetch one large body. Default: one.
+    pub split: Split,
     /// Keep `.` and `..` in paths of targets as they are written.
     pub path_as_is: bool,
     /// Which kinds of address may be used. Default: all.
@@ -71,6 +79,30 @@ pub struct RequestOptions {
     pub auto_referer: bool,
     /// Who watches.
     pub trace: Option<Arc<dyn Trace>>,
+}
+
+/// A transfer that is slower than this for so long has failed (curl's `--speed-limit` and `--speed-time`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpeedLimit {
+    /// The least speed.
+    pub bytes_per_second: u64,
+    /// How long it may be below that.
+    pub time: Duration,
+}
+
+/// How a large body may be fetched over several connections (`docs/design/splitting.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// Most connections; 1 never splits. Default 1.
+    pub connections: usize,
+    /// How far parts may run ahead of what has gone out, in bytes; a file has no such limit. Default 16 MiB.
+    pub memory: u64,
+}
+
+impl Default for Split {
+    fn default() -> Self {
+        Self { connections: 1, memory: 16 << 20 }
+    }
 }
 
 /// A connection for one host and port goes to another, while everything else stays (curl's `--connect-to`).
@@ -121,6 +153,10 @@ impl Default for RequestOptions {
             retry: RetryRules { max: 0, ..RetryRules::default() },
             max_time: None,
             max_size: None,
+            resume_from: None,
+            limit_rate: None,
+            speed_limit: None,
+            split: Split::default(),
             path_as_is: false,
             family: Family::Any,
             connect: ConnectOptions::default(),

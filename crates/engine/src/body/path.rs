@@ -8,15 +8,19 @@
 //! ```
 
 use std::io::IoSlice;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+
+use haul_policy::target::Target;
 
 use super::{DecodeLimits, Decoder};
 use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::Extractor;
 use crate::sink::records::Records;
-use crate::sink::{Begin, Sink, Wake};
+use crate::sink::partial::PartialFile;
+use crate::sink::{Begin, Partial, Sink, Wake};
 
 /// The stages and the sink of one body.
 pub struct BodyPath {
@@ -65,8 +69,30 @@ impl BodyPath {
             coding => Decoder::new(coding, limits)?,
         };
         let plain = self.decoder.is_none() && self.extractor.is_none();
-        self.sink.begin(&Begin { length: begin.length.filter(|_| plain), ..*begin })?;
+        let validator = begin.validator.filter(|_| plain && before.is_empty());
+        self.sink.begin(&Begin { length: begin.length.filter(|_| plain), validator, ..*begin })?;
         if before.is_empty() { Ok(()) } else { self.sink.bytes(Lease::borrowed(before)) }
+    }
+
+    /// Whether bytes reach the sink as they were received.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.decoder.is_none() && self.extractor.is_none()
+    }
+
+    /// What is there of this target's content already.
+    pub fn partial(&mut self, target: &Target) -> Option<Partial> {
+        if self.extractor.is_some() { None } else { self.sink.partial(target) }
+    }
+
+    /// Where bytes belong next, when there is a gap left behind those that were delivered.
+    pub fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    /// The file, if its parts may come in any order.
+    pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        if self.is_plain() { self.sink.partial_file() } else { None }
     }
 
     /// How many bytes may be pushed now.

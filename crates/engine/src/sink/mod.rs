@@ -8,17 +8,22 @@
 //! |---|---|
 //! | [`output`] | standard output and other inherited descriptors, never made non-blocking |
 //! | [`file`](mod@file) | regular files (written beside the target, then renamed) and devices (written in place) |
+//! | [`partial`] | files that a later run can complete |
 //! | [`memory`] | bodies that the program wants as bytes |
 
 pub mod file;
 pub mod memory;
 pub mod output;
+pub mod partial;
 pub mod records;
 
 use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
+use haul_policy::range::validator::Validator;
+use haul_policy::target::Target;
 use haul_proto::head::Head;
 
 use crate::buffer::Lease;
@@ -36,10 +41,29 @@ pub trait Wake: Send + Sync {
 pub struct Begin<'a> {
     /// The response's head.
     pub head: &'a Head,
+    /// What it is the content of.
+    pub target: &'a Target,
     /// The length of what will be pushed, where known: not known for a decoded or extracted body.
     pub length: Option<u64>,
+    /// Where in the content it begins: what is before is there already.
+    pub offset: u64,
+    /// The length of the content as it is transferred, where known.
+    pub total: Option<u64>,
+    /// What tells the content from every other, if it can be resumed by that.
+    pub validator: Option<&'a Validator>,
     /// When the transfer has to be over.
     pub deadline: Option<Instant>,
+}
+
+/// What an earlier run left of a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partial {
+    /// The first bytes that are missing.
+    pub gap: Range<u64>,
+    /// The length of the content.
+    pub total: u64,
+    /// What tells it from every other.
+    pub validator: Validator,
 }
 
 /// Takes one body.
@@ -94,6 +118,22 @@ pub trait Sink: Send {
         self.bytes(Lease::borrowed(&records.to_lines()))?;
         records.clear();
         Ok(())
+    }
+
+    /// What is there of this target's content already. Asked once, before anything is sent; [`Sink::begin`] is told the
+    /// offset that the response then begins at, which is 0 when the content has changed.
+    fn partial(&mut self, _target: &Target) -> Option<Partial> {
+        None
+    }
+
+    /// What it has was delivered to the end of a gap: the next one, if there is another. Bytes then belong there.
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        None
+    }
+
+    /// The file, if its parts may come in any order.
+    fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
+        None
     }
 
     /// Forgets what was taken, for another attempt. `false` if something has gone out that cannot be taken back.

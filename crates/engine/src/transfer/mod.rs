@@ -9,7 +9,20 @@
 //!     └─────────────────┴──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
+//! | part | what it is |
+//! |---|---|
+//! | `send` | the request of the next exchange |
+//! | `answer` | what a response's head means |
+//! | `extent` | which bytes are delivered, and how a broken body goes on |
+//! | `pace`, `cut` | how fast it may and must be; where another part begins |
+//!
 //! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
+
+mod answer;
+pub(crate) mod cut;
+mod extent;
+mod pace;
+mod send;
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -21,11 +34,11 @@ use std::time::{Duration, Instant, SystemTime};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::queue::HostId;
-use haul_policy::redirect::{self, Hop, Secrets};
+use haul_policy::redirect::{Hop, Secrets};
 use haul_policy::retry::{self, Outcome as Trouble};
-use haul_policy::secrets::{fields_for, referer};
+use haul_policy::secrets::referer;
 use haul_policy::target::{Origin, Target};
-use haul_proto::h1::{self, BodyFraming, BodyLength};
+use haul_proto::h1::BodyFraming;
 use haul_proto::head::Head;
 
 use crate::body::path::BodyPath;
@@ -33,12 +46,22 @@ use crate::buffer::Lease;
 use crate::clock;
 use crate::facts::Facts;
 use crate::request::RequestOptions;
-use crate::sink::{Begin, Wake};
-use crate::trace::{self, Event};
+use crate::sink::Wake;
 use crate::{Error, ErrorKind, Result};
+use cut::Cut;
+use extent::Extent;
+use pace::Pace;
+
+pub use pace::Credit;
 
 /// A body that nobody wants is read to its end, to keep the connection, if it is no longer than this.
 const WORTH_DRAINING: u64 = 64 << 10;
+
+/// A transfer that could be resumed and got so much further since it last failed has all its retries again.
+const PROGRESS: u64 = 256 << 10;
+
+/// How often it begins anew because the content changed, or the server does not do ranges after all.
+const MAX_RESTARTS: u32 = 2;
 
 /// With more bytes of redirects' heads than this, further ones are not kept for delivery: a hostile server sends as many
 /// as it may.
@@ -59,6 +82,24 @@ pub struct Transfer {
     attempt: u32,
     began: Instant,
     disposition: Disposition,
+    extent: Extent,
+    /// Whether ranges may be asked for: a GET whose caller has no range of its own in mind.
+    may_range: bool,
+    /// The sink was asked what it has already.
+    has_looked: bool,
+    /// The sink has been told of a response, and has what came of it.
+    has_begun: bool,
+    /// Bytes of the response under way that were delivered from an earlier one.
+    skip: u64,
+    /// How often it began anew because what it had could not be completed.
+    restarts: u32,
+    /// How far it was when it last failed.
+    failed_at: u64,
+    pace: Pace,
+    /// Where others make it stop.
+    cut: Option<Arc<Cut>>,
+    /// It is a part of a split transfer: whether and where it is tried again is decided there, and the sink is not its own.
+    is_part: bool,
     body: BodyPath,
     head: Option<Head>,
     /// How long the last response wants its host to be left alone.
@@ -79,6 +120,8 @@ pub struct Transfer {
     pub is_pipelined: bool,
     /// How often it has waited for a descriptor.
     pub starved: u32,
+    /// Which of its host's addresses is tried first: parts of one body spread over them.
+    pub spread: usize,
 }
 
 /// What happens to the body of the response under way.
@@ -91,6 +134,10 @@ enum Disposition {
     Follow(Box<Hop>),
     /// It is dropped, and the transfer tried again after a while.
     Retry(Duration),
+    /// It is dropped, and the transfer goes on with another request at once.
+    Again,
+    /// It is dropped: all that was wanted is there already.
+    Complete,
     /// It is dropped, and the transfer fails.
     Fail(Error),
 }
@@ -143,6 +190,9 @@ impl Transfer {
             let (user, password) = target.userinfo_bytes()?;
             Some(basic(&user, &password))
         });
+        let is_named = |name: &str| options.fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
+        let may_range =
+            options.method == "GET" && options.range.is_none() && options.body.is_none() && !is_named("range");
         Self {
             authorization,
             referer: options.referer.clone(),
@@ -150,6 +200,16 @@ impl Transfer {
             target,
             method: options.method.clone(),
             with_body: options.body.is_some(),
+            extent: Extent::from(options.resume_from.unwrap_or(0)),
+            may_range,
+            has_looked: options.resume_from.is_some(),
+            has_begun: false,
+            skip: 0,
+            restarts: 0,
+            failed_at: 0,
+            pace: Pace::new(&options, now),
+            cut: None,
+            is_part: false,
             options,
             secrets: Secrets::Keep,
             same_origin: true,
@@ -168,12 +228,26 @@ impl Transfer {
             wants_fresh: false,
             is_pipelined: false,
             starved: 0,
+            spread: 0,
         }
     }
 
     /// Makes it ready to be tried again though it is over, as if nothing had come of it. `false` where that cannot be.
     pub fn revive(&mut self) -> bool {
-        retry::is_idempotent(&self.method) && self.body.restart()
+        let may = retry::is_idempotent(&self.method) && self.body.restart();
+        if may {
+            self.start_over();
+        }
+        may
+    }
+
+    /// As if nothing had come of it yet.
+    fn start_over(&mut self) {
+        self.extent = Extent::from(self.options.resume_from.unwrap_or(0));
+        self.has_begun = false;
+        self.skip = 0;
+        self.failed_at = 0;
+        self.facts.body_bytes = 0;
     }
 
     /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
@@ -207,168 +281,43 @@ impl Transfer {
         self.options.max_time.and_then(|limit| self.began.checked_add(limit))
     }
 
-    /// Puts the request into the connection's machine.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Setup`] if a field or the method cannot be sent.
-    pub fn enqueue(&mut self, conn: &mut h1::Conn, now: Instant) -> Result<h1::RequestId> {
-        self.disposition = Disposition::Unknown;
-        self.asked_pause = None;
-        self.wants_fresh = false;
-        let options = &*self.options;
-        let authority = self.target.authority();
-        let keep_secrets = matches!(self.secrets, Secrets::Keep);
-        let range = options.range.as_ref().map(|range| format!("bytes={range}"));
-        let own = |name: &str| {
-            !options.fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name))
-                && !options.without.iter().any(|field| field.eq_ignore_ascii_case(name))
-        };
-        let made: [(&str, Option<&[u8]>); 8] = [
-            ("Host", Some(authority.as_bytes())),
-            ("Authorization", self.authorization.as_deref().filter(|_| keep_secrets)),
-            ("Range", range.as_deref().map(str::as_bytes)),
-            ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
-            ("Accept", Some(b"*/*")),
-            ("Accept-Encoding", options.decode.then(|| crate::body::accept_encoding().as_bytes())),
-            ("Referer", self.referer.as_deref().map(str::as_bytes)),
-            ("Cookie", options.cookie.as_deref().filter(|_| keep_secrets)),
-        ];
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(made.len() + options.fields.len());
-        fields.extend(made.iter().filter(|(name, _)| own(name)).filter_map(|&(name, value)| Some((name, value?))));
-        // A Host of the caller's own belongs to the first origin only.
-        let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-        // What describes content goes where the content goes (RFC 9110 section 15.4).
-        let orphan = |name: &str| {
-            options.body.is_some()
-                && !self.with_body
-                && name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"))
-        };
-        let given = fields_for(&options.fields, self.secrets)
-            .filter(|(name, _)| (self.same_origin || !is_host(name)) && !orphan(name));
-        fields.extend(given.map(|(name, value)| (name.as_str(), value.as_slice())));
-        if !self.same_origin && !own("Host") {
-            fields.insert(0, ("Host", authority.as_bytes()));
-        }
-        let content = options.body.as_deref().filter(|_| self.with_body);
-        let request = h1::Request {
-            method: &self.method,
-            target: self.target.path_and_query(),
-            fields: &fields,
-            body: content.map_or(BodyLength::None, |content| BodyLength::Known(content.len() as u64)),
-            expect_continue: false,
-        };
-        self.facts.exchange_began(now);
-        if let Some(trace) = &options.trace {
-            trace.event(&trace::request(&request));
-        }
-        conn.enqueue(clock::time(now), &request).map_err(|error| {
-            Error::with_source(ErrorKind::Setup, "the request cannot be sent", error).with_url(self.target.to_url())
-        })
-    }
-
-    /// The content that goes with the request.
-    #[must_use]
-    pub fn content(&self) -> Option<&Arc<[u8]>> {
-        self.options.body.as_ref().filter(|_| self.with_body)
-    }
-
-    /// The head of the final response. Decides what becomes of the body.
-    pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
-        self.facts.head_came(&head, now);
-        if let Some(trace) = &self.options.trace {
-            trace.event(&Event::Response { head: &head });
-        }
-        self.asked_pause = self.pause_in(&head);
-        let earlier = self.heads.len();
-        if self.options.include_head {
-            self.heads.extend_from_slice(head.raw());
-        }
-        self.disposition = self.decide(&head, framing);
-        if !matches!(self.disposition, Disposition::Follow(_)) || earlier > MOST_HEADS {
-            self.heads.truncate(earlier);
-        }
-        self.head = Some(head);
-    }
-
-    fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
-        let options = Arc::clone(&self.options);
-        let status = head.status();
-        let hop = redirect::decide(
-            &options.redirects,
-            self.hops,
-            status,
-            head.get("location"),
-            &self.method,
-            &self.target,
-            &self.first,
-        );
-        match hop {
-            Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
-            Ok(None) => {}
-            Err(error) => {
-                let kind = match error.exit_code() {
-                    1 => ErrorKind::UnsupportedScheme,
-                    47 => ErrorKind::TooManyRedirects,
-                    _ => ErrorKind::Url,
-                };
-                return Disposition::Fail(Error::with_source(kind, "the redirect cannot be followed", error));
-            }
-        }
-        if status >= 400 {
-            let retry_after =
-                head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
-            if let Some(wait) = self.may_retry(Trouble::Status(status), retry_after) {
-                return Disposition::Retry(wait);
-            }
-            if options.fail {
-                let reason = String::from_utf8_lossy(head.reason());
-                let message = format!("the server answered {status} {}", reason.escape_debug());
-                return Disposition::Fail(Error::new(ErrorKind::Status, message.trim_end()));
-            }
-        }
-        match self.begin(head, framing) {
-            Ok(()) => Disposition::Deliver,
-            Err(error) => Disposition::Fail(error),
-        }
-    }
-
-    fn begin(&mut self, head: &Head, framing: BodyFraming) -> Result<()> {
-        let length = match framing {
-            BodyFraming::Length(length) => Some(length),
-            BodyFraming::None => Some(0),
-            _ => None,
-        };
-        self.check_size(length.unwrap_or(0))?;
-        let coding = if self.options.decode && length != Some(0) {
-            let values: Vec<&[u8]> = head.get_all("content-encoding").collect();
-            values.join(&b", "[..])
-        } else {
-            Vec::new()
-        };
-        self.body.begin(
-            &Begin { head, length, deadline: self.deadline() },
-            &self.heads,
-            &coding,
-            self.options.decode_limits,
-        )
-    }
-
-    fn check_size(&self, size: u64) -> Result<()> {
-        match self.options.max_size {
-            Some(limit) if size > limit => {
-                let message = format!("the body is larger than the {limit} bytes that are allowed");
-                Err(Error::new(ErrorKind::TooLarge, message))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// How many body bytes may be read now.
-    pub fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
-        match self.disposition {
-            Disposition::Deliver => self.body.credit(waker, token),
-            _ => u64::MAX,
+    pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
+        let Disposition::Deliver = self.disposition else { return Credit::Bytes(u64::MAX) };
+        let mut credit = self.body.credit(waker, token);
+        if let Some(cut) = &self.cut {
+            credit = credit.min(cut.room(self.extent.at, waker, token));
         }
+        self.pace.allow(credit.saturating_add(if credit == 0 { 0 } else { self.skip }), now)
+    }
+
+    /// Whether it has got to where another part begins: the rest of the response is not wanted.
+    #[must_use]
+    pub fn is_satisfied(&self) -> bool {
+        let is_delivered = matches!(self.disposition, Disposition::Deliver);
+        is_delivered && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at))
+    }
+
+    /// Whether it is bound to a rate.
+    #[must_use]
+    pub fn is_paced(&self) -> bool {
+        self.pace.is_limited()
+    }
+
+    /// When [`Transfer::look`] is to be called, if ever.
+    #[must_use]
+    pub fn look_at(&self) -> Option<Instant> {
+        self.pace.look_at()
+    }
+
+    /// Whether it has been too slow for too long.
+    pub fn look(&mut self, now: Instant) -> Option<Error> {
+        self.pace.look(self.facts.body_bytes, now)
+    }
+
+    /// It waits for its sink, not for the server, or no longer.
+    pub fn is_held_up(&mut self, paused: bool, now: Instant) {
+        self.pace.is_held_up(paused, now);
     }
 
     /// Whether a body that nobody wants is not worth reading (any further): the connection is better closed.
@@ -389,14 +338,34 @@ impl Transfer {
     /// # Errors
     /// What the decoder, the extraction or the sink says; the transfer cannot go on then.
     pub fn on_body(&mut self, lease: Lease<'_>) -> Result<()> {
-        self.facts.body_bytes += lease.bytes().len() as u64;
-        match self.disposition {
-            Disposition::Deliver => {
-                self.check_size(self.facts.body_bytes)?;
-                self.body.push(lease)
-            }
-            _ => Ok(()),
+        let bytes = lease.bytes().len() as u64;
+        self.pace.came(bytes);
+        if !matches!(self.disposition, Disposition::Deliver) {
+            self.facts.body_bytes += bytes;
+            return Ok(());
         }
+        let wanted = self.wanted(bytes)?;
+        if wanted.end - wanted.start == bytes {
+            return self.body.push(lease);
+        }
+        let wanted = wanted.start as usize..wanted.end as usize;
+        if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
+    }
+
+    /// Of so many bytes that came, which are to be delivered: not those that were before, and none behind the end.
+    fn wanted(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
+        let start = self.skip.min(bytes);
+        self.skip -= start;
+        let at = self.extent.at;
+        let came_to = at.saturating_add(bytes - start);
+        if self.may_range && self.extent.goal().is_some_and(|goal| came_to > goal) {
+            return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
+        }
+        let end = self.cut.as_ref().map_or(came_to, |cut| came_to.min(cut.at().max(at)));
+        self.extent.at = end;
+        self.facts.body_bytes += end - at;
+        self.check_size(end)?;
+        Ok(start..start + (end - at))
     }
 
     /// Body bytes that lie in several places.
@@ -404,20 +373,20 @@ impl Transfer {
     /// # Errors
     /// As [`Transfer::on_body`].
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        self.facts.body_bytes += pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
-        match self.disposition {
-            Disposition::Deliver => {
-                self.check_size(self.facts.body_bytes)?;
-                self.body.push_pieces(pieces)
-            }
-            _ => Ok(()),
+        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.at() >= self.extent.at + bytes);
+        if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
+            return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece)));
         }
+        self.pace.came(bytes);
+        self.wanted(bytes)?;
+        self.body.push_pieces(pieces)
     }
 
     /// The descriptor that body bytes may be moved to, if nobody has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.disposition {
-            Disposition::Deliver => self.body.direct(),
+            Disposition::Deliver if self.skip == 0 => self.body.direct(),
             _ => None,
         }
     }
@@ -427,9 +396,11 @@ impl Transfer {
     /// # Errors
     /// The transfer cannot go on: the body is larger than is allowed.
     pub fn on_moved(&mut self, bytes: u64) -> Result<()> {
+        self.pace.came(bytes);
+        self.extent.at += bytes;
         self.facts.body_bytes += bytes;
         self.body.moved(bytes);
-        self.check_size(self.facts.body_bytes)
+        self.check_size(self.extent.at)
     }
 
     /// What it means that nothing (more) can be moved there.
@@ -441,10 +412,12 @@ impl Transfer {
     /// The response is complete, or the rest of it is not read ([`Transfer::is_cut_short`]).
     pub fn on_complete(&mut self, now: Instant) -> After {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
-            Disposition::Deliver => {
+            Disposition::Deliver => self.delivered(now),
+            Disposition::Complete => {
                 let result = self.body.finish();
                 self.done(result, now)
             }
+            Disposition::Again => After::Again(Duration::ZERO),
             Disposition::Follow(hop) => {
                 self.hops += 1;
                 self.facts.redirects = self.hops;
@@ -462,6 +435,30 @@ impl Transfer {
             Disposition::Fail(error) => self.done(Err(error), now),
             Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
         }
+    }
+
+    /// A response was delivered to its end: whether that was all.
+    fn delivered(&mut self, now: Instant) -> After {
+        if self.is_part && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at)) {
+            return self.done(Ok(()), now);
+        }
+        let is_short = self.may_range && self.extent.goal().is_some_and(|goal| self.extent.at < goal);
+        if is_short {
+            self.disposition = Disposition::Deliver;
+            let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
+            return self.on_failure(error, Broke::InResponse, now);
+        }
+        if self.is_part {
+            return self.done(Ok(()), now);
+        }
+        if self.may_range
+            && let Some(gap) = self.body.next_gap()
+        {
+            self.extent.moves_to(gap);
+            return After::Again(Duration::ZERO);
+        }
+        let result = self.body.finish();
+        self.done(result, now)
     }
 
     /// The exchange broke: whether the transfer is over, or tried again.
@@ -493,8 +490,23 @@ impl Transfer {
             self.wants_fresh = true;
             return After::Again(Duration::ZERO);
         }
+        if self.is_part {
+            return self.done(Err(error), now);
+        }
+        if self.extent.at.saturating_sub(self.failed_at) >= PROGRESS {
+            // It got on: this is the first failure here.
+            self.attempt = 0;
+        }
+        let resumes = self.has_begun && self.may_range && self.extent.is_resumable();
         match self.may_retry(trouble, None) {
-            Some(wait) if self.body.restart() => self.again(wait, now),
+            Some(wait) if resumes => {
+                self.failed_at = self.extent.at;
+                self.again(wait, now)
+            }
+            Some(wait) if self.body.restart() => {
+                self.start_over();
+                self.again(wait, now)
+            }
             _ => self.done(Err(error), now),
         }
     }
@@ -507,8 +519,7 @@ impl Transfer {
 
     fn again(&mut self, wait: Duration, now: Instant) -> After {
         self.attempt += 1;
-        self.facts.retries = self.attempt;
-        self.facts.body_bytes = 0;
+        self.facts.retries += 1;
         self.began = clock::after(now, wait);
         After::Again(wait)
     }

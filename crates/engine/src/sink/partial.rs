@@ -1,0 +1,340 @@
+//! Files that a later run can complete: what there is of one lies beside its target, with a note of which bytes those are.
+//!
+//! ```text
+//!  dir/.NAME.haul-part    content, in any order           a note in one of two slots, the newer one counts
+//!                         ├──────────────────────────────┼────────┬────────┤
+//!                         0                            total    +4 KiB   +8 KiB
+//! ```
+//!
+//! A process that is killed loses no page cache, so the note is written after the bytes it speaks of and needs no sync. A
+//! machine that goes down does lose it: a note from another boot counts only if the bytes were synced first. Two notes,
+//! written in turn, each with a checksum: one that was half written leaves the one before.
+//!
+//! One file and not two: the note cannot be lost or mixed up, and a rename makes the content the target.
+//!
+//! The file is locked (`flock`) while it is being written, so that two runs for one target do not meet in it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use aws_lc_rs::digest::{SHA256, digest};
+use haul_policy::range::note::{self, Note, SLOT};
+use haul_policy::range::spans::Spans;
+use haul_policy::range::validator::Validator;
+use haul_policy::target::Target;
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+use super::Partial;
+
+/// How much may come before the note is written again: what a kill costs at most, for each connection a part of it.
+const NOTED_EVERY: u64 = 4 << 20;
+/// The same where bytes are synced before: a sync takes its time.
+const SYNCED_EVERY: u64 = 64 << 20;
+
+/// The file of a content that is not complete.
+#[derive(Debug)]
+pub struct PartialFile {
+    file: File,
+    path: PathBuf,
+    total: u64,
+    syncs: bool,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    note: Note,
+    sequence: u64,
+    unnoted: u64,
+    /// It is no longer partial, or no longer there: nothing is to be noted.
+    is_over: bool,
+}
+
+/// What a content is fetched from: its target without what no server is told, and without secrets.
+fn identity(target: &Target) -> [u8; 32] {
+    let mut identity = [0; 32];
+    identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
+    identity
+}
+
+/// Which boot of the machine this is; empty where that is not known.
+fn boot() -> Vec<u8> {
+    let text = fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    text.trim_ascii().iter().copied().take(64).collect()
+}
+
+impl PartialFile {
+    /// The name beside a target of this name; `None` if that would be too long for a name.
+    #[must_use]
+    pub fn beside(target: &Path) -> Option<PathBuf> {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(target.file_name()?);
+        name.push(".haul-part");
+        (name.len() <= 255).then(|| target.with_file_name(name))
+    }
+
+    /// What an earlier run left there of this target's content; what it left of something else, or in no good order, is
+    /// removed. `None` also when another run is at it.
+    #[must_use]
+    pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
+        let file = open_existing(path)?;
+        let noted = read_note(&file).filter(|(_, note)| {
+            let is_of_now = note.is_synced || (!note.boot.is_empty() && note.boot == boot());
+            note.identity == identity(target) && is_of_now && note.done.covered() > 0
+        });
+        let Some((sequence, note)) = noted else {
+            // It is ours, and locked by us; whoever comes next may make a new one.
+            let _ = fs::remove_file(path);
+            return None;
+        };
+        let progress = Progress { sequence, unnoted: 0, is_over: false, note };
+        let total = progress.note.total;
+        Some(Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) })
+    }
+
+    /// A new one. The whole of it is reserved, so that a disk that is too small is known before a byte is fetched.
+    ///
+    /// # Errors
+    /// Those of creating the file and of reserving room; [`io::ErrorKind::WouldBlock`] when another run is at it.
+    pub fn create(
+        path: &Path,
+        mode: u32,
+        target: &Target,
+        total: u64,
+        validator: &Validator,
+        syncs: bool,
+    ) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(mode);
+        let file = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // Left by a run that was for something else, or whose content has changed.
+                if open_existing(path).is_none() {
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                fs::remove_file(path)?;
+                options.open(path)?
+            }
+            opened => opened?,
+        };
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let note = Note {
+            identity: identity(target),
+            boot: boot(),
+            is_synced: false,
+            total,
+            validator: validator.clone(),
+            done: Spans::new(),
+        };
+        let progress = Progress { note, sequence: 0, unnoted: 0, is_over: false };
+        let partial = Self { file, path: path.to_owned(), total, syncs, progress: Mutex::new(progress) };
+        if let Err(error) = super::file::reserve(&partial.file, total + 2 * SLOT) {
+            partial.remove();
+            return Err(error);
+        }
+        Ok(partial)
+    }
+
+    /// What is there, for a transfer that is to complete it.
+    #[must_use]
+    pub fn partial(&self) -> Option<Partial> {
+        let progress = self.progress();
+        let note = &progress.note;
+        let gap = note.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
+        Some(Partial { gap, total: self.total, validator: note.validator.clone() })
+    }
+
+    /// The next bytes that are missing from here on.
+    #[must_use]
+    pub fn gap(&self, from: u64) -> Option<Range<u64>> {
+        self.progress().note.done.first_gap(from, self.total)
+    }
+
+    /// Which bytes are there.
+    #[must_use]
+    pub fn done(&self) -> Spans {
+        self.progress().note.done.clone()
+    }
+
+    /// The length of the whole.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file, to be read.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Somebody who writes to it from this byte on.
+    ///
+    /// # Errors
+    /// When it cannot be opened once more: a place in a file is a descriptor's own.
+    pub fn writer(self: &Arc<Self>, at: u64) -> io::Result<PartWriter> {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
+        let (this, other) = (self.file.metadata()?, file.metadata()?);
+        if (this.dev(), this.ino()) != (other.dev(), other.ino()) {
+            return Err(io::Error::other("the partial file was replaced by another"));
+        }
+        io::Seek::seek(&mut file, io::SeekFrom::Start(at))?;
+        Ok(PartWriter { partial: Arc::clone(self), file, at })
+    }
+
+    /// These bytes are there.
+    fn wrote(&self, span: Range<u64>) {
+        let mut progress = self.progress();
+        progress.unnoted += span.end - span.start;
+        progress.note.done.insert(span);
+        let every = if self.syncs { SYNCED_EVERY } else { NOTED_EVERY };
+        if progress.unnoted >= every {
+            self.write_note(&mut progress);
+        }
+    }
+
+    /// A note that cannot be written makes a later run fetch more than it had to: no reason to fail this one.
+    fn write_note(&self, progress: &mut Progress) {
+        progress.unnoted = 0;
+        progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
+        progress.sequence += 1;
+        let slot = self.total + (progress.sequence % 2) * SLOT;
+        let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
+    }
+
+    /// The content is complete: the note is taken off, and the bytes are on the disk if that was asked for.
+    ///
+    /// # Errors
+    /// Those of the file system; or that bytes are missing.
+    pub fn complete(&self) -> io::Result<()> {
+        let mut progress = self.progress();
+        if !progress.note.done.is_complete(self.total) {
+            return Err(io::Error::other("bytes are missing"));
+        }
+        progress.is_over = true;
+        self.file.set_len(self.total)?;
+        if self.syncs {
+            self.file.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// It is of no use.
+    pub fn remove(&self) {
+        self.progress().is_over = true;
+        // Another run may have removed it already.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        let mut progress = self.progress();
+        if progress.is_over {
+            return;
+        }
+        if progress.note.done.covered() > 0 {
+            self.write_note(&mut progress);
+        } else {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Opens and locks a file that some run of ours left: a regular one of this user, under no other name.
+fn open_existing(path: &Path) -> Option<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let is_ours = metadata.is_file() && metadata.nlink() == 1 && metadata.uid() == rustix::process::geteuid().as_raw();
+    (is_ours && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()).then_some(file)
+}
+
+fn read_note(file: &File) -> Option<(u64, Note)> {
+    let length = file.metadata().ok()?.len();
+    // The second slot may not have been written yet, or not to its end.
+    [SLOT, 0].into_iter().find_map(|missing| {
+        let mut slots = vec![0; 2 * SLOT as usize];
+        let total = (length + missing).checked_sub(2 * SLOT)?;
+        let read = read_to_end_at(file, &mut slots, total)?;
+        note::latest(&slots[..read]).filter(|(_, note)| note.total == total)
+    })
+}
+
+fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {
+    let mut read = 0;
+    while read < bytes.len() {
+        match file.read_at(&mut bytes[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(n) => read += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    Some(read)
+}
+
+/// Writes to a partial file from one place on.
+#[derive(Debug)]
+pub struct PartWriter {
+    partial: Arc<PartialFile>,
+    file: File,
+    at: u64,
+}
+
+impl PartWriter {
+    /// Writes all of these.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        super::file::write_all(&self.file, pieces)?;
+        self.moved(bytes);
+        Ok(())
+    }
+
+    /// Writes these.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        (&self.file).write_all(bytes)?;
+        self.moved(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// So many bytes were written to the descriptor.
+    pub fn moved(&mut self, bytes: u64) {
+        self.partial.wrote(self.at..self.at + bytes);
+        self.at += bytes;
+    }
+
+    /// The file it writes to.
+    #[must_use]
+    pub fn partial(&self) -> &Arc<PartialFile> {
+        &self.partial
+    }
+}
+
+impl AsFd for PartWriter {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}

@@ -1,0 +1,171 @@
+//! What a response's head means for a transfer: where its body goes, or whether there is another exchange.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::redirect::{self, Hop};
+use haul_policy::retry::{self, Outcome as Trouble};
+use haul_proto::h1::BodyFraming;
+use haul_proto::head::Head;
+
+use super::extent::Verdict;
+use super::{Disposition, MAX_RESTARTS, Transfer};
+use crate::clock;
+use crate::sink::Begin;
+use crate::trace::Event;
+use crate::{Error, ErrorKind, Result};
+
+impl Transfer {
+    /// The head of the final response. Decides what becomes of the body.
+    pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
+        let continues = self.has_begun;
+        self.facts.head_came(&head, now, continues);
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Response { head: &head });
+        }
+        self.asked_pause = self.pause_in(&head);
+        let earlier = self.heads.len();
+        if self.options.include_head {
+            self.heads.extend_from_slice(head.raw());
+        }
+        self.disposition = self.decide(&head, framing);
+        if !matches!(self.disposition, Disposition::Follow(_)) || earlier > MOST_HEADS {
+            self.heads.truncate(earlier);
+        }
+        // What is told of a transfer is its first answer: what brought the rest is the engine's affair.
+        if !continues {
+            self.head = Some(head);
+        }
+    }
+
+    fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
+        let options = Arc::clone(&self.options);
+        let status = head.status();
+        let hop = redirect::decide(
+            &options.redirects,
+            self.hops,
+            status,
+            head.get("location"),
+            &self.method,
+            &self.target,
+            &self.first,
+        );
+        match hop {
+            Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
+            Ok(None) => {}
+            Err(error) => {
+                let kind = match error.exit_code() {
+                    1 => ErrorKind::UnsupportedScheme,
+                    47 => ErrorKind::TooManyRedirects,
+                    _ => ErrorKind::Url,
+                };
+                return Disposition::Fail(Error::with_source(kind, "the redirect cannot be followed", error));
+            }
+        }
+        if self.may_range {
+            match self.extent.judge(head, framing) {
+                Verdict::Ordinary => {}
+                verdict => return self.go_by(verdict, head, framing),
+            }
+        }
+        if status >= 400 {
+            let retry_after =
+                head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
+            if let Some(wait) = self.may_retry(Trouble::Status(status), retry_after) {
+                return Disposition::Retry(wait);
+            }
+            if options.fail {
+                let reason = String::from_utf8_lossy(head.reason());
+                let message = format!("the server answered {status} {}", reason.escape_debug());
+                return Disposition::Fail(Error::new(ErrorKind::Status, message.trim_end()));
+            }
+        }
+        match self.begin(head, framing) {
+            Ok(()) => Disposition::Deliver,
+            Err(error) => Disposition::Fail(error),
+        }
+    }
+
+    /// What becomes of a response to a request for a range.
+    fn go_by(&mut self, verdict: Verdict, head: &Head, framing: BodyFraming) -> Disposition {
+        let (kind, message) = match verdict {
+            Verdict::Continues => {
+                self.extent.continues(head);
+                if self.has_begun {
+                    return Disposition::Deliver;
+                }
+                return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+            }
+            Verdict::Repeats(there) if self.has_begun && !self.is_part => {
+                self.skip = there;
+                return Disposition::Deliver;
+            }
+            Verdict::Complete => return Disposition::Complete,
+            Verdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
+            Verdict::Refused(what) => (ErrorKind::Range, format!("asked for a range, the server sent {what}")),
+            Verdict::Repeats(_) | Verdict::Ordinary => {
+                (ErrorKind::Range, "asked for a range, the server sent the whole".to_owned())
+            }
+        };
+        let is_fixed = self.is_part || self.options.resume_from.is_some();
+        if !is_fixed && self.restarts < MAX_RESTARTS && self.body.restart() {
+            self.restarts += 1;
+            self.start_over();
+            if head.status() != 200 {
+                return Disposition::Again;
+            }
+            return self.begin(head, framing).map_or_else(Disposition::Fail, |()| Disposition::Deliver);
+        }
+        // What broke off and is out already cannot be completed without a range.
+        let broke_off = kind == ErrorKind::Range && self.has_begun && !is_fixed;
+        Disposition::Fail(if broke_off {
+            Error::new(ErrorKind::PartialBody, format!("the body broke off and cannot be resumed: {message}"))
+        } else {
+            Error::new(kind, message)
+        })
+    }
+
+    fn begin(&mut self, head: &Head, framing: BodyFraming) -> Result<()> {
+        let length = match framing {
+            BodyFraming::Length(length) => Some(length),
+            BodyFraming::None => Some(0),
+            _ => None,
+        };
+        if head.status() == 200 && self.may_range {
+            self.extent.begins(head, framing);
+        }
+        self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
+        self.has_begun = true;
+        let coding = if self.options.decode && length != Some(0) {
+            let values: Vec<&[u8]> = head.get_all("content-encoding").collect();
+            values.join(&b", "[..])
+        } else {
+            Vec::new()
+        };
+        self.body.begin(
+            &Begin {
+                head,
+                target: &self.target,
+                length,
+                offset: self.extent.at,
+                total: self.extent.total,
+                validator: self.extent.validator.as_ref().filter(|_| self.may_range),
+                deadline: self.deadline(),
+            },
+            &self.heads,
+            &coding,
+            self.options.decode_limits,
+        )
+    }
+
+    pub(super) fn check_size(&self, size: u64) -> Result<()> {
+        match self.options.max_size {
+            Some(limit) if size > limit => {
+                let message = format!("the body is larger than the {limit} bytes that are allowed");
+                Err(Error::new(ErrorKind::TooLarge, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+}

@@ -1,0 +1,62 @@
+//! Where a transfer has to stop although its response goes on: the place where another connection's part begins.
+//!
+//! A cut is tentative at first: the transfer waits there. It is settled when the other part has proved to come (the
+//! transfer is over then), or lifted when it has not, and then nothing was lost.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::sink::Wake;
+
+/// The end that others set to a transfer.
+#[derive(Default)]
+pub(crate) struct Cut {
+    at: AtomicU64,
+    is_settled: AtomicBool,
+    waiting: Mutex<Option<(Arc<dyn Wake>, usize)>>,
+}
+
+impl Cut {
+    /// No cut yet.
+    pub(crate) fn none() -> Arc<Self> {
+        Arc::new(Self { at: AtomicU64::new(u64::MAX), ..Self::default() })
+    }
+
+    /// The transfer shall stop here; [`u64::MAX`] lets it go on.
+    pub(crate) fn set(&self, at: u64) {
+        self.at.store(at, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// The byte before which the transfer stops.
+    pub(crate) fn at(&self) -> u64 {
+        self.at.load(Ordering::SeqCst)
+    }
+
+    /// From now on a transfer that has reached its cut is over.
+    pub(crate) fn settle(&self) {
+        self.is_settled.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// How many bytes a transfer may still deliver that has got to `at`. With 0 it is woken when that changes.
+    pub(super) fn room(&self, at: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        let room = self.at().saturating_sub(at);
+        if room == 0 {
+            *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) =
+                waker.map(|waker| (Arc::clone(waker), token));
+        }
+        room
+    }
+
+    /// Whether a transfer that has got to `at` is over.
+    pub(super) fn is_reached(&self, at: u64) -> bool {
+        self.is_settled.load(Ordering::SeqCst) && at >= self.at()
+    }
+
+    fn wake(&self) {
+        if let Some((waker, token)) = self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            waker.wake(token);
+        }
+    }
+}

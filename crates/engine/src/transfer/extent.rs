@@ -1,0 +1,225 @@
+//! Which bytes of a representation a transfer delivers, and how far it is: what makes a broken body resumable at its exact
+//! byte, and a part of a split body a part of the right one.
+//!
+//! ```text
+//!  0          first            at                    end            total
+//!  ├───────────┼────────────────┼─────────────────────┼───────────────┤
+//!   not wanted     delivered      asked for by Range      not wanted
+//! ```
+//!
+//! A response may go on where another broke off only if it is provably of the same representation: 206 with exactly the
+//! bytes that were asked for, the same total, and the strong validator that went out as `If-Range` (RFC 9110 sections 13.1.5
+//! and 15.3.7). A 200 with the same strong validator will do as well: what is there already is skipped.
+
+use haul_policy::range::content_range;
+use haul_policy::range::validator::{Agreement, Validator};
+use haul_proto::h1::BodyFraming;
+use haul_proto::head::Head;
+
+use crate::sink::Partial;
+
+/// The bytes that a transfer delivers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Extent {
+    /// The first byte wanted.
+    pub(super) first: u64,
+    /// One past the last byte wanted; `None` is the end of the representation.
+    pub(super) end: Option<u64>,
+    /// The next byte to be delivered.
+    pub(super) at: u64,
+    /// The length of the representation, once known.
+    pub(super) total: Option<u64>,
+    /// What tells this representation from every other, once known.
+    pub(super) validator: Option<Validator>,
+    /// The coding of what was delivered so far.
+    coding: Option<Vec<u8>>,
+}
+
+/// What a response is to an extent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It has nothing to do with ranges: the status decides.
+    Ordinary,
+    /// It brings exactly what was asked for.
+    Continues,
+    /// It brings the same representation from its beginning: so many bytes are there already.
+    Repeats(u64),
+    /// There is nothing left to bring.
+    Complete,
+    /// The representation is another one by now.
+    Changed,
+    /// The server does not do ranges, or not rightly.
+    Refused(&'static str),
+}
+
+impl Extent {
+    /// All of a representation from this byte on.
+    pub(super) fn from(first: u64) -> Self {
+        Self { first, at: first, ..Self::default() }
+    }
+
+    /// A part of a representation that is known.
+    pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
+        Self {
+            first: span.start,
+            end: Some(span.end),
+            at: span.start,
+            total: Some(total),
+            validator: Some(validator),
+            coding: Some(Vec::new()),
+        }
+    }
+
+    /// What an earlier run left of it.
+    pub(super) fn resumes(&mut self, partial: Partial) {
+        let Partial { gap, total, validator } = partial;
+        *self = Self { first: 0, ..Self::part(gap, total, validator) };
+        self.end = self.end.filter(|&end| end < total);
+    }
+
+    /// Another gap of it is next.
+    pub(super) fn moves_to(&mut self, gap: std::ops::Range<u64>) {
+        self.at = gap.start;
+        self.end = Some(gap.end).filter(|&end| Some(end) != self.total);
+    }
+
+    /// Whether what is missing of it has to come without a content coding, for the rest is there so.
+    pub(super) fn is_plain_part(&self) -> bool {
+        self.is_ranged() && self.coding.as_ref().is_some_and(Vec::is_empty)
+    }
+
+    /// Whether more of it could be asked for where a response broke off.
+    pub(super) fn is_resumable(&self) -> bool {
+        self.validator.is_some()
+    }
+
+    /// Whether it has no content coding.
+    pub(super) fn is_plain(&self) -> bool {
+        self.coding.as_ref().is_none_or(Vec::is_empty)
+    }
+
+    /// Whether it has to be asked for by a range.
+    pub(super) fn is_ranged(&self) -> bool {
+        self.at > 0 || self.end.is_some()
+    }
+
+    /// The value of `Range`, if it needs one.
+    pub(super) fn range(&self) -> Option<String> {
+        self.is_ranged().then(|| match self.end {
+            Some(end) => format!("bytes={}-{}", self.at, end.saturating_sub(1)),
+            None => format!("bytes={}-", self.at),
+        })
+    }
+
+    /// The byte that it ends before, as far as that is known.
+    pub(super) fn goal(&self) -> Option<u64> {
+        self.end.or(self.total)
+    }
+
+    /// A 200 begins: what is known of its representation.
+    pub(super) fn begins(&mut self, head: &Head, framing: BodyFraming) {
+        let date = head.get("date");
+        *self = Self {
+            total: match framing {
+                BodyFraming::Length(length) => Some(length),
+                _ => None,
+            },
+            validator: Validator::strong(head.get("etag"), head.get("last-modified"), date),
+            coding: Some(coding(head)),
+            ..Self::default()
+        };
+    }
+
+    /// A 206 continues: what it says of the total.
+    pub(super) fn continues(&mut self, head: &Head) {
+        if let Some(range) = content_range_of(head) {
+            self.total = range.total;
+        }
+        if self.validator.is_none() {
+            self.validator = Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"));
+        }
+        self.coding.get_or_insert_with(|| coding(head));
+    }
+
+    /// What this response is to it.
+    pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> Verdict {
+        match (head.status(), self.is_ranged()) {
+            (206, _) => self.judge_part(head, framing),
+            (200, true) => self.judge_whole(head, framing),
+            (416, true) => self.judge_unsatisfied(head),
+            _ => Verdict::Ordinary,
+        }
+    }
+
+    fn judge_part(&self, head: &Head, framing: BodyFraming) -> Verdict {
+        let Some(range) = content_range_of(head) else {
+            return Verdict::Refused("a part without one valid Content-Range");
+        };
+        let (Some(span), Some(total)) = (range.span, range.total) else {
+            return Verdict::Refused("a part of unknown place or total");
+        };
+        if self.total.is_some_and(|known| known != total) || self.agrees(head) == Agreement::Different {
+            return Verdict::Changed;
+        }
+        if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
+            return Verdict::Refused("a part of another content coding");
+        }
+        if span.start != self.at || span.end != self.end.unwrap_or(total) {
+            return Verdict::Refused("another range than the one that was asked for");
+        }
+        match framing {
+            BodyFraming::Length(length) if length != span.end - span.start => {
+                Verdict::Refused("a part whose length is not that of its range")
+            }
+            _ => Verdict::Continues,
+        }
+    }
+
+    fn judge_whole(&self, head: &Head, framing: BodyFraming) -> Verdict {
+        if self.validator.is_none() {
+            return Verdict::Refused("the whole instead of a range");
+        }
+        let other_length = match (framing, self.total) {
+            (BodyFraming::Length(length), Some(total)) => length != total,
+            _ => false,
+        };
+        let other_coding = self.coding.as_ref().is_some_and(|known| *known != coding(head));
+        match self.agrees(head) {
+            Agreement::Same if !other_length && !other_coding => Verdict::Repeats(self.at),
+            Agreement::Unsaid => Verdict::Refused("the whole instead of a range, and not of which representation"),
+            _ => Verdict::Changed,
+        }
+    }
+
+    fn judge_unsatisfied(&self, head: &Head) -> Verdict {
+        let Some(total) = content_range_of(head).and_then(|range| range.total) else {
+            return Verdict::Refused("no such range, and not how long it is");
+        };
+        let same = self.total.is_none_or(|known| known == total) && self.agrees(head) != Agreement::Different;
+        match () {
+            () if !same => Verdict::Changed,
+            () if self.at == total && self.end.is_none_or(|end| end == total) => Verdict::Complete,
+            () => Verdict::Refused("that there is no such range"),
+        }
+    }
+
+    fn agrees(&self, head: &Head) -> Agreement {
+        self.validator
+            .as_ref()
+            .map_or(Agreement::Unsaid, |validator| validator.agrees(head.get("etag"), head.get("last-modified")))
+    }
+}
+
+/// The one Content-Range of a response.
+fn content_range_of(head: &Head) -> Option<content_range::ContentRange> {
+    let mut fields = head.get_all("content-range");
+    let (only, None) = (fields.next()?, fields.next()) else { return None };
+    content_range::parse(only)
+}
+
+/// The content coding of a response: none is empty.
+fn coding(head: &Head) -> Vec<u8> {
+    let joined = head.get_all("content-encoding").collect::<Vec<_>>().join(&b","[..]);
+    let text = joined.trim_ascii().to_ascii_lowercase();
+    if text == b"identity" { Vec::new() } else { text }
+}

@@ -1,0 +1,121 @@
+//! How fast a transfer may be, and how fast it has to be.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use haul_policy::rate::Bucket;
+use haul_policy::speed::{SpeedWatch, Verdict};
+
+use crate::clock;
+use crate::request::RequestOptions;
+use crate::{Error, ErrorKind};
+
+/// The pace of one transfer. A transfer and the parts that it is split into share one rate.
+#[derive(Default)]
+pub(super) struct Pace {
+    rate: Option<Arc<Mutex<Bucket>>>,
+    slowest: Option<Slowest>,
+}
+
+/// The speed that it must not fall below.
+struct Slowest {
+    watch: SpeedWatch,
+    look_at: Instant,
+    is_paused: bool,
+    text: String,
+}
+
+/// How much may be received now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credit {
+    /// So many bytes, at least one.
+    Bytes(u64),
+    /// None before the sink has woken the driver.
+    Full,
+    /// None before this moment.
+    Until(Instant),
+}
+
+impl Pace {
+    pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
+        let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(Bucket::new(rate, clock::policy_time(now)))));
+        Self { rate, slowest: None }
+    }
+
+    /// Another transfer's, which shares the rate.
+    pub(super) fn sharing(&self) -> Self {
+        Self { rate: self.rate.clone(), slowest: None }
+    }
+
+    /// An exchange begins: from now on it must not be slower than this.
+    pub(super) fn watch(&mut self, options: &RequestOptions, now: Instant) {
+        self.slowest = options.speed_limit.map(|limit| Slowest {
+            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::policy_time(now)),
+            look_at: now,
+            is_paused: false,
+            text: format!(
+                "the transfer was slower than {} bytes a second for {} seconds",
+                limit.bytes_per_second,
+                limit.time.as_secs()
+            ),
+        });
+    }
+
+    /// Whether it is bound to a rate.
+    pub(super) fn is_limited(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// Of the credit of the sink, what the rate allows.
+    pub(super) fn allow(&mut self, credit: u64, now: Instant) -> Credit {
+        let time = clock::policy_time(now);
+        let allowed = match &self.rate {
+            Some(bucket) if credit > 0 => {
+                let mut bucket = bucket.lock().unwrap_or_else(PoisonError::into_inner);
+                match bucket.available(time) {
+                    0 => Credit::Until(clock::instant(bucket.ready_at(time, credit))),
+                    tokens => Credit::Bytes(credit.min(tokens)),
+                }
+            }
+            _ if credit == 0 => Credit::Full,
+            _ => Credit::Bytes(credit),
+        };
+        self.is_held_up(!matches!(allowed, Credit::Bytes(_)), now);
+        allowed
+    }
+
+    /// It waits for somebody else than the server, or no longer.
+    pub(super) fn is_held_up(&mut self, paused: bool, now: Instant) {
+        if let Some(slowest) = self.slowest.as_mut().filter(|slowest| slowest.is_paused != paused) {
+            slowest.is_paused = paused;
+            let time = clock::policy_time(now);
+            if paused { slowest.watch.paused(time) } else { slowest.watch.resumed(time) }
+        }
+    }
+
+    /// So many bytes came.
+    pub(super) fn came(&self, bytes: u64) {
+        if let Some(bucket) = &self.rate {
+            bucket.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
+        }
+    }
+
+    /// When [`Pace::look`] is to be called, if ever.
+    pub(super) fn look_at(&self) -> Option<Instant> {
+        self.slowest.as_ref().map(|slowest| slowest.look_at)
+    }
+
+    /// Whether it is too slow, with so many bytes received so far.
+    pub(super) fn look(&mut self, bytes: u64, now: Instant) -> Option<Error> {
+        let slowest = self.slowest.as_mut().filter(|slowest| slowest.look_at <= now)?;
+        let time = clock::policy_time(now);
+        slowest.watch.came(time, bytes);
+        match slowest.watch.check(time) {
+            Verdict::Fine { next_look } => {
+                slowest.look_at = clock::instant(next_look);
+                None
+            }
+            Verdict::TooSlow => Some(Error::new(ErrorKind::Timeout, slowest.text.clone())),
+        }
+    }
+}
