@@ -14,6 +14,8 @@
 //! | [`secrets`] | which fields are secret, and which may follow a redirect? |
 //! | [`retry`] | is another try worth it, and after how long? |
 //! | [`queue`] | which job starts next, fairly between hosts? |
+//! | [`range`] | which bytes came, are they of the same body, which are missing? |
+//! | [`rate`] | how many bytes may be moved now? |
 //! | [`template`] | which URL does a match make, when pages are not to be trusted? |
 //! | [`filename`] | which local name does a URL or a Content-Disposition give? |
 //!
@@ -35,6 +37,8 @@
 pub mod filename;
 pub mod glob;
 pub mod queue;
+pub mod range;
+pub mod rate;
 pub mod redirect;
 pub mod retry;
 pub mod secrets;

@@ -1,0 +1,207 @@
+//! Which bytes a reply speaks of: the Content-Range of a 206 or 416 (RFC 9110 §14.4).
+//!
+//! ```
+//! use haul_policy::range::content_range::parse;
+//!
+//! let part = parse(b"bytes 500-999/1234").unwrap();
+//! assert!(part.is_exactly(500, 1000, 1234));
+//! assert!(!part.is_exactly(500, 1000, 1235));
+//! assert_eq!(parse(b"bytes */1234").unwrap().total, Some(1234)); // of a 416: where the body really ends
+//! assert_eq!(parse(b"bytes 500-1234/1234"), None); // its last byte lies behind the end
+//! ```
+
+use core::ops::Range;
+
+/// A valid Content-Range in bytes. At least one of its fields is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentRange {
+    /// The bytes enclosed, half-open and never empty; none where it says `*` (unsatisfied, in a 416).
+    pub span: Option<Range<u64>>,
+    /// The length of the whole representation; none where it says `*` (not known). No span reaches behind it.
+    pub total: Option<u64>,
+}
+
+impl ContentRange {
+    /// Whether it is the answer to `bytes=first-(end-1)` of a body of `total` bytes, neither shorter nor longer. An unknown total
+    /// is not exact: the body may have another length by now.
+    pub fn is_exactly(&self, first: u64, end: u64, total: u64) -> bool {
+        self.span == Some(first..end) && self.total == Some(total)
+    }
+}
+
+/// Reads a field value; none if it is not a valid Content-Range whose unit is `bytes`, in any case of letters.
+///
+/// Strict, because what a part claims decides where its bytes go: a last byte before the first or behind the end, a number that does
+/// not fit 64 bits, a sign, `*/*`, or two values joined by a comma are refused. Blanks and tabs are let
+/// pass around the value and, in any number, after the unit, where some servers align it; nowhere else. `bytes=0-4/9` (the syntax of
+/// the request) is refused, although some clients take it: a server that mixes up the two is no base for arithmetic.
+pub fn parse(value: &[u8]) -> Option<ContentRange> {
+    let value = trim(value);
+    let (unit, rest) = value.split_at_checked(5)?;
+    if !unit.eq_ignore_ascii_case(b"bytes") {
+        return None;
+    }
+    let said = trim(rest);
+    if said.len() == rest.len() {
+        return None;
+    }
+    let (span, total) = cut(said, b'/')?;
+    let total = if total == b"*" { None } else { Some(number(total)?) };
+    if span == b"*" {
+        return total.is_some().then_some(ContentRange { span: None, total });
+    }
+    let (first, last) = cut(span, b'-')?;
+    let (first, last) = (number(first)?, number(last)?);
+    let end = last.checked_add(1)?;
+    let inside = total.is_none_or(|total| end <= total);
+    (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
+}
+
+/// At the first such byte; a second one stays in the latter half, where no number allows it.
+fn cut(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = memchr::memchr(at, text)?;
+    Some((&text[..place], &text[place + 1..]))
+}
+
+/// Without the blanks and tabs around it. (`trim_ascii` would take line ends as well, which no field has.)
+fn trim(mut text: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// `1*DIGIT`; leading zeros are allowed.
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |sum, digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        sum.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn made(span: Option<Range<u64>>, total: Option<u64>) -> Option<ContentRange> {
+        Some(ContentRange { span, total })
+    }
+
+    #[test]
+    fn valid_forms() {
+        let table: &[(&str, Option<ContentRange>)] = &[
+            ("bytes 0-499/1234", made(Some(0..500), Some(1234))),
+            ("bytes 0-0/1", made(Some(0..1), Some(1))),
+            ("bytes 734-1233/1234", made(Some(734..1234), Some(1234))),
+            ("bytes 42-1233/*", made(Some(42..1234), None)),
+            ("bytes */1234", made(None, Some(1234))),
+            ("bytes */0", made(None, Some(0))),
+            ("BYTES 1-2/3", made(Some(1..3), Some(3))),
+            (" \tBytes \t 01-0002/00003\t ", made(Some(1..3), Some(3))),
+            ("bytes 0-18446744073709551614/18446744073709551615", made(Some(0..u64::MAX), Some(u64::MAX))),
+            ("bytes 18446744073709551614-18446744073709551614/*", made(Some(u64::MAX - 1..u64::MAX), None)),
+        ];
+        for (text, want) in table {
+            assert_eq!(&parse(text.as_bytes()), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn refused() {
+        let table = [
+            "",
+            " ",
+            "bytes",
+            "bytes ",
+            "bytes */*",
+            "bytes /",
+            "bytes -/5",
+            "bytes 0-/5",
+            "bytes -4/5",
+            "bytes 0-4",
+            "bytes 0-4/",
+            "bytes /5",
+            "bytes0-4/5",
+            "bytes=0-4/5",
+            "bytes: 0-4/5",
+            "byte 0-4/5",
+            "octets 0-4/5",
+            "bytes\u{a0}0-4/5",
+            "bytes 0 - 4/5",
+            "bytes 0-4 /5",
+            "bytes 0-4/ 5",
+            "bytes 0-5/5",
+            "bytes 4-3/5",
+            "bytes 5-9/5",
+            "bytes 0-0/0",
+            "bytes +0-4/5",
+            "bytes 0-+4/5",
+            "bytes 0--4/5",
+            "bytes 0-4/-5",
+            "bytes 0x0-4/5",
+            "bytes 0-4/5, bytes 0-4/5",
+            "bytes 0-4/5,",
+            "bytes 0-1,3-4/5",
+            "bytes 0-4/5/5",
+            "bytes *-4/5",
+            "bytes 0-*/5",
+            "bytes 0-4/5\r",
+            "bytes 0-4/5\n",
+            "bytes 0-18446744073709551615/*",
+            "bytes 0-4/18446744073709551616",
+            "bytes 0-99999999999999999999999999/*",
+            "bytes 18446744073709551616-18446744073709551617/*",
+        ];
+        for text in table {
+            assert_eq!(parse(text.as_bytes()), None, "{text:?}");
+        }
+        assert_eq!(parse(b"bytes 0-4/5\0"), None);
+        assert_eq!(parse(b"\xff\xfe"), None);
+    }
+
+    #[test]
+    fn exact_means_all_three() {
+        let part = parse(b"bytes 10-19/100").unwrap();
+        assert!(part.is_exactly(10, 20, 100));
+        for (first, end, total) in [(9, 20, 100), (11, 20, 100), (10, 19, 100), (10, 21, 100), (10, 20, 101)] {
+            assert!(!part.is_exactly(first, end, total), "{first} {end} {total}");
+        }
+        assert!(!parse(b"bytes 10-19/*").unwrap().is_exactly(10, 20, 100));
+        assert!(!parse(b"bytes */100").unwrap().is_exactly(0, 0, 100));
+    }
+
+    #[test]
+    fn a_value_cut_short_never_speaks_of_other_bytes_of_the_same_total() {
+        let text = b"bytes 1000-1999/12345";
+        for end in 0..text.len() {
+            let cut = parse(&text[..end]);
+            assert!(cut.is_none_or(|part| part.total != Some(12345)), "{end}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(first in any::<u64>(), last in any::<u64>(), total in any::<u64>()) {
+            let read = parse(format!("bytes {first}-{last}/{total}").as_bytes());
+            if first <= last && last < total {
+                prop_assert!(read.unwrap().is_exactly(first, last + 1, total));
+            } else {
+                prop_assert_eq!(read, None);
+            }
+        }
+
+        #[test]
+        fn what_is_read_makes_sense(text in "[bB]ytes [0-9*/ -]{0,20}") {
+            if let Some(ContentRange { span, total }) = parse(text.as_bytes()) {
+                prop_assert!(span.is_some() || total.is_some());
+                let span = span.unwrap_or(0..1);
+                prop_assert!(span.start < span.end);
+                prop_assert!(total.is_none_or(|total| span.end <= total || text.contains('*')));
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! One body from several ranges, and over several runs: what a part may claim, what is there already, and how that is kept.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`content_range`] | which bytes does this 206 or 416 speak of? |
+//! | [`validator`] | is it still the same representation, byte for byte? |
+//! | [`spans`] | which bytes are there, which are missing? |
+//!
+//! A part counts when all of them agree:
+//!
+//! ```
+//! use haul_policy::range::{Agreement, Spans, Validator, content_range};
+//!
+//! let first = Validator::strong(Some(b"\"v1\""), None, None).expect("a strong entity-tag");
+//! // Range: bytes=500-999 and If-Range: "v1" were sent; this came back, with 206:
+//! let (field, etag) = (&b"bytes 500-999/2000"[..], &b"\"v1\""[..]);
+//!
+//! let part = content_range::parse(field).expect("a valid Content-Range");
+//! assert!(part.is_exactly(500, 1000, 2000));
+//! assert_eq!(first.agrees(Some(etag), None), Agreement::Same);
+//! let mut there = Spans::new();
+//! there.insert(500..1000);
+//! assert_eq!(there.gaps(2000).collect::<Vec<_>>(), [0..500, 1000..2000]);
+//! ```
+//!
+//! Left out: which part is fetched when and by whom (the engine's, it measures), and `multipart/byteranges`: one range is
+//! asked for at a time.
+
+pub mod content_range;
+pub mod spans;
+pub mod validator;
+
+pub use content_range::ContentRange;
+pub use spans::Spans;
+pub use validator::{Agreement, Validator};

@@ -1,0 +1,287 @@
+//! What says that a later reply is a part of the same representation, byte for byte (RFC 9110 §8.8, §13.1.5).
+//!
+//! ```
+//! use haul_policy::range::{Agreement, Validator};
+//!
+//! let (etag, modified) = (b"\"5f3a-c0\"", b"Sun, 06 Nov 1994 08:49:37 GMT");
+//! let first = Validator::strong(Some(etag), Some(modified), None).unwrap();
+//! assert_eq!(first.if_range(), etag);
+//! assert_eq!(first.agrees(Some(b"\"5f3a-c1\""), None), Agreement::Different);
+//! assert_eq!(first.agrees(None, None), Agreement::Unsaid);
+//!
+//! // A weak entity-tag may stay while bytes change: nothing to build on, whatever stands beside it.
+//! let date = b"Sun, 06 Nov 1994 09:00:00 GMT";
+//! assert_eq!(Validator::strong(Some(b"W/\"5f3a\""), Some(modified), Some(date)), None);
+//! assert!(Validator::strong(None, Some(modified), Some(date)).is_some());
+//! ```
+//!
+//! Left out: weak comparison. It is enough for a cache, never for a splice.
+
+use std::time::{Duration, SystemTime};
+
+/// The longest entity-tag that is kept, quotes included, in bytes. What is longer is refused, not cut.
+pub const MAX_ETAG: usize = 1024;
+
+/// 1 January 1990 as Unix time: before the first web server. A Last-Modified older than this is a build system's constant, see
+/// [`Validator::strong`].
+const FIRST_SERVER: u64 = 631_152_000;
+
+/// The strong validator of a representation: an entity-tag, or a Last-Modified that is as good as one.
+///
+/// Two are equal when they are written alike; to compare with a later reply use [`agrees`](Validator::agrees).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validator {
+    /// As it came. Its first byte tells the kinds apart, as in If-Range itself: only an entity-tag begins with a quote.
+    value: Vec<u8>,
+}
+
+/// What a later reply says about being the same representation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Agreement {
+    /// The same, by strong comparison: its bytes continue those we have.
+    Same,
+    /// Another one, or one that is not sure to be the same: its bytes must not be mixed with ours.
+    Different,
+    /// The field is not there. A 206 that answers If-Range implies the same by its status (RFC 9110 §13.1.5), any other reply implies
+    /// nothing.
+    Unsaid,
+}
+
+impl Validator {
+    /// The strong validator among a reply's ETag, Last-Modified and Date; none if it has none. Blanks around the values are let pass.
+    ///
+    /// A strong entity-tag goes first: `"…"` of valid bytes (RFC 9110 §8.8.3), at most [`MAX_ETAG`]. Next a Last-Modified that is
+    /// strong by §8.8.2.2: both it and Date are valid and it is at least one second earlier, so that a second change within
+    /// the second it names would have been seen.
+    ///
+    /// Beside an entity-tag that is weak or too long the date is not used, strong or not. §13.1.5 allows a date
+    /// in If-Range only to a client that has no entity-tag; and an origin that marks its tag as weak has just said that two bodies
+    /// under it may differ in bytes, as those do that a proxy compresses anew under one date. Bytes that are no entity-tag at
+    /// all (`ETag: abc`) say nothing of the kind: then the date decides.
+    ///
+    /// A Last-Modified before 1990 is not used: build systems and archivers set all files to such a constant (1970, 1980, 1985), and
+    /// the next version has the same. The cost of a mistake here is one stream instead of several.
+    pub fn strong(etag: Option<&[u8]>, last_modified: Option<&[u8]>, date: Option<&[u8]>) -> Option<Validator> {
+        if let Some(tag) = etag.map(<[u8]>::trim_ascii) {
+            if is_entity_tag(tag) {
+                return (tag.len() <= MAX_ETAG).then(|| Validator { value: tag.to_vec() });
+            }
+            // In lower case as well, which is not valid but meant so.
+            if let [b'W' | b'w', b'/', ..] = tag {
+                return None;
+            }
+        }
+        let (value, at) = modified(last_modified?)?;
+        let date = http_date(date?)?;
+        (at + Duration::from_secs(1) <= date).then(|| Validator { value: value.to_vec() })
+    }
+
+    /// The value of If-Range: as the server wrote it, because many compare it as text.
+    pub fn if_range(&self) -> &[u8] {
+        &self.value
+    }
+
+    /// Whether a later reply is of the same representation, by its ETag and Last-Modified as they came.
+    ///
+    /// Only the field this validator was made from counts. A tag is compared byte for byte, so that a weak or malformed one differs
+    /// always (strong comparison, RFC 9110 §8.8.3.2); dates as points in time, in whichever format.
+    pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> Agreement {
+        let (said, same) = if self.is_entity_tag() {
+            let Some(tag) = etag else { return Agreement::Unsaid };
+            (tag.trim_ascii(), false)
+        } else {
+            let Some(text) = last_modified else { return Agreement::Unsaid };
+            let ours = http_date(&self.value);
+            (text.trim_ascii(), ours.is_some() && ours == http_date(text))
+        };
+        if same || said == self.value { Agreement::Same } else { Agreement::Different }
+    }
+
+    /// For storing; at most [`MAX_ETAG`] bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.value.clone()
+    }
+
+    /// What [`to_bytes`](Validator::to_bytes) made; none if it cannot be that. It may be sent as a field's value: no byte of it can
+    /// end a line.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Validator> {
+        let tag = is_entity_tag(bytes) && bytes.len() <= MAX_ETAG;
+        let date = || modified(bytes).is_some_and(|(value, _)| value == bytes);
+        (tag || date()).then(|| Validator { value: bytes.to_vec() })
+    }
+
+    fn is_entity_tag(&self) -> bool {
+        self.value.first() == Some(&b'"')
+    }
+}
+
+/// A strong entity-tag: `DQUOTE *etagc DQUOTE`, etagc = `%x21 / %x23-7E / obs-text`.
+fn is_entity_tag(tag: &[u8]) -> bool {
+    match tag {
+        [b'"', inner @ .., b'"'] => inner.iter().all(|b| matches!(b, 0x21 | 0x23..=0x7e | 0x80..)),
+        _ => false,
+    }
+}
+
+/// A Last-Modified that is worth something, and when that was.
+fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
+    let at = http_date(value)?;
+    (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_SERVER)).then_some((value.trim_ascii(), at))
+}
+
+/// An HTTP-date in any of its three formats (RFC 9110 §5.6.7).
+fn http_date(value: &[u8]) -> Option<SystemTime> {
+    let text = core::str::from_utf8(value.trim_ascii()).ok()?;
+    httpdate::parse_http_date(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MODIFIED: &[u8] = b"Sun, 06 Nov 1994 08:49:37 GMT";
+    const LATER: &[u8] = b"Sun, 06 Nov 1994 08:49:38 GMT";
+
+    fn tag(text: &[u8]) -> Option<Validator> {
+        Validator::strong(Some(text), None, None)
+    }
+
+    fn dated(modified: &str, date: &str) -> Option<Validator> {
+        Validator::strong(None, Some(modified.as_bytes()), Some(date.as_bytes()))
+    }
+
+    #[test]
+    fn strong_entity_tags() {
+        for good in [&b"\"a\""[..], b"\"\"", b"\"W/x\"", b"\"a'b\\c,d;e\"", b"\"\x80\xff\"", b"\"!#~\""] {
+            let validator = tag(good).expect("a strong tag");
+            assert_eq!(validator.if_range(), good);
+        }
+        assert_eq!(tag(b" \"a\"\t").unwrap().if_range(), b"\"a\"");
+        let bad = [
+            &b""[..],
+            b"\"",
+            b"a",
+            b"\"a",
+            b"a\"",
+            b"'a'",
+            b"W/\"a\"",
+            b"w/\"a\"",
+            b"\"a b\"",
+            b"\"a\tb\"",
+            b"\"a\"b\"",
+            b"\"a\", \"b\"",
+            b"\"a\r\nX: y\"",
+            b"\"a\0\"",
+            b"\"\x7f\"",
+        ];
+        for bad in bad {
+            assert_eq!(tag(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn the_longest_tag() {
+        let of = |length: usize| format!("\"{}\"", "x".repeat(length - 2)).into_bytes();
+        assert!(tag(&of(MAX_ETAG)).is_some());
+        assert_eq!(Validator::strong(Some(&of(MAX_ETAG + 1)), Some(MODIFIED), Some(LATER)), None, "a tag is there");
+        assert_eq!(Validator::from_bytes(&of(MAX_ETAG + 1)), None);
+    }
+
+    #[test]
+    fn which_field_decides() {
+        let both = Validator::strong(Some(b"\"a\""), Some(MODIFIED), Some(LATER)).unwrap();
+        assert_eq!(both.if_range(), b"\"a\"");
+        for weak in [&b"W/\"a\""[..], b"w/\"a\"", b"W/a", b"W/"] {
+            assert_eq!(Validator::strong(Some(weak), Some(MODIFIED), Some(LATER)), None, "{}", weak.escape_ascii());
+        }
+        for none in [&b"abc"[..], b"", b"\"a\", \"b\"", b"\"a b\""] {
+            let validator = Validator::strong(Some(none), Some(MODIFIED), Some(LATER)).unwrap();
+            assert_eq!(validator.if_range(), MODIFIED);
+        }
+    }
+
+    #[test]
+    fn dates_that_are_strong() {
+        let date = "Sun, 06 Nov 1994 08:49:38 GMT";
+        assert!(dated("Sun, 06 Nov 1994 08:49:37 GMT", date).is_some());
+        assert!(dated("Sunday, 06-Nov-94 08:49:37 GMT", date).is_some());
+        assert_eq!(dated(" Sun Nov  6 08:49:37 1994 ", date).unwrap().if_range(), b"Sun Nov  6 08:49:37 1994");
+        let bad = [
+            ("Sun, 06 Nov 1994 08:49:38 GMT", date), // the same second
+            ("Sun, 06 Nov 1994 08:49:39 GMT", date),
+            ("Sun, 99 Nov 1994 08:49:37 GMT", date),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", "now"),
+            ("yesterday", date),
+            ("784111777", date),
+            ("\u{fc}", date),
+            ("", date),
+            ("Thu, 01 Jan 1970 00:00:01 GMT", date),
+            ("Tue, 01 Jan 1980 00:00:00 GMT", date),
+            ("Sat, 26 Oct 1985 08:15:00 GMT", date),
+        ];
+        for (modified, date) in bad {
+            assert_eq!(dated(modified, date), None, "{modified} {date}");
+        }
+        assert_eq!(Validator::strong(None, Some(MODIFIED), None), None, "without Date");
+        assert_eq!(Validator::strong(None, None, Some(LATER)), None);
+    }
+
+    #[test]
+    fn later_replies() {
+        let table = [
+            (Some(&b"\"a\""[..]), Agreement::Same),
+            (Some(b" \"a\" "), Agreement::Same),
+            (Some(b"\"A\""), Agreement::Different),
+            (Some(b"W/\"a\""), Agreement::Different),
+            (Some(b"a"), Agreement::Different),
+            (Some(b""), Agreement::Different),
+            (None, Agreement::Unsaid),
+        ];
+        for (etag, want) in table {
+            assert_eq!(tag(b"\"a\"").unwrap().agrees(etag, Some(LATER)), want, "{etag:?}");
+        }
+        let table = [
+            (Some(MODIFIED), Agreement::Same),
+            (Some(b"Sunday, 06-Nov-94 08:49:37 GMT"), Agreement::Same),
+            (Some(LATER), Agreement::Different),
+            (Some(b"soon"), Agreement::Different),
+            (Some(b""), Agreement::Different),
+            (None, Agreement::Unsaid),
+        ];
+        let first = Validator::strong(None, Some(MODIFIED), Some(LATER)).unwrap();
+        for (modified, want) in table {
+            assert_eq!(first.agrees(Some(b"\"new\""), modified), want, "{modified:?}");
+        }
+    }
+
+    #[test]
+    fn stored_and_cut() {
+        for first in [tag(b"\"abc\"").unwrap(), Validator::strong(None, Some(MODIFIED), Some(LATER)).unwrap()] {
+            let bytes = first.to_bytes();
+            assert_eq!(Validator::from_bytes(&bytes), Some(first));
+            for end in 0..bytes.len() {
+                assert_eq!(Validator::from_bytes(&bytes[..end]), None, "{end}");
+            }
+        }
+        for bad in
+            [&b"W/\"a\""[..], b" \"a\"", b"\"a\" ", b"x", b" Sun, 06 Nov 1994 08:49:37 GMT", b"Sun, 06 Nov 1994\r"]
+        {
+            assert_eq!(Validator::from_bytes(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_taken_can_end_a_line(
+            etag in proptest::collection::vec(prop_oneof![Just(b'"'), any::<u8>()], 0..8),
+            modified in "(Sun, 0[0-9] Nov 1994 08:49:37 GMT|.{0,12})[\r\n\0]?",
+        ) {
+            if let Some(made) = Validator::strong(Some(&etag), Some(modified.as_bytes()), Some(LATER)) {
+                prop_assert!(!made.if_range().iter().any(|b| b"\r\n\0".contains(b)));
+                prop_assert_eq!(made.agrees(Some(&etag), Some(modified.as_bytes())), Agreement::Same);
+                prop_assert_eq!(Validator::from_bytes(&made.to_bytes()), Some(made));
+            }
+        }
+    }
+}
