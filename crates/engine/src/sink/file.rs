@@ -1,9 +1,10 @@
 //! A body written to a file.
 //!
 //! A regular file is written in its target's directory and given its name when the body is complete: nobody ever sees
-//! half a file, and a failure leaves what was there. Until then it has no name at all where the system can do that
-//! (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so that no
-//! link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place.
+//! half a file, and a failure leaves what was there. A large one whose content can be told from every other is
+//! [partial](super::partial) until then, and a later run completes it. Any other has no name at all where the system can
+//! do that (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so
+//! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place.
 //!
 //! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL, and a library that
 //! takes the program's signals is a bad guest.
@@ -14,15 +15,21 @@
 //! ```
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tempfile::{NamedTempFile, TempPath};
+use haul_policy::filename;
+use haul_policy::target::Target;
+use tempfile::TempPath;
 
-use super::{Begin, Sink};
+use super::checksum::{Checksum, Hasher};
+use super::naming::{self, Clobber};
+use super::partial::{PartWriter, PartialFile};
+use super::{Begin, Partial, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
@@ -31,7 +38,15 @@ use crate::{Error, ErrorKind, Result};
 pub struct FileSink {
     path: PathBuf,
     create_dirs: bool,
+    named_by_response: bool,
+    clobber: Clobber,
+    syncs: bool,
+    appends_from: Option<u64>,
+    checksum: Option<Checksum>,
     devices: Option<Arc<Devices>>,
+    /// What an earlier run left, until a response says whether it is good.
+    left: Option<Arc<PartialFile>>,
+    hasher: Option<Hasher>,
     state: State,
 }
 
@@ -60,19 +75,80 @@ enum State {
     #[cfg(target_os = "linux")]
     Unnamed(File),
     Beside(File, TempPath),
+    Partial(PartWriter),
     InPlace(Arc<File>),
+}
+
+impl State {
+    fn file(&self) -> Option<&File> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Unnamed(file) => Some(file),
+            Self::Beside(file, _) => Some(file),
+            Self::InPlace(file) => Some(file),
+            Self::Partial(_) | Self::Closed => None,
+        }
+    }
 }
 
 impl FileSink {
     /// A sink for this path. Nothing is opened before a response that will be delivered has begun.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), create_dirs: false, devices: None, state: State::Closed }
+        Self {
+            path: path.into(),
+            create_dirs: false,
+            named_by_response: false,
+            clobber: Clobber::Replace,
+            syncs: false,
+            appends_from: None,
+            checksum: None,
+            devices: None,
+            left: None,
+            hasher: None,
+            state: State::Closed,
+        }
     }
 
     /// Makes missing directories of the path too.
     #[must_use]
     pub fn create_dirs(mut self, yes: bool) -> Self {
         self.create_dirs = yes;
+        self
+    }
+
+    /// The name that a Content-Disposition suggests, made harmless, takes the place of the path's last part; a file of
+    /// that name is never replaced then (curl's `-J`).
+    #[must_use]
+    pub fn named_by_response(mut self, yes: bool) -> Self {
+        self.named_by_response = yes;
+        self
+    }
+
+    /// What happens if there is a file of that name. Default: it is replaced.
+    #[must_use]
+    pub fn clobber(mut self, clobber: Clobber) -> Self {
+        self.clobber = clobber;
+        self
+    }
+
+    /// Bytes and name are on the disk before it is done.
+    #[must_use]
+    pub fn sync(mut self, yes: bool) -> Self {
+        self.syncs = yes;
+        self
+    }
+
+    /// The bytes are added to the file in place, from this one on (curl's `-C`).
+    #[must_use]
+    pub fn append_from(mut self, offset: u64) -> Self {
+        self.appends_from = Some(offset);
+        self
+    }
+
+    /// The content must have this checksum; if not, the file does not get its name.
+    #[must_use]
+    pub fn checked(mut self, checksum: Checksum) -> Self {
+        self.checksum = Some(checksum);
         self
     }
 
@@ -88,48 +164,142 @@ impl FileSink {
     /// # Errors
     /// [`ErrorKind::Write`] when it cannot be opened.
     pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
-        self.state = self.open().map_err(|error| self.error(error))?;
-        match &self.state {
-            #[cfg(target_os = "linux")]
-            State::Unnamed(file) => file.try_clone().map(OwnedFd::from),
-            State::Beside(file, _) => file.try_clone().map(OwnedFd::from),
-            State::InPlace(file) => file.try_clone().map(OwnedFd::from),
-            State::Closed => Err(io::ErrorKind::NotConnected.into()),
+        self.state = self.open(None).map_err(|error| self.error(error))?;
+        match self.state.file() {
+            Some(file) => file.try_clone().map(OwnedFd::from),
+            None => Err(io::ErrorKind::NotConnected.into()),
         }
         .map_err(|error| self.error(error))
     }
 
-    fn open(&self) -> io::Result<State> {
+    /// Where the file itself is: a link to a file stays a link, what it points to is replaced.
+    fn target(&self) -> PathBuf {
+        fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
+    }
+
+    fn open(&mut self, begin: Option<&Begin<'_>>) -> io::Result<State> {
         if let Some(file) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
             return Ok(State::InPlace(file));
         }
-        if let Ok(metadata) = fs::metadata(&self.path)
-            && !metadata.is_file()
-        {
+        let metadata = fs::metadata(&self.path).ok();
+        if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
             let file = Arc::new(OpenOptions::new().write(true).open(&self.path)?);
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
                 devices.keep(&self.path, &file);
             }
             return Ok(State::InPlace(file));
         }
-        // A link to a file stays a link: what it points to is replaced.
-        let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        let parent = directory_of(&target);
+        let target = self.target();
+        let parent = naming::directory_of(&target);
         if self.create_dirs {
             fs::create_dir_all(parent)?;
         }
+        if let Some(offset) = self.appends_from {
+            let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
+            file.seek(SeekFrom::Start(offset))?;
+            return Ok(State::InPlace(Arc::new(file)));
+        }
         // As a plain creation would give (the umask applies), or what the replaced file has.
-        let mode = fs::metadata(&target).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
+        let mode = metadata.map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
+        if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
+            return partial.map(State::Partial);
+        }
         // Whatever speaks against it, the other way says why if it matters there too.
         #[cfg(target_os = "linux")]
-        if let Ok(file) = unnamed::create(parent, mode) {
+        if let Ok(file) = naming::unnamed::create(parent, mode) {
             return Ok(State::Unnamed(file));
         }
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(mode);
+        options.read(true).write(true).create_new(true).mode(mode);
         // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
-        let (file, path) = with_temporary_name(parent, |path| options.open(path))?;
+        let (file, path) = naming::with_temporary_name(parent, |path| options.open(path))?;
         Ok(State::Beside(file, path))
+    }
+
+    /// The partial file for this response, if it is worth one.
+    fn partial_for(&mut self, begin: &Begin<'_>, target: &Path, mode: u32) -> io::Result<Option<PartWriter>> {
+        if let Some(left) = self.left.take() {
+            if begin.offset > 0 {
+                return left.writer(begin.offset).map(Some);
+            }
+            left.remove();
+        }
+        let (Some(total), Some(validator), Some(path)) =
+            (begin.total.filter(|&total| total >= WORTH_RESERVING), begin.validator, PartialFile::beside(target))
+        else {
+            return Ok(None);
+        };
+        if begin.length != Some(total) {
+            return Ok(None);
+        }
+        match PartialFile::create(&path, mode, begin.target, total, validator, self.syncs) {
+            Ok(partial) => Arc::new(partial).writer(0).map(Some),
+            Err(error) if is_full(&error) => Err(error),
+            // Whatever speaks against it, the file can be written all the same.
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn give_name(&mut self, state: State) -> io::Result<()> {
+        let target = self.target();
+        let clobber = self.clobber;
+        let named = match state {
+            #[cfg(target_os = "linux")]
+            State::Unnamed(file) => {
+                self.sync_content(&file)?;
+                naming::unnamed::give_name(&file, &target, clobber)?
+            }
+            State::Beside(file, beside) => {
+                self.sync_content(&file)?;
+                naming::give_name(&beside, &target, clobber)?
+            }
+            State::Partial(writer) => naming::give_name(writer.partial().path(), &target, clobber)?,
+            State::InPlace(file) => return self.sync_content(&file),
+            State::Closed => return Ok(()),
+        };
+        if self.syncs {
+            File::open(naming::directory_of(&named))?.sync_all()?;
+        }
+        if named != target {
+            self.path = named;
+        }
+        Ok(())
+    }
+
+    fn sync_content(&self, file: &File) -> io::Result<()> {
+        // What cannot be synced (a device, a pipe) says so by EINVAL.
+        match if self.syncs { file.sync_all() } else { Ok(()) } {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+
+    /// Holds the content against its checksum.
+    fn check(&mut self) -> Result<()> {
+        let Some(checksum) = &self.checksum else { return Ok(()) };
+        let found = match (self.hasher.take(), &self.state) {
+            (Some(hasher), _) => Ok(hasher.finish()),
+            (None, State::Partial(writer)) => checksum.of(writer.partial().file()),
+            (None, state) => match state.file() {
+                Some(file) => checksum.of(file),
+                None => return Ok(()),
+            },
+        };
+        let found = found.map_err(|error| self.error(error))?;
+        checksum.agrees(&found).inspect_err(|_| {
+            // What can be looked at is kept, but not under the name of what it should have been.
+            let Some(beside) = PartialFile::beside(&self.target()) else { return };
+            match &self.state {
+                #[cfg(target_os = "linux")]
+                State::Unnamed(file) => {
+                    let _ = naming::unnamed::give_name(file, &beside, Clobber::Replace);
+                }
+                State::Beside(_, path) => {
+                    let _ = fs::rename(path, beside);
+                }
+                State::Partial(_) | State::InPlace(_) | State::Closed => {}
+            }
+        })
     }
 
     fn error(&self, error: io::Error) -> Error {
@@ -144,27 +314,46 @@ const WORTH_RESERVING: u64 = 1 << 20;
 /// before a byte is fetched for nothing. The size stays what was written, so a file that remains unfinished is no longer
 /// than its content.
 #[cfg(target_os = "linux")]
-fn reserve(file: &File, length: u64) -> io::Result<()> {
+pub(super) fn reserve(file: &File, length: u64) -> io::Result<()> {
     use rustix::fs::{FallocateFlags, fallocate};
-    use rustix::io::Errno;
     if length < WORTH_RESERVING {
         return Ok(());
     }
-    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length) {
-        Err(error @ (Errno::NOSPC | Errno::FBIG | Errno::DQUOT)) => Err(error.into()),
+    match fallocate(file, FallocateFlags::KEEP_SIZE, 0, length).map_err(io::Error::from) {
+        Err(error) if is_full(&error) => Err(error),
         // Any other refusal means that the file system cannot do it.
         _ => Ok(()),
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn reserve(_file: &File, _length: u64) -> io::Result<()> {
+pub(super) fn reserve(_file: &File, _length: u64) -> io::Result<()> {
     Ok(())
+}
+
+/// Whether there is no room for a file of this length.
+fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        self.state = self.open().map_err(|error| self.error(error))?;
+        if self.named_by_response {
+            let suggested = begin.head.get("content-disposition").and_then(filename::from_disposition);
+            if let Some(name) = suggested {
+                self.path.set_file_name(name);
+            }
+            if self.clobber == Clobber::Replace {
+                self.clobber = Clobber::Refuse;
+            }
+        }
+        if self.clobber == Clobber::Refuse && self.path.is_file() {
+            return Err(self.error(io::ErrorKind::AlreadyExists.into()));
+        }
+        self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
+        let in_place = matches!(self.state, State::InPlace(_));
+        self.hasher = self.checksum.as_ref().filter(|_| in_place).map(Checksum::hasher);
         match (&self.state, begin.length) {
             #[cfg(target_os = "linux")]
             (State::Unnamed(file), Some(length)) => reserve(file, length),
@@ -175,34 +364,38 @@ impl Sink for FileSink {
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
-        match &mut self.state {
-            #[cfg(target_os = "linux")]
-            State::Unnamed(file) => file.write_all(lease.bytes()),
-            State::Beside(file, _) => file.write_all(lease.bytes()),
-            State::InPlace(file) => (&**file).write_all(lease.bytes()),
-            State::Closed => Ok(()),
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(lease.bytes());
+        }
+        match (&mut self.state, lease.bytes()) {
+            (State::Partial(writer), bytes) => writer.write(bytes),
+            (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
         }
         .map_err(|error| self.error(error))
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if let Some(hasher) = &mut self.hasher {
+            pieces.iter().for_each(|piece| hasher.update(piece));
+        }
         match &mut self.state {
-            #[cfg(target_os = "linux")]
-            State::Unnamed(file) => write_all(file, pieces),
-            State::Beside(file, _) => write_all(file, pieces),
-            State::InPlace(file) => write_all(file, pieces),
-            State::Closed => Ok(()),
+            State::Partial(writer) => writer.write_pieces(pieces),
+            state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
         }
         .map_err(|error| self.error(error))
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match &self.state {
-            #[cfg(target_os = "linux")]
-            State::Unnamed(file) => Some(file.as_fd()),
-            State::Beside(file, _) => Some(file.as_fd()),
-            State::InPlace(file) => Some(file.as_fd()),
-            State::Closed => None,
+            _ if self.hasher.is_some() => None,
+            State::Partial(writer) => Some(writer.as_fd()),
+            state => state.file().map(File::as_fd),
+        }
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        if let State::Partial(writer) = &mut self.state {
+            writer.moved(bytes);
         }
     }
 
@@ -210,19 +403,57 @@ impl Sink for FileSink {
         self.error(error)
     }
 
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        if self.named_by_response || self.appends_from.is_some() {
+            return None;
+        }
+        let left = PartialFile::open(&PartialFile::beside(&self.target())?, target, self.syncs)?;
+        let partial = left.partial();
+        self.left = Some(Arc::new(left));
+        partial
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        let State::Partial(writer) = &mut self.state else { return None };
+        let partial = Arc::clone(writer.partial());
+        let gap = partial.gap(0)?;
+        *writer = partial.writer(gap.start).ok()?;
+        Some(gap)
+    }
+
+    fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        match &self.state {
+            State::Partial(writer) => Some(Arc::clone(writer.partial())),
+            _ => None,
+        }
+    }
+
     fn restart(&mut self) -> bool {
-        !matches!(std::mem::replace(&mut self.state, State::Closed), State::InPlace(_))
+        if let Some(left) = self.left.take() {
+            left.remove();
+        }
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Partial(writer) => {
+                writer.partial().remove();
+                true
+            }
+            State::InPlace(_) => false,
+            _ => true,
+        }
     }
 
     fn finish(&mut self) -> Result<()> {
-        let target = || fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        match std::mem::replace(&mut self.state, State::Closed) {
-            #[cfg(target_os = "linux")]
-            State::Unnamed(file) => unnamed::give_name(&file, &target()),
-            State::Beside(_, beside) => beside.persist(target()).map_err(io::Error::from),
-            State::InPlace(_) | State::Closed => Ok(()),
+        // All of it was there: no response has begun.
+        if let (State::Closed, Some(left)) = (&self.state, self.left.take()) {
+            let writer = left.writer(left.total()).map_err(|error| self.error(error))?;
+            self.state = State::Partial(writer);
         }
-        .map_err(|error| self.error(error))
+        if let State::Partial(writer) = &self.state {
+            writer.partial().complete().map_err(|error| self.error(error))?;
+        }
+        self.check()?;
+        let state = std::mem::replace(&mut self.state, State::Closed);
+        self.give_name(state).map_err(|error| self.error(error))
     }
 
     fn file_name(&self) -> Option<&Path> {
@@ -230,7 +461,7 @@ impl Sink for FileSink {
     }
 }
 
-fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+pub(super) fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
     while !pieces.is_empty() {
         match file.write_vectored(pieces) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -240,57 +471,4 @@ fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> 
         }
     }
     Ok(())
-}
-
-fn directory_of(target: &Path) -> &Path {
-    match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// Makes something under a new name in `dir`; it is removed unless it is given another.
-fn with_temporary_name<T>(dir: &Path, make: impl FnMut(&Path) -> io::Result<T>) -> io::Result<(T, TempPath)> {
-    let named = tempfile::Builder::new().prefix(".haul-").suffix(".part").make_in(dir, make)?;
-    Ok(NamedTempFile::into_parts(named))
-}
-
-/// Files without a name.
-#[cfg(target_os = "linux")]
-mod unnamed {
-    use std::fs::{self, File};
-    use std::io;
-    use std::os::fd::AsRawFd;
-    use std::path::Path;
-    use std::sync::OnceLock;
-
-    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
-    use rustix::io::Errno;
-
-    /// Where the system shows a process its descriptors: only through this may anyone but root name one.
-    const DESCRIPTORS: &str = "/proc/self/fd";
-
-    pub(super) fn create(dir: &Path, mode: u32) -> io::Result<File> {
-        static NAMEABLE: OnceLock<bool> = OnceLock::new();
-        if !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTORS).is_ok()) {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
-    }
-
-    /// Links it as `target`. A link cannot take another file's place, a rename can, so there the file has another name for
-    /// the moment between the two.
-    pub(super) fn give_name(file: &File, target: &Path) -> io::Result<()> {
-        let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
-        let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
-        match link(target) {
-            Err(Errno::EXIST) => {
-                let name = |name: &Path| link(name).map_err(io::Error::from);
-                let ((), beside) = super::with_temporary_name(super::directory_of(target), name)?;
-                beside.persist(target).map_err(io::Error::from)
-            }
-            linked => linked.map_err(io::Error::from),
-        }
-    }
 }

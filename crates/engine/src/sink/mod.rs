@@ -8,11 +8,15 @@
 //! |---|---|
 //! | [`output`] | standard output and other inherited descriptors, never made non-blocking |
 //! | [`file`](mod@file) | regular files (written beside the target, then renamed) and devices (written in place) |
+//! | [`checksum`] | what a content should come to |
+//! | [`naming`] | how a complete file gets its name |
 //! | [`partial`] | files that a later run can complete |
 //! | [`memory`] | bodies that the program wants as bytes |
 
+pub mod checksum;
 pub mod file;
 pub mod memory;
+pub mod naming;
 pub mod output;
 pub mod partial;
 pub mod records;

@@ -211,7 +211,9 @@ impl PartialFile {
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
         progress.sequence += 1;
         let slot = self.total + (progress.sequence % 2) * SLOT;
-        let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
+        let mut bytes = progress.note.encode(progress.sequence);
+        bytes.resize(SLOT as usize, 0);
+        let _ = self.file.write_all_at(&bytes, slot);
     }
 
     /// The content is complete: the note is taken off, and the bytes are on the disk if that was asked for.
@@ -267,14 +269,11 @@ fn open_existing(path: &Path) -> Option<File> {
 }
 
 fn read_note(file: &File) -> Option<(u64, Note)> {
-    let length = file.metadata().ok()?.len();
-    // The second slot may not have been written yet, or not to its end.
-    [SLOT, 0].into_iter().find_map(|missing| {
-        let mut slots = vec![0; 2 * SLOT as usize];
-        let total = (length + missing).checked_sub(2 * SLOT)?;
-        let read = read_to_end_at(file, &mut slots, total)?;
-        note::latest(&slots[..read]).filter(|(_, note)| note.total == total)
-    })
+    // The first note goes to the second slot, so that the length always tells where the slots are.
+    let total = file.metadata().ok()?.len().checked_sub(2 * SLOT)?;
+    let mut slots = vec![0; 2 * SLOT as usize];
+    let read = read_to_end_at(file, &mut slots, total)?;
+    note::latest(&slots[..read]).filter(|(_, note)| note.total == total)
 }
 
 fn read_to_end_at(file: &File, bytes: &mut [u8], offset: u64) -> Option<usize> {

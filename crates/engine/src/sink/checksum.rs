@@ -1,0 +1,188 @@
+//! What a content should come to: checksums, and a sink that holds a body against one while it passes.
+//!
+//! ```
+//! use haul::sink::checksum::{Algorithm, Checksum};
+//! let empty = Checksum::parse(Algorithm::Sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855").unwrap();
+//! assert!(empty.agrees(&empty.hasher().finish()).is_ok());
+//! ```
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use aws_lc_rs::digest::{self, Context};
+use haul_policy::target::Target;
+
+use super::{Begin, Sink, Wake};
+use crate::buffer::Lease;
+use crate::{Error, ErrorKind, Result};
+
+/// How a checksum is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// SHA-256.
+    Sha256,
+    /// SHA-384.
+    Sha384,
+    /// SHA-512.
+    Sha512,
+    /// SHA-1: for old lists only, it can be forged.
+    Sha1,
+}
+
+impl Algorithm {
+    fn of(self) -> &'static digest::Algorithm {
+        match self {
+            Self::Sha256 => &digest::SHA256,
+            Self::Sha384 => &digest::SHA384,
+            Self::Sha512 => &digest::SHA512,
+            Self::Sha1 => &digest::SHA1_FOR_LEGACY_USE_ONLY,
+        }
+    }
+}
+
+/// What a content should come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checksum {
+    algorithm: Algorithm,
+    expected: Vec<u8>,
+}
+
+impl Checksum {
+    /// A checksum of this algorithm. `None` if it has not that many bytes.
+    #[must_use]
+    pub fn new(algorithm: Algorithm, expected: Vec<u8>) -> Option<Self> {
+        (expected.len() == algorithm.of().output_len()).then_some(Self { algorithm, expected })
+    }
+
+    /// The same from hexadecimal digits.
+    #[must_use]
+    pub fn parse(algorithm: Algorithm, hex: &str) -> Option<Self> {
+        let digits: Vec<u8> =
+            hex.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect::<Option<_>>()?;
+        let pairs = digits.chunks_exact(2);
+        let whole = pairs.remainder().is_empty();
+        Self::new(algorithm, pairs.map(|pair| pair[0] << 4 | pair[1]).collect()).filter(|_| whole)
+    }
+
+    /// Makes one, of the same kind.
+    #[must_use]
+    pub fn hasher(&self) -> Hasher {
+        Hasher { context: Context::new(self.algorithm.of()) }
+    }
+
+    /// That of a file's content.
+    ///
+    /// # Errors
+    /// Those of reading it.
+    pub fn of(&self, file: &File) -> io::Result<Vec<u8>> {
+        let mut hasher = self.hasher();
+        let mut buffer = vec![0; 256 << 10];
+        let mut at = 0;
+        loop {
+            match file.read_at(&mut buffer, at) {
+                Ok(0) => return Ok(hasher.finish()),
+                Ok(n) => {
+                    hasher.update(&buffer[..n]);
+                    at += n as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Holds what was found against what should be.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checksum`] when they differ.
+    pub fn agrees(&self, found: &[u8]) -> Result<()> {
+        if found == self.expected {
+            return Ok(());
+        }
+        let message =
+            format!("the checksum should be {} and is {}: this is another content", hex(&self.expected), hex(found));
+        Err(Error::new(ErrorKind::Checksum, message))
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A checksum in the making.
+pub struct Hasher {
+    context: Context,
+}
+
+impl std::fmt::Debug for Hasher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hasher").finish_non_exhaustive()
+    }
+}
+
+impl Hasher {
+    /// These bytes come next.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.context.update(bytes);
+    }
+
+    /// The checksum.
+    #[must_use]
+    pub fn finish(self) -> Vec<u8> {
+        self.context.finish().as_ref().to_vec()
+    }
+}
+
+/// Holds what passes on its way to another sink against a checksum: for an output that cannot be taken back, so a wrong
+/// content is an error only at its end.
+pub struct Verified<S> {
+    sink: S,
+    checksum: Checksum,
+    hasher: Hasher,
+}
+
+impl<S: Sink> Verified<S> {
+    /// Verifies what goes to `sink`.
+    pub fn new(sink: S, checksum: Checksum) -> Self {
+        Self { hasher: checksum.hasher(), sink, checksum }
+    }
+}
+
+impl<S: Sink> Sink for Verified<S> {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.hasher = self.checksum.hasher();
+        self.sink.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&std::sync::Arc<dyn Wake>>, token: usize) -> u64 {
+        self.sink.credit(waker, token)
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.hasher.update(lease.bytes());
+        self.sink.bytes(lease)
+    }
+
+    fn cannot_write(&self, error: io::Error) -> Error {
+        self.sink.cannot_write(error)
+    }
+
+    fn partial(&mut self, _target: &Target) -> Option<super::Partial> {
+        None
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        let fresh = self.checksum.hasher();
+        self.checksum.agrees(&std::mem::replace(&mut self.hasher, fresh).finish())?;
+        self.sink.finish()
+    }
+
+    fn file_name(&self) -> Option<&std::path::Path> {
+        self.sink.file_name()
+    }
+}

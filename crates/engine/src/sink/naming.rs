@@ -1,0 +1,121 @@
+//! How a file gets its name once it is complete.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use tempfile::{NamedTempFile, TempPath};
+
+/// What happens if there is a file of the target's name already.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Clobber {
+    /// It is replaced.
+    #[default]
+    Replace,
+    /// It stays, and a number is added to the new one's name: `.1` to `.100` (curl's `--no-clobber`).
+    Number,
+    /// It stays, and that is an error.
+    Refuse,
+}
+
+/// The directory that a path is in.
+pub(super) fn directory_of(target: &Path) -> &Path {
+    match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes something under a new name in `dir`; it is removed unless it is given another.
+pub(super) fn with_temporary_name<T>(
+    dir: &Path,
+    make: impl FnMut(&Path) -> io::Result<T>,
+) -> io::Result<(T, TempPath)> {
+    let named = tempfile::Builder::new().prefix(".haul-").suffix(".part").make_in(dir, make)?;
+    Ok(NamedTempFile::into_parts(named))
+}
+
+/// The names to try: the target's own, then those with a number.
+fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
+    let target = target.to_owned();
+    let last = if clobber == Clobber::Number { 100 } else { 0 };
+    (0..=last).map(move |number| match number {
+        0 => target.clone(),
+        number => {
+            let mut name = OsString::from(&target);
+            name.push(format!(".{number}"));
+            name.into()
+        }
+    })
+}
+
+/// Renames a file to its target; answers the name that it got.
+pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
+    if clobber == Clobber::Replace {
+        std::fs::rename(from, target)?;
+        return Ok(target.to_owned());
+    }
+    for name in names(target, clobber) {
+        match renameat_with(CWD, from, CWD, &name, RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(name),
+            Err(Errno::EXIST) => {}
+            Err(Errno::INVAL | Errno::NOSYS) if !name.try_exists()? => {
+                // A file system without that promise: the best that is left.
+                std::fs::rename(from, &name)?;
+                return Ok(name);
+            }
+            Err(Errno::INVAL | Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Files without a name.
+#[cfg(target_os = "linux")]
+pub(super) mod unnamed {
+    use std::fs::{self, File};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::path::{Path, PathBuf};
+    use std::sync::OnceLock;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+    use rustix::io::Errno;
+
+    use super::Clobber;
+
+    /// Where the system shows a process its descriptors: only through this may anyone but root name one.
+    const DESCRIPTORS: &str = "/proc/self/fd";
+
+    pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
+        static NAMEABLE: OnceLock<bool> = OnceLock::new();
+        if !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTORS).is_ok()) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::open(dir, flags, Mode::from_raw_mode(mode))?))
+    }
+
+    /// Links it as `target`; answers the name that it got. A link cannot take another file's place, a rename can, so there
+    /// the file has another name for the moment between the two.
+    pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
+        let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
+        let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
+        for name in super::names(target, clobber) {
+            match link(&name) {
+                Err(Errno::EXIST) if clobber == Clobber::Replace => {
+                    let name = |name: &Path| link(name).map_err(io::Error::from);
+                    let ((), beside) = super::with_temporary_name(super::directory_of(target), name)?;
+                    beside.persist(target).map_err(io::Error::from)?;
+                    return Ok(target.to_owned());
+                }
+                Err(Errno::EXIST) => {}
+                linked => return linked.map(|()| name).map_err(io::Error::from),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
