@@ -16,6 +16,7 @@
 //! | [`queue`] | which job starts next, fairly between hosts? |
 //! | [`range`] | which bytes came, are they of the same body, which are missing? |
 //! | [`rate`] | how many bytes may be moved now? |
+//! | [`speed`] | is this transfer too slow, or has it stalled? |
 //! | [`template`] | which URL does a match make, when pages are not to be trusted? |
 //! | [`filename`] | which local name does a URL or a Content-Disposition give? |
 //!
@@ -42,6 +43,7 @@ pub mod rate;
 pub mod redirect;
 pub mod retry;
 pub mod secrets;
+pub mod speed;
 pub mod target;
 pub mod template;
 pub mod time;

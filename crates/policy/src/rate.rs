@@ -91,3 +91,188 @@ impl Bucket {
         self.level.saturating_add(came).min(i128::from(self.burst) * SCALE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::time::Duration;
+    use proptest::prelude::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const RECORD: u64 = 16 * 1024;
+
+    /// Entropy from a seed: xorshift.
+    struct Dice(u64);
+
+    impl Dice {
+        fn up_to(&mut self, most: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            if most == u64::MAX { self.0 } else { self.0 % (most + 1) }
+        }
+    }
+
+    /// The most that went in any window of one second: windows begin and end with a take, so only those need a look.
+    fn busiest_second(takes: &[(Time, u64)]) -> u64 {
+        let (mut oldest, mut sum, mut most) = (0, 0, 0);
+        for (at, bytes) in takes {
+            sum += bytes;
+            while takes[oldest].0.0 + SECOND <= at.0 {
+                sum -= takes[oldest].1;
+                oldest += 1;
+            }
+            most = most.max(sum);
+        }
+        most
+    }
+
+    /// The least that went in any whole second up to `end`: windows that begin just behind a take.
+    fn idlest_second(takes: &[(Time, u64)], end: Time) -> u64 {
+        let until = |time: u64| takes.partition_point(|(at, _)| at.0 <= time);
+        let starts = takes.iter().map(|(at, _)| at.0).take_while(|at| at + SECOND <= end.0);
+        starts.map(|at| takes[until(at)..until(at + SECOND)].iter().map(|(_, n)| n).sum()).min().unwrap_or(0)
+    }
+
+    /// Takers that always want something, woken when it is there, for ten seconds. `late`: by how much at most.
+    /// `whole`: what a take is rounded up to.
+    fn run(rate: u64, takers: u64, late: Duration, whole: u64, seed: u64) -> (Vec<(Time, u64)>, Time) {
+        let mut dice = Dice(seed | 1);
+        let mut now = Time(7 * SECOND);
+        let end = Time(17 * SECOND);
+        let mut bucket = Bucket::new(rate, now);
+        let mut takes = Vec::new();
+        while now <= end {
+            for _ in 0..takers {
+                let there = bucket.available(now);
+                if there > 0 {
+                    let moved = (1 + dice.up_to(there - 1)).next_multiple_of(whole);
+                    bucket.take(moved);
+                    takes.push((now, moved));
+                }
+            }
+            let ready = bucket.ready_at(now, dice.up_to(rate));
+            assert!(bucket.clone().available(ready) > 0);
+            now = ready.max(now + Duration::from_nanos(dice.up_to(late.as_nanos() as u64)));
+        }
+        (takes, end)
+    }
+
+    #[test]
+    fn any_second_is_within_five_percent() {
+        for (seed, rate) in [3_000, 10_240, 100_000, 1 << 20, 36_000_000, 1 << 30].into_iter().enumerate() {
+            for takers in [1, 2, 7, 64] {
+                let (takes, end) = run(rate, takers, Duration::from_millis(2), 1, seed as u64 + 1000 * takers);
+                let (low, high) = (idlest_second(&takes, end), busiest_second(&takes));
+                assert!(high <= rate + rate / 20, "{rate} B/s, {takers} takers: {high}");
+                assert!(low >= rate - rate / 20, "{rate} B/s, {takers} takers: {low}");
+            }
+        }
+    }
+
+    #[test]
+    fn records_that_cannot_be_cut_fit_in() {
+        for rate in [900_000, 1 << 20, 10 << 20, 500 << 20] {
+            for takers in [1, 5] {
+                let (takes, end) = run(rate, takers, Duration::from_millis(1), RECORD, rate + takers);
+                let (low, high) = (idlest_second(&takes, end), busiest_second(&takes));
+                assert!(high <= rate + rate / 20, "{rate} B/s, {takers} takers: {high}");
+                assert!(low >= rate - rate / 20, "{rate} B/s, {takers} takers: {low}");
+            }
+        }
+        // At a slow rate one record is seconds: then it is exact on the whole, to one record.
+        let (takes, _) = run(1000, 3, Duration::ZERO, RECORD, 5);
+        let sum: u64 = takes.iter().map(|(_, bytes)| bytes).sum();
+        assert!(sum <= 10_000 + RECORD + 31 && takes.len() == 1, "{takes:?}");
+    }
+
+    #[test]
+    fn a_debt_is_paid_by_all() {
+        let start = Time(0);
+        let mut bucket = Bucket::new(1000, start);
+        bucket.take(3031);
+        let ready = bucket.ready_at(start, 1);
+        assert_eq!(ready, Time(3 * SECOND + 31 * SECOND / 1000));
+        assert_eq!(bucket.available(Time(ready.0 - 1)), 0);
+        assert_eq!(bucket.available(ready), 31);
+    }
+
+    #[test]
+    fn pauses_are_not_saved_up() {
+        for rate in [1, 31, 1000, 1 << 20, u64::MAX] {
+            let mut bucket = Bucket::new(rate, Time(0));
+            let full = bucket.available(Time(0));
+            assert_eq!(full, bucket.burst());
+            assert!(full <= (rate / 20).max(1));
+            assert_eq!(bucket.available(Time(3600 * SECOND)), full);
+            assert_eq!(bucket.available(Time(u64::MAX)), full);
+        }
+    }
+
+    #[test]
+    fn slow_rates_wake_up_seldom() {
+        for (rate, most) in
+            [(1, 1), (20, 20), (100, 34), (1000, 33), (50_000, 33), (200_000, 50), (1 << 20, 129), (1 << 40, 129)]
+        {
+            let mut bucket = Bucket::new(rate, Time(0));
+            bucket.take(bucket.burst());
+            let (mut now, mut wakes) = (Time(0), 0);
+            while now < Time(10 * SECOND) {
+                now = bucket.ready_at(now, 1);
+                let there = bucket.available(now);
+                assert!(there > 0, "a wake-up for nothing at {rate} B/s");
+                bucket.take(there);
+                wakes += 1;
+            }
+            assert!(wakes <= 10 * most, "{wakes} at {rate} B/s");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_gives_nothing() {
+        let mut bucket = Bucket::new(1_000_000, Time(SECOND));
+        bucket.take(bucket.burst());
+        assert_eq!(bucket.available(Time(SECOND + SECOND / 100)), 10_000);
+        bucket.take(10_000);
+        assert_eq!(bucket.available(Time(0)), 0);
+        assert_eq!(bucket.available(Time(SECOND + SECOND / 100)), 0);
+        let ready = bucket.ready_at(Time(0), 10_000);
+        assert_eq!(ready, Time(SECOND + SECOND / 50));
+        assert_eq!(bucket.available(ready), 10_000);
+    }
+
+    #[test]
+    fn the_largest_numbers() {
+        let mut bucket = Bucket::new(1, Time(0));
+        for _ in 0..3 {
+            bucket.take(u64::MAX);
+        }
+        assert_eq!(bucket.ready_at(Time(0), 1), Time(u64::MAX));
+        assert_eq!(bucket.available(Time(u64::MAX)), 0);
+        let mut bucket = Bucket::new(u64::MAX, Time(0));
+        bucket.take(u64::MAX);
+        assert!(bucket.ready_at(Time(0), u64::MAX) <= Time(SECOND + SECOND / 16));
+        assert_eq!(Bucket::new(0, Time(0)).burst(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_there_when_it_was_promised(
+            rate in prop_oneof![1..100u64, 1..10_000_000u64, any::<u64>()],
+            ops in proptest::collection::vec((0..SECOND, 0..200_000u64, any::<u64>()), 1..20),
+        ) {
+            let (mut now, mut bucket) = (Time(0), Bucket::new(rate, Time(0)));
+            for (pause, bytes, want) in ops {
+                now = now + Duration::from_nanos(pause);
+                bucket.take(bytes);
+                let ready = bucket.ready_at(now, want);
+                let want = want.clamp(1, bucket.burst());
+                prop_assert!(ready >= now);
+                if ready > now && ready < Time(u64::MAX) {
+                    prop_assert!(bucket.clone().available(Time(ready.0 - 1)) < want.max(bucket.grant), "too late");
+                }
+                prop_assert!(ready == Time(u64::MAX) || bucket.clone().available(ready) >= want, "too early");
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! | [`content_range`] | which bytes does this 206 or 416 speak of? |
 //! | [`validator`] | is it still the same representation, byte for byte? |
 //! | [`spans`] | which bytes are there, which are missing? |
+//! | [`note`] | how does a later run know? |
 //!
 //! A part counts when all of them agree:
 //!
@@ -27,9 +28,11 @@
 //! asked for at a time.
 
 pub mod content_range;
+pub mod note;
 pub mod spans;
 pub mod validator;
 
 pub use content_range::ContentRange;
+pub use note::Note;
 pub use spans::Spans;
 pub use validator::{Agreement, Validator};

@@ -132,7 +132,7 @@ mod tests {
         spans.insert(u64::MAX - 5..u64::MAX);
         spans.insert(0..1);
         assert_eq!(spans.covered(), 6);
-        assert_eq!(spans.gaps(u64::MAX).collect::<Vec<_>>(), [1..u64::MAX - 5]);
+        assert!(spans.gaps(u64::MAX).eq(core::iter::once(1..u64::MAX - 5)));
         assert_eq!(spans.first_gap(u64::MAX, u64::MAX), None);
         spans.insert(1..u64::MAX);
         assert!(spans.is_complete(u64::MAX));
@@ -151,7 +151,7 @@ mod tests {
         spans.insert(0..10);
         spans.remove(5..5);
         spans.remove(9..3);
-        assert_eq!(spans.iter().collect::<Vec<_>>(), [0..10]);
+        assert!(spans.iter().eq(core::iter::once(0..10)));
         assert!(spans.covers(50..50) && spans.covers(9..3));
         assert!(Spans::new().is_complete(0));
         assert_eq!((Spans::new().first_gap(0, 0), Spans::new().last_gap(0)), (None, None));

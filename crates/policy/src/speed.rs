@@ -1,0 +1,342 @@
+//! `--speed-limit` and `--speed-time`: is it too slow to go on? And with a limit of 1 byte: has it stalled?
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_policy::Time;
+//! use haul_policy::speed::{SpeedWatch, Verdict};
+//!
+//! let at = |seconds: u64| Time(seconds * 1_000_000_000);
+//! let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), at(0));
+//! for second in 1..=40 {
+//!     watch.came(at(second), second.min(10) * 5000); // nothing after the tenth second
+//!     let verdict = watch.check(at(second));
+//!     assert_eq!(verdict == Verdict::TooSlow, second == 40, "{second}: {verdict:?}");
+//! }
+//! ```
+//!
+//! # How speed is measured
+//!
+//! As the average of the last 5 seconds, like curl's, or of the last `time` where that is less. It is looked at once a second, or four times
+//! in that average where that is more often. A transfer is too slow when within the last `time` no such average reached the limit: from the
+//! look after the last byte of a fast stretch it takes `time`, up to one look more, never less. A peer that sends 10 KB every
+//! 15 seconds is not below 1000 B/s for 30 seconds on end, though its mean is: curl lets it go on, and so does this. curl counts from
+//! when its average has fallen, up to 5 seconds later than this.
+//!
+//! Rejected: the mean over all of `time`. It is simpler and fits the words of the option, but ends transfers that curl finishes.
+//!
+//! # What is not the peer's fault
+//!
+//! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count: the sink is full, or the bucket of `--limit-rate` empty.
+//! Nor does time in which nobody looked although it was announced (more than a look late): the process was stopped, or the thread
+//! blocked, and what arrived in between has not been read.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+
+use crate::time::Time;
+
+/// curl averages over so much.
+const AVERAGE: Duration = Duration::from_secs(5);
+
+/// curl looks so often.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A watch over the bytes of one transfer or of one part. A few hundred bytes.
+#[derive(Clone, Debug)]
+pub struct SpeedWatch {
+    limit: u64,
+    /// All in nanoseconds; `clock` and what is compared with it leave out what does not count.
+    time: u64,
+    average: u64,
+    look: u64,
+    clock: u64,
+    /// When `clock` was brought up to date.
+    seen: Time,
+    is_paused: bool,
+    total: u64,
+    /// (clock, total) of the last looks; the first is the start of the current average.
+    looks: VecDeque<(u64, u64)>,
+    /// No average that began here or later has reached the limit.
+    slow_since: u64,
+    is_too_slow: bool,
+}
+
+/// What [`SpeedWatch::check`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Fast enough, or not slow for long enough.
+    Fine {
+        /// Look again then. `Time(u64::MAX)`: never, there is no limit.
+        next_look: Time,
+    },
+    /// Below the limit for the whole time: give it up (curl's error 28), or open it anew with a new watch.
+    TooSlow,
+}
+
+impl SpeedWatch {
+    /// Begins to watch. `limit_bytes_per_second`: `--speed-limit`; `time`: `--speed-time`, curl's default is 30 s. If either is zero there
+    /// is no limit.
+    pub fn new(limit_bytes_per_second: u64, time: Duration, now: Time) -> SpeedWatch {
+        let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let average = nanos(time.min(AVERAGE));
+        SpeedWatch {
+            limit: limit_bytes_per_second,
+            time: nanos(time),
+            average,
+            look: (average / 4).min(nanos(LOOK)).max(1),
+            clock: 0,
+            seen: now,
+            is_paused: false,
+            total: 0,
+            looks: VecDeque::from([(0, 0)]),
+            slow_since: 0,
+            is_too_slow: false,
+        }
+    }
+
+    /// How many bytes have come since the watch began, in all. Cheap; call it after each read, or before each look.
+    pub fn came(&mut self, now: Time, total_bytes_so_far: u64) {
+        self.advance(now);
+        self.total = self.total.max(total_bytes_so_far);
+    }
+
+    /// Judges, at the time it was told to look or at any other. While it is paused the answer is what it was.
+    pub fn check(&mut self, now: Time) -> Verdict {
+        if self.limit == 0 || self.time == 0 {
+            return Verdict::Fine { next_look: Time(u64::MAX) };
+        }
+        self.advance(now);
+        let last = self.looks.back().map_or(0, |look| look.0);
+        if self.clock - last >= self.look {
+            self.look();
+        }
+        if self.is_too_slow {
+            return Verdict::TooSlow;
+        }
+        let last = self.looks.back().map_or(0, |look| look.0);
+        Verdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
+    }
+
+    /// From now on it is not the peer who is slow. Twice is once.
+    pub fn paused(&mut self, now: Time) {
+        self.advance(now);
+        self.is_paused = true;
+    }
+
+    /// The peer's time counts again.
+    pub fn resumed(&mut self, now: Time) {
+        self.advance(now);
+        self.is_paused = false;
+    }
+
+    fn advance(&mut self, now: Time) {
+        let passed = now.0.saturating_sub(self.seen.0);
+        self.seen = self.seen.max(now);
+        if !self.is_paused {
+            self.clock += passed.min(self.look.saturating_mul(2));
+        }
+    }
+
+    fn look(&mut self) {
+        self.looks.push_back((self.clock, self.total));
+        while self.looks.len() > 2 && self.looks[1].0.saturating_add(self.average) <= self.clock {
+            self.looks.pop_front();
+        }
+        let (begun, before) = self.looks[0];
+        let window = self.clock - begun;
+        if window < self.average {
+            return;
+        }
+        let came = u128::from(self.total - before) * 1_000_000_000;
+        if came >= u128::from(self.limit) * u128::from(window) {
+            self.slow_since = self.looks[1].0;
+            self.is_too_slow = false;
+        } else {
+            self.is_too_slow = self.clock - self.slow_since >= self.time;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn seconds(seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds)
+    }
+
+    /// Looks when told to; `total` says what came up to a second. When it was too slow, in seconds, if it was before `end`.
+    fn run(limit: u64, time: f64, end: u64, total: impl Fn(f64) -> f64) -> Option<f64> {
+        let start = Time(77 * SECOND);
+        let mut watch = SpeedWatch::new(limit, seconds(time), start);
+        let mut now = start;
+        let mut looks = 0;
+        loop {
+            let passed = now.since(start).as_secs_f64();
+            watch.came(now, total(passed) as u64);
+            match watch.check(now) {
+                Verdict::TooSlow => return Some(passed),
+                Verdict::Fine { next_look } if next_look > start + Duration::from_secs(end) => return None,
+                Verdict::Fine { next_look } => {
+                    assert!(next_look > now && next_look.since(now) <= LOOK);
+                    now = next_look;
+                }
+            }
+            looks += 1;
+            assert!(looks <= 100_000);
+            assert!(watch.looks.len() <= 8, "bounded");
+        }
+    }
+
+    #[test]
+    fn silence_from_the_start() {
+        for time in [0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 30.0, 1000.0] {
+            assert_eq!(run(1, time, 2000, |_| 0.0), Some(time), "{time}");
+        }
+    }
+
+    #[test]
+    fn a_stall_is_seen_after_its_time_and_at_most_a_look() {
+        for time in [0.5, 1.0, 2.5, 4.0, 5.0, 6.0, 30.0] {
+            for stop in [0.1, 1.0, 3.3, 9.99, 64.0] {
+                let seen = run(1, time, 200, |at| at.min(stop) * 1e6).expect("a stall");
+                let after = seen - stop;
+                assert!(after >= time - 1e-6 && after <= time + 1.0 + 1e-6, "{time} {stop}: {after}");
+            }
+        }
+    }
+
+    #[test]
+    fn fast_enough_is_fine_for_ever() {
+        for time in [1.0, 3.0, 30.0] {
+            assert_eq!(run(1000, time, 5000, |at| at * 1000.0), None);
+            assert_eq!(run(1000, time, 5000, |at| at * 980.0), Some(time));
+        }
+    }
+
+    #[test]
+    fn bursts_count_as_with_curl() {
+        // 10 KB every 15 s: above 1000 B/s on the 5 s around the burst.
+        assert_eq!(run(1000, 30.0, 3000, |at| (at / 15.0).floor() * 10_000.0), None);
+        // 4 KB every 15 s is below at any time.
+        assert_eq!(run(1000, 30.0, 3000, |at| (at / 15.0).floor() * 4000.0), Some(30.0));
+        // A burst that comes too seldom.
+        assert_eq!(run(1000, 10.0, 3000, |at| (at / 15.0).floor() * 10_000.0), Some(10.0));
+    }
+
+    #[test]
+    fn no_limit() {
+        for (limit, time) in [(0, Duration::from_secs(30)), (1000, Duration::ZERO)] {
+            let mut watch = SpeedWatch::new(limit, time, Time(0));
+            assert_eq!(watch.check(Time(100 * SECOND)), Verdict::Fine { next_look: Time(u64::MAX) });
+        }
+        let mut watch = SpeedWatch::new(u64::MAX, Duration::MAX, Time(0));
+        watch.came(Time(1), u64::MAX);
+        for second in 0..100 {
+            assert!(matches!(watch.check(Time(second * SECOND)), Verdict::Fine { .. }));
+        }
+        watch.came(Time(u64::MAX), u64::MAX);
+        watch.check(Time(u64::MAX));
+    }
+
+    #[test]
+    fn pauses_do_not_count() {
+        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), Time(0));
+        let mut now = 0;
+        // Two of three seconds in pause: nine seconds for three.
+        for turn in 1..=3 {
+            watch.resumed(Time(now));
+            watch.resumed(Time(now));
+            now += SECOND;
+            watch.paused(Time(now));
+            watch.paused(Time(now + 1));
+            assert_eq!(watch.check(Time(now)) == Verdict::TooSlow, turn == 3);
+            now += 2 * SECOND;
+        }
+        let mut watch = SpeedWatch::new(1, Duration::from_secs(3), Time(0));
+        watch.paused(Time(0));
+        for second in 1..1000 {
+            let verdict = watch.check(Time(second * SECOND));
+            assert!(matches!(verdict, Verdict::Fine { next_look } if next_look > Time(second * SECOND)));
+        }
+        watch.resumed(Time(1000 * SECOND));
+        assert_eq!(stalls_from(&mut watch, Time(1000 * SECOND)), Some(3));
+    }
+
+    /// How many seconds of silence from here it takes.
+    fn stalls_from(watch: &mut SpeedWatch, start: Time) -> Option<u64> {
+        let mut now = start;
+        for _ in 0..10_000 {
+            match watch.check(now) {
+                Verdict::TooSlow => return Some(now.since(start).as_secs()),
+                Verdict::Fine { next_look } => now = next_look,
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_stopped_process_blames_nobody() {
+        let mut watch = SpeedWatch::new(1000, Duration::from_secs(30), Time(0));
+        for second in 1..=10 {
+            watch.came(Time(second * SECOND), second * 5000);
+            watch.check(Time(second * SECOND));
+        }
+        let woken = Time(4000 * SECOND);
+        assert!(matches!(watch.check(woken), Verdict::Fine { .. }));
+        assert_eq!(stalls_from(&mut watch, woken), Some(28), "two seconds of the gap count");
+    }
+
+    #[test]
+    fn odd_callers() {
+        let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), Time(50 * SECOND));
+        watch.came(Time(51 * SECOND), 10_000);
+        watch.came(Time(49 * SECOND), 5_000); // back in time and in bytes
+        for _ in 0..100 {
+            assert!(matches!(watch.check(Time(50 * SECOND)), Verdict::Fine { .. }));
+        }
+        assert!(matches!(watch.check(Time(52 * SECOND)), Verdict::Fine { .. }));
+        // Too slow stays too slow until it is not.
+        let mut watch = SpeedWatch::new(1000, Duration::from_secs(2), Time(0));
+        stalls_from(&mut watch, Time(0)).unwrap();
+        assert_eq!(watch.check(Time(2 * SECOND)), Verdict::TooSlow);
+        watch.came(Time(2 * SECOND + SECOND / 2), 10_000);
+        assert!(matches!(watch.check(Time(2 * SECOND + SECOND / 2)), Verdict::Fine { .. }));
+    }
+
+    proptest! {
+        /// Against the definition, from the list of all that came: never too slow while some 5 s within the last `time` were fast.
+        #[test]
+        fn never_against_the_definition(
+            limit in 1..2000u64,
+            time in 1..20u64,
+            came in proptest::collection::vec(prop_oneof![3 => Just(0), 1 => 0..20_000u64], 1..80),
+        ) {
+            let mut watch = SpeedWatch::new(limit, Duration::from_secs(time), Time(0));
+            let mut total = vec![0];
+            for (index, bytes) in came.iter().enumerate() {
+                let now = index as u64 + 1;
+                total.push(total[index] + bytes);
+                let mut verdict = Verdict::TooSlow;
+                for quarter in 1..=4 {
+                    // All of a second's bytes come with its first quarter.
+                    watch.came(Time((4 * now - 4 + quarter) * SECOND / 4), total[index + 1]);
+                    verdict = watch.check(Time((4 * now - 4 + quarter) * SECOND / 4));
+                }
+                let average = time.min(5);
+                let slow = now >= time && (now - time..=now - average).all(|begin| {
+                    total[(begin + average) as usize] - total[begin as usize] < limit * average
+                });
+                if verdict == Verdict::TooSlow {
+                    prop_assert!(slow, "second {now}");
+                }
+                if time >= 5 {
+                    prop_assert_eq!(verdict == Verdict::TooSlow, slow, "second {}", now);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Validators: ETag, Last-Modified and Date of a reply, parted by line feeds. What is taken can be sent in If-Range, stored, and
+//! agrees with where it came from.
+#![no_main]
+
+use haul_policy::range::{Agreement, Validator};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    if let Some(stored) = Validator::from_bytes(data) {
+        assert_eq!((stored.if_range(), stored.to_bytes()), (data, data.to_vec()));
+    }
+    let mut fields = data.split(|byte| *byte == b'\n').map(|field| Some(field).filter(|field| !field.is_empty()));
+    let mut field = || fields.next().flatten();
+    let (etag, modified, date) = (field(), field(), field());
+    let Some(validator) = Validator::strong(etag, modified, date) else { return };
+    let value = validator.if_range();
+    assert!(!value.is_empty() && !value.iter().any(|byte| b"\r\n\0".contains(byte)));
+    assert!(!value.starts_with(b"W/"));
+    assert_eq!(validator.agrees(etag, modified), Agreement::Same);
+    assert_eq!(validator.agrees(None, None), Agreement::Unsaid);
+    assert_eq!(Validator::from_bytes(&validator.to_bytes()), Some(validator));
+});
