@@ -75,10 +75,24 @@ pub enum Waited {
     Late,
 }
 
-/// Waits until the socket has something to read (or room, if `sends`) and, where one is given, the sink's pipe has room.
+/// Whether a pipe has room now.
 ///
-/// A pipe that nobody reads any more ends the wait, too. `quiet` bounds the wait for the socket alone: a slow reader is
-/// no quiet server.
+/// # Errors
+/// Those of `poll(2)`.
+pub fn has_room(pipe: BorrowedFd<'_>) -> io::Result<bool> {
+    ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], Some(Duration::ZERO), None)
+}
+
+/// Waits until a pipe has room, or nobody reads it any more. `false` at the deadline.
+///
+/// # Errors
+/// Those of `poll(2)`.
+pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Result<bool> {
+    ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
+}
+
+/// Waits until the socket has something to read (or room, if `sends`), or nobody reads the sink's pipe any more, where
+/// one is given. `quiet` bounds the wait besides the deadline.
 ///
 /// # Errors
 /// Those of `poll(2)`.
@@ -90,11 +104,6 @@ pub fn wait(
     deadline: Option<Instant>,
 ) -> io::Result<Waited> {
     let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    if let Some(pipe) = pipe
-        && !ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)?
-    {
-        return Ok(Waited::Late);
-    }
     let socket = PollFd::from_borrowed_fd(socket, wanted);
     let is_ready = match pipe {
         Some(pipe) => ready(&mut [socket, PollFd::from_borrowed_fd(pipe, PollFlags::empty())], quiet, deadline)?,

@@ -23,7 +23,7 @@ use crate::drive::direct::{self, Mover, Stop, Waited, Way};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::sink::Wake;
-use crate::transfer::{After, Broke, Transfer};
+use crate::transfer::{After, Broke, Credit, Transfer};
 use crate::{Error, ErrorKind, Result};
 
 /// The least that is read at once, however small the credit: a head has to fit in.
@@ -46,6 +46,8 @@ pub struct Link {
     violated: bool,
     direct: Direct,
     bulk: Bulk,
+    resumes_at: Option<Instant>,
+    waited: Duration,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -73,6 +75,9 @@ pub enum Pipes {
 /// With less than this to come of a body, it is not worth finding out whether it could be moved.
 const WORTH_MOVING: u64 = 64 << 10;
 
+/// A sealed record with its header is no longer (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
+const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;
+
 /// What a link stopped at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
@@ -84,6 +89,8 @@ pub enum Progress {
     Drained,
     /// The sink takes nothing: do not read before it wakes us.
     Paused,
+    /// The transfer is at its rate: do not read before [`Link::resumes_at`].
+    Throttled,
     /// The connection is of no further use. Its transfers have been given back.
     Closed,
 }
@@ -124,6 +131,8 @@ impl Link {
             violated: false,
             direct: Direct::Undecided,
             bulk: Bulk::default(),
+            resumes_at: None,
+            waited: Duration::ZERO,
             key,
         }
     }
@@ -263,13 +272,14 @@ impl Link {
         waker: Waker<'_>,
         finished: &mut Finished,
     ) -> Progress {
-        let credit = self.queue.front_mut().map_or(u64::MAX, |transfer| transfer.credit(waker.wake, waker.token));
-        if credit == 0 {
-            return Progress::Paused;
-        }
+        let credit = match self.credit(now, waker) {
+            Credit::Bytes(credit) => credit,
+            stopped => return self.stop(stopped, now, finished),
+        };
         // A sealed record must fit, however small the credit.
         let room = if self.stream.is_secure() {
-            buffer.len()
+            let paced = self.queue.front().is_some_and(Transfer::is_paced);
+            if paced { buffer.len().min(LARGEST_RECORD.max(credit as usize)) } else { buffer.len() }
         } else {
             buffer.len().min(usize::try_from(credit.max(LEAST_READ)).unwrap_or(usize::MAX))
         };
@@ -278,6 +288,7 @@ impl Link {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
             Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
+                Ok(()) if self.queue.front().is_some_and(Transfer::is_satisfied) => self.leave_off(now, finished),
                 Ok(()) => {
                     self.pace(filled as u64, now);
                     if more { Progress::More } else { Progress::Drained }
@@ -288,6 +299,44 @@ impl Link {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
             Err(error) => self.broke(error, now, finished),
         }
+    }
+
+    /// How much the transfer under way may receive.
+    fn credit(&mut self, now: Instant, waker: Waker<'_>) -> Credit {
+        let credit = self.queue.front_mut().map(|transfer| transfer.credit(now, waker.wake, waker.token));
+        credit.unwrap_or(Credit::Bytes(u64::MAX))
+    }
+
+    /// The transfer under way takes nothing now.
+    fn stop(&mut self, stopped: Credit, now: Instant, finished: &mut Finished) -> Progress {
+        if self.queue.front().is_some_and(Transfer::is_satisfied) {
+            return self.leave_off(now, finished);
+        }
+        match stopped {
+            Credit::Until(at) => {
+                self.resumes_at = Some(at);
+                Progress::Throttled
+            }
+            _ => Progress::Paused,
+        }
+    }
+
+    /// When a transfer that was at its rate goes on.
+    #[must_use]
+    pub fn resumes_at(&self) -> Option<Instant> {
+        self.resumes_at
+    }
+
+    /// It goes on: the moment has come, or the wait was for something else.
+    pub fn resume(&mut self) {
+        self.resumes_at = None;
+    }
+
+    /// The transfer under way has all that it wants of a response that goes on.
+    fn leave_off(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        self.closing = true;
+        self.finish_front(now, finished);
+        self.close(now, finished)
     }
 
     fn broke(&mut self, error: io::Error, now: Instant, finished: &mut Finished) -> Progress {
@@ -337,10 +386,31 @@ impl Link {
     /// Those of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
         let sends = self.has_output();
-        let quiet = self.quiet_at().map(|at| at.saturating_duration_since(Instant::now()));
-        let output = self.queue.front_mut().and_then(Transfer::direct);
-        let pipe = output.filter(|_| self.direct == Direct::Moved(Way::Pipe));
-        direct::wait(self.stream.as_fd(), sends, pipe, quiet, deadline)
+        let socket = self.stream.as_fd();
+        let pipe = match self.queue.front_mut() {
+            Some(transfer) if self.direct == Direct::Moved(Way::Pipe) => {
+                if !transfer.direct().map_or(Ok(true), direct::has_room)? {
+                    transfer.is_held_up(true, Instant::now());
+                    if !transfer.direct().map_or(Ok(true), |pipe| direct::wait_for_room(pipe, deadline))? {
+                        return Ok(Waited::Late);
+                    }
+                    transfer.is_held_up(false, Instant::now());
+                }
+                transfer.direct()
+            }
+            _ => None,
+        };
+        let began = Instant::now();
+        let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
+        let waited = direct::wait(socket, sends, pipe, quiet, deadline);
+        self.waited += began.elapsed();
+        waited
+    }
+
+    /// How long [`Link::wait`] has waited for the server.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.waited
     }
 
     /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for
@@ -356,10 +426,10 @@ impl Link {
         let (Direct::Moved(way), Some(transfer)) = (self.direct, self.queue.front_mut()) else {
             return Progress::More;
         };
-        let credit = transfer.credit(waker.wake, waker.token);
-        if credit == 0 {
-            return Progress::Paused;
-        }
+        let credit = match transfer.credit(now, waker.wake, waker.token) {
+            Credit::Bytes(credit) => credit,
+            stopped => return self.stop(stopped, now, finished),
+        };
         let Some(output) = transfer.direct() else {
             self.direct = Direct::Copied;
             return Progress::More;
@@ -389,6 +459,9 @@ impl Link {
 
     /// So many bytes came: sees to it that a bulk body wakes us seldom, and any other at once.
     fn pace(&mut self, bytes: u64, now: Instant) {
+        if self.queue.front().is_some_and(Transfer::is_paced) {
+            return;
+        }
         if let Some(mark) = self.bulk.came(bytes, self.remaining(), now) {
             self.set_mark(mark);
         }
@@ -603,10 +676,29 @@ impl Link {
         Progress::Closed
     }
 
-    /// Whether one of its transfers is past its limit.
+    /// When [`Link::overdue`] is to be asked though nothing happened.
     #[must_use]
-    pub fn is_overdue(&self, now: Instant) -> bool {
-        self.deadline().is_some_and(|deadline| deadline <= now)
+    pub fn look_at(&self) -> Option<Instant> {
+        let look = self.queue.front().and_then(Transfer::look_at);
+        [self.deadline(), look].into_iter().flatten().min()
+    }
+
+    /// What is wrong with a transfer of it that took too long, or is too slow.
+    pub fn overdue(&mut self, now: Instant) -> Option<Error> {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            return Some(Error::new(ErrorKind::Timeout, "the operation timed out"));
+        }
+        self.queue.front_mut().and_then(|transfer| transfer.look(now))
+    }
+
+    /// The transfer under way, for who is to decide whether more connections would help.
+    pub(crate) fn front(&self) -> Option<&Transfer> {
+        self.queue.front()
+    }
+
+    /// The same, to be told so.
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+        self.queue.front_mut()
     }
 }
 

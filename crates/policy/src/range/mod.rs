@@ -5,6 +5,8 @@
 //! | [`content_range`] | which bytes does this 206 or 416 speak of? |
 //! | [`validator`] | is it still the same representation, byte for byte? |
 //! | [`spans`] | which bytes are there, which are missing? |
+//! | [`split`] | how many connections help? |
+//! | [`window`] | which part does each of them fetch? |
 //! | [`note`] | how does a later run know? |
 //!
 //! A part counts when all of them agree:
@@ -24,13 +26,14 @@
 //! assert_eq!(there.gaps(2000).collect::<Vec<_>>(), [0..500, 1000..2000]);
 //! ```
 //!
-//! Left out: which part is fetched when and by whom (the engine's, it measures), and `multipart/byteranges`: one range is
-//! asked for at a time.
+//! Left out: `multipart/byteranges`, for one range is asked for at a time.
 
 pub mod content_range;
 pub mod note;
 pub mod spans;
+pub mod split;
 pub mod validator;
+pub mod window;
 
 pub use content_range::ContentRange;
 pub use note::Note;

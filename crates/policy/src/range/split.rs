@@ -1,0 +1,239 @@
+//! How many connections one body is fetched over: more only while they measurably help.
+//!
+//! ```text
+//!  Single ──worth a try──▶ Probing ──a part came──▶ Growing ──measured──▶ Settled
+//!    one stream             + one part               four          all, four, two or one
+//! ```
+//!
+//! A try is worth it where the one stream leaves us waiting for the network most of the time, is slower than any link that
+//! one stream cannot fill, and has enough left for the set-up to pay. What the try gives is measured over all connections
+//! together: as many as are allowed if four brought half as much again, two if they brought a little, one if nothing.
+//!
+//! ```
+//! use core::time::Duration;
+//! use haul_policy::Time;
+//! use haul_policy::range::split::{Seen, Splitter};
+//!
+//! let mut splitter = Splitter::new(6, Time(0));
+//! let later = Time(0) + Duration::from_millis(100);
+//! // 5 MB/s, and waiting nearly all the time.
+//! let seen = Seen { now: later, received: 500_000, remaining: 100_000_000, waited: Duration::from_millis(95) };
+//! assert!(splitter.is_worth_trying(seen));
+//! ```
+
+use core::time::Duration;
+
+use crate::Time;
+
+/// How long a rate is measured before it is believed, of one stream and of many.
+const WINDOW: Duration = Duration::from_millis(100);
+const MEASURED: Duration = Duration::from_millis(200);
+/// How long the connections that were asked for may take until they count as they are.
+const OPENING: Duration = Duration::from_secs(1);
+/// A stream that brings so many bytes a second is not held to a rate by anybody; what it could gain is less than what
+/// more connections cost.
+const FAST: u64 = 200_000_000;
+/// What is left must take so long at the present rate.
+const WORTH: Duration = Duration::from_millis(250);
+/// How many connections the first measurement is made with.
+const FIRST: usize = 4;
+
+/// What is seen of the one stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// The time.
+    pub now: Time,
+    /// Body bytes received so far.
+    pub received: u64,
+    /// Body bytes still to come.
+    pub remaining: u64,
+    /// How long was waited for the network so far, not for the output.
+    pub waited: Duration,
+}
+
+/// Decides how many connections one body is fetched over.
+#[derive(Clone, Debug)]
+pub struct Splitter {
+    most: usize,
+    phase: Phase,
+    since: Time,
+    received: u64,
+    waited: Duration,
+    /// Bytes a second of the one stream.
+    single: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Single,
+    Probing,
+    /// Connections are being opened since then.
+    Opening(Time),
+    Measuring,
+    Settled(usize),
+}
+
+impl Splitter {
+    /// For at most so many connections; the body begins now.
+    pub fn new(most: usize, now: Time) -> Splitter {
+        Splitter { most, phase: Phase::Single, since: now, received: 0, waited: Duration::ZERO, single: 0 }
+    }
+
+    /// Whether more connections than the one are worth a try. Asked as often as one likes while there is one stream.
+    pub fn is_worth_trying(&mut self, seen: Seen) -> bool {
+        let elapsed = seen.now.since(self.since);
+        if self.most < 2 || elapsed < WINDOW {
+            return false;
+        }
+        let waited = seen.waited.saturating_sub(self.waited);
+        let rate = per_second(seen.received.saturating_sub(self.received), elapsed);
+        (self.since, self.received, self.waited) = (seen.now, seen.received, seen.waited);
+        let is_worth = waited * 2 >= elapsed && rate < FAST && is_long(seen.remaining, rate);
+        if is_worth {
+            self.single = rate;
+            self.phase = Phase::Probing;
+        }
+        is_worth
+    }
+
+    /// The first part has come, as it should: the server does ranges.
+    pub fn proved(&mut self, now: Time) {
+        if self.phase == Phase::Probing {
+            self.phase = Phase::Opening(now);
+        }
+    }
+
+    /// The rate of the one stream, in bytes a second; of one of several it is assumed to be the same.
+    pub fn rate(&self) -> u64 {
+        self.single
+    }
+
+    /// How many connections there should be: `received` are the bytes of all so far, `delivering` how many of those that
+    /// were asked for bring something.
+    pub fn wanted(&mut self, now: Time, received: u64, delivering: usize) -> usize {
+        let first = self.most.min(FIRST);
+        match self.phase {
+            Phase::Single => 1,
+            Phase::Probing => 2.min(self.most),
+            Phase::Opening(since) => {
+                if delivering >= first || now.since(since) >= OPENING {
+                    (self.phase, self.since, self.received) = (Phase::Measuring, now, received);
+                }
+                first
+            }
+            Phase::Measuring => {
+                let elapsed = now.since(self.since);
+                if elapsed < MEASURED {
+                    return first;
+                }
+                let rate = per_second(received.saturating_sub(self.received), elapsed);
+                let wanted = match () {
+                    () if rate >= self.single.saturating_mul(3) / 2 => self.most,
+                    () if rate >= self.single.saturating_mul(23) / 20 => 2,
+                    () => 1,
+                };
+                self.phase = Phase::Settled(wanted.min(self.most));
+                wanted.min(self.most)
+            }
+            Phase::Settled(wanted) => wanted,
+        }
+    }
+
+    /// Whether the number of connections will not grow any more.
+    pub fn is_settled(&self) -> bool {
+        matches!(self.phase, Phase::Settled(_))
+    }
+
+    /// The server refused one of so many connections: no more than the others from now on, at least one.
+    pub fn refused(&mut self, connections: usize) {
+        self.most = self.most.min(connections.saturating_sub(1)).max(1);
+        self.phase = Phase::Settled(self.most);
+    }
+
+    /// When to ask [`Splitter::wanted`] again though nothing happened.
+    pub fn next_look(&self) -> Option<Time> {
+        match self.phase {
+            Phase::Opening(since) => Some(since + OPENING),
+            Phase::Measuring => Some(self.since + MEASURED),
+            Phase::Single | Phase::Probing | Phase::Settled(_) => None,
+        }
+    }
+}
+
+fn is_long(bytes: u64, rate: u64) -> bool {
+    rate > 0 && u128::from(bytes) * 1000 >= u128::from(rate) * WORTH.as_millis()
+}
+
+fn per_second(bytes: u64, time: Duration) -> u64 {
+    let nanos = time.as_nanos().max(1);
+    u64::try_from(u128::from(bytes) * 1_000_000_000 / nanos).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn seen(ms: u32, received: u64, waited_ms: u32) -> Seen {
+        Seen { now: Time(0) + MS * ms, received, remaining: 1 << 30, waited: MS * waited_ms }
+    }
+
+    fn probing(most: usize, rate_of_one: u64) -> Splitter {
+        let mut splitter = Splitter::new(most, Time(0));
+        assert!(splitter.is_worth_trying(seen(100, rate_of_one / 10, 90)));
+        splitter
+    }
+
+    /// What it settles at when so many connections together bring `rate(n)` bytes a second.
+    fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
+        let mut splitter = probing(most, one);
+        let mut received = 0;
+        splitter.proved(Time(0) + MS * 150);
+        let mut wanted = 2;
+        for ms in 150..2000 {
+            received += rate(wanted) / 1000;
+            wanted = splitter.wanted(Time(0) + MS * ms, received, wanted);
+        }
+        assert!(splitter.is_settled());
+        wanted
+    }
+
+    #[test]
+    fn a_server_that_holds_each_connection_to_a_rate_gets_all_connections() {
+        assert_eq!(settles_at(6, 5_000_000, |n| 5_000_000 * n as u64), 6);
+        assert_eq!(settles_at(3, 36_000_000, |n| 36_000_000 * n as u64), 3);
+    }
+
+    #[test]
+    fn a_link_that_one_stream_fills_stays_with_one() {
+        assert_eq!(settles_at(6, 10_000_000, |_| 10_000_000), 1);
+        assert_eq!(settles_at(6, 10_000_000, |n| 10_000_000 / n as u64), 1);
+    }
+
+    #[test]
+    fn a_small_gain_is_worth_two() {
+        assert_eq!(settles_at(6, 10_000_000, |n| if n > 1 { 13_000_000 } else { 10_000_000 }), 2);
+    }
+
+    #[test]
+    fn a_fast_a_busy_and_a_short_stream_are_left_alone() {
+        let mut splitter = Splitter::new(6, Time(0));
+        assert!(!splitter.is_worth_trying(seen(100, FAST / 10, 100)));
+        assert!(!splitter.is_worth_trying(seen(200, FAST / 10 + 500_000, 120)), "it waits for the output, not for us");
+        let short = Seen { remaining: 1_000_000, ..seen(300, FAST / 10 + 1_000_000, 220) };
+        assert!(!splitter.is_worth_trying(short));
+        assert!(!splitter.is_worth_trying(seen(400, FAST / 10 + 1_000_000, 320)), "nothing came at all");
+        assert!(!Splitter::new(1, Time(0)).is_worth_trying(seen(100, 500_000, 100)));
+    }
+
+    #[test]
+    fn no_more_than_the_server_takes() {
+        let mut splitter = probing(6, 5_000_000);
+        splitter.proved(Time(1));
+        splitter.refused(4);
+        assert_eq!(splitter.wanted(Time(2), 0, 3), 3);
+        splitter.refused(1);
+        assert_eq!(splitter.wanted(Time(3), 0, 0), 1);
+    }
+}

@@ -1,0 +1,301 @@
+//! Which part of a body each connection fetches: what is there, what is under way, what comes next.
+//!
+//! ```text
+//!  in order    out        first stream ┊ part      part      part   ┊ out + memory
+//!  (a pipe)    ├───────────────────────┊─────────┬─────────┬────────┊──────────
+//!
+//!  anywhere    first stream ─────────────▶ ┊ ... ◀── part   part   part   total
+//!  (a file)    ├───────────────────────────┊─────────────┬──────┬──────┬──────┤
+//! ```
+//!
+//! The first stream has all that is left of the body until a part is claimed from it: its end is where the first part
+//! begins. For a pipe the parts follow it, no further ahead of what has gone out than the memory allows. For a file they
+//! are taken from its end, so that the first stream goes on undisturbed until it meets them; the last ones are halves of
+//! what it has left, so that all end together.
+//!
+//! ```
+//! use haul_policy::range::spans::Spans;
+//! use haul_policy::range::window::{Order, Window};
+//! let mut window = Window::new(1000, Spans::new(), Order::Anywhere);
+//! let first = window.first(100);
+//! let part = window.claim(200, 10).unwrap();
+//! assert_eq!((part.span.clone(), window.end_of(first)), (800..1000, Some(800)));
+//! window.came(part.id, 1000);
+//! window.release(part.id);
+//! assert_eq!(window.missing(), 800);
+//! ```
+
+use core::ops::Range;
+
+use super::spans::Spans;
+
+/// How the parts of a body may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the front, no further than so many bytes ahead of what has gone out.
+    InOrder {
+        /// The bytes that may wait.
+        ahead: u64,
+    },
+    /// In any order.
+    Anywhere,
+}
+
+/// A part that somebody fetches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is known by.
+    pub id: usize,
+    /// Its bytes.
+    pub span: Range<u64>,
+}
+
+/// What is there of a body, and who fetches the rest.
+#[derive(Clone, Debug)]
+pub struct Window {
+    total: u64,
+    order: Order,
+    out: u64,
+    done: Spans,
+    claims: Vec<Claim>,
+    next_id: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Claim {
+    id: usize,
+    at: u64,
+    end: u64,
+    /// Its end can be moved: the first stream's.
+    is_open: bool,
+}
+
+impl Window {
+    /// A body of `total` bytes, of which `done` are there.
+    pub fn new(total: u64, done: Spans, order: Order) -> Window {
+        Window { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
+    }
+
+    /// The stream that was there first: it brings all from `at` to the next byte that is there already.
+    pub fn first(&mut self, at: u64) -> usize {
+        self.done.insert(self.out..at.max(self.out));
+        self.out = self.out.max(if matches!(self.order, Order::InOrder { .. }) { at } else { self.out });
+        let end = self.end_behind(at, None);
+        self.push(at, end, true)
+    }
+
+    fn push(&mut self, at: u64, end: u64, is_open: bool) -> usize {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.claims.push(Claim { id, at, end, is_open });
+        id
+    }
+
+    /// Where the run of bytes that are missing and nobody's but `own` ends, from `at` on.
+    fn end_behind(&self, at: u64, own: Option<usize>) -> u64 {
+        let there = self.done.iter().map(|span| span.start).filter(|&start| start >= at).min();
+        let others = self.claims.iter().filter(|claim| Some(claim.id) != own && claim.end > claim.at);
+        let claimed = others.map(|claim| claim.at).filter(|&start| start >= at).min();
+        [there, claimed].into_iter().flatten().min().unwrap_or(self.total)
+    }
+
+    /// The first stream leaves what is behind this byte to others.
+    pub fn cut(&mut self, id: usize, at: u64) {
+        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
+            claim.end = claim.end.min(at.max(claim.at));
+        }
+    }
+
+    /// The first stream goes on as far as it can after all.
+    pub fn extend(&mut self, id: usize) {
+        let Some(index) = self.claims.iter().position(|claim| claim.id == id && claim.is_open) else { return };
+        let end = self.end_behind(self.claims[index].at, Some(id));
+        self.claims[index].end = end;
+    }
+
+    /// A part for somebody: of about `size` bytes, and none that is smaller than `least` is taken from the first stream.
+    pub fn claim(&mut self, size: u64, least: u64) -> Option<Part> {
+        let (size, least) = (size.max(1), least.max(1));
+        let span = match self.order {
+            Order::InOrder { ahead } => {
+                let limit = self.out.saturating_add(ahead).min(self.total);
+                let free = self.free().next()?;
+                // A rest that is not worth a request of its own goes along.
+                let end = if free.end - free.start < size + size / 2 { free.end } else { free.start + size };
+                free.start..end.min(limit)
+            }
+            Order::Anywhere => match self.free().last() {
+                Some(free) if free.end - free.start < size + size / 2 => free,
+                Some(free) => free.end - size..free.end,
+                None => self.take_from_first(size, least)?,
+            },
+        };
+        let is_enough = span.end > span.start;
+        is_enough.then(|| Part { id: self.push(span.start, span.end, false), span })
+    }
+
+    /// The end of what the first stream has left, at most half of it.
+    fn take_from_first(&mut self, size: u64, least: u64) -> Option<Range<u64>> {
+        let first = self.claims.iter_mut().find(|claim| claim.is_open)?;
+        let size = size.min((first.end - first.at) / 2);
+        if size < least {
+            return None;
+        }
+        let end = first.end;
+        first.end -= size;
+        Some(end - size..end)
+    }
+
+    /// Runs of bytes that are neither there nor under way.
+    fn free(&self) -> impl Iterator<Item = Range<u64>> {
+        let mut taken = self.done.clone();
+        for claim in &self.claims {
+            taken.insert(claim.at..claim.end);
+        }
+        let gaps: Vec<_> = taken.gaps(self.total).collect();
+        gaps.into_iter()
+    }
+
+    /// The bytes of this claim up to `to` are there.
+    pub fn came(&mut self, id: usize, to: u64) {
+        if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
+            let to = to.min(claim.end).max(claim.at);
+            self.done.insert(claim.at..to);
+            claim.at = to;
+        }
+    }
+
+    /// Nobody works at this claim any more: what is missing of it is anybody's.
+    pub fn release(&mut self, id: usize) {
+        self.claims.retain(|claim| claim.id != id);
+    }
+
+    /// The byte that this claim ends before.
+    pub fn end_of(&self, id: usize) -> Option<u64> {
+        self.claims.iter().find(|claim| claim.id == id).map(|claim| claim.end)
+    }
+
+    /// So much has gone out.
+    pub fn emitted(&mut self, to: u64) {
+        self.out = self.out.max(to);
+    }
+
+    /// How many bytes are missing.
+    pub fn missing(&self) -> u64 {
+        self.total - self.done.covered()
+    }
+
+    /// The first byte that is missing.
+    pub fn first_missing(&self) -> u64 {
+        self.done.first_gap(0, self.total).map_or(self.total, |gap| gap.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_for_a_pipe_follow_the_first_stream_within_the_memory() {
+        let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 1000 });
+        let first = window.first(500);
+        assert_eq!(window.claim(300, 1), None, "all of it is the first stream's");
+        window.cut(first, 700);
+        let parts: Vec<_> = std::iter::from_fn(|| window.claim(300, 1)).map(|part| part.span).collect();
+        assert_eq!(parts, [700..1000, 1000..1300, 1300..1500]);
+        window.emitted(600);
+        assert_eq!(window.claim(300, 1).unwrap().span, 1500..1600);
+    }
+
+    #[test]
+    fn what_broke_off_is_claimed_first() {
+        let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 5000 });
+        let first = window.first(0);
+        window.cut(first, 1000);
+        let part = window.claim(1000, 1).unwrap();
+        window.claim(1000, 1).unwrap();
+        window.came(part.id, 1300);
+        window.release(part.id);
+        assert_eq!(window.claim(1000, 1).unwrap().span, 1300..2000);
+    }
+
+    #[test]
+    fn the_first_stream_goes_on_when_nobody_else_does() {
+        let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 5000 });
+        let first = window.first(0);
+        window.cut(first, 1000);
+        let part = window.claim(1000, 1).unwrap();
+        window.extend(first);
+        assert_eq!(window.end_of(first), Some(1000));
+        window.release(part.id);
+        window.extend(first);
+        assert_eq!(window.end_of(first), Some(10_000));
+    }
+
+    #[test]
+    fn parts_of_a_file_are_halves_at_the_end_and_never_crumbs() {
+        let mut window = Window::new(1000, Spans::new(), Order::Anywhere);
+        let first = window.first(0);
+        let sizes: Vec<_> =
+            std::iter::from_fn(|| window.claim(400, 20)).map(|part| part.span.end - part.span.start).collect();
+        assert_eq!(sizes, [400, 300, 150, 75, 37]);
+        assert_eq!(window.end_of(first), Some(38));
+    }
+
+    #[test]
+    fn holes_that_an_earlier_run_left_are_filled() {
+        let mut done = Spans::new();
+        done.insert(0..100);
+        done.insert(500..800);
+        let mut window = Window::new(1000, done, Order::Anywhere);
+        let first = window.first(100);
+        assert_eq!(window.end_of(first), Some(500));
+        assert_eq!(window.claim(1000, 10).unwrap().span, 800..1000);
+        assert_eq!(window.claim(1000, 10).unwrap().span, 300..500);
+        assert_eq!((window.missing(), window.first_missing()), (600, 100));
+    }
+
+    proptest::proptest! {
+        /// Whatever breaks and whenever, no byte is claimed by two, and all get there.
+        #[test]
+        fn every_byte_is_fetched_once(
+            steps in proptest::collection::vec((0_u8..6, 0_u64..400), 1..200),
+            in_order: bool,
+        ) {
+            let total = 5000;
+            let order = if in_order { Order::InOrder { ahead: 1500 } } else { Order::Anywhere };
+            let mut window = Window::new(total, Spans::new(), order);
+            let first = window.first(0);
+            let mut live = vec![first];
+            let mut got = Spans::new();
+            for (step, number) in steps {
+                match step {
+                    0 => window.cut(first, number * 10),
+                    1 => window.extend(first),
+                    2 => live.extend(window.claim(number, 10).map(|part| part.id)),
+                    3 if live.len() > 1 => window.release(live.remove(1 + number as usize % (live.len() - 1))),
+                    _ => {
+                        let id = live[number as usize % live.len()];
+                        let claim = window.claims.iter().find(|claim| claim.id == id).unwrap().clone();
+                        let to = claim.end.min(claim.at + number);
+                        proptest::prop_assert!(got.gaps(total).any(|gap| gap.start <= claim.at && to <= gap.end) || to == claim.at);
+                        got.insert(claim.at..to);
+                        window.came(id, to);
+                        window.emitted(window.first_missing());
+                    }
+                }
+            }
+            for id in live {
+                window.release(id);
+            }
+            while let Some(part) = window.claim(700, 1) {
+                proptest::prop_assert!(!got.covers(part.span.clone()));
+                got.insert(part.span.clone());
+                window.came(part.id, part.span.end);
+                window.release(part.id);
+                window.emitted(window.first_missing());
+            }
+            proptest::prop_assert_eq!((got.covered(), window.missing()), (total, 0));
+        }
+    }
+}
