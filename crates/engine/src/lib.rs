@@ -76,6 +76,7 @@ pub mod net;
 pub mod pipeline;
 pub mod request;
 pub mod sink;
+mod split;
 pub mod stats;
 pub mod trace;
 pub mod transfer;

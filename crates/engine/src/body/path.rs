@@ -18,9 +18,9 @@ use super::{DecodeLimits, Decoder};
 use crate::Result;
 use crate::buffer::Lease;
 use crate::pipeline::Extractor;
-use crate::sink::records::Records;
 use crate::sink::partial::PartialFile;
-use crate::sink::{Begin, Partial, Sink, Wake};
+use crate::sink::records::Records;
+use crate::sink::{Begin, Counter, Partial, Sink, Wake};
 
 /// The stages and the sink of one body.
 pub struct BodyPath {
@@ -93,6 +93,11 @@ impl BodyPath {
     /// The file, if its parts may come in any order.
     pub fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
         if self.is_plain() { self.sink.partial_file() } else { None }
+    }
+
+    /// Who counts bytes that do not pass the sink.
+    pub fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+        self.sink.counter()
     }
 
     /// How many bytes may be pushed now.

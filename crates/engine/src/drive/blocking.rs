@@ -19,6 +19,8 @@ use crate::net::connect::{connect_blocking, with_port};
 use crate::net::pool::Key;
 use crate::net::stream::Stream;
 use crate::net::tls::Tls;
+use crate::request::Split;
+use crate::split::{self, Scout};
 use crate::transfer::{After, Broke, Outcome, Transfer};
 use crate::{Error, ErrorKind, Result};
 
@@ -31,9 +33,23 @@ const WORTH_POLLING: u64 = 1 << 20;
 /// Runs a transfer to its end.
 pub fn run(client: &Client, mut transfer: Transfer) -> Outcome {
     let mut from = From::Pool;
+    let mut split = transfer.options().split;
     let result = loop {
         let after;
-        (transfer, after, from) = exchange(client, transfer, from);
+        (transfer, after, from) = match exchange(client, transfer, from, split) {
+            Exchange::Over(transfer, after, from) => (*transfer, after, from),
+            Exchange::Split(mut transfer, After::Done(result)) => {
+                transfer.facts.finished(Instant::now());
+                let url = transfer.target().to_url();
+                let after = After::Done(result.map_err(|error| error.with_url(url)));
+                (*transfer, after, From::Pool)
+            }
+            Exchange::Split(transfer, again) => {
+                // Once is enough: it was refused, or brought nothing.
+                split.connections = 1;
+                (*transfer, again, From::Pool)
+            }
+        };
         match after {
             After::Done(result) => break result,
             After::Again(wait) => std::thread::sleep(wait),
@@ -55,8 +71,16 @@ enum From {
     Fresh,
 }
 
+/// What became of one request and its response.
+enum Exchange {
+    /// It is over, and what broke decides where the next connection comes from.
+    Over(Box<Transfer>, After, From),
+    /// Its body was split.
+    Split(Box<Transfer>, After),
+}
+
 /// One request and its response.
-fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, After, From) {
+fn exchange(client: &Client, mut transfer: Transfer, from: From, split: Split) -> Exchange {
     let now = Instant::now();
     let key = Key::new(transfer.target(), transfer.options());
     let warm = if from == From::Fresh { None } else { client.take_idle(&key, now) };
@@ -66,14 +90,32 @@ fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, A
             Ok(link) => link,
             Err(error) => {
                 let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
-                return (transfer, after, From::Pool);
+                return Exchange::Over(Box::new(transfer), after, From::Pool);
             }
         },
     };
     let mut finished = Finished::new();
     let deadline = transfer.deadline();
     link.start(transfer, Instant::now(), &mut finished);
-    let waits = drive(client, &mut link, deadline, &mut finished);
+    let mut scout = Scout::new(split);
+    let waits = loop {
+        let waits = drive(client, &mut link, deadline, &mut scout, &mut finished);
+        if !finished.is_empty() {
+            break waits;
+        }
+        match split::run(client, link, scout) {
+            Ok((transfer, split::After::Done(result))) => {
+                return Exchange::Split(Box::new(transfer), After::Done(result));
+            }
+            Ok((transfer, split::After::Alone)) => {
+                return Exchange::Split(Box::new(transfer), After::Again(Duration::ZERO));
+            }
+            Err(back) => {
+                link = *back;
+                scout = Scout::Never;
+            }
+        }
+    };
     let next = if link.is_idle() { From::Pool } else { From::Fresh };
     let socket = link.stream().socket();
     let unlimited =
@@ -86,7 +128,7 @@ fn exchange(client: &Client, mut transfer: Transfer, from: From) -> (Transfer, A
         client.stats().connection_closed(&link);
     }
     let (transfer, after) = finished.pop().expect("a link gives back every transfer that was started on it");
-    (transfer, after, next)
+    Exchange::Over(Box::new(transfer), after, next)
 }
 
 /// Where an exchange waits for the server.
@@ -98,12 +140,20 @@ enum Waits {
     InPoll,
 }
 
-/// Sends and receives until the transfer is given back.
-fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: &mut Finished) -> Waits {
+/// Sends and receives until the transfer is given back, or is to be split.
+fn drive(
+    client: &Client,
+    link: &mut Link,
+    deadline: Option<Instant>,
+    scout: &mut Scout,
+    finished: &mut Finished,
+) -> Waits {
     let mut buffer = client.shelf().take();
     let mut mover = Mover::default();
     // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
-    let mut waits = if link.is_uploading() && link.stream().socket().set_nonblocking(true).is_ok() {
+    // Nor must one that is to be watched be waited for in a receive.
+    let is_watched = link.is_uploading() || link.look_at() != deadline;
+    let mut waits = if is_watched && link.stream().socket().set_nonblocking(true).is_ok() {
         Waits::InPoll
     } else {
         Waits::InReceive
@@ -112,6 +162,15 @@ fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: 
     let mut send_error = None;
     while finished.is_empty() {
         let now = Instant::now();
+        if scout.is_worth_trying(link, now) {
+            break;
+        }
+        if link.look_at().is_some_and(|at| at <= now)
+            && let Some(error) = link.overdue(now)
+        {
+            link.break_off(error, now, finished);
+            break;
+        }
         if let Some(deadline) = deadline {
             let left = deadline.saturating_duration_since(now);
             if left.is_zero() || (waits == Waits::InReceive && limit(link, left).is_err()) {
@@ -135,9 +194,10 @@ fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: 
             is_drained = true;
         }
         if waits == Waits::InPoll && is_drained {
-            match link.wait(deadline) {
+            match link.wait(link.look_at()) {
                 Ok(Waited::Ready) => {}
                 Ok(Waited::Quiet) => link.hurry(),
+                Ok(Waited::Late) if deadline.is_none_or(|at| at > Instant::now()) => continue,
                 Ok(Waited::Late) => {
                     link.break_off(too_late(send_error), Instant::now(), finished);
                     break;
@@ -157,6 +217,12 @@ fn drive(client: &Client, link: &mut Link, deadline: Option<Instant>, finished: 
             is_drained = progress != Progress::More;
             progress
         };
+        if progress == Progress::Throttled {
+            let until = [link.resumes_at(), link.look_at()].into_iter().flatten().min();
+            std::thread::sleep(until.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now())));
+            link.resume();
+            is_drained = false;
+        }
         if progress == Progress::WouldBlock && waits == Waits::InReceive {
             link.break_off(too_late(send_error.take()), Instant::now(), finished);
         }

@@ -141,7 +141,7 @@ impl Lane {
     pub fn deadline(&self) -> Option<Instant> {
         let limit = self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min();
         match &self.state {
-            State::Open(link) => [link.deadline(), link.quiet_at()].into_iter().flatten().min(),
+            State::Open(link) => [link.look_at(), link.quiet_at(), link.resumes_at()].into_iter().flatten().min(),
             State::Connecting(connector) => [limit, connector.next_timeout()].into_iter().flatten().min(),
             _ => limit,
         }
@@ -227,7 +227,9 @@ impl Lane {
             }
         };
         transfer.facts.resolved = around.now.saturating_duration_since(transfer.facts.started);
-        let addresses = with_port(&addresses, key.dial.1);
+        let mut addresses = with_port(&addresses, key.dial.1);
+        let others = transfer.spread % addresses.len().max(1);
+        addresses.rotate_left(others);
         Ok(Some(Connector::new(&key.dial.0, addresses, &key.connect, around.now)))
     }
 }

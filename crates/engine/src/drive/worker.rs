@@ -35,7 +35,7 @@ use super::direct::Mover;
 use super::idle_cores::IdleCores;
 use super::inbox::{Inbox, Message};
 use super::lane::{Lane, State};
-use super::link::Finished;
+use super::link::{Finished, Link};
 use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::net::pool::Key;
@@ -80,6 +80,23 @@ pub fn run(client: &Client, supply: &Arc<dyn Supply>, workers: Workers) -> Resul
         let _ = thread.join();
     }
     outcome
+}
+
+/// The same on this thread alone, with a connection on which a transfer is under way.
+///
+/// # Errors
+/// The connection, when there is no event loop to be had: all is as it was.
+pub(crate) fn run_with(
+    client: &Client,
+    supply: &Arc<dyn Supply>,
+    workers: Workers,
+    link: Link,
+) -> Result<Result<()>, Box<Link>> {
+    let Ok(mut worker) = Worker::new(0, client, supply, Workers { threads: 1, ..workers }) else {
+        return Err(Box::new(link));
+    };
+    worker.adopt(link)?;
+    Ok(worker.run())
 }
 
 /// Ends the run when a worker panics: the transfers it held would be waited for for ever.
@@ -340,17 +357,23 @@ impl Worker {
         let overdue: Vec<usize> = self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(token, _)| token).collect();
         for token in overdue {
             match self.lanes.get_mut(token) {
-                Some(Lane { state: State::Open(link), .. }) if !link.is_overdue(now) => {
-                    link.hurry();
+                Some(Lane { state: State::Open(link), paused, .. }) => {
+                    if let Some(error) = link.overdue(now) {
+                        let mut finished = std::mem::take(&mut self.finished);
+                        link.break_off(error, now, &mut finished);
+                        self.remove(token);
+                        self.settle(token, &mut finished);
+                        self.finished = finished;
+                        continue;
+                    }
+                    if link.resumes_at().is_some_and(|at| at <= now) {
+                        link.resume();
+                        *paused = false;
+                    }
+                    if link.quiet_at().is_some_and(|at| at <= now) {
+                        link.hurry();
+                    }
                     self.serve(token, false);
-                }
-                Some(Lane { state: State::Open(link), .. }) => {
-                    let mut finished = std::mem::take(&mut self.finished);
-                    let error = Error::new(ErrorKind::Timeout, "the operation timed out");
-                    link.break_off(error, now, &mut finished);
-                    self.remove(token);
-                    self.settle(token, &mut finished);
-                    self.finished = finished;
                 }
                 Some(_) => self.open(token),
                 None => {}
@@ -389,10 +412,19 @@ impl Worker {
         }
     }
 
-    /// Leaves the idle connections to the client.
+    /// Leaves the idle connections to the client, and gives parts under way back to those who split their body.
     fn leave(&mut self) {
         let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
         for token in tokens {
+            if let Some(Lane { state: State::Open(link), .. }) = self.lanes.get_mut(token)
+                && link.front().is_some_and(Transfer::is_part)
+            {
+                let mut finished = Finished::new();
+                link.break_off(Error::new(ErrorKind::Receive, "it was no longer needed"), self.now, &mut finished);
+                for (transfer, _) in finished {
+                    self.supply.finished(self.index, transfer, Ok(()));
+                }
+            }
             self.give_away(token);
             self.remove(token);
         }

@@ -40,6 +40,12 @@ pub trait Wake: Send + Sync {
     fn wake(&self, token: usize);
 }
 
+/// Counts bytes that a sink does not see.
+pub trait Counter: Send + Sync {
+    /// So many came.
+    fn count(&self, bytes: u64);
+}
+
 /// What a sink is told about the response whose body it gets.
 #[derive(Debug, Clone, Copy)]
 pub struct Begin<'a> {
@@ -137,6 +143,11 @@ pub trait Sink: Send {
 
     /// The file, if its parts may come in any order.
     fn partial_file(&mut self) -> Option<std::sync::Arc<partial::PartialFile>> {
+        None
+    }
+
+    /// Who counts bytes that do not pass the sink, since parts of the file are written by themselves.
+    fn counter(&mut self) -> Option<std::sync::Arc<dyn Counter>> {
         None
     }
 

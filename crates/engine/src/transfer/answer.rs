@@ -1,15 +1,15 @@
 //! What a response's head means for a transfer: where its body goes, or whether there is another exchange.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use haul_policy::redirect::{self, Hop};
+use haul_policy::redirect;
 use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::Head;
 
 use super::extent::Verdict;
-use super::{Disposition, MAX_RESTARTS, Transfer};
+use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Transfer};
 use crate::clock;
 use crate::sink::Begin;
 use crate::trace::Event;
@@ -167,5 +167,4 @@ impl Transfer {
             _ => Ok(()),
         }
     }
-
 }

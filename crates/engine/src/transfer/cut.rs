@@ -13,6 +13,8 @@ use crate::sink::Wake;
 pub(crate) struct Cut {
     at: AtomicU64,
     is_settled: AtomicBool,
+    /// How far the transfer is.
+    position: AtomicU64,
     waiting: Mutex<Option<(Arc<dyn Wake>, usize)>>,
 }
 
@@ -31,6 +33,16 @@ impl Cut {
     /// The byte before which the transfer stops.
     pub(crate) fn at(&self) -> u64 {
         self.at.load(Ordering::SeqCst)
+    }
+
+    /// How far the transfer has got.
+    pub(crate) fn position(&self) -> u64 {
+        self.position.load(Ordering::SeqCst)
+    }
+
+    /// The transfer has got so far.
+    pub(super) fn moved_to(&self, at: u64) {
+        self.position.store(at, Ordering::SeqCst);
     }
 
     /// From now on a transfer that has reached its cut is over.

@@ -2,9 +2,9 @@
 //! byte, and a part of a split body a part of the right one.
 //!
 //! ```text
-//!  0          first            at                    end            total
-//!  ├───────────┼────────────────┼─────────────────────┼───────────────┤
-//!   not wanted     delivered      asked for by Range      not wanted
+//!  0                           at                    end            total
+//!  ├────────────────────────────┼─────────────────────┼───────────────┤
+//!    delivered, or not wanted     asked for by Range      not wanted
 //! ```
 //!
 //! A response may go on where another broke off only if it is provably of the same representation: 206 with exactly the
@@ -21,8 +21,6 @@ use crate::sink::Partial;
 /// The bytes that a transfer delivers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extent {
-    /// The first byte wanted.
-    pub(super) first: u64,
     /// One past the last byte wanted; `None` is the end of the representation.
     pub(super) end: Option<u64>,
     /// The next byte to be delivered.
@@ -55,13 +53,12 @@ pub(super) enum Verdict {
 impl Extent {
     /// All of a representation from this byte on.
     pub(super) fn from(first: u64) -> Self {
-        Self { first, at: first, ..Self::default() }
+        Self { at: first, ..Self::default() }
     }
 
     /// A part of a representation that is known.
     pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
-            first: span.start,
             end: Some(span.end),
             at: span.start,
             total: Some(total),
@@ -73,7 +70,7 @@ impl Extent {
     /// What an earlier run left of it.
     pub(super) fn resumes(&mut self, partial: Partial) {
         let Partial { gap, total, validator } = partial;
-        *self = Self { first: 0, ..Self::part(gap, total, validator) };
+        *self = Self::part(gap, total, validator);
         self.end = self.end.filter(|&end| end < total);
     }
 

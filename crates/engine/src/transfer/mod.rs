@@ -14,14 +14,16 @@
 //! | `send` | the request of the next exchange |
 //! | `answer` | what a response's head means |
 //! | `extent` | which bytes are delivered, and how a broken body goes on |
-//! | `pace`, `cut` | how fast it may and must be; where another part begins |
+//! | `pace` | how fast it may and must be |
+//! | `part`, `cut` | one of several that fetch one body; where it stops because another part begins |
 //!
 //! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
 
 mod answer;
-pub(crate) mod cut;
+mod cut;
 mod extent;
 mod pace;
+mod part;
 mod send;
 
 use std::collections::hash_map::RandomState;
@@ -48,11 +50,12 @@ use crate::facts::Facts;
 use crate::request::RequestOptions;
 use crate::sink::Wake;
 use crate::{Error, ErrorKind, Result};
-use cut::Cut;
 use extent::Extent;
 use pace::Pace;
 
+pub(crate) use cut::Cut;
 pub use pace::Credit;
+pub(crate) use part::{Splittable, Watch};
 
 /// A body that nobody wants is read to its end, to keep the connection, if it is no longer than this.
 const WORTH_DRAINING: u64 = 64 << 10;
@@ -100,6 +103,8 @@ pub struct Transfer {
     cut: Option<Arc<Cut>>,
     /// It is a part of a split transfer: whether and where it is tried again is decided there, and the sink is not its own.
     is_part: bool,
+    /// Which part it is to those who split it; none is the first.
+    crew_id: Option<usize>,
     body: BodyPath,
     head: Option<Head>,
     /// How long the last response wants its host to be left alone.
@@ -210,6 +215,7 @@ impl Transfer {
             pace: Pace::new(&options, now),
             cut: None,
             is_part: false,
+            crew_id: None,
             options,
             secrets: Secrets::Keep,
             same_origin: true,
@@ -362,10 +368,17 @@ impl Transfer {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
         let end = self.cut.as_ref().map_or(came_to, |cut| came_to.min(cut.at().max(at)));
-        self.extent.at = end;
+        self.moved_to(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
         Ok(start..start + (end - at))
+    }
+
+    fn moved_to(&mut self, at: u64) {
+        self.extent.at = at;
+        if let Some(cut) = &self.cut {
+            cut.moved_to(at);
+        }
     }
 
     /// Body bytes that lie in several places.
@@ -397,7 +410,7 @@ impl Transfer {
     /// The transfer cannot go on: the body is larger than is allowed.
     pub fn on_moved(&mut self, bytes: u64) -> Result<()> {
         self.pace.came(bytes);
-        self.extent.at += bytes;
+        self.moved_to(self.extent.at + bytes);
         self.facts.body_bytes += bytes;
         self.body.moved(bytes);
         self.check_size(self.extent.at)

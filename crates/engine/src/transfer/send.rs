@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use haul_policy::redirect::Secrets;
-use haul_policy::retry;
 use haul_policy::secrets::fields_for;
 use haul_proto::h1::{self, BodyLength};
 
@@ -92,7 +91,6 @@ impl Transfer {
     pub fn content(&self) -> Option<&Arc<[u8]>> {
         self.options.body.as_ref().filter(|_| self.with_body)
     }
-
 
     /// Before the first exchange: what an earlier run left of this very content need not be fetched again.
     fn look_for_partial(&mut self) {

@@ -93,7 +93,8 @@ impl Window {
 
     /// Where the run of bytes that are missing and nobody's but `own` ends, from `at` on.
     fn end_behind(&self, at: u64, own: Option<usize>) -> u64 {
-        let there = self.done.iter().map(|span| span.start).filter(|&start| start >= at).min();
+        // One that was finished while the other waited at its start may have become a part of what lies before.
+        let there = self.done.iter().filter(|span| span.end > at).map(|span| span.start.max(at)).min();
         let others = self.claims.iter().filter(|claim| Some(claim.id) != own && claim.end > claim.at);
         let claimed = others.map(|claim| claim.at).filter(|&start| start >= at).min();
         [there, claimed].into_iter().flatten().min().unwrap_or(self.total)

@@ -41,6 +41,23 @@ impl Worker {
         }
     }
 
+    /// Takes over a connection with a transfer under way, and a socket that does not wait.
+    pub(super) fn adopt(&mut self, link: Link) -> Result<(), Box<Link>> {
+        let entry = self.lanes.vacant_entry();
+        let token = entry.key();
+        if link.stream().socket().set_nonblocking(true).is_err()
+            || watch(self.poll.registry(), std::os::fd::AsFd::as_fd(&link), token).is_err()
+        {
+            return Err(Box::new(link));
+        }
+        // No request is sent behind the one that is under way.
+        let lane = Lane::open(link, 1, self.now);
+        self.by_key.entry(Arc::clone(&lane.key)).or_default().push(token);
+        entry.insert(lane);
+        self.again.push(token);
+        Ok(())
+    }
+
     /// Finds a connection for a transfer, or begins to make one.
     pub(super) fn place(&mut self, transfer: Transfer, warm: Option<usize>) {
         if let Some(token) = warm
@@ -88,7 +105,8 @@ impl Worker {
         let free = |token: &&usize| self.lanes[**token].takes(transfer);
         let best = tokens.iter().filter(free).min_by_key(|token| self.lanes[**token].depth()).copied()?;
         let idle = self.lanes[best].depth() == 0;
-        (idle || tokens.len() >= self.workers.per_host).then_some(best)
+        let most = self.supply.connections().unwrap_or(self.workers.per_host);
+        (idle || tokens.len() >= most).then_some(best)
     }
 
     /// Gives a transfer to a lane.
@@ -150,7 +168,7 @@ impl Worker {
                 link.receive(&mut self.buffer, self.now, waker, &mut finished)
             };
             match progress {
-                Progress::Paused => *paused = true,
+                Progress::Paused | Progress::Throttled => *paused = true,
                 Progress::Closed => {
                     if link.has_misbehaved() {
                         let key = Arc::clone(&link.key);
@@ -162,7 +180,7 @@ impl Worker {
             }
             self.settle(token, &mut finished);
             match progress {
-                Progress::WouldBlock | Progress::Paused | Progress::Closed => break,
+                Progress::WouldBlock | Progress::Paused | Progress::Throttled | Progress::Closed => break,
                 Progress::Drained if !ended => break,
                 _ if turn >= TURN => {
                     self.again.push(token);
@@ -282,7 +300,10 @@ impl Worker {
             }
             After::Done(result) => {
                 let slot = transfer.slot;
-                self.totals.transfer_finished(&transfer.facts, result.is_err());
+                // Parts are counted with the transfer that they belong to.
+                if !transfer.is_part() {
+                    self.totals.transfer_finished(&transfer.facts, result.is_err());
+                }
                 self.supply.finished(self.index, transfer, result);
                 let Some(slot) = slot else { return };
                 match self.supply.another(self.index, slot, self.now) {

@@ -61,6 +61,11 @@ pub trait Supply: Send + Sync {
     /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
     fn end(&self, error: Error);
 
+    /// How many connections to one host there may be, if that is not what the run was started with.
+    fn connections(&self) -> Option<usize> {
+        None
+    }
+
     /// A worker has joined.
     fn joined(&self, inbox: &Arc<Inbox>);
 }

@@ -1,0 +1,487 @@
+//! The parts of one body at work: who fetches what, what came, and whether another connection would help.
+//!
+//! The first stream keeps its transfer, and with it the sink, until it reaches the first part; from then on the crew holds
+//! it, and bytes go out through it in order. A part is tried once: what it did not bring is anybody's, from the exact byte.
+//! When that happens too often the crew gives up, and the transfer goes on alone, with all the retries that it was given.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::HostId;
+use haul_policy::range::spans::Spans;
+use haul_policy::range::split::Splitter;
+use haul_policy::range::window::{Order, Part, Window};
+
+use super::After;
+use super::sinks::{FilePart, WindowPart};
+use crate::body::path::BodyPath;
+use crate::clock;
+use crate::drive::inbox::Inbox;
+use crate::drive::worker::{Another, Supply};
+use crate::sink::output::Room;
+use crate::sink::partial::PartialFile;
+use crate::sink::{Counter, Sink};
+use crate::transfer::{Cut, Splittable, Transfer, Watch};
+use crate::{Error, ErrorKind, Result};
+
+/// The smallest part that is taken from the first stream's end.
+const LEAST: u64 = 256 << 10;
+/// Parts of a file are about a second of a connection's time, within these bounds.
+const FILE_PART: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
+/// The smallest part for a pipe, where a small memory allows no more.
+const LEAST_FOR_PIPE: u64 = 64 << 10;
+/// So many parts may fail, one after the other, before the crew gives up; a failure is forgotten when so much came since.
+const MOST_FAILURES: u32 = 6;
+const GOT_ON: u64 = 64 << 10;
+/// How long is waited after a failure; twice as long after each further one.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Several connections at one body.
+pub(super) struct Crew {
+    body: Splittable,
+    cut: Arc<Cut>,
+    file: Option<Arc<PartialFile>>,
+    counter: Option<Arc<dyn Counter>>,
+    this: Weak<Crew>,
+    state: Mutex<State>,
+}
+
+struct State {
+    window: Window,
+    splitter: Splitter,
+    watch: Watch,
+    memory: u64,
+    /// The transfer, once it has no response of its own any more.
+    first: Option<Transfer>,
+    first_id: usize,
+    first_at: u64,
+    /// What parts are made after.
+    model: Transfer,
+    parts: HashMap<usize, Member>,
+    /// Bytes of parts that are over and whose turn has not come, by their place.
+    waiting: Vec<(u64, Vec<u8>)>,
+    /// Bytes that came, of all and of parts alone.
+    received: u64,
+    of_parts: u64,
+    is_proved: bool,
+    /// There will be no further parts: the first stream goes on alone.
+    is_off: bool,
+    failures: u32,
+    came_since: u64,
+    not_before: Option<Instant>,
+    /// Most connections that there were at once.
+    most: usize,
+    ordinal: usize,
+    end: Option<After>,
+}
+
+/// A part under way.
+struct Member {
+    at: u64,
+    end: u64,
+    has_begun: bool,
+    /// What came of it before its turn.
+    bytes: Vec<u8>,
+}
+
+impl Crew {
+    /// A crew around a transfer whose body is under way.
+    pub(super) fn new(first: &mut Transfer, splitter: Splitter, body: Splittable, memory: u64) -> Arc<Self> {
+        let file = first.partial_file();
+        let (order, done) = match &file {
+            Some(file) => (Order::Anywhere, file.done()),
+            None => (Order::InOrder { ahead: memory }, Spans::new()),
+        };
+        let counter = first.counter();
+        let cut = Cut::none();
+        let watch = first.begin_split(&cut);
+        let mut window = Window::new(body.total, done, order);
+        let first_id = window.first(first.position());
+        let state = State {
+            window,
+            splitter,
+            watch,
+            memory,
+            first: None,
+            first_id,
+            first_at: first.position(),
+            model: first.part(&body, 0..0, BodyPath::new(Box::new(Nowhere)), 0, Instant::now()),
+            parts: HashMap::new(),
+            waiting: Vec::new(),
+            received: 0,
+            of_parts: 0,
+            is_proved: false,
+            is_off: false,
+            failures: 0,
+            came_since: 0,
+            not_before: None,
+            most: 1,
+            ordinal: 0,
+            end: None,
+        };
+        Arc::new_cyclic(|this| Self { body, cut, file, counter, this: this.clone(), state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A part's response has begun, and is as it should be.
+    pub(super) fn began(&self, id: usize) {
+        let mut state = self.state();
+        if let Some(part) = state.parts.get_mut(&id) {
+            part.has_begun = true;
+        }
+        if !state.is_proved {
+            state.is_proved = true;
+            state.splitter.proved(clock::policy_time(Instant::now()));
+            self.cut.settle();
+        }
+    }
+
+    /// Bytes of a part whose turn may not have come.
+    pub(super) fn takes(&self, id: usize, bytes: &[u8]) -> Result<()> {
+        let mut state = self.state();
+        let state = &mut *state;
+        let Some(part) = state.parts.get_mut(&id) else { return Ok(()) };
+        let at = part.at;
+        part.at += bytes.len() as u64;
+        match &mut state.first {
+            Some(first) if first.position() == at => first.push(bytes)?,
+            _ => {
+                if part.bytes.capacity() == 0 {
+                    part.bytes.reserve_exact((part.end - at) as usize);
+                }
+                part.bytes.extend_from_slice(bytes);
+            }
+        }
+        state.came(id, bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Bytes of a part that are in the file.
+    pub(super) fn wrote(&self, id: usize, bytes: u64) {
+        let mut state = self.state();
+        if let Some(part) = state.parts.get_mut(&id) {
+            part.at += bytes;
+        }
+        state.came(id, bytes);
+        if let Some(counter) = &self.counter {
+            counter.count(bytes);
+        }
+    }
+
+    /// The end: the transfer, and what is to become of it.
+    ///
+    /// # Panics
+    /// If the first stream is still at work.
+    pub(super) fn disband(&self, outcome: Result<()>) -> (Transfer, After) {
+        let mut state = self.state();
+        let end = match (state.end.take(), outcome) {
+            (Some(end), _) => end,
+            (None, Err(error)) => After::Done(Err(error)),
+            (None, Ok(())) => After::Alone,
+        };
+        let mut facts = state.model.facts.clone();
+        if self.file.is_some() {
+            facts.body_bytes = state.of_parts;
+        }
+        let mut first = state.first.take().expect("a worker gives back the parts that it has");
+        first.adds(&facts);
+        if matches!(end, After::Alone) {
+            first.end_split();
+        }
+        (first, end)
+    }
+
+    /// A part for another connection, if there should be one.
+    fn next_part(&self, state: &mut State, now: Instant) -> Option<Transfer> {
+        self.follow_first(state);
+        if state.end.is_some() || state.is_off || state.not_before.is_some_and(|at| at > now) {
+            return None;
+        }
+        let alive = usize::from(state.first.is_none());
+        let delivering = alive + state.parts.values().filter(|part| part.has_begun).count();
+        let wanted = state.splitter.wanted(clock::policy_time(now), state.received, delivering);
+        if wanted < 2 && state.is_proved {
+            // No gain: one stream does as well, by the direct path.
+            if state.first.is_some() && state.parts.is_empty() {
+                state.end = Some(After::Alone);
+            }
+            return None;
+        }
+        // With the last connection open, the next request goes out before the answer to the last has come.
+        let ahead = if state.splitter.is_settled() && wanted >= state.most { wanted } else { 0 };
+        if alive + state.parts.len() >= wanted + ahead {
+            return None;
+        }
+        let size = self.part_size(state, wanted);
+        if !state.is_proved && self.file.is_none() {
+            // Where the first part begins: further than the first stream gets before it is there.
+            let lead = (state.memory / 2).min(state.splitter.rate() / 2).max(LEAST_FOR_PIPE);
+            state.window.cut(state.first_id, state.window.first_missing().saturating_add(lead));
+        }
+        let part = state.window.claim(size, LEAST.min(size))?;
+        let sink = self.sink_for(state, &part)?;
+        if state.first.is_none()
+            && let Some(end) = state.window.end_of(state.first_id)
+        {
+            self.cut.set(end);
+        }
+        state.most = state.most.max((alive + state.parts.len() + 1).min(wanted));
+        state.ordinal += 1;
+        let transfer = state.model.part(&self.body, part.span.clone(), BodyPath::new(sink), state.ordinal, now);
+        let member = Member { at: part.span.start, end: part.span.end, has_begun: false, bytes: Vec::new() };
+        state.parts.insert(part.id, member);
+        Some(transfer.of_crew(part.id))
+    }
+
+    /// Notes how far the first stream is.
+    fn follow_first(&self, state: &mut State) {
+        let position = self.cut.position();
+        if state.first.is_none() && position > state.first_at {
+            state.received += position - state.first_at;
+            state.came_since += position - state.first_at;
+            state.first_at = position;
+            state.window.came(state.first_id, position);
+            if self.file.is_none() {
+                state.window.emitted(position);
+            }
+        }
+    }
+
+    fn part_size(&self, state: &State, wanted: usize) -> u64 {
+        match &self.file {
+            Some(_) => state.splitter.rate().clamp(*FILE_PART.start(), *FILE_PART.end()),
+            None => (state.memory / (2 * wanted as u64 + 2)).max(LEAST_FOR_PIPE),
+        }
+    }
+
+    fn sink_for(&self, state: &mut State, part: &Part) -> Option<Box<dyn Sink>> {
+        let crew = self.this.upgrade()?;
+        let Some(file) = &self.file else { return Some(Box::new(WindowPart { crew, id: part.id })) };
+        match file.writer(part.span.start) {
+            Ok(writer) => Some(Box::new(FilePart { crew, id: part.id, writer })),
+            Err(error) => {
+                // Without it nothing is lost: whoever is at work goes on.
+                state.window.release(part.id);
+                state.failed(Instant::now());
+                drop(error);
+                None
+            }
+        }
+    }
+
+    /// The first stream is over, or has stopped where a part begins.
+    fn first_is_back(&self, state: &mut State, first: Transfer, result: Result<()>) {
+        self.follow_first(state);
+        state.window.release(state.first_id);
+        state.first = Some(first);
+        if let Err(error) = result {
+            self.hear_failure(state, error);
+        }
+    }
+
+    fn hear_failure(&self, state: &mut State, error: Error) {
+        if state.end.is_some() {
+            return;
+        }
+        let now = Instant::now();
+        let is_late = error.is_timeout() && state.model.deadline().is_some_and(|at| at <= now);
+        match error.kind() {
+            ErrorKind::Write | ErrorKind::TooLarge | ErrorKind::Interrupted | ErrorKind::Setup => {
+                state.end = Some(After::Done(Err(error)));
+            }
+            _ if is_late => state.end = Some(After::Done(Err(error))),
+            _ if !state.is_proved => {
+                // No part has come yet: as if nobody had asked.
+                state.is_off = true;
+                state.window.extend(state.first_id);
+                self.cut.set(u64::MAX);
+            }
+            // Whoever goes on alone finds out whether there is a way.
+            ErrorKind::Changed => state.end = Some(After::Alone),
+            kind => {
+                let is_refusal = matches!(
+                    kind,
+                    ErrorKind::Status | ErrorKind::Connect | ErrorKind::EmptyReply | ErrorKind::TlsHandshake
+                );
+                let at_work = state.parts.values().filter(|part| part.has_begun).count();
+                if is_refusal && at_work > 0 {
+                    state.splitter.refused(at_work + 1);
+                }
+                state.failed(now);
+                if state.failures >= MOST_FAILURES {
+                    state.end = Some(After::Alone);
+                }
+            }
+        }
+    }
+
+    /// Passes on what has its turn, and sees whether that was all.
+    fn drain(&self, state: &mut State) {
+        if self.file.is_none()
+            && state.end.is_none()
+            && let Err(error) = state.emit()
+        {
+            state.end = Some(After::Done(Err(error)));
+        }
+        let is_back = state.first.is_some();
+        if state.end.is_none() && is_back && state.window.missing() == 0 {
+            let finished = state.first.as_mut().map_or(Ok(()), Transfer::finish);
+            state.end = Some(After::Done(finished));
+        }
+        if state.end.is_none() && is_back && state.is_off && state.parts.is_empty() {
+            state.end = Some(After::Alone);
+        }
+    }
+}
+
+impl State {
+    fn came(&mut self, id: usize, bytes: u64) {
+        self.received += bytes;
+        self.of_parts += bytes;
+        self.came_since += bytes;
+        if self.came_since >= GOT_ON {
+            self.failures = 0;
+        }
+        if let Some(part) = self.parts.get(&id) {
+            self.window.came(id, part.at);
+        }
+    }
+
+    fn failed(&mut self, now: Instant) {
+        self.came_since = 0;
+        self.not_before = now.checked_add(PAUSE * 2_u32.saturating_pow(self.failures.min(10)));
+        self.failures += 1;
+    }
+
+    /// Bytes go out, in order: of parts that are over, then of the one whose turn it is.
+    fn emit(&mut self) -> Result<()> {
+        let Some(first) = &mut self.first else { return Ok(()) };
+        loop {
+            let at = first.position();
+            let next = self.waiting.iter().position(|(place, _)| *place == at);
+            let bytes = match next {
+                Some(index) => self.waiting.swap_remove(index).1,
+                None => {
+                    let held = |part: &&mut Member| !part.bytes.is_empty() && part.at - part.bytes.len() as u64 == at;
+                    match self.parts.values_mut().find(held) {
+                        Some(part) => std::mem::take(&mut part.bytes),
+                        None => break,
+                    }
+                }
+            };
+            first.push(&bytes)?;
+        }
+        self.window.emitted(first.position());
+        Ok(())
+    }
+}
+
+impl Supply for Crew {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+        let mut state = self.state();
+        self.drain(&mut state);
+        self.next_part(&mut state, now)
+    }
+
+    fn another(&self, _worker: usize, _slot: HostId, _now: Instant) -> Another {
+        Another::Nothing
+    }
+
+    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        match transfer.crew_id() {
+            None => self.first_is_back(state, transfer, result),
+            Some(id) => {
+                state.model.adds(&transfer.facts);
+                state.window.release(id);
+                if let Some(part) = state.parts.remove(&id)
+                    && !part.bytes.is_empty()
+                {
+                    state.waiting.push((part.at - part.bytes.len() as u64, part.bytes));
+                }
+                if let Err(error) = result {
+                    self.hear_failure(state, error);
+                }
+            }
+        }
+        self.drain(state);
+    }
+
+    fn delayed(&self, _transfer: &Transfer) -> bool {
+        false
+    }
+
+    fn resumed(&self) {}
+
+    fn gave_away(&self, _slot: HostId) {}
+
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
+    fn fewer(&self) {
+        let mut state = self.state();
+        let connections = state.parts.len() + 1;
+        state.splitter.refused(connections);
+    }
+
+    fn flush(&self, _worker: usize) -> Result<Room> {
+        Ok(Room::Free)
+    }
+
+    fn wants_flush(&self) -> bool {
+        false
+    }
+
+    fn output(&self) -> Option<i32> {
+        None
+    }
+
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        let mut state = self.state();
+        let bytes = state.received;
+        if let Some(error) = state.watch.look(bytes, now) {
+            state.end.get_or_insert(After::Done(Err(error)));
+            return Some(now);
+        }
+        let look = state.splitter.next_look().map(clock::instant);
+        let pause = state.not_before.filter(|&at| at > now);
+        [look, pause, state.watch.look_at()].into_iter().flatten().min()
+    }
+
+    fn backlog(&self) -> usize {
+        0
+    }
+
+    fn is_over(&self) -> bool {
+        self.state().end.is_some()
+    }
+
+    fn end(&self, error: Error) {
+        self.state().end.get_or_insert(After::Done(Err(error)));
+    }
+
+    fn joined(&self, _inbox: &Arc<Inbox>) {}
+
+    fn connections(&self) -> Option<usize> {
+        Some(self.state().most)
+    }
+}
+
+/// What the model of the parts would write to.
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn bytes(&mut self, _lease: crate::buffer::Lease<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,178 @@
+//! A transfer among others of the same body: one that is split, and its parts.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use haul_policy::range::validator::Validator;
+
+use super::cut::Cut;
+use super::extent::Extent;
+use super::pace::Pace;
+use super::{Disposition, Transfer};
+use crate::Result;
+use crate::body::path::BodyPath;
+use crate::buffer::Lease;
+use crate::facts::Facts;
+use crate::request::{RequestOptions, SpeedLimit};
+use crate::sink::Counter;
+use crate::sink::partial::PartialFile;
+
+/// A part that brings nothing for so long has stalled, and is asked for again from where it is.
+const STALLED: SpeedLimit = SpeedLimit { bytes_per_second: 1, time: Duration::from_secs(5) };
+
+/// A body that could be fetched in parts.
+#[derive(Debug, Clone)]
+pub(crate) struct Splittable {
+    /// Its length.
+    pub(crate) total: u64,
+    /// What tells it from every other.
+    pub(crate) validator: Validator,
+}
+
+impl Transfer {
+    /// Whether the body under way could be fetched in parts, as far as its head tells; `None` before there is one.
+    pub(crate) fn may_split(&self) -> Option<Option<Splittable>> {
+        if !matches!(self.disposition, Disposition::Deliver) {
+            return None;
+        }
+        let head = self.head.as_ref()?;
+        let refuses = head.get_all("accept-ranges").any(|value| value.eq_ignore_ascii_case(b"none"));
+        let fits = self.may_range
+            && matches!(head.status(), 200 | 206)
+            && self.options.resume_from.is_none()
+            && !refuses
+            && self.skip == 0
+            && self.extent.is_plain()
+            && self.body.is_plain();
+        Some(
+            self.extent
+                .total
+                .zip(self.extent.validator.clone())
+                .filter(|_| fits)
+                .map(|(total, validator)| Splittable { total, validator }),
+        )
+    }
+
+    /// The next byte that it delivers.
+    pub(crate) fn position(&self) -> u64 {
+        self.extent.at
+    }
+
+    /// From now on it is the first of several, which stops where it is cut. Answers what is to watch over the speed of all.
+    pub(crate) fn begin_split(&mut self, cut: &Arc<Cut>) -> Watch {
+        self.is_part = true;
+        self.cut = Some(Arc::clone(cut));
+        cut.moved_to(self.extent.at);
+        let rest = self.pace.sharing();
+        Watch(std::mem::replace(&mut self.pace, rest))
+    }
+
+    /// From now on it goes on alone, from where it is or, in a file, from the first byte that is missing.
+    pub(crate) fn end_split(&mut self) {
+        self.is_part = false;
+        self.cut = None;
+        self.failed_at = self.extent.at;
+        if let Some(gap) = self.body.next_gap() {
+            self.extent.moves_to(gap);
+        }
+    }
+
+    /// Its file, if parts may be written to it in any order.
+    pub(crate) fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        self.body.partial_file()
+    }
+
+    /// Who counts bytes that do not pass its sink.
+    pub(crate) fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+        self.body.counter()
+    }
+
+    /// A request for a part of what it fetches; the `ordinal` spreads them over the addresses of the host.
+    pub(crate) fn part(
+        &self,
+        body: &Splittable,
+        span: Range<u64>,
+        path: BodyPath,
+        ordinal: usize,
+        now: Instant,
+    ) -> Self {
+        let options = RequestOptions {
+            speed_limit: Some(STALLED),
+            fail: true,
+            include_head: false,
+            resume_from: None,
+            ..(*self.options).clone()
+        };
+        let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
+        part.authorization.clone_from(&self.authorization);
+        part.referer.clone_from(&self.referer);
+        part.first = self.first.clone();
+        part.secrets = self.secrets;
+        part.same_origin = self.same_origin;
+        part.began = self.began;
+        part.extent = Extent::part(span, body.total, body.validator.clone());
+        part.pace = self.pace.sharing();
+        part.has_looked = true;
+        part.is_part = true;
+        part.spread = ordinal;
+        part
+    }
+
+    /// Gives it the mark that its crew knows it by.
+    #[must_use]
+    pub(crate) fn of_crew(mut self, id: usize) -> Self {
+        self.crew_id = Some(id);
+        self
+    }
+
+    /// The mark that its crew knows it by; none is the first stream's.
+    pub(crate) fn crew_id(&self) -> Option<usize> {
+        self.crew_id
+    }
+
+    /// Whether it fetches one body with others.
+    pub(crate) fn is_part(&self) -> bool {
+        self.is_part
+    }
+
+    /// Adds what another of the same body cost.
+    pub(crate) fn adds(&mut self, other: &Facts) {
+        self.facts.requests += other.requests;
+        self.facts.connects += other.connects;
+        self.facts.head_bytes += other.head_bytes;
+    }
+
+    /// Bytes that a part brought, next in order.
+    ///
+    /// # Errors
+    /// As [`Transfer::on_body`].
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.extent.at += bytes.len() as u64;
+        self.facts.body_bytes += bytes.len() as u64;
+        self.body.push(Lease::borrowed(bytes))
+    }
+
+    /// All parts are there.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.body.finish()
+    }
+}
+
+/// What watches over the speed of all parts together.
+pub(crate) struct Watch(Pace);
+
+impl Watch {
+    /// When [`Watch::look`] is to be called, if ever.
+    pub(crate) fn look_at(&self) -> Option<Instant> {
+        self.0.look_at()
+    }
+
+    /// Whether all together are too slow, with so many bytes so far.
+    pub(crate) fn look(&mut self, bytes: u64, now: Instant) -> Option<crate::Error> {
+        self.0.look(bytes, now)
+    }
+}
