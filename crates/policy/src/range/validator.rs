@@ -220,7 +220,7 @@ mod tests {
             ("yesterday", date),
             ("Sunday, 06-Nov-94\r08:49:37 GMT", date),
             ("Sunday, 06-Nov-94\n08:49:37 GMT", date),
-            ("Sunday, 06-Nov-94\008:49:37 GMT", date),
+            ("Sunday, 06-Nov-94\x0008:49:37 GMT", date),
             ("784111777", date),
             ("\u{fc}", date),
             ("", date),
