@@ -86,15 +86,14 @@ impl Validator {
     /// Only the field this validator was made from counts. A tag is compared byte for byte, so that a weak or malformed one differs
     /// always (strong comparison, RFC 9110 §8.8.3.2); dates as points in time, in whichever format.
     pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> Agreement {
-        let (said, same) = if self.is_entity_tag() {
+        let same = if self.is_entity_tag() {
             let Some(tag) = etag else { return Agreement::Unsaid };
-            (tag.trim_ascii(), false)
+            tag.trim_ascii() == self.value
         } else {
             let Some(text) = last_modified else { return Agreement::Unsaid };
-            let ours = http_date(&self.value);
-            (text.trim_ascii(), ours.is_some() && ours == http_date(text))
+            http_date(text).is_some_and(|at| http_date(&self.value) == Some(at))
         };
-        if same || said == self.value { Agreement::Same } else { Agreement::Different }
+        if same { Agreement::Same } else { Agreement::Different }
     }
 
     /// For storing; at most [`MAX_ETAG`] bytes.
@@ -130,8 +129,14 @@ fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
 }
 
 /// An HTTP-date in any of its three formats (RFC 9110 §5.6.7).
+///
+/// Its bytes are looked at first: httpdate takes any byte between the date and the time of the RFC 850 format, a line end too.
 fn http_date(value: &[u8]) -> Option<SystemTime> {
-    let text = core::str::from_utf8(value.trim_ascii()).ok()?;
+    let value = value.trim_ascii();
+    if !value.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+        return None;
+    }
+    let text = core::str::from_utf8(value).ok()?;
     httpdate::parse_http_date(text).ok()
 }
 
@@ -213,6 +218,9 @@ mod tests {
             ("Sun, 99 Nov 1994 08:49:37 GMT", date),
             ("Sun, 06 Nov 1994 08:49:37 GMT", "now"),
             ("yesterday", date),
+            ("Sunday, 06-Nov-94\r08:49:37 GMT", date),
+            ("Sunday, 06-Nov-94\n08:49:37 GMT", date),
+            ("Sunday, 06-Nov-94\x0008:49:37 GMT", date),
             ("784111777", date),
             ("\u{fc}", date),
             ("", date),
@@ -275,7 +283,7 @@ mod tests {
         #[test]
         fn nothing_that_is_taken_can_end_a_line(
             etag in proptest::collection::vec(prop_oneof![Just(b'"'), any::<u8>()], 0..8),
-            modified in "(Sun, 0[0-9] Nov 1994 08:49:37 GMT|.{0,12})[\r\n\0]?",
+            modified in "(Sun, 0[0-9] Nov 1994 08:49:37 GMT|Sunday, 06-Nov-94[ \r\n\0-]08:49:37 GMT|.{0,12})[\r\n\0]?",
         ) {
             if let Some(made) = Validator::strong(Some(&etag), Some(modified.as_bytes()), Some(LATER)) {
                 prop_assert!(!made.if_range().iter().any(|b| b"\r\n\0".contains(b)));
