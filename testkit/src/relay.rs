@@ -38,7 +38,7 @@ use crate::rng::{Rng, mix};
 /// Bytes one direction of one connection may have under way; worst case of memory a connection: twice this.
 const IN_FLIGHT: u32 = 16 << 20;
 /// Of these, what a link with a rate holds besides its round trip: a router's queue, not a cache of the whole body.
-const QUEUE: Duration = Duration::from_millis(100);
+const QUEUE: Duration = Duration::from_millis(20);
 /// The most that is read, stamped and sent on as one piece.
 const PIECE: usize = 64 << 10;
 /// How far a paced sender that woke late may catch up.
@@ -351,7 +351,7 @@ impl Link {
     fn room(&self) -> u32 {
         let held = |rate: u64| (rate as f64 * (self.rtt + self.jitter + QUEUE).as_secs_f64()) as u64;
         let room = self.slowest().map_or(u64::from(IN_FLIGHT), held);
-        room.clamp(256 << 10, u64::from(IN_FLIGHT)) as u32
+        room.clamp(128 << 10, u64::from(IN_FLIGHT)) as u32
     }
 }
 
