@@ -44,7 +44,8 @@ pub(crate) struct Kills {
     connections: u64,
     pub(crate) twice: u64,
     most_twice: u64,
-    failures: Vec<String>,
+    /// The first failures, in full.
+    pub(crate) failures: Vec<String>,
 }
 
 impl Kills {

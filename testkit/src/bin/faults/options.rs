@@ -12,6 +12,7 @@ faults --haul PATH [options]: haul against an origin with faults
   --haul PATH       the program
   --seed N          where all chance comes from (default 1)
   --row NAME        only rows whose name has this in it; may be given often
+  --quiet           print only what is false, and the sums
   --list            print the names of the rows and what they do
 
   --offsets N       tries of each row, each at another offset (default 100; 0: no rows)
@@ -36,6 +37,7 @@ pub(crate) struct Options {
     pub(crate) haul: PathBuf,
     pub(crate) seed: u64,
     pub(crate) rows: Vec<String>,
+    pub(crate) quiet: bool,
     pub(crate) list: bool,
     pub(crate) offsets: u64,
     pub(crate) body: u64,
@@ -57,6 +59,7 @@ pub(crate) fn parse() -> Result<Option<Options>, lexopt::Error> {
         haul: PathBuf::new(),
         seed: 1,
         rows: Vec::new(),
+        quiet: false,
         list: false,
         offsets: 100,
         body: 6_000_011,
@@ -82,6 +85,7 @@ pub(crate) fn parse() -> Result<Option<Options>, lexopt::Error> {
             Long("haul") => options.haul = parser.value()?.into(),
             Long("seed") => options.seed = parser.value()?.parse()?,
             Long("row") => options.rows.push(parser.value()?.string()?),
+            Long("quiet") => options.quiet = true,
             Long("list") => options.list = true,
             Long("offsets") => options.offsets = parser.value()?.parse()?,
             Long("jobs") => options.jobs = parser.value()?.parse::<usize>()?.max(1),

@@ -18,7 +18,10 @@ pub(crate) fn head() {
     );
 }
 
-pub(crate) fn row(tally: &Tally) {
+pub(crate) fn row(tally: &Tally, quiet: bool) {
+    if quiet && tally.right() {
+        return;
+    }
     println!(
         "{:38} {:>6} {:>9} {:>8} {:>15} {:>11} {:>10} {:>6} {:>8}{}",
         tally.name,
@@ -32,9 +35,15 @@ pub(crate) fn row(tally: &Tally) {
         tally.parallel,
         if tally.right() { "" } else { "  FALSE" },
     );
+    if let Some(failure) = tally.failures.first() {
+        println!("    {failure}");
+    }
 }
 
-pub(crate) fn size(size: &Size) {
+pub(crate) fn size(size: &Size, quiet: bool) {
+    if quiet && size.right() {
+        return;
+    }
     let code = size.code.map_or_else(|| "signal".to_owned(), |code| code.to_string());
     println!(
         "{:44} sha256 {:5} exit {code:6} peak {:5.1} MiB{}",
@@ -51,6 +60,7 @@ pub(crate) fn summary(rows: &[Tally], kills: &Kills, sizes: &[Size], right: bool
             "kills: {} tried, {} killed, {} survived, {} wrong hash, {} not done, {} over bound, {} bytes twice",
             kills.tried, kills.killed, kills.survived, kills.wrong_hash, kills.not_done, kills.over_bound, kills.twice
         );
+        kills.failures.iter().for_each(|failure| println!("    {failure}"));
     }
     let sum = |count: fn(&Tally) -> u64| rows.iter().map(count).sum::<u64>();
     println!(

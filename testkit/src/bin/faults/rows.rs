@@ -50,7 +50,8 @@ pub(crate) struct Tally {
     /// Runs that used several connections at least once to fetch parts.
     pub(crate) parallel: u64,
     codes: BTreeMap<i32, u64>,
-    failures: Vec<String>,
+    /// The first failures, in full.
+    pub(crate) failures: Vec<String>,
 }
 
 impl Tally {
@@ -113,7 +114,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Tally>> {
             tallies[row].add(result);
             // In the order of the table, whichever row is done first.
             while tallies.get(*printed).is_some_and(|tally| tally.tried == tries) {
-                report::row(&tallies[*printed]);
+                report::row(&tallies[*printed], bench.options.quiet);
                 *printed += 1;
             }
         }

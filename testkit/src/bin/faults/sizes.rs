@@ -51,7 +51,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Size>> {
         let source = check::hex(&check::source(&plan));
         for bits in 0..8 {
             let size = one(bench, &plan, &source, bits, None)?;
-            report::size(&size);
+            report::size(&size, bench.options.quiet);
             out.push(size);
         }
     }
@@ -65,7 +65,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Size>> {
                 [0, 1, 4, 5].map(|bits| scope.spawn(move || one(bench, plan, source, bits, Some(SLOW)))).into();
             runs.into_iter().map(|run| run.join().map_err(|_| "a run panicked")?).collect::<Result<Vec<_>>>()
         })?;
-        slow.iter().for_each(report::size);
+        slow.iter().for_each(|size| report::size(size, bench.options.quiet));
         out.extend(slow);
     }
     Ok(out)
