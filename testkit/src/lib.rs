@@ -4,13 +4,15 @@
 //! |---|---|
 //! | [`site`] | the site of the first job: index pages, AS pages, and the right answer |
 //! | [`origin`] | an HTTP/1.1 server, plain and TLS, with that site and a set of useful routes |
+//! | [`faulty`] | an origin of one long body that answers ranges, rightly or with a fault asked for in the URL |
 //! | [`raw`] | a scripted peer that sends exactly the bytes it is told to, for hostile framing |
 //! | [`relay`] | a link with a round trip and a rate, on loopback |
 //! | [`pattern`] | bytes whose value is a function of their offset |
 //! | [`coding`] | content codings, as a server makes them, and a decompression bomb |
 //! | [`identity`] | a certificate authority and a server certificate made on the spot |
 //!
-//! Nothing here depends on haul: the origin speaks through hyper, the raw peer through plain sockets.
+//! Nothing here depends on haul: the origin speaks through hyper, the raw peer and the fault origin through plain
+//! sockets. The program `faults` runs haul by its path only.
 //!
 //! ```
 //! use testkit::{origin::Origin, site::Site};
@@ -22,6 +24,7 @@
 //! ```
 
 pub mod coding;
+pub mod faulty;
 pub mod identity;
 pub mod origin;
 pub mod pattern;
@@ -29,3 +32,4 @@ pub mod raw;
 pub mod relay;
 pub mod rng;
 pub mod site;
+mod wire;

@@ -19,16 +19,16 @@
 //! ```
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use socket2::SockRef;
+use rustls::ServerConfig;
 
 use crate::identity::Identity;
+use crate::wire::Wire;
 
 /// How long a read waits for a client that sends nothing, before the script is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -230,13 +230,8 @@ fn accept(
         }
         let (tls, shared) = (tls.cloned(), shared.clone());
         thread::spawn(move || {
-            let _ = stream.set_nodelay(true);
             let _ = stream.set_read_timeout(Some(PATIENCE));
-            let wire = match tls.map(ServerConnection::new) {
-                None => Ok(Wire::Plain(stream)),
-                Some(session) => session.map(|session| Wire::Tls(Box::new(StreamOwned::new(session, stream)))),
-            };
-            if let Ok(wire) = wire {
+            if let Ok(wire) = Wire::over(stream, tls.as_ref()) {
                 // A client that goes away in the middle ends the script: that is often the point of the test.
                 let _ = Player { wire, number, shared: &shared, ahead: Vec::new() }.play(&script);
             }
@@ -245,38 +240,6 @@ fn accept(
         });
     }
 }
-
-enum Wire {
-    Plain(TcpStream),
-    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
-}
-
-impl Wire {
-    fn stream(&mut self) -> &mut dyn ReadWrite {
-        match self {
-            Wire::Plain(stream) => stream,
-            Wire::Tls(stream) => stream,
-        }
-    }
-
-    fn socket(&self) -> &TcpStream {
-        match self {
-            Wire::Plain(stream) => stream,
-            Wire::Tls(stream) => &stream.sock,
-        }
-    }
-
-    fn half_close(&mut self) -> io::Result<()> {
-        if let Wire::Tls(stream) = self {
-            stream.conn.send_close_notify();
-            stream.flush()?;
-        }
-        self.socket().shutdown(Shutdown::Write)
-    }
-}
-
-trait ReadWrite: Read + Write {}
-impl<T: Read + Write> ReadWrite for T {}
 
 struct Player<'a> {
     wire: Wire,
@@ -326,26 +289,21 @@ impl Player<'_> {
                 }
                 Step::HalfClose => self.wire.half_close()?,
                 Step::Close => break,
-                Step::Cut => return close(self.wire.socket()),
-                Step::Reset => return SockRef::from(self.wire.socket()).set_linger(Some(Duration::ZERO)),
+                Step::Cut => return self.wire.cut(),
+                Step::Reset => return self.wire.reset(),
             }
         }
-        if let Wire::Tls(stream) = &mut self.wire {
-            stream.conn.send_close_notify();
-            stream.flush()?;
-        }
-        close(self.wire.socket())
+        self.wire.end()
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let stream = self.wire.stream();
-        stream.write_all(bytes)?;
-        stream.flush()
+        self.wire.write_all(bytes)?;
+        self.wire.flush()
     }
 
     fn read_more(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
-        let len = self.wire.stream().read(&mut buffer)?;
+        let len = self.wire.read(&mut buffer)?;
         if len == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -354,15 +312,6 @@ impl Player<'_> {
         self.shared.changed.notify_all();
         Ok(())
     }
-}
-
-/// Leaves no unread bytes in the socket: they would make the end a reset, which may overtake what was sent.
-fn close(mut socket: &TcpStream) -> io::Result<()> {
-    socket.shutdown(Shutdown::Write)?;
-    socket.set_nonblocking(true)?;
-    let mut sink = [0; 4096];
-    while socket.read(&mut sink)? > 0 {}
-    Ok(())
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {

@@ -1,7 +1,8 @@
-//! A link with a round trip and a rate, on loopback.
+//! A link with a round trip, jitter and a rate, on loopback.
 //!
-//! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no bandwidth. The TCP
-//! handshake is not charged unless asked for.
+//! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no bandwidth. Jitter
+//! delays a piece further, and those behind it in its direction with it: nothing is reordered. The TCP handshake is not
+//! charged unless asked for.
 //!
 //! ```
 //! use std::time::Duration;
@@ -15,6 +16,8 @@
 //!
 //! Left out: loss and reordering.
 
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -22,15 +25,20 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
+use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::{Semaphore, mpsc as channel};
 
+use crate::rng::{Rng, mix};
+
 /// Bytes one direction of one connection may have under way; worst case of memory a connection: twice this.
 const IN_FLIGHT: u32 = 16 << 20;
+/// Of these, what a link with a rate holds besides its round trip: a router's queue, not a cache of the whole body.
+const QUEUE: Duration = Duration::from_millis(20);
 /// The most that is read, stamped and sent on as one piece.
 const PIECE: usize = 64 << 10;
 /// How far a paced sender that woke late may catch up.
@@ -46,6 +54,8 @@ pub struct Builder {
 #[derive(Clone, Copy)]
 struct Link {
     rtt: Duration,
+    jitter: Duration,
+    seed: u64,
     handshake: bool,
     rate: Option<u64>,
     total_rate: Option<u64>,
@@ -61,6 +71,18 @@ impl Builder {
     /// The round trip: half of it is added in each direction. Default: zero.
     pub fn rtt(mut self, rtt: Duration) -> Builder {
         self.link.rtt = rtt;
+        self
+    }
+
+    /// Up to this much is added to half the round trip of each piece, by chance; order is kept. Default: zero.
+    pub fn jitter(mut self, most: Duration) -> Builder {
+        self.link.jitter = most;
+        self
+    }
+
+    /// What the jitter is made from; the same seed gives a connection the same delays. Default: 1.
+    pub fn seed(mut self, seed: u64) -> Builder {
+        self.link.seed = seed;
         self
     }
 
@@ -113,7 +135,14 @@ pub struct Relay {
 impl Relay {
     /// A relay to this address.
     pub fn to(to: SocketAddr) -> Builder {
-        let link = Link { rtt: Duration::ZERO, handshake: false, rate: None, total_rate: None };
+        let link = Link {
+            rtt: Duration::ZERO,
+            jitter: Duration::ZERO,
+            seed: 1,
+            handshake: false,
+            rate: None,
+            total_rate: None,
+        };
         Builder { listen: (Ipv4Addr::LOCALHOST, 0).into(), to, link }
     }
 
@@ -139,22 +168,66 @@ impl Drop for Relay {
 /// A piece under way; an empty one is the end of its direction.
 struct Piece {
     due: Instant,
+    /// Order of arrival, among pieces due at once.
+    number: u64,
     bytes: Bytes,
     to: channel::UnboundedSender<Bytes>,
 }
 
-/// One delay for all makes one queue, in order of arrival, and one sleeper: a thread, because the runtime's own timer
-/// counts whole milliseconds and would make 20 ms into 22.
+impl Piece {
+    fn rank(&self) -> (Instant, u64) {
+        (self.due, self.number)
+    }
+}
+
+impl Ord for Piece {
+    fn cmp(&self, other: &Piece) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Piece {
+    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Piece) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Piece {}
+
+/// One sleeper for all connections: a thread, because the runtime's own timer counts whole milliseconds and would make
+/// 20 ms into 22.
 fn timer() -> mpsc::Sender<Piece> {
-    let (sender, queue) = mpsc::channel::<Piece>();
+    let (sender, arrivals) = mpsc::channel::<Piece>();
     thread::spawn(move || {
-        for piece in queue {
-            let left = piece.due.saturating_duration_since(Instant::now());
-            if !left.is_zero() {
-                thread::sleep(left);
+        let mut under_way = BinaryHeap::<Reverse<Piece>>::new();
+        let mut arrived = 0;
+        loop {
+            let left = under_way.peek().map(|Reverse(piece)| piece.due.saturating_duration_since(Instant::now()));
+            let arrival = match left {
+                Some(Duration::ZERO) => {
+                    if let Some(Reverse(piece)) = under_way.pop() {
+                        // A receiver that has gone belongs to a connection that broke.
+                        let _ = piece.to.send(piece.bytes);
+                    }
+                    continue;
+                }
+                Some(left) => arrivals.recv_timeout(left),
+                None => arrivals.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
+            };
+            match arrival {
+                Ok(piece) => {
+                    arrived += 1;
+                    under_way.push(Reverse(Piece { number: arrived, ..piece }));
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
-            // A receiver that has gone belongs to a connection that broke.
-            let _ = piece.to.send(piece.bytes);
         }
     });
     sender
@@ -199,34 +272,40 @@ async fn accept(listener: TcpListener, to: SocketAddr, carrier: Carrier, connect
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
-        connections.fetch_add(1, SeqCst);
+        let number = connections.fetch_add(1, SeqCst);
         let carrier = carrier.clone();
         tokio::spawn(async move {
             // The near side sees a close if the far side cannot be reached.
             if let Ok(far) = TcpStream::connect(to).await {
-                carrier.join(near, far).await;
+                carrier.join(near, far, number).await;
             }
         });
     }
 }
 
 impl Carrier {
-    async fn join(self, near: TcpStream, far: TcpStream) {
+    async fn join(self, near: TcpStream, far: TcpStream, number: u64) {
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
+        if self.link.slowest().is_some() {
+            // The kernel's own buffers grow to megabytes, which would again be a cache.
+            for socket in [&near, &far] {
+                let _ = SockRef::from(socket).set_recv_buffer_size(self.link.room() as usize);
+            }
+        }
         let ((near_in, near_out), (far_in, far_out)) = (near.into_split(), far.into_split());
         let charge = if self.link.handshake { self.link.rtt } else { Duration::ZERO };
-        let up = self.carry(near_in, far_out, &self.up, charge);
-        let down = self.carry(far_in, near_out, &self.down, Duration::ZERO);
+        let up = self.carry(near_in, far_out, &self.up, charge, mix(self.link.seed, 2 * number));
+        let down = self.carry(far_in, near_out, &self.down, Duration::ZERO, mix(self.link.seed, 2 * number + 1));
         tokio::join!(up, down);
     }
 
     /// One direction, up to its end or to the first error; an error ends only this direction's write side, and the
     /// other direction finds the rest.
-    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &Pace, charge: Duration) {
-        let room = Semaphore::new(IN_FLIGHT as usize);
+    async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &Pace, charge: Duration, seed: u64) {
+        let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
         let pace = Pace::new(self.link.rate);
-        tokio::join!(self.read(from, sender, &room, charge), write(to, receiver, &room, &pace, total));
+        tokio::join!(self.read(from, sender, &room, charge, seed), write(to, receiver, &room, &pace, total));
     }
 
     async fn read(
@@ -235,25 +314,64 @@ impl Carrier {
         to: channel::UnboundedSender<Bytes>,
         room: &Semaphore,
         charge: Duration,
+        seed: u64,
     ) {
         if !charge.is_zero() {
             tokio::time::sleep(charge).await;
         }
         // At a rate, pieces of 5 ms keep the flow even.
-        let slowest = [self.link.rate, self.link.total_rate].into_iter().flatten().min();
-        let piece = slowest.map_or(PIECE, |rate| (rate / 200).clamp(256, PIECE as u64) as usize);
-        let mut buffer = vec![0; piece];
+        let piece = self.link.slowest().map_or(PIECE, |rate| (rate / 200).clamp(256, PIECE as u64) as usize);
+        let mut delays = Delays { link: self.link, rng: Rng::new(seed), last: Instant::now() };
+        let mut buffer = BytesMut::new();
         loop {
-            let len = from.read(&mut buffer).await.unwrap_or(0);
-            let bytes = Bytes::copy_from_slice(&buffer[..len]);
-            let piece = Piece { due: Instant::now() + self.link.rtt / 2, bytes, to: to.clone() };
+            buffer.reserve(piece);
+            let len = from.read_buf(&mut (&mut buffer).limit(piece)).await.unwrap_or(0);
+            let bytes = buffer.split().freeze();
+            let due = delays.due();
             // Closed when the writer has given up.
             let Ok(permit) = room.acquire_many(len as u32).await else { return };
             permit.forget();
-            if self.timer.send(piece).is_err() || len == 0 {
+            let sent = match due {
+                Some(due) => self.timer.send(Piece { due, number: 0, bytes, to: to.clone() }).is_ok(),
+                None => to.send(bytes).is_ok(),
+            };
+            if !sent || len == 0 {
                 return;
             }
         }
+    }
+}
+
+impl Link {
+    fn slowest(&self) -> Option<u64> {
+        [self.rate, self.total_rate].into_iter().flatten().min()
+    }
+
+    /// Bytes that one direction of a connection may have under way.
+    fn room(&self) -> u32 {
+        let held = |rate: u64| (rate as f64 * (self.rtt + self.jitter + QUEUE).as_secs_f64()) as u64;
+        let room = self.slowest().map_or(u64::from(IN_FLIGHT), held);
+        room.clamp(128 << 10, u64::from(IN_FLIGHT)) as u32
+    }
+}
+
+/// When the pieces of one direction are due.
+struct Delays {
+    link: Link,
+    rng: Rng,
+    last: Instant,
+}
+
+impl Delays {
+    /// None for a link that delays nothing.
+    fn due(&mut self) -> Option<Instant> {
+        let Link { rtt, jitter, .. } = self.link;
+        if rtt.is_zero() && jitter.is_zero() {
+            return None;
+        }
+        let by_chance = Duration::from_nanos(self.rng.below(jitter.as_nanos() as u64 + 1));
+        self.last = self.last.max(Instant::now() + rtt / 2 + by_chance);
+        Some(self.last)
     }
 }
 

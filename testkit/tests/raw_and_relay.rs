@@ -127,6 +127,24 @@ fn the_relay_never_answers_before_a_round_trip() {
 }
 
 #[test]
+fn jitter_delays_and_keeps_the_order() {
+    let origin = Origin::builder().start().unwrap();
+    let relay = Relay::to(origin.http_addr()).jitter(Duration::from_millis(3)).seed(5).start().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                assert!(get(relay.addr(), "/bytes/2000000", "").body == origin.pattern().slice(0, 2_000_000))
+            });
+        }
+    });
+    let both = Relay::to(origin.http_addr()).rtt(Duration::from_millis(10)).jitter(Duration::from_millis(5));
+    let both = both.start().unwrap();
+    let start = Instant::now();
+    get(both.addr(), "/small", "");
+    assert!(start.elapsed() >= Duration::from_millis(10));
+}
+
+#[test]
 fn the_relay_never_goes_faster_than_its_rate() {
     let origin = Origin::builder().start().unwrap();
     let each = Relay::to(origin.http_addr()).rate(1_000_000).start().unwrap();

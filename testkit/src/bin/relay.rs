@@ -14,10 +14,12 @@ use lexopt::prelude::{Long, Short};
 use testkit::relay::Relay;
 
 const USAGE: &str = "\
-relay --to ADDRESS [options]: a link with a round trip and a rate, on loopback
+relay --to ADDRESS [options]: a link with a round trip, jitter and a rate, on loopback
 
   --listen ADDRESS    where to listen (default 127.0.0.1:0, any port)
   --rtt-ms N          round trip in milliseconds, may have a fraction (default 20)
+  --jitter-ms N       up to so many milliseconds more for each piece, in order (default 0)
+  --seed N            what the jitter is made from (default 1)
   --handshake         charge the TCP handshake a round trip too
   --rate BYTES        bytes a second for each connection, in each direction
   --total-rate BYTES  bytes a second for all connections together, in each direction
@@ -29,6 +31,7 @@ When it is ready it prints one line: listening ADDRESS
 fn main() -> Result<(), Box<dyn Error>> {
     let mut listen: SocketAddr = "127.0.0.1:0".parse()?;
     let (mut to, mut rtt_ms, mut until_eof) = (None, 20.0, false);
+    let (mut jitter_ms, mut seed) = (0.0, 1);
     let (mut handshake, mut rate, mut total_rate) = (false, None, None);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
@@ -36,6 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             Long("listen") => listen = parser.value()?.parse()?,
             Long("to") => to = Some(parser.value()?.parse::<SocketAddr>()?),
             Long("rtt-ms") => rtt_ms = parser.value()?.parse()?,
+            Long("jitter-ms") => jitter_ms = parser.value()?.parse()?,
+            Long("seed") => seed = parser.value()?.parse()?,
             Long("handshake") => handshake = true,
             Long("rate") => rate = Some(parser.value()?.parse()?),
             Long("total-rate") => total_rate = Some(parser.value()?.parse()?),
@@ -49,7 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let to = to.ok_or("--to ADDRESS is missing")?;
     let rtt = Duration::try_from_secs_f64(rtt_ms / 1000.0)?;
-    let mut link = Relay::to(to).listen(listen).rtt(rtt).handshake(handshake);
+    let jitter = Duration::try_from_secs_f64(jitter_ms / 1000.0)?;
+    let mut link = Relay::to(to).listen(listen).rtt(rtt).jitter(jitter).seed(seed).handshake(handshake);
     if let Some(rate) = rate {
         link = link.rate(rate);
     }

@@ -1,0 +1,128 @@
+//! Whether bytes are the source's: all of them, or a prefix.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use aws_lc_rs::digest::{Context, Digest, SHA256};
+use testkit::faulty::Plan;
+use testkit::pattern::Pattern;
+
+/// Takes output a piece at a time and compares it with every content the source ever had.
+pub(crate) struct Checker {
+    contents: Vec<Content>,
+    len: u64,
+    digest: Context,
+    scratch: Vec<u8>,
+}
+
+struct Content {
+    pattern: Pattern,
+    size: u64,
+    /// Whether all that came so far is its prefix.
+    prefix: bool,
+}
+
+/// What became of the bytes.
+pub(crate) struct Found {
+    pub(crate) sha256: Digest,
+    /// A prefix of one of the contents, which may be all of it.
+    pub(crate) prefix: bool,
+    /// All of one of the contents.
+    pub(crate) whole: bool,
+}
+
+impl Checker {
+    pub(crate) fn of(plan: &Plan) -> Checker {
+        let content =
+            |version: u64, size| Content { pattern: Pattern::new(plan.seed.wrapping_add(version)), size, prefix: true };
+        let mut contents = vec![content(0, plan.size)];
+        if plan.change.is_some() {
+            contents.push(content(1, plan.new_size.unwrap_or(plan.size)));
+        }
+        // A client cannot see beyond what the whole announced.
+        if plan.whole_length < 0 {
+            contents.push(content(0, plan.size.saturating_add_signed(plan.whole_length)));
+        }
+        Checker { contents, len: 0, digest: Context::new(&SHA256), scratch: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.digest.update(bytes);
+        self.scratch.resize(bytes.len(), 0);
+        for content in self.contents.iter_mut().filter(|content| content.prefix) {
+            content.pattern.fill(self.len, &mut self.scratch);
+            content.prefix = self.scratch == bytes;
+        }
+        self.len += bytes.len() as u64;
+    }
+
+    pub(crate) fn add_file(&mut self, path: &Path) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(()),
+                len => self.add(&buffer[..len]),
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Found {
+        Found {
+            sha256: self.digest.finish(),
+            prefix: self.contents.iter().any(|content| content.prefix && self.len <= content.size),
+            whole: self.contents.iter().any(|content| content.prefix && self.len == content.size),
+        }
+    }
+}
+
+/// SHA-256 of the source itself.
+pub(crate) fn source(plan: &Plan) -> Digest {
+    let pattern = Pattern::new(plan.seed);
+    let mut digest = Context::new(&SHA256);
+    let mut buffer = vec![0; 256 << 10];
+    let mut at = 0;
+    while at < plan.size {
+        let len = (plan.size - at).min(buffer.len() as u64) as usize;
+        pattern.fill(at, &mut buffer[..len]);
+        digest.update(&buffer[..len]);
+        at += len as u64;
+    }
+    digest.finish()
+}
+
+pub(crate) fn hex(digest: &Digest) -> String {
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::faulty::Change;
+
+    use super::*;
+
+    fn found(plan: &Plan, bytes: &[u8]) -> (bool, bool) {
+        let mut checker = Checker::of(plan);
+        bytes.chunks(7).for_each(|piece| checker.add(piece));
+        let found = checker.finish();
+        (found.prefix, found.whole)
+    }
+
+    #[test]
+    fn prefixes_and_wholes_are_told_from_mixtures() {
+        let plan = Plan { size: 100, change: Some(Change::Bytes(5)), new_size: Some(90), ..Plan::default() };
+        let (old, new) = (Pattern::new(1).slice(0, 100), Pattern::new(2).slice(0, 100));
+        assert_eq!(found(&plan, &old), (true, true));
+        assert_eq!(found(&plan, &old[..99]), (true, false));
+        assert_eq!(found(&plan, &new[..90]), (true, true));
+        assert_eq!(found(&plan, &new[..91]), (false, false), "more than there is");
+        assert_eq!(found(&plan, &[&old[..50], &new[50..90]].concat()), (false, false));
+        assert_eq!(found(&plan, &[]), (true, false));
+        assert_eq!(found(&Plan { change: None, ..plan.clone() }, &new[..90]), (false, false));
+        assert_eq!(found(&plan, &[&old[..50], &old[51..]].concat()), (false, false));
+        let mut checker = Checker::of(&plan);
+        checker.add(&old);
+        assert_eq!(hex(&checker.finish().sha256), hex(&source(&plan)));
+    }
+}

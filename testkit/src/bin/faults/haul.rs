@@ -1,0 +1,128 @@
+//! One run of the program, under a hard limit of time.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use wait4::Wait4;
+
+use crate::Result;
+
+/// The program and what it can do.
+pub(crate) struct Haul {
+    path: PathBuf,
+    home: PathBuf,
+    ca: PathBuf,
+    pub(crate) version: String,
+    /// It has `--split`.
+    pub(crate) splits: bool,
+}
+
+/// A command line.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pub(crate) url: String,
+    /// `-o`; without it the body goes to a pipe.
+    pub(crate) file: Option<PathBuf>,
+    /// `--split 1`.
+    pub(crate) one_stream: bool,
+    pub(crate) max_time: Duration,
+    /// After this it hangs, and is killed.
+    pub(crate) limit: Duration,
+    /// Bytes a second that the reader of the pipe takes.
+    pub(crate) reader: Option<u64>,
+}
+
+/// How a run ended.
+pub(crate) struct Outcome {
+    /// None if a signal ended it.
+    pub(crate) code: Option<i32>,
+    pub(crate) hung: bool,
+    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's peak, so this is no
+    /// less than what the present program ever used.
+    pub(crate) rss: u64,
+    /// The last of what it said.
+    pub(crate) said: String,
+}
+
+impl Haul {
+    pub(crate) fn probe(path: &Path, work: &Path, ca_pem: &str) -> Result<Haul> {
+        let path = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+        let said = |arguments: &[&str]| -> Result<String> {
+            let output = Command::new(&path).args(arguments).stdin(Stdio::null()).output()?;
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        };
+        let version = said(&["--version"])?.lines().next().unwrap_or_default().to_owned();
+        let splits = said(&["--help", "all"])?.contains("--split ");
+        let (home, ca) = (work.join("home"), work.join("ca.pem"));
+        std::fs::create_dir(&home)?;
+        std::fs::write(&ca, ca_pem)?;
+        Ok(Haul { path, home, ca, version, splits })
+    }
+
+    fn command(&self, job: &Job) -> Command {
+        let mut command = Command::new(&self.path);
+        // No proxy, no config file, no language of whoever runs this.
+        command.env_clear().env("HOME", &self.home).env("LC_ALL", "C");
+        command.args(["-q", "-sS", "--retry", "3", "--retry-delay", "0.01", "--cacert"]).arg(&self.ca);
+        command.args(["--max-time", &job.max_time.as_secs_f64().to_string()]);
+        if self.splits && job.one_stream {
+            command.args(["--split", "1"]);
+        }
+        if let Some(file) = &job.file {
+            command.arg("-o").arg(file);
+        }
+        command.arg(&job.url).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.stdout(if job.file.is_some() { Stdio::null() } else { Stdio::piped() });
+        command
+    }
+
+    /// Starts it without looking after it.
+    pub(crate) fn spawn(&self, job: &Job) -> Result<Child> {
+        Ok(self.command(job).stderr(Stdio::null()).spawn()?)
+    }
+
+    /// Runs it to its end; `take` gets what it prints.
+    pub(crate) fn run(&self, job: &Job, mut take: impl FnMut(&[u8])) -> Result<Outcome> {
+        let mut child = self.command(job).spawn()?;
+        let pid = Pid::from_child(&child);
+        let stderr = child.stderr.take();
+        let listener = thread::spawn(move || stderr.map(last_words).unwrap_or_default());
+        let (done, alarm) = mpsc::channel::<()>();
+        let limit = job.limit;
+        let watchdog = thread::spawn(move || {
+            let hung = alarm.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+            // Joined before the child is waited for, so the id cannot be another's.
+            hung && kill_process(pid, Signal::KILL).is_ok()
+        });
+        if let Some(mut stdout) = child.stdout.take() {
+            let mut buffer = vec![0; 128 << 10];
+            while let Ok(len @ 1..) = stdout.read(&mut buffer) {
+                take(&buffer[..len]);
+                if let Some(rate) = job.reader {
+                    thread::sleep(Duration::from_secs_f64(len as f64 / rate as f64));
+                }
+            }
+        }
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+        drop(done);
+        let hung = watchdog.join().unwrap_or(false);
+        let end = child.wait4()?;
+        let said = listener.join().unwrap_or_default();
+        Ok(Outcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
+    }
+}
+
+fn last_words(mut from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(len @ 1..) = from.read(&mut buffer) {
+        bytes.extend_from_slice(&buffer[..len]);
+        bytes.drain(..bytes.len().saturating_sub(300));
+    }
+    String::from_utf8_lossy(&bytes).trim().replace('\n', " | ")
+}

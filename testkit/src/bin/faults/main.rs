@@ -1,0 +1,72 @@
+//! Runs the program haul against the fault origin, row after row, and says what came of it.
+//!
+//! ```text
+//! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
+//! ```
+//!
+//! It knows haul by its path only. Three parts: *rows* (a fault × plain or TLS × pipe or file × split or not, at random
+//! offsets), *kills* (kill -9 in the middle, then the same command again) and *sizes* (SHA-256 and peak memory).
+
+mod check;
+mod haul;
+mod kills;
+mod options;
+mod report;
+mod rows;
+mod sizes;
+mod table;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use serde_json::json;
+use testkit::faulty::Faulty;
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// What every part works with.
+struct Bench {
+    options: options::Options,
+    haul: haul::Haul,
+    origin: Faulty,
+    work: tempfile::TempDir,
+}
+
+fn main() -> Result<ExitCode> {
+    let Some(options) = options::parse()? else {
+        print!("{}", options::USAGE);
+        return Ok(ExitCode::SUCCESS);
+    };
+    if options.list {
+        table::list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let work = tempfile::Builder::new().prefix("haul-faults").tempdir_in(&options.work)?;
+    let origin = Faulty::builder().start()?;
+    let haul = haul::Haul::probe(&options.haul, work.path(), origin.ca_pem())?;
+    println!("{} · seed {} · {} offsets a row", haul.version, options.seed, options.offsets);
+    if !haul.splits {
+        println!("this haul has no --split: the rows of it are run as it is");
+    }
+    let bench = Bench { options, haul, origin, work };
+
+    // First, while this process is small: see `haul::Outcome::rss`.
+    let sizes = sizes::all(&bench)?;
+    let rows = rows::all(&bench)?;
+    let kills = kills::all(&bench)?;
+    let right = sizes.iter().all(sizes::Size::right) && rows.iter().all(rows::Tally::right) && kills.right();
+    let value = json!({
+        "haul": bench.haul.version,
+        "split": bench.haul.splits,
+        "seed": bench.options.seed,
+        "body": bench.options.body,
+        "rate": bench.options.rate,
+        "sizes": sizes.iter().map(sizes::Size::to_json).collect::<Vec<_>>(),
+        "rows": rows.iter().map(rows::Tally::to_json).collect::<Vec<_>>(),
+        "kills": kills.to_json(),
+        "right": right,
+    });
+    report::write(&bench.options, value)?;
+    report::summary(&rows, &kills, &sizes, right);
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,263 @@
+//! Every fault × plain or TLS × pipe or file × one stream or split, at random offsets.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use testkit::faulty::Plan;
+use testkit::rng::{Rng, mix};
+
+use crate::check::{self, Checker};
+use crate::haul::{Job, Outcome};
+use crate::table::{Chance, FAULTS, Fault};
+use crate::{Bench, Result, report};
+
+/// What a file held before, in every second try.
+const BEFORE: &[u8] = b"what was there before\n";
+/// Failures that are shown in full.
+const SHOWN: usize = 5;
+
+/// One row.
+struct Row {
+    fault: &'static Fault,
+    /// The place of the fault in the table: chance does not depend on which rows are run.
+    number: u64,
+    tls: bool,
+    file: bool,
+    one_stream: bool,
+}
+
+/// What came of a row.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) name: String,
+    pub(crate) tried: u64,
+    /// Exit 0 and the right bytes.
+    pub(crate) survived: u64,
+    /// An honest error, and a prefix of the source or an untouched file.
+    pub(crate) refused: u64,
+    /// Exit 0 and other bytes.
+    pub(crate) false_successes: u64,
+    /// An error, and bytes that are no prefix or a file that is not what it was.
+    pub(crate) wrong_bytes: u64,
+    /// An error that this row does not allow, with right bytes.
+    pub(crate) unexpected: u64,
+    pub(crate) hangs: u64,
+    /// Runs that used several connections at least once to fetch parts.
+    pub(crate) parallel: u64,
+    codes: BTreeMap<i32, u64>,
+    /// The first failures, in full.
+    pub(crate) failures: Vec<String>,
+}
+
+impl Tally {
+    pub(crate) fn right(&self) -> bool {
+        self.false_successes + self.wrong_bytes + self.unexpected + self.hangs == 0
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "row": self.name,
+            "tried": self.tried,
+            "survived": self.survived,
+            "refused": self.refused,
+            "false_successes": self.false_successes,
+            "wrong_bytes": self.wrong_bytes,
+            "unexpected": self.unexpected,
+            "hangs": self.hangs,
+            "parallel": self.parallel,
+            "codes": self.codes.iter().map(|(code, count)| (code.to_string(), json!(count))).collect::<serde_json::Map<_, _>>(),
+            "failures": self.failures,
+        })
+    }
+}
+
+/// What came of one try.
+enum Verdict {
+    Survived,
+    Refused,
+    FalseSuccess,
+    WrongBytes,
+    Unexpected,
+    Hung,
+}
+
+struct Try {
+    verdict: Verdict,
+    code: i32,
+    parallel: bool,
+    told: String,
+}
+
+pub(crate) fn all(bench: &Bench) -> Result<Vec<Tally>> {
+    let rows = rows(&bench.options.rows);
+    let tries = bench.options.offsets;
+    if tries == 0 {
+        return Ok(Vec::new());
+    }
+    report::head();
+    let next = AtomicUsize::new(0);
+    let tallies: Vec<_> = rows.iter().map(|row| Tally { name: row.name(), ..Tally::default() }).collect();
+    let shared = Mutex::new((tallies, 0));
+    let work = || -> Result<()> {
+        loop {
+            let job = next.fetch_add(1, SeqCst);
+            let (row, number) = (job / tries as usize, job as u64 % tries);
+            let Some(cell) = rows.get(row) else { return Ok(()) };
+            let result = cell.run(bench, number)?;
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let (tallies, printed) = &mut *shared;
+            tallies[row].add(result);
+            // In the order of the table, whichever row is done first.
+            while tallies.get(*printed).is_some_and(|tally| tally.tried == tries) {
+                report::row(&tallies[*printed], bench.options.quiet);
+                *printed += 1;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..bench.options.jobs).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a worker panicked")?)
+    })?;
+    Ok(shared.into_inner().unwrap_or_else(PoisonError::into_inner).0)
+}
+
+fn rows(wanted: &[String]) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (number, fault) in (0..).zip(FAULTS) {
+        for bits in 0..8 {
+            rows.push(Row { fault, number, tls: bits & 4 != 0, file: bits & 2 != 0, one_stream: bits & 1 != 0 });
+        }
+    }
+    rows.retain(|row| wanted.is_empty() || wanted.iter().any(|part| row.name().contains(part.as_str())));
+    rows
+}
+
+impl Row {
+    fn name(&self) -> String {
+        let choose = |set, yes, no| if set { yes } else { no };
+        let (link, sink) = (choose(self.tls, "tls", "plain"), choose(self.file, "file", "pipe"));
+        format!("{}/{link}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
+    }
+
+    /// The try of this number: the same for the same seed, whatever else is run.
+    fn run(&self, bench: &Bench, number: u64) -> Result<Try> {
+        let options = &bench.options;
+        let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
+        let seed = mix(options.seed, mix(self.number << 3 | bits, number));
+        let mut plan = Plan { size: options.body, rate: Some(options.rate), seed: seed >> 32, ..Plan::default() };
+        let mut chance = Chance::new(Rng::new(seed), plan.size);
+        (self.fault.make)(&mut chance, &mut plan);
+
+        let name = format!("{}-{number}", self.name().replace('/', "-"));
+        let path = bench.origin.serve(&name, plan.clone());
+        let dir = tempfile::tempdir_in(bench.work.path())?;
+        let file = dir.path().join("out");
+        let before = number % 2 == 1;
+        if self.file && before {
+            std::fs::write(&file, BEFORE)?;
+        }
+        let job = Job {
+            url: if self.tls { bench.origin.https_url(&path) } else { bench.origin.url(&path) },
+            file: self.file.then(|| file.clone()),
+            one_stream: self.one_stream,
+            max_time: self.fault.max_time,
+            limit: self.fault.max_time.max(options.limit.saturating_sub(Duration::from_secs(5)))
+                + Duration::from_secs(5),
+            reader: None,
+        };
+        let mut checker = Checker::of(&plan);
+        let outcome = bench.haul.run(&job, |bytes| checker.add(bytes))?;
+        let verdict = if self.file {
+            self.judge_file(&outcome, checker, &plan, &file, before)?
+        } else {
+            self.judge_pipe(&outcome, checker, &plan)
+        };
+        let seen = bench.origin.seen(&name);
+        bench.origin.forget(&name);
+        let code = outcome.code.unwrap_or(-1);
+        Ok(Try {
+            code,
+            parallel: seen.connections > 1 && overlapped(&seen),
+            told: format!("try {number}: {} → exit {code}: {}; asked {}", plan.query(), outcome.said, asked(&seen)),
+            verdict,
+        })
+    }
+
+    fn judge_pipe(&self, outcome: &Outcome, checker: Checker, plan: &Plan) -> Verdict {
+        let found = checker.finish();
+        let right = found.whole && (!one_content(plan) || found.sha256.as_ref() == check::source(plan).as_ref());
+        self.judge(outcome, right, found.prefix)
+    }
+
+    fn judge_file(
+        &self,
+        outcome: &Outcome,
+        mut checker: Checker,
+        plan: &Plan,
+        file: &Path,
+        before: bool,
+    ) -> Result<Verdict> {
+        if outcome.code == Some(0) && file.exists() {
+            checker.add_file(file)?;
+            return Ok(self.judge_pipe(outcome, checker, plan));
+        }
+        let untouched = if before { std::fs::read(file)? == BEFORE } else { !file.exists() };
+        Ok(self.judge(outcome, false, untouched))
+    }
+
+    fn judge(&self, outcome: &Outcome, right: bool, harmless: bool) -> Verdict {
+        match outcome.code {
+            _ if outcome.hung => Verdict::Hung,
+            Some(0) if right => Verdict::Survived,
+            Some(0) => Verdict::FalseSuccess,
+            _ if !harmless => Verdict::WrongBytes,
+            Some(code) if self.fault.codes.contains(&code) => Verdict::Refused,
+            _ => Verdict::Unexpected,
+        }
+    }
+}
+
+/// With several contents, or one that is cut by its announced length, the comparison byte by byte says which it is.
+fn one_content(plan: &Plan) -> bool {
+    plan.change.is_none() && plan.whole_length >= 0
+}
+
+/// Whether parts were asked for besides a first body, and not only after it broke.
+fn overlapped(seen: &testkit::faulty::Seen) -> bool {
+    let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
+    // A resumed stream asks for all the rest; a split one asks for parts that end.
+    ends.filter(|range| !range.ends_with('-')).count() > 0
+}
+
+fn asked(seen: &testkit::faulty::Seen) -> String {
+    let one =
+        |asking: &testkit::faulty::Asking| format!("{}={}", asking.range.as_deref().unwrap_or("all"), asking.status);
+    seen.requests.iter().take(12).map(one).collect::<Vec<_>>().join(" ")
+}
+
+impl Tally {
+    fn add(&mut self, result: Try) {
+        self.tried += 1;
+        self.parallel += u64::from(result.parallel);
+        *self.codes.entry(result.code).or_default() += 1;
+        let (count, what) = match result.verdict {
+            Verdict::Survived => (&mut self.survived, None),
+            Verdict::Refused => (&mut self.refused, None),
+            Verdict::FalseSuccess => (&mut self.false_successes, Some("false success")),
+            Verdict::WrongBytes => (&mut self.wrong_bytes, Some("wrong bytes")),
+            Verdict::Unexpected => (&mut self.unexpected, Some("unexpected exit")),
+            Verdict::Hung => (&mut self.hangs, Some("hang")),
+        };
+        *count += 1;
+        if let Some(what) = what
+            && self.failures.len() < SHOWN
+        {
+            self.failures.push(format!("{what}: {}", result.told));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The faults: what is asked of the origin, and which ends are honest ones.
+
+use std::time::Duration;
+
+use testkit::faulty::{Break, Change, Etag, Lie, Place, Plan};
+use testkit::rng::Rng;
+
+/// One fault.
+pub(crate) struct Fault {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    /// Exit codes that are right besides 0; without any it has to be survived.
+    pub(crate) codes: &'static [i32],
+    pub(crate) max_time: Duration,
+    pub(crate) make: fn(&mut Chance, &mut Plan),
+}
+
+/// What a try may choose from.
+pub(crate) struct Chance {
+    pub(crate) rng: Rng,
+    /// Where this try breaks: below the size.
+    pub(crate) offset: u64,
+}
+
+impl Chance {
+    /// An offset of the source: half of them anywhere, the others at and beside the places where programs cut.
+    pub(crate) fn new(mut rng: Rng, size: u64) -> Chance {
+        let offset = match rng.below(8) {
+            0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
+            1..=3 => {
+                let power = 12 + rng.below(10);
+                let near = (1 + rng.below((size >> power).max(1))) << power;
+                (near + rng.below(3)).saturating_sub(1)
+            }
+            _ => rng.below(size),
+        };
+        Chance { rng, offset: offset.min(size - 1) }
+    }
+
+    /// From 1 up to `most`.
+    fn some(&mut self, most: u64) -> u64 {
+        1 + self.rng.below(most)
+    }
+
+    /// The same, up or down.
+    fn off(&mut self, most: i64) -> i64 {
+        let by = self.some(most as u64) as i64;
+        if self.rng.below(2) == 0 { by } else { -by }
+    }
+
+    /// The first stream ends once at the offset, so that even one stream has to ask for a range.
+    fn cut(&self, plan: &mut Plan) {
+        plan.breaks.push(Break::close_at(self.offset).times(1));
+    }
+}
+
+/// The body did not come whole.
+const BROKEN: &[i32] = &[18, 52, 55, 56];
+/// A range was refused or lied about.
+const RANGE: &[i32] = &[18, 33, 36, 56];
+/// The same, and a status.
+const STATUS: &[i32] = &[18, 22, 33, 36, 56];
+/// The same, and a coding.
+const CODED: &[i32] = &[18, 33, 36, 56, 61];
+const LATE: &[i32] = &[28];
+const MUST: &[i32] = &[];
+
+const TIME: Duration = Duration::from_secs(20);
+const SHORT_TIME: Duration = Duration::from_secs(2);
+
+const fn fault(
+    name: &'static str,
+    about: &'static str,
+    codes: &'static [i32],
+    make: fn(&mut Chance, &mut Plan),
+) -> Fault {
+    Fault { name, about, codes, max_time: TIME, make }
+}
+
+const fn quick(fault: Fault) -> Fault {
+    Fault { max_time: SHORT_TIME, ..fault }
+}
+
+pub(crate) const FAULTS: &[Fault] = &[
+    fault("honest", "nothing is wrong", MUST, |_, _| {}),
+    // Breaks.
+    fault("reset-once", "one reset at the offset", MUST, |c, p| p.breaks.push(Break::reset_at(c.offset).times(1))),
+    fault("reset-twice", "two resets at the offset", MUST, |c, p| p.breaks.push(Break::reset_at(c.offset).times(2))),
+    fault("reset-always", "a reset whenever the offset is reached", BROKEN, |c, p| {
+        p.breaks.push(Break::reset_at(c.offset));
+    }),
+    fault("reset-each", "every body is reset after some bytes", BROKEN, |c, p| {
+        let place = Place::After(p.size / 4 + c.offset / 2);
+        p.breaks.push(Break { place, ..Break::reset_at(0) });
+    }),
+    fault("close-once", "one early close at the offset", MUST, |c, p| c.cut(p)),
+    fault("close-twice", "two early closes at the offset", MUST, |c, p| {
+        p.breaks.push(Break::close_at(c.offset).times(2));
+    }),
+    fault("close-always", "an early close whenever the offset is reached", BROKEN, |c, p| {
+        p.breaks.push(Break::close_at(c.offset));
+    }),
+    fault("close-each", "every body is closed after some bytes", BROKEN, |c, p| {
+        let place = Place::After(p.size / 4 + c.offset / 2);
+        p.breaks.push(Break { place, ..Break::close_at(0) });
+    }),
+    fault("stall-short", "200 ms of nothing at the offset", MUST, |c, p| {
+        p.breaks.push(Break::stall_at(c.offset).times(1));
+        p.stall = Some(Duration::from_millis(200));
+    }),
+    quick(fault("stall-once", "nothing more, for ever, for the first body at the offset", LATE, |c, p| {
+        p.breaks.push(Break::stall_at(c.offset).times(1));
+    })),
+    quick(fault("stall-always", "nothing more, for ever, at the offset", LATE, |c, p| {
+        p.breaks.push(Break::stall_at(c.offset));
+    })),
+    fault("storm", "a reset, a stall, a close and a 503 at several places", &[18, 22, 33, 36, 52, 55, 56], |c, p| {
+        p.breaks.push(Break::reset_at(c.offset).times(1));
+        p.breaks.push(Break::stall_at(c.rng.below(p.size)).times(2));
+        p.breaks.push(Break::close_at(c.rng.below(p.size)).times(1));
+        p.stall = Some(Duration::from_millis(50));
+        (p.unavailable, p.retry_after) = (1, Some(0));
+    }),
+    // Ranges.
+    fault("ignore-range", "200 for every range", RANGE, |c, p| {
+        c.cut(p);
+        p.ignore_range = true;
+    }),
+    fault("range-start", "Content-Range begins elsewhere", RANGE, |c, p| {
+        c.cut(p);
+        p.content_range = Some(Lie::Start(c.off(1000)));
+    }),
+    fault("range-end", "Content-Range ends elsewhere", RANGE, |c, p| {
+        c.cut(p);
+        p.content_range = Some(Lie::End(c.off(1000)));
+    }),
+    fault("range-total", "Content-Range has another total", RANGE, |c, p| {
+        c.cut(p);
+        p.content_range = Some(Lie::Total(c.off(1000)));
+    }),
+    fault("range-unit", "Content-Range has another unit", RANGE, |c, p| {
+        c.cut(p);
+        p.content_range = Some(Lie::Unit);
+    }),
+    fault("range-missing", "a 206 without Content-Range", RANGE, |c, p| {
+        c.cut(p);
+        p.content_range = Some(Lie::Missing);
+    }),
+    fault("part-short", "every part ends early", RANGE, |c, p| {
+        c.cut(p);
+        p.short = c.some(5000);
+    }),
+    fault("part-length-less", "Content-Length of a part is too small, and so is the part", RANGE, |c, p| {
+        c.cut(p);
+        p.part_length = -(c.some(5000) as i64);
+    }),
+    fault("part-length-more", "Content-Length of a part is too large", RANGE, |c, p| {
+        c.cut(p);
+        p.part_length = c.some(5000) as i64;
+    }),
+    fault("chunked", "parts are chunked", RANGE, |c, p| {
+        c.cut(p);
+        p.chunked = true;
+    }),
+    fault("chunked-short", "parts are chunked and end early, in order", RANGE, |c, p| {
+        c.cut(p);
+        (p.chunked, p.short) = (true, c.some(5000));
+    }),
+    fault("gzip", "parts are gzip-coded", CODED, |c, p| {
+        c.cut(p);
+        p.gzip = true;
+    }),
+    fault("slow-ranges", "parts have a quarter of the rate", MUST, |c, p| {
+        c.cut(p);
+        p.range_rate = p.rate.map(|rate| rate / 4);
+    }),
+    fault("unavailable-once", "503, Retry-After: 0, for the first range", STATUS, |c, p| {
+        c.cut(p);
+        (p.unavailable, p.retry_after) = (1, Some(0));
+    }),
+    fault("unavailable-later", "503, Retry-After: 1, for the first range", STATUS, |c, p| {
+        c.cut(p);
+        (p.unavailable, p.retry_after) = (1, Some(1));
+    }),
+    fault("unavailable-always", "503 for every range", STATUS, |c, p| {
+        c.cut(p);
+        p.unavailable = u64::MAX / 2;
+    }),
+    fault("refuse-416-once", "a wrong 416 for the first range", STATUS, |c, p| {
+        c.cut(p);
+        p.refuse_416 = 1;
+    }),
+    fault("refuse-416-always", "a wrong 416 for every range", STATUS, |c, p| {
+        c.cut(p);
+        p.refuse_416 = u64::MAX / 2;
+    }),
+    fault("connections-1", "one body at a time, the others are reset", MUST, |_, p| p.connections = Some(1)),
+    fault("connections-2", "two bodies at a time, the others are reset", MUST, |_, p| p.connections = Some(2)),
+    fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100)),
+    fault("garbage-parts", "the same, after a cut", RANGE, |c, p| {
+        c.cut(p);
+        p.garbage = c.some(100);
+    }),
+    // The first reply.
+    fault("whole-longer", "Content-Length of the 200 is too large", RANGE, |c, p| {
+        p.whole_length = c.some(5000) as i64;
+    }),
+    fault("whole-shorter", "Content-Length of the 200 is too small: what is beyond cannot be seen", RANGE, |c, p| {
+        p.whole_length = -(c.some(5000) as i64);
+    }),
+    fault("unasked-206", "206 for a request without Range", &[8, 18, 33, 56], |_, p| p.unasked_206 = Some(0)),
+    fault("unasked-206-later", "the same, from the offset on", &[8, 18, 33, 36, 56], |c, p| {
+        p.unasked_206 = Some(c.offset);
+    }),
+    // Other content.
+    fault("change", "other content after the offset, said by 200", RANGE, |c, p| {
+        c.cut(p);
+        p.change = Some(Change::Bytes(c.offset));
+    }),
+    fault("change-206", "other content after the offset, sent as a part with the new ETag", RANGE, |c, p| {
+        c.cut(p);
+        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
+    }),
+    fault("change-size", "other content of another size, said by 200", RANGE, |c, p| {
+        c.cut(p);
+        p.change = Some(Change::Bytes(c.offset));
+        p.new_size = Some(p.size.saturating_add_signed(c.off(5000)));
+    }),
+    fault("change-size-206", "other content of another size, sent as a part", RANGE, |c, p| {
+        c.cut(p);
+        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
+        p.new_size = Some(p.size.saturating_add_signed(c.off(5000)));
+    }),
+    fault("change-at-once", "other content from the second request on, nothing breaks", RANGE, |_, p| {
+        p.change = Some(Change::Requests(1));
+    }),
+    fault("change-in-time", "other content after a moment, and a cut", RANGE, |c, p| {
+        c.cut(p);
+        p.change = Some(Change::Time(Duration::from_millis(c.some(400))));
+        p.ignore_if_range = c.rng.below(2) == 0;
+    }),
+    fault("change-weak", "the same with weak ETags", RANGE, |c, p| {
+        c.cut(p);
+        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
+        p.etag = Etag::Weak;
+    }),
+    fault("change-dated", "the same with Last-Modified alone", RANGE, |c, p| {
+        c.cut(p);
+        (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
+        p.etag = Etag::None;
+    }),
+];
+
+/// Prints the rows.
+pub(crate) fn list() {
+    for fault in FAULTS {
+        let codes: Vec<_> = fault.codes.iter().map(i32::to_string).collect();
+        println!(
+            "{:20} {} (exit 0{}{})",
+            fault.name,
+            fault.about,
+            if codes.is_empty() { "" } else { ", " },
+            codes.join(", ")
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! An origin of one long body that answers ranges: rightly, or with a fault asked for in the URL.
+//!
+//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. What is wrong with it is a
+//! [`Plan`]: put there by [`Faulty::serve`], or the query of the first URL that names it, so that a command line can
+//! ask for a fault. Plain sockets and a thread a connection; over TLS the same on another port.
+//!
+//! ```
+//! use std::io::{Read, Write};
+//! use testkit::faulty::{Break, Faulty, Plan};
+//!
+//! let origin = Faulty::builder().start().unwrap();
+//! let path = origin.serve("big", Plan { size: 1000, breaks: vec![Break::close_at(10)], ..Plan::default() });
+//! assert_eq!(origin.url(&path), format!("http://{}/f/big", origin.http_addr()));
+//!
+//! let mut stream = std::net::TcpStream::connect(origin.http_addr()).unwrap();
+//! write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+//! let mut reply = Vec::new();
+//! stream.read_to_end(&mut reply).unwrap();
+//! assert!(reply.windows(20).any(|line| line == b"Content-Length: 1000"));
+//! assert_eq!(origin.seen("big").sent(), 10);
+//! ```
+//!
+//! Each name has a state of its own (how often a break was met, what was sent), so each run of a test takes a new name.
+//! `/seen/NAME` gives [`Seen`] as JSON.
+//!
+//! Left out: bytes of another place under the right Content-Range. No client can see that without a digest.
+
+mod plan;
+mod query;
+mod record;
+mod reply;
+mod request;
+mod send;
+mod serve;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::thread;
+
+pub use plan::{Break, Change, Etag, How, Lie, Place, Plan};
+pub use record::{Asking, Body, Seen};
+
+use crate::identity::Identity;
+use serve::Shared;
+
+/// What to start; from [`Faulty::builder`].
+#[derive(Default)]
+pub struct Builder {
+    http_port: u16,
+    https_port: u16,
+    connection_limit: Option<usize>,
+}
+
+impl Builder {
+    /// The port for plain HTTP. Default: 0, any.
+    pub fn http_port(mut self, port: u16) -> Builder {
+        self.http_port = port;
+        self
+    }
+
+    /// The port for TLS. Default: 0, any.
+    pub fn https_port(mut self, port: u16) -> Builder {
+        self.https_port = port;
+        self
+    }
+
+    /// Connections beyond so many open ones are reset as they come. Default: none are.
+    pub fn connection_limit(mut self, most: usize) -> Builder {
+        self.connection_limit = Some(most);
+        self
+    }
+
+    /// Binds both ports and starts serving.
+    ///
+    /// # Errors
+    /// What binding a port says.
+    pub fn start(self) -> io::Result<Faulty> {
+        let identity = Identity::generate();
+        let shared = Arc::new(Shared { limit: self.connection_limit, ..Shared::default() });
+        let http = TcpListener::bind((Ipv4Addr::LOCALHOST, self.http_port))?;
+        let https = TcpListener::bind((Ipv4Addr::LOCALHOST, self.https_port))?;
+        let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
+        let tls = identity.server_config(&[b"http/1.1"]);
+        for (listener, tls) in [(http, None), (https, Some(tls))] {
+            let shared = shared.clone();
+            thread::spawn(move || serve::accept(&listener, tls.as_ref(), &shared));
+        }
+        Ok(Faulty { http_addr, https_addr, identity, shared })
+    }
+}
+
+/// A running origin. Dropping it ends its connections.
+pub struct Faulty {
+    http_addr: SocketAddr,
+    https_addr: SocketAddr,
+    identity: Identity,
+    shared: Arc<Shared>,
+}
+
+impl Faulty {
+    /// An origin on any two ports of 127.0.0.1.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Where it serves plain HTTP.
+    pub fn http_addr(&self) -> SocketAddr {
+        self.http_addr
+    }
+
+    /// Where it serves TLS.
+    pub fn https_addr(&self) -> SocketAddr {
+        self.https_addr
+    }
+
+    /// `http://ADDRESS` and `path`, which starts with a slash.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.http_addr)
+    }
+
+    /// The same over TLS; the certificate is good for `localhost`.
+    pub fn https_url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.https_addr.port())
+    }
+
+    /// The CA's certificate, for `--cacert`.
+    pub fn ca_pem(&self) -> &str {
+        self.identity.ca_pem()
+    }
+
+    /// Puts a plan under a name, with a new state, and gives its path, `/f/NAME`. A query in a URL of this name is not
+    /// looked at.
+    pub fn serve(&self, name: &str, plan: Plan) -> String {
+        self.shared.put(name, plan);
+        format!("/f/{name}")
+    }
+
+    /// What happened under a name so far; nothing for one that nobody asked for.
+    pub fn seen(&self, name: &str) -> Seen {
+        self.shared.seen(name)
+    }
+
+    /// Drops a name's plan and state; bodies under way go on.
+    pub fn forget(&self, name: &str) {
+        self.shared.forget(name);
+    }
+
+    /// Connections accepted so far, those reset at once included.
+    pub fn connections(&self) -> u64 {
+        self.shared.accepted.load(SeqCst)
+    }
+}
+
+impl Drop for Faulty {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, SeqCst);
+        self.shared.end_connections();
+        for addr in [self.http_addr, self.https_addr] {
+            // Wakes the accept call; if it fails there is nobody to wake.
+            let _ = TcpStream::connect(addr);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What is served under a name, and what is wrong with it.
+//!
+//! The faults are fields of one plan, not a list of enum values, because they combine: a hostile peer lies in
+//! Content-Range and resets, and most faults of a part are met only after something broke the first stream.
+//!
+//! ```
+//! use testkit::faulty::{Break, Plan};
+//!
+//! let plan = Plan { size: 1000, breaks: vec![Break::reset_at(300).times(1)], ..Plan::default() };
+//! assert_eq!(plan.query(), "size=1000&reset-at=300x1");
+//! assert_eq!(Plan::parse("size=1000&reset-at=300x1").unwrap(), plan);
+//! ```
+
+use std::time::Duration;
+
+/// A body and its faults; the default is a body of 4 MiB without any.
+///
+/// *Part* is a 206, *whole* a 200. The letters of a query are in `docs/design/testing.md` and in
+/// [`parse`](Plan::parse).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Bytes of the body. Query: `size`.
+    pub size: u64,
+    /// Which [`Pattern`](crate::pattern::Pattern) it is. Query: `seed`.
+    pub seed: u64,
+    /// Which ETag is sent. Query: `etag=strong|weak|none`.
+    pub etag: Etag,
+    /// Every request gets a whole. Query: `ignore-range`.
+    pub ignore_range: bool,
+    /// If-Range is taken as matching whatever it says. Query: `ignore-if-range`.
+    pub ignore_if_range: bool,
+    /// What a part's Content-Range says wrongly. Query: `range-start=±K`, `range-end=±K`, `range-total=±K`,
+    /// `range-unit`, `range-missing`.
+    pub content_range: Option<Lie>,
+    /// A part's body ends so many bytes early, and the connection with it. Query: `short`.
+    pub short: u64,
+    /// A part's Content-Length is wrong by this: below zero the body is as short as announced; above zero the
+    /// connection ends before what was announced. Query: `part-length=±K`.
+    pub part_length: i64,
+    /// A whole's Content-Length is wrong by this; the body is sent in full, then the connection ends. Query:
+    /// `whole-length=±K`.
+    pub whole_length: i64,
+    /// A request without Range gets a part that begins at this offset. Query: `unasked-206`.
+    pub unasked_206: Option<u64>,
+    /// Parts are sent chunked. Query: `chunked`.
+    pub chunked: bool,
+    /// Parts are sent gzip-coded (and chunked), though nobody accepts that. Query: `gzip`.
+    pub gzip: bool,
+    /// So many bytes that belong to no reply follow each body. Query: `garbage`.
+    pub garbage: u64,
+    /// When ETag, Last-Modified and content become others; a body under way stays what it was. Query:
+    /// `change-after-bytes`, `change-after-requests`, `change-after-ms`.
+    pub change: Option<Change>,
+    /// The size after that change; default: the same. Query: `new-size`.
+    pub new_size: Option<u64>,
+    /// Where bodies break. Query: see [`Break`].
+    pub breaks: Vec<Break>,
+    /// How long a stall lasts; default: until the client closes. Query: `stall-ms`.
+    pub stall: Option<Duration>,
+    /// Bytes a second of each body. Query: `rate`.
+    pub rate: Option<u64>,
+    /// Bytes a second of each part, in place of `rate`. Query: `range-rate`.
+    pub range_rate: Option<u64>,
+    /// So many requests with Range get a 503 first. Query: `unavailable`.
+    pub unavailable: u64,
+    /// The Retry-After of those, in seconds. Query: `retry-after`.
+    pub retry_after: Option<u64>,
+    /// So many satisfiable requests with Range get a 416 first. Query: `refuse-416`.
+    pub refuse_416: u64,
+    /// A request beyond so many under way has its connection reset. Query: `connections`.
+    pub connections: Option<u64>,
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan {
+            size: 4 << 20,
+            seed: 1,
+            etag: Etag::Strong,
+            ignore_range: false,
+            ignore_if_range: false,
+            content_range: None,
+            short: 0,
+            part_length: 0,
+            whole_length: 0,
+            unasked_206: None,
+            chunked: false,
+            gzip: false,
+            garbage: 0,
+            change: None,
+            new_size: None,
+            breaks: Vec::new(),
+            stall: None,
+            rate: None,
+            range_rate: None,
+            unavailable: 0,
+            retry_after: None,
+            refuse_416: 0,
+            connections: None,
+        }
+    }
+}
+
+/// The kind of entity tag (RFC 9110 §8.8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Etag {
+    /// Another for each content.
+    Strong,
+    /// The same, marked weak: good for no range.
+    Weak,
+    /// None at all; Last-Modified is still there.
+    None,
+}
+
+/// A wrong Content-Range (RFC 9110 §14.4); the body is the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lie {
+    /// The first position is off by this.
+    Start(i64),
+    /// The last position is off by this.
+    End(i64),
+    /// The complete length is off by this.
+    Total(i64),
+    /// The unit is not `bytes`.
+    Unit,
+    /// The field is not there.
+    Missing,
+}
+
+/// When the content becomes another; it is judged when a request arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// So many body bytes were sent, by all replies together.
+    Bytes(u64),
+    /// So many requests were answered.
+    Requests(u64),
+    /// So much time passed since the first request.
+    Time(Duration),
+}
+
+/// A place where bodies break. It is met by each body that has this place in its range.
+///
+/// Query: `reset-at=N`, `close-at=N`, `stall-at=N` count from the start of the source, `reset-after=N` and so on from
+/// the start of each body; an `xN` after the number ([`times`](Break::times)) limits how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Break {
+    /// What happens.
+    pub how: How,
+    /// Where.
+    pub place: Place,
+    /// How many bodies meet it, the first ones; none is all.
+    pub times: Option<u64>,
+}
+
+/// How a body breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// A reset. What the socket has not sent yet is lost, so the client may see less than was sent.
+    Reset,
+    /// An end in order, over TLS with close_notify: only the length tells that it came early.
+    Close,
+    /// Nothing for [`Plan::stall`], then the rest.
+    Stall,
+}
+
+/// From where a break's place is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An offset of the source.
+    At(u64),
+    /// So many bytes into the body of a reply.
+    After(u64),
+}
+
+impl Break {
+    /// A reset at an offset of the source.
+    pub fn reset_at(offset: u64) -> Break {
+        Break { how: How::Reset, place: Place::At(offset), times: None }
+    }
+
+    /// An early end at an offset of the source.
+    pub fn close_at(offset: u64) -> Break {
+        Break { how: How::Close, place: Place::At(offset), times: None }
+    }
+
+    /// A stall at an offset of the source.
+    pub fn stall_at(offset: u64) -> Break {
+        Break { how: How::Stall, place: Place::At(offset), times: None }
+    }
+
+    /// The same for the first `times` bodies only.
+    pub fn times(mut self, times: u64) -> Break {
+        self.times = Some(times);
+        self
+    }
+
+    /// Where it is in a body that covers `start..end` of the source; none if not in it.
+    pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
+        let at = match self.place {
+            Place::At(offset) => offset,
+            Place::After(len) => start.checked_add(len)?,
+        };
+        (start..end).contains(&at).then_some(at)
+    }
+}

@@ -1,0 +1,131 @@
+//! What the fault origin saw and sent under a name: how a test learns which bytes were fetched twice.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+/// What happened under one name so far; from [`Faulty::seen`](super::Faulty::seen).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Connections that asked for it.
+    pub connections: u64,
+    /// The requests, in order of arrival.
+    pub requests: Vec<Asking>,
+    /// The bodies, in the same order; refused requests have none.
+    pub bodies: Vec<Body>,
+}
+
+/// One request and the status it got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asking {
+    /// The number of the connection, from 0 for the origin's first.
+    pub connection: u64,
+    /// The Range field.
+    pub range: Option<String>,
+    /// The If-Range field.
+    pub if_range: Option<String>,
+    /// The status; 0 for a connection reset in place of an answer.
+    pub status: u16,
+}
+
+/// What was sent of one reply's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Body {
+    /// The offset of its first byte in the source.
+    pub start: u64,
+    /// How many bytes of the source went out; into the socket, so a client that broke off saw fewer.
+    pub sent: u64,
+    /// Which content: 0, or 1 after the change.
+    pub version: u8,
+    /// Whether it was a part.
+    pub part: bool,
+}
+
+impl Seen {
+    /// Bytes of the source sent, each as often as it was.
+    pub fn sent(&self) -> u64 {
+        self.bodies.iter().map(|body| body.sent).sum()
+    }
+
+    /// Bytes sent more than once, counted each time after the first; versions are counted apart.
+    pub fn twice(&self) -> u64 {
+        let mut spans: Vec<_> =
+            self.bodies.iter().map(|body| (body.version, body.start, body.start + body.sent)).collect();
+        spans.sort_unstable();
+        let (mut distinct, mut covered) = (0, (0, 0));
+        for (version, start, end) in spans {
+            let from = if covered.0 == version { start.max(covered.1) } else { start };
+            distinct += end.saturating_sub(from);
+            covered = (version, if covered.0 == version { covered.1.max(end) } else { end });
+        }
+        self.sent() - distinct
+    }
+
+    /// Bytes sent of these offsets, each as often as it was.
+    pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
+        let within =
+            |body: &Body| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
+        self.bodies.iter().map(within).sum()
+    }
+
+    /// As `/seen/NAME` shows it.
+    pub(super) fn to_json(&self) -> Value {
+        let request = |asking: &Asking| {
+            json!({
+                "connection": asking.connection,
+                "range": asking.range,
+                "if_range": asking.if_range,
+                "status": asking.status,
+            })
+        };
+        let body =
+            |body: &Body| json!({ "start": body.start, "sent": body.sent, "version": body.version, "part": body.part });
+        json!({
+            "connections": self.connections,
+            "sent": self.sent(),
+            "twice": self.twice(),
+            "requests": self.requests.iter().map(request).collect::<Vec<_>>(),
+            "bodies": self.bodies.iter().map(body).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The longest `bytes=A-B` asked for; none if all ranges were open-ended.
+    pub fn longest_part(&self) -> Option<u64> {
+        let len = |asking: &Asking| {
+            let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;
+            Some(last.parse::<u64>().ok()?.checked_sub(first.parse().ok()?)? + 1)
+        };
+        self.requests.iter().filter_map(len).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(bodies: &[(u64, u64, u8)]) -> Seen {
+        let bodies =
+            bodies.iter().map(|&(start, sent, version)| Body { start, sent, version, part: start > 0 }).collect();
+        Seen { bodies, ..Seen::default() }
+    }
+
+    #[test]
+    fn bytes_sent_twice_are_counted_by_offset_and_version() {
+        assert_eq!(seen(&[(0, 10, 0), (10, 10, 0)]).twice(), 0);
+        assert_eq!(seen(&[(10, 10, 0), (0, 12, 0)]).twice(), 2);
+        assert_eq!(seen(&[(0, 10, 0), (0, 10, 0), (2, 3, 0)]).twice(), 13);
+        assert_eq!(seen(&[(0, 10, 0), (0, 10, 1)]).twice(), 0);
+        assert_eq!(seen(&[(0, 100, 0), (10, 5, 0), (50, 70, 0)]).sent(), 175);
+        assert_eq!(seen(&[(0, 100, 0), (10, 5, 0), (50, 70, 0)]).twice(), 55);
+        assert_eq!(seen(&[(0, 100, 0), (10, 5, 0)]).sent_within(12..20), 11);
+    }
+
+    #[test]
+    fn the_longest_part_is_of_closed_ranges() {
+        let asking = |range: &str| Asking { connection: 0, range: Some(range.into()), if_range: None, status: 206 };
+        let mut seen = Seen { requests: vec![asking("bytes=5-")], ..Seen::default() };
+        assert_eq!(seen.longest_part(), None);
+        seen.requests.extend([asking("bytes=0-9"), asking("bytes=100-104"), asking("bytes=9-0")]);
+        assert_eq!(seen.longest_part(), Some(10));
+    }
+}

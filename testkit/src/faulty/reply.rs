@@ -1,0 +1,252 @@
+//! Which reply a request gets: the plan, what happened under the name before, and the request decide it.
+
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use super::plan::{Change, Etag, Lie, Plan};
+use super::record::{Asking, Body, Seen};
+use super::request::{Asked, Request};
+
+/// Last-Modified of the first content, in seconds of the epoch: long ago, so that it is a strong validator
+/// (RFC 9110 §8.8.2.2).
+const MODIFIED: u64 = 1_714_550_400;
+
+/// One name: its plan and its account.
+pub(super) struct Resource {
+    pub(super) plan: Plan,
+    account: Mutex<Account>,
+}
+
+#[derive(Default)]
+struct Account {
+    seen: Seen,
+    connections: Vec<u64>,
+    /// Requests with Range so far.
+    ranged: u64,
+    /// How often each of the plan's breaks was met.
+    met: Vec<u64>,
+    under_way: u64,
+    first: Option<Instant>,
+}
+
+/// What to do with a request.
+#[derive(Debug)]
+pub(super) enum Reply {
+    /// Reset the connection.
+    Reset,
+    /// A status without a body.
+    Empty { head: String },
+    /// A status with a body.
+    Body { head: String, send: Send },
+}
+
+/// A body to send.
+#[derive(Clone, Debug)]
+pub(super) struct Send {
+    /// Its place in [`Seen::bodies`].
+    pub(super) number: usize,
+    pub(super) start: u64,
+    /// Bytes of the source that are sent if nothing breaks.
+    pub(super) len: u64,
+    pub(super) seed: u64,
+    pub(super) framing: Framing,
+    pub(super) rate: Option<u64>,
+    /// The head announced another length than is sent: the connection cannot go on.
+    pub(super) close: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    Length,
+    Chunked,
+    /// Gzip inside chunks.
+    Gzip,
+}
+
+impl Resource {
+    pub(super) fn new(plan: Plan) -> Resource {
+        let account = Account { met: vec![0; plan.breaks.len()], ..Account::default() };
+        Resource { plan, account: Mutex::new(account) }
+    }
+
+    pub(super) fn seen(&self) -> Seen {
+        self.account().seen.clone()
+    }
+
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Decides and takes down the request.
+    pub(super) fn answer(&self, request: &Request, connection: u64) -> Reply {
+        let mut account = self.account();
+        let account = &mut *account;
+        if !account.connections.contains(&connection) {
+            account.connections.push(connection);
+            account.seen.connections += 1;
+        }
+        let version = u8::from(self.changed(account));
+        account.first.get_or_insert_with(Instant::now);
+        let (status, reply) = self.decide(request, account, version);
+        account.seen.requests.push(Asking {
+            connection,
+            range: request.range.clone(),
+            if_range: request.if_range.clone(),
+            status,
+        });
+        reply
+    }
+
+    fn changed(&self, account: &Account) -> bool {
+        match self.plan.change {
+            None => false,
+            Some(Change::Bytes(bytes)) => account.seen.sent() >= bytes,
+            Some(Change::Requests(count)) => account.seen.requests.len() as u64 >= count,
+            Some(Change::Time(time)) => account.first.is_some_and(|first| first.elapsed() >= time),
+        }
+    }
+
+    fn decide(&self, request: &Request, account: &mut Account, version: u8) -> (u16, Reply) {
+        let plan = &self.plan;
+        if plan.connections.is_some_and(|most| account.under_way >= most) {
+            return (0, Reply::Reset);
+        }
+        let size = if version == 0 { plan.size } else { plan.new_size.unwrap_or(plan.size) };
+        if request.range.is_some() {
+            account.ranged += 1;
+            if account.ranged <= plan.unavailable {
+                let retry = plan.retry_after.map_or_else(String::new, |s| format!("Retry-After: {s}\r\n"));
+                return (503, empty("503 Service Unavailable", &retry));
+            }
+        }
+        let asked = match Asked::of(request.range.as_deref(), size) {
+            _ if plan.ignore_range => Asked::Whole,
+            _ if !self.still_the_same(request, version) => Asked::Whole,
+            Asked::Part(..) if account.ranged <= plan.unavailable + plan.refuse_416 => Asked::Unsatisfiable,
+            asked => asked,
+        };
+        let (start, end, part) = match (asked, plan.unasked_206) {
+            (Asked::Unsatisfiable, _) => {
+                return (416, empty("416 Range Not Satisfiable", &format!("Content-Range: bytes */{size}\r\n")));
+            }
+            (Asked::Part(start, end), _) => (start, end, true),
+            (Asked::Whole, Some(start)) if request.range.is_none() => (start.min(size), size, true),
+            (Asked::Whole, _) => (0, size, false),
+        };
+        let lie = if part { plan.part_length } else { plan.whole_length };
+        let announced = (end - start).saturating_add_signed(lie);
+        let framing = match part {
+            true if plan.gzip => Framing::Gzip,
+            true if plan.chunked => Framing::Chunked,
+            _ => Framing::Length,
+        };
+        let len = match part {
+            false => end - start,
+            true if framing == Framing::Length => (end - start).saturating_sub(plan.short).min(announced),
+            true => (end - start).saturating_sub(plan.short),
+        };
+        let mut head = String::from(if part { "HTTP/1.1 206 Partial Content\r\n" } else { "HTTP/1.1 200 OK\r\n" });
+        self.describe(&mut head, version);
+        if part {
+            head.push_str(&content_range(start, end, size, plan.content_range));
+        }
+        head.push_str(match framing {
+            Framing::Length => "",
+            Framing::Chunked => "Transfer-Encoding: chunked\r\n",
+            Framing::Gzip => "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n",
+        });
+        if framing == Framing::Length {
+            // Writing to a string does not fail.
+            let _ = write!(head, "Content-Length: {announced}\r\n");
+        }
+        head.push_str("\r\n");
+        let status = if part { 206 } else { 200 };
+        if request.head_only {
+            return (status, Reply::Empty { head });
+        }
+        account.under_way += 1;
+        account.seen.bodies.push(Body { start, sent: 0, version, part });
+        let send = Send {
+            number: account.seen.bodies.len() - 1,
+            start,
+            len,
+            seed: plan.seed.wrapping_add(u64::from(version)),
+            framing,
+            rate: plan.range_rate.filter(|_| request.range.is_some()).or(plan.rate),
+            close: framing == Framing::Length && announced != len,
+        };
+        (status, Reply::Body { head, send })
+    }
+
+    /// If-Range by strong comparison, or by an exact date (RFC 9110 §13.1.5).
+    fn still_the_same(&self, request: &Request, version: u8) -> bool {
+        match &request.if_range {
+            None => true,
+            Some(_) if self.plan.ignore_if_range => true,
+            Some(tag) if tag.starts_with('"') => self.plan.etag == Etag::Strong && *tag == self.tag(version),
+            Some(date) => *date == modified(version),
+        }
+    }
+
+    fn tag(&self, version: u8) -> String {
+        format!("\"{:x}-{version}\"", self.plan.seed)
+    }
+
+    fn describe(&self, head: &mut String, version: u8) {
+        let tag = match self.plan.etag {
+            Etag::Strong => format!("ETag: {}\r\n", self.tag(version)),
+            Etag::Weak => format!("ETag: W/{}\r\n", self.tag(version)),
+            Etag::None => String::new(),
+        };
+        let date = httpdate::fmt_http_date(SystemTime::now());
+        // Writing to a string does not fail.
+        let _ = write!(
+            head,
+            "Date: {date}\r\nLast-Modified: {}\r\n{tag}Accept-Ranges: bytes\r\nContent-Type: application/octet-stream\r\n",
+            modified(version),
+        );
+    }
+
+    /// Takes down that so many bytes of the source went out.
+    pub(super) fn sent(&self, number: usize, len: u64) {
+        if let Some(body) = self.account().seen.bodies.get_mut(number) {
+            body.sent += len;
+        }
+    }
+
+    /// Whether the break of this number in the plan is still to happen; it counts as met.
+    pub(super) fn meets(&self, number: usize) -> bool {
+        let Some(met) = self.plan.breaks.get(number) else { return false };
+        let mut account = self.account();
+        let count = &mut account.met[number];
+        *count += 1;
+        met.times.is_none_or(|times| *count <= times)
+    }
+
+    /// A body has come to its end, whichever.
+    pub(super) fn over(&self) {
+        self.account().under_way -= 1;
+    }
+}
+
+fn empty(status: &str, fields: &str) -> Reply {
+    Reply::Empty { head: format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 0\r\n\r\n") }
+}
+
+fn modified(version: u8) -> String {
+    httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + Duration::from_secs(MODIFIED + 3600 * u64::from(version)))
+}
+
+fn content_range(start: u64, end: u64, size: u64, lie: Option<Lie>) -> String {
+    let (mut first, mut last, mut total, mut unit) = (start, end.saturating_sub(1), size, "bytes");
+    match lie {
+        None => {}
+        Some(Lie::Start(by)) => first = first.saturating_add_signed(by),
+        Some(Lie::End(by)) => last = last.saturating_add_signed(by),
+        Some(Lie::Total(by)) => total = total.saturating_add_signed(by),
+        Some(Lie::Unit) => unit = "octets",
+        Some(Lie::Missing) => return String::new(),
+    }
+    format!("Content-Range: {unit} {first}-{last}/{total}\r\n")
+}

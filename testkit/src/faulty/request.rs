@@ -1,0 +1,104 @@
+//! The little of a request that the fault origin needs, read by hand.
+
+/// A request head, as far as it matters here.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) head_only: bool,
+    pub(super) target: String,
+    pub(super) range: Option<String>,
+    pub(super) if_range: Option<String>,
+    pub(super) close: bool,
+}
+
+impl Request {
+    /// None if it is not HTTP/1 by GET or HEAD.
+    pub(super) fn parse(head: &str) -> Option<Request> {
+        let mut lines = head.split("\r\n");
+        let mut first = lines.next()?.split(' ');
+        let head_only = match first.next()? {
+            "GET" => false,
+            "HEAD" => true,
+            _ => return None,
+        };
+        let target = first.next()?.to_owned();
+        let mut request =
+            Request { head_only, target, range: None, if_range: None, close: first.next()? == "HTTP/1.0" };
+        for line in lines {
+            let Some((name, value)) = line.split_once(':') else { continue };
+            let value = value.trim();
+            match name.to_ascii_lowercase().as_str() {
+                "range" => request.range = Some(value.to_owned()),
+                "if-range" => request.if_range = Some(value.to_owned()),
+                "connection" => request.close |= value.eq_ignore_ascii_case("close"),
+                _ => {}
+            }
+        }
+        Some(request)
+    }
+}
+
+/// What a Range asks of a body of `size` bytes (RFC 9110 §14.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Not a Range to act on: none, several, another unit, or malformed.
+    Whole,
+    /// These bytes, the end not included.
+    Part(u64, u64),
+    /// Nothing of what there is.
+    Unsatisfiable,
+}
+
+impl Asked {
+    pub(super) fn of(range: Option<&str>, size: u64) -> Asked {
+        Asked::read(range, size).unwrap_or(Asked::Whole)
+    }
+
+    fn read(range: Option<&str>, size: u64) -> Option<Asked> {
+        let (first, last) = range?.strip_prefix("bytes=")?.split_once('-')?;
+        let (start, end) = match (first, last) {
+            ("", suffix) => (size.saturating_sub(suffix.parse().ok()?), size),
+            (first, "") => (first.parse().ok()?, size),
+            (first, last) => {
+                let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+                if last < first {
+                    return None;
+                }
+                (first, last.saturating_add(1).min(size))
+            }
+        };
+        Some(if start < end { Asked::Part(start, end) } else { Asked::Unsatisfiable })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_as_the_rfc_says() {
+        let of = |range| Asked::of(Some(range), 100);
+        assert_eq!(of("bytes=0-0"), Asked::Part(0, 1));
+        assert_eq!(of("bytes=10-"), Asked::Part(10, 100));
+        assert_eq!(of("bytes=-10"), Asked::Part(90, 100));
+        assert_eq!(of("bytes=-1000"), Asked::Part(0, 100));
+        assert_eq!(of("bytes=99-1000"), Asked::Part(99, 100));
+        assert_eq!(of("bytes=100-"), Asked::Unsatisfiable);
+        assert_eq!(of("bytes=-0"), Asked::Unsatisfiable);
+        for odd in ["bytes=5-4", "bytes=0-1,3-4", "octets=0-1", "bytes=a-b", "bytes=", "bytes=-"] {
+            assert_eq!(of(odd), Asked::Whole, "{odd}");
+        }
+        assert_eq!(Asked::of(None, 100), Asked::Whole);
+        assert_eq!(Asked::of(Some("bytes=0-"), 0), Asked::Unsatisfiable);
+    }
+
+    #[test]
+    fn a_head_is_read_whatever_the_case_of_its_names() {
+        let head =
+            "GET /f/a?size=1 HTTP/1.1\r\nhost: x\r\nRANGE:bytes=1-\r\nif-Range: \"a\" \r\nConnection: Close\r\n\r\n";
+        let request = Request::parse(head).unwrap();
+        assert_eq!(request.target, "/f/a?size=1");
+        assert_eq!((request.range.as_deref(), request.if_range.as_deref()), (Some("bytes=1-"), Some("\"a\"")));
+        assert!(request.close && !request.head_only);
+        assert_eq!(Request::parse("POST / HTTP/1.1\r\n\r\n"), None);
+    }
+}

@@ -1,0 +1,218 @@
+//! Accepting, and one thread a connection.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::ServerConfig;
+
+use super::plan::Plan;
+use super::record::Seen;
+use super::reply::{Reply, Resource};
+use super::request::Request;
+use super::send::{self, End};
+use crate::wire::Wire;
+
+/// The longest head that is read.
+const HEAD: usize = 64 << 10;
+/// How often a stall looks whether the client has gone.
+const GLANCE: Duration = Duration::from_millis(20);
+
+#[derive(Default)]
+pub(super) struct Shared {
+    pub(super) resources: Mutex<HashMap<String, Arc<Resource>>>,
+    pub(super) accepted: AtomicU64,
+    pub(super) limit: Option<usize>,
+    pub(super) stop: AtomicBool,
+    /// The sockets of the connections that are open, to end them when the origin stops.
+    pub(super) open: Mutex<HashMap<u64, TcpStream>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// The name keeps the plan it was first asked with.
+    fn resource(&self, name: &str, query: &str) -> Result<Arc<Resource>, String> {
+        let mut resources = lock(&self.resources);
+        if let Some(known) = resources.get(name) {
+            return Ok(known.clone());
+        }
+        let resource = Arc::new(Resource::new(Plan::parse(query)?));
+        resources.insert(name.to_owned(), resource.clone());
+        Ok(resource)
+    }
+
+    pub(super) fn seen(&self, name: &str) -> Seen {
+        let resource = lock(&self.resources).get(name).cloned();
+        resource.map_or_else(Seen::default, |resource| resource.seen())
+    }
+
+    pub(super) fn put(&self, name: &str, plan: Plan) {
+        lock(&self.resources).insert(name.to_owned(), Arc::new(Resource::new(plan)));
+    }
+
+    pub(super) fn forget(&self, name: &str) {
+        lock(&self.resources).remove(name);
+    }
+
+    pub(super) fn end_connections(&self) {
+        for socket in lock(&self.open).values() {
+            // It may have ended by itself.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, shared: &Arc<Shared>) {
+    loop {
+        let Ok((stream, _)) = listener.accept() else {
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        if shared.stop.load(SeqCst) {
+            return;
+        }
+        let number = shared.accepted.fetch_add(1, SeqCst);
+        let Ok(twin) = stream.try_clone() else { continue };
+        let Ok(wire) = Wire::over(stream, tls) else { continue };
+        let mut open = lock(&shared.open);
+        if shared.limit.is_some_and(|most| open.len() >= most) {
+            // Dropping it is what matters; the option only makes that a reset.
+            let _ = wire.reset();
+            continue;
+        }
+        open.insert(number, twin);
+        drop(open);
+        let shared = shared.clone();
+        thread::spawn(move || {
+            // A client that goes away in the middle is the point of many a test.
+            let _ = (Connection { wire, number, ahead: Vec::new(), shared: &shared }).run();
+            lock(&shared.open).remove(&number);
+        });
+    }
+}
+
+struct Connection<'a> {
+    wire: Wire,
+    number: u64,
+    /// Read, but not part of a head that was answered yet.
+    ahead: Vec<u8>,
+    shared: &'a Shared,
+}
+
+impl Connection<'_> {
+    fn run(mut self) -> io::Result<()> {
+        while let Some(head) = self.head()? {
+            let Some(request) = Request::parse(&head) else {
+                self.refuse("400 Bad Request", "not a GET or HEAD of HTTP/1")?;
+                break;
+            };
+            let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
+            if let Some(name) = path.strip_prefix("/f/") {
+                match self.shared.resource(name, query) {
+                    Ok(resource) => match self.reply(&resource, &request)? {
+                        End::Done if !request.close => {}
+                        End::Done | End::Close => break,
+                        End::Reset => return self.finish_with_reset(),
+                    },
+                    Err(why) => self.refuse("400 Bad Request", &why)?,
+                }
+            } else if let Some(name) = path.strip_prefix("/seen/") {
+                let text = self.shared.seen(name).to_json().to_string();
+                self.refuse("200 OK", &text)?;
+            } else {
+                self.refuse("404 Not Found", "there is /f/NAME and /seen/NAME")?;
+            }
+            if request.close {
+                break;
+            }
+        }
+        // Not open any more before the client can know.
+        lock(&self.shared.open).remove(&self.number);
+        self.wire.end()
+    }
+
+    fn finish_with_reset(self) -> io::Result<()> {
+        lock(&self.shared.open).remove(&self.number);
+        self.wire.reset()
+    }
+
+    /// The next request's head; none at the client's end.
+    fn head(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(at) = self.ahead.windows(4).position(|window| window == b"\r\n\r\n") {
+                let head = self.ahead.drain(..at + 4).collect();
+                return String::from_utf8(head).map(Some).map_err(io::Error::other);
+            }
+            if self.ahead.len() > HEAD || !self.read_more()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn read_more(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 4096];
+        let len = self.wire.read(&mut buffer)?;
+        self.ahead.extend_from_slice(&buffer[..len]);
+        Ok(len > 0)
+    }
+
+    fn refuse(&mut self, status: &str, text: &str) -> io::Result<()> {
+        let head = format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n", text.len());
+        self.wire.write_all(&[head.as_bytes(), text.as_bytes()].concat())?;
+        self.wire.flush()
+    }
+
+    fn reply(&mut self, resource: &Resource, request: &Request) -> io::Result<End> {
+        match resource.answer(request, self.number) {
+            Reply::Reset => Ok(End::Reset),
+            Reply::Empty { head } => {
+                self.wire.write_all(head.as_bytes())?;
+                self.wire.flush()?;
+                Ok(End::Done)
+            }
+            Reply::Body { head, send } => {
+                let sent = self.wire.write_all(head.as_bytes()).and_then(|()| {
+                    let (shared, ahead) = (self.shared, &mut self.ahead);
+                    let stall = |wire: &mut Wire| stall(wire, ahead, shared, resource.plan.stall);
+                    send::body(&mut self.wire, resource, &send, stall)
+                });
+                resource.over();
+                Ok(match sent? {
+                    End::Done if send.close => End::Close,
+                    end => end,
+                })
+            }
+        }
+    }
+}
+
+/// Waits for `time`, or without end; false if the client closed meanwhile, or the origin stops.
+fn stall(wire: &mut Wire, ahead: &mut Vec<u8>, shared: &Shared, time: Option<Duration>) -> bool {
+    let end = time.map(|time| Instant::now() + time);
+    let mut buffer = [0; 4096];
+    let stays = loop {
+        let left = end.map_or(GLANCE, |end| end.saturating_duration_since(Instant::now()).min(GLANCE));
+        if left.is_zero() {
+            break true;
+        }
+        if shared.stop.load(SeqCst) || wire.socket().set_read_timeout(Some(left)).is_err() {
+            break false;
+        }
+        match wire.read(&mut buffer) {
+            Ok(0) => break false,
+            Ok(len) => ahead.extend_from_slice(&buffer[..len]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+            Err(_) => break false,
+        }
+    };
+    // If it fails the next read tells.
+    let _ = wire.socket().set_read_timeout(None);
+    stays
+}

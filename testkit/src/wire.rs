@@ -1,0 +1,99 @@
+//! One connection of a server on plain threads, with or without TLS, and the ways to end it.
+//!
+//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it; only the end of a connection differs between them and an
+//! ordinary server: in order, cut (no close_notify), or by a reset.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use socket2::SockRef;
+
+pub(crate) enum Wire {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+}
+
+impl Wire {
+    /// A TLS handshake happens with the first read or write.
+    pub(crate) fn over(stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<Wire> {
+        stream.set_nodelay(true)?;
+        Ok(match tls {
+            None => Wire::Plain(stream),
+            Some(config) => {
+                let session = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
+                Wire::Tls(Box::new(StreamOwned::new(session, stream)))
+            }
+        })
+    }
+
+    pub(crate) fn socket(&self) -> &TcpStream {
+        match self {
+            Wire::Plain(stream) => stream,
+            Wire::Tls(stream) => &stream.sock,
+        }
+    }
+
+    /// Ends this side in order; over TLS close_notify goes first.
+    pub(crate) fn half_close(&mut self) -> io::Result<()> {
+        self.notify()?;
+        self.socket().shutdown(Shutdown::Write)
+    }
+
+    /// Closes in order; over TLS close_notify goes first.
+    pub(crate) fn end(mut self) -> io::Result<()> {
+        self.notify()?;
+        self.cut()
+    }
+
+    /// Closes without close_notify. No unread bytes stay in the socket: they would make the end a reset, which may
+    /// overtake what was sent.
+    pub(crate) fn cut(self) -> io::Result<()> {
+        let mut socket = self.socket();
+        socket.shutdown(Shutdown::Write)?;
+        socket.set_nonblocking(true)?;
+        let mut sink = [0; 4096];
+        while socket.read(&mut sink)? > 0 {}
+        Ok(())
+    }
+
+    /// Closes with a reset; what the socket has not sent yet is lost, as on a network.
+    pub(crate) fn reset(self) -> io::Result<()> {
+        SockRef::from(self.socket()).set_linger(Some(Duration::ZERO))
+    }
+
+    fn notify(&mut self) -> io::Result<()> {
+        if let Wire::Tls(stream) = self {
+            stream.conn.send_close_notify();
+            stream.flush()?;
+        }
+        Ok(())
+    }
+}
+
+impl Read for Wire {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Wire::Plain(stream) => stream.read(buffer),
+            Wire::Tls(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Wire {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Wire::Plain(stream) => stream.write(bytes),
+            Wire::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Wire::Plain(stream) => stream.flush(),
+            Wire::Tls(stream) => stream.flush(),
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! The fault origin from the client's side, with sockets and replies read by hand: each fault does what it says.
+
+mod common;
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use common::{Reply, get, parse, unchunked};
+use testkit::faulty::{Break, Change, Etag, Faulty, Lie, Plan};
+use testkit::pattern::Pattern;
+
+const SIZE: u64 = 100_000;
+
+fn origin() -> Faulty {
+    Faulty::builder().start().unwrap()
+}
+
+fn small(plan: Plan) -> Plan {
+    Plan { size: SIZE, ..plan }
+}
+
+/// `len` bytes of the source from `start` on, of content `version`.
+fn source(start: u64, len: u64, version: u64) -> Vec<u8> {
+    Pattern::new(1 + version).slice(start, len as usize)
+}
+
+fn range(origin: &Faulty, path: &str, range: &str) -> Reply {
+    get(origin.http_addr(), path, &format!("Range: bytes={range}\r\n"))
+}
+
+/// Everything up to the end of the connection, and whether that was a reset.
+fn raw(origin: &Faulty, path: &str, fields: &str) -> (Vec<u8>, bool) {
+    let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n{fields}\r\n").unwrap();
+    let mut bytes = Vec::new();
+    match stream.read_to_end(&mut bytes) {
+        Ok(_) => (bytes, false),
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+            (bytes, true)
+        }
+    }
+}
+
+#[test]
+fn without_a_fault_it_is_an_honest_origin() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan::default()));
+    let whole = get(origin.http_addr(), &path, "");
+    assert_eq!((whole.status, &whole.body), (200, &source(0, SIZE, 0)));
+    assert_eq!(whole.field("accept-ranges"), Some("bytes"));
+    assert_eq!(whole.field("content-length"), Some("100000"));
+    assert!(whole.field("date").is_some());
+    let (tag, date) = (whole.field("etag").unwrap(), whole.field("last-modified").unwrap());
+    assert!(tag.starts_with('"'));
+
+    for (asked, start, len) in [("5-9", 5, 5), ("99990-", 99_990, 10), ("-7", 99_993, 7), ("0-999999", 0, SIZE)] {
+        let part = range(&origin, &path, asked);
+        assert_eq!((part.status, &part.body), (206, &source(start, len, 0)), "{asked}");
+        let expected = format!("bytes {start}-{}/{SIZE}", start + len - 1);
+        assert_eq!(part.field("content-range"), Some(expected.as_str()));
+        assert_eq!(part.field("etag"), Some(tag));
+    }
+    let beyond = range(&origin, &path, "100000-");
+    assert_eq!((beyond.status, beyond.field("content-range")), (416, Some("bytes */100000")));
+
+    for (condition, status) in [(tag, 206), (date, 206), ("\"other\"", 200), ("Mon, 01 Jan 2001 00:00:00 GMT", 200)] {
+        let reply = get(origin.http_addr(), &path, &format!("Range: bytes=1-1\r\nIf-Range: {condition}\r\n"));
+        assert_eq!(reply.status, status, "{condition}");
+    }
+    assert_eq!(get(origin.http_addr(), "/other", "").status, 404);
+    assert_eq!(get(origin.http_addr(), "/f/b?sice=1", "").text(), "cannot read sice=1");
+}
+
+#[test]
+fn a_query_asks_for_a_plan_and_a_connection_serves_many_requests() {
+    let origin = origin();
+    let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
+    let one = "GET /f/q?size=10&seed=7 HTTP/1.1\r\nHost: x\r\n";
+    let requests = format!("{one}\r\n{one}Range: bytes=3-4\r\n\r\n{one}Connection: close\r\n\r\n");
+    stream.write_all(requests.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let expected = Pattern::new(7).slice(0, 10);
+    assert_eq!(bytes.windows(10).filter(|window| *window == expected).count(), 2);
+
+    let seen = origin.seen("q");
+    assert_eq!((seen.connections, seen.requests.len(), seen.sent(), seen.twice()), (1, 3, 22, 12));
+    assert_eq!(seen.requests[1].range.as_deref(), Some("bytes=3-4"));
+    assert_eq!(seen.requests.iter().map(|r| r.status).collect::<Vec<_>>(), [200, 206, 200]);
+    assert_eq!(seen.sent_within(3..4), 3);
+    let shown = get(origin.http_addr(), "/seen/q", "").text();
+    assert!(shown.contains("\"twice\":12") && shown.contains("\"range\":\"bytes=3-4\""), "{shown}");
+    origin.forget("q");
+    assert_eq!(origin.seen("q").requests.len(), 0);
+}
+
+#[test]
+fn it_serves_the_same_over_tls() {
+    use rustls::pki_types::pem::PemObject;
+    let origin = origin();
+    let path = origin.serve("t", small(Plan::default()));
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(rustls::pki_types::CertificateDer::from_pem_slice(origin.ca_pem().as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let session = rustls::ClientConnection::new(Arc::new(config), "localhost".try_into().unwrap()).unwrap();
+    let mut stream = rustls::StreamOwned::new(session, TcpStream::connect(origin.https_addr()).unwrap());
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nRange: bytes=9-\r\nConnection: close\r\n\r\n");
+    let reply = common::talk(&mut stream, request.as_bytes());
+    assert_eq!((reply.status, reply.body), (206, source(9, SIZE - 9, 0)));
+    assert!(origin.https_url(&path).starts_with("https://localhost:"));
+}
+
+#[test]
+fn a_range_can_be_ignored() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { ignore_range: true, ..Plan::default() }));
+    let reply = range(&origin, &path, "5-9");
+    assert_eq!((reply.status, reply.body.len() as u64), (200, SIZE));
+}
+
+#[test]
+fn content_range_lies_and_the_body_is_right() {
+    let lies = [
+        (Lie::Start(2), Some("bytes 7-9/100000")),
+        (Lie::End(-1), Some("bytes 5-8/100000")),
+        (Lie::Total(-10), Some("bytes 5-9/99990")),
+        (Lie::Unit, Some("octets 5-9/100000")),
+        (Lie::Missing, None),
+    ];
+    let origin = origin();
+    for (number, (lie, expected)) in lies.into_iter().enumerate() {
+        let plan = Plan { content_range: Some(lie), ..Plan::default() };
+        let path = origin.serve(&number.to_string(), small(plan));
+        let reply = range(&origin, &path, "5-9");
+        assert_eq!((reply.status, reply.field("content-range")), (206, expected));
+        assert_eq!(reply.body, source(5, 5, 0));
+        assert_eq!(get(origin.http_addr(), &path, "").field("content-range"), None, "a whole has none");
+    }
+}
+
+#[test]
+fn parts_are_short_or_of_a_false_length() {
+    // (short, part-length) → (Content-Length, bytes sent)
+    let cases = [((3, 0), (100, 97)), ((0, -4), (96, 96)), ((0, 4), (104, 100)), ((7, -4), (96, 93))];
+    let origin = origin();
+    for (number, ((short, part_length), (announced, sent))) in cases.into_iter().enumerate() {
+        let path = origin.serve(&number.to_string(), small(Plan { short, part_length, ..Plan::default() }));
+        let (bytes, reset) = raw(&origin, &path, "Range: bytes=100-199\r\nConnection: close\r\n");
+        let reply = parse(&bytes);
+        assert_eq!(reply.field("content-range"), Some("bytes 100-199/100000"));
+        assert_eq!(reply.field("content-length"), Some(announced.to_string().as_str()));
+        assert_eq!((reply.body, reset), (source(100, sent, 0), false));
+        assert_eq!(get(origin.http_addr(), &path, "").body, source(0, SIZE, 0));
+    }
+}
+
+#[test]
+fn a_whole_is_of_a_false_length_and_ends_the_connection() {
+    let origin = origin();
+    for lie in [-10_i64, 10] {
+        let path = origin.serve(&lie.to_string(), small(Plan { whole_length: lie, ..Plan::default() }));
+        let (bytes, _) = raw(&origin, &path, "");
+        let reply = parse(&bytes);
+        assert_eq!(reply.field("content-length"), Some(SIZE.saturating_add_signed(lie).to_string().as_str()));
+        assert_eq!(reply.body, source(0, SIZE, 0));
+    }
+}
+
+#[test]
+fn a_part_comes_unasked() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { unasked_206: Some(10), ..Plan::default() }));
+    let reply = get(origin.http_addr(), &path, "");
+    assert_eq!((reply.status, reply.field("content-range")), (206, Some("bytes 10-99999/100000")));
+    assert_eq!(reply.body, source(10, SIZE - 10, 0));
+    assert_eq!(range(&origin, &path, "5-9").field("content-range"), Some("bytes 5-9/100000"));
+}
+
+#[test]
+fn parts_are_chunked_or_gzip_coded() {
+    let origin = origin();
+    let path = origin.serve("c", small(Plan { chunked: true, short: 1, ..Plan::default() }));
+    let reply = range(&origin, &path, "5-90004");
+    assert_eq!((reply.field("content-length"), reply.field("transfer-encoding")), (None, Some("chunked")));
+    assert_eq!(unchunked(&reply.body).0, source(5, 89_999, 0), "short by one, the chunks complete");
+
+    let path = origin.serve("g", small(Plan { gzip: true, ..Plan::default() }));
+    let reply = range(&origin, &path, "5-90004");
+    assert_eq!(reply.field("content-encoding"), Some("gzip"));
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(&unchunked(&reply.body).0[..]).read_to_end(&mut plain).unwrap();
+    assert_eq!(plain, source(5, 90_000, 0));
+    assert_eq!(get(origin.http_addr(), &path, "").field("content-encoding"), None);
+}
+
+#[test]
+fn garbage_follows_a_body() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { garbage: 3, ..Plan::default() }));
+    let reply = range(&origin, &path, "5-9");
+    assert_eq!(reply.field("content-length"), Some("5"));
+    assert_eq!(reply.body, [source(5, 5, 0), b"~~~".to_vec()].concat());
+}
+
+#[test]
+fn the_content_changes_after_bytes_requests_or_time() {
+    let origin = origin();
+    for change in [Change::Bytes(SIZE), Change::Requests(1), Change::Time(Duration::ZERO)] {
+        let plan = Plan { change: Some(change), new_size: Some(SIZE + 5), ..Plan::default() };
+        let path = origin.serve("a", small(plan));
+        let old = get(origin.http_addr(), &path, "");
+        assert_eq!(old.body, source(0, SIZE, 0));
+        let new = get(origin.http_addr(), &path, "");
+        assert_eq!(new.body, source(0, SIZE + 5, 1));
+        assert_ne!(old.field("etag"), new.field("etag"));
+        assert_ne!(old.field("last-modified"), new.field("last-modified"));
+        let fields = format!("Range: bytes=5-9\r\nIf-Range: {}\r\n", old.field("etag").unwrap());
+        assert_eq!(get(origin.http_addr(), &path, &fields).status, 200);
+        assert_eq!(origin.seen("a").bodies.iter().map(|body| body.version).collect::<Vec<_>>(), [0, 1, 1]);
+    }
+    let plan = Plan { change: Some(Change::Requests(1)), ignore_if_range: true, ..Plan::default() };
+    let path = origin.serve("b", small(plan));
+    let old = get(origin.http_addr(), &path, "");
+    let fields = format!("Range: bytes=5-9\r\nIf-Range: {}\r\n", old.field("etag").unwrap());
+    let part = get(origin.http_addr(), &path, &fields);
+    assert_eq!((part.status, &part.body), (206, &source(5, 5, 1)));
+    assert_ne!(part.field("etag"), old.field("etag"));
+}
+
+#[test]
+fn tags_are_weak_or_absent() {
+    let origin = origin();
+    let path = origin.serve("w", small(Plan { etag: Etag::Weak, ..Plan::default() }));
+    let reply = get(origin.http_addr(), &path, "");
+    let tag = reply.field("etag").unwrap();
+    assert!(tag.starts_with("W/\""));
+    let fields = format!("Range: bytes=5-9\r\nIf-Range: {tag}\r\n");
+    assert_eq!(get(origin.http_addr(), &path, &fields).status, 200, "good for no range");
+    let path = origin.serve("n", small(Plan { etag: Etag::None, ..Plan::default() }));
+    assert_eq!(get(origin.http_addr(), &path, "").field("etag"), None);
+}
+
+#[test]
+fn a_close_is_at_its_offset_for_the_first_bodies_that_have_it() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { breaks: vec![Break::close_at(50_000).times(2)], ..Plan::default() }));
+    assert_eq!(get(origin.http_addr(), &path, "").body.len(), 50_000);
+    assert_eq!(range(&origin, &path, "0-49999").body.len(), 50_000, "the offset is not in it");
+    assert_eq!(range(&origin, &path, "50000-").body.len(), 0, "it begins there");
+    let rest = range(&origin, &path, "50000-");
+    assert_eq!(rest.body, source(50_000, 50_000, 0), "the third time it goes on");
+    let path = origin.serve("b", small(Plan::parse("size=100000&close-after=10").unwrap()));
+    for start in [0, 10, 70_000] {
+        assert_eq!(range(&origin, &path, &format!("{start}-")).body, source(start, 10, 0));
+    }
+}
+
+#[test]
+fn a_reset_is_one() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { breaks: vec![Break::reset_at(300).times(1)], ..Plan::default() }));
+    let (bytes, reset) = raw(&origin, &path, "");
+    assert!(reset);
+    assert!(source(0, 300, 0).starts_with(body_of(&bytes)));
+    assert_eq!(origin.seen("a").sent(), 300);
+    assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE);
+}
+
+/// The body of what may be a part of a reply.
+fn body_of(bytes: &[u8]) -> &[u8] {
+    bytes.windows(4).position(|w| w == b"\r\n\r\n").map_or(&[], |at| &bytes[at + 4..])
+}
+
+#[test]
+fn a_stall_lasts_its_time_or_until_the_client_goes() {
+    let origin = origin();
+    let stall = Some(Duration::from_millis(80));
+    let path = origin.serve("a", small(Plan { breaks: vec![Break::stall_at(10)], stall, ..Plan::default() }));
+    let start = Instant::now();
+    assert_eq!(get(origin.http_addr(), &path, "").body, source(0, SIZE, 0));
+    assert!(start.elapsed() >= Duration::from_millis(80));
+
+    let path = origin.serve("b", small(Plan { breaks: vec![Break::stall_at(10).times(1)], ..Plan::default() }));
+    let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let mut bytes = Vec::new();
+    while body_of(&bytes).len() < 10 {
+        let mut piece = [0; 1000];
+        let len = stream.read(&mut piece).unwrap();
+        bytes.extend_from_slice(&piece[..len]);
+    }
+    stream.set_read_timeout(Some(Duration::from_millis(60))).unwrap();
+    assert!(stream.read(&mut [0]).is_err(), "nothing more comes");
+    assert_eq!(body_of(&bytes), source(0, 10, 0));
+    assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE, "others go on meanwhile");
+    drop(stream);
+}
+
+#[test]
+fn rates_hold_for_all_bodies_or_for_parts() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { range_rate: Some(1_000_000), ..Plan::default() }));
+    let start = Instant::now();
+    assert_eq!(range(&origin, &path, "0-").body.len() as u64, SIZE);
+    assert!(start.elapsed() >= Duration::from_millis(90));
+    let path = origin.serve("b", small(Plan { rate: Some(1_000_000), ..Plan::default() }));
+    let start = Instant::now();
+    assert_eq!(get(origin.http_addr(), &path, "").body.len() as u64, SIZE);
+    assert!(start.elapsed() >= Duration::from_millis(90));
+}
+
+#[test]
+fn the_first_range_requests_are_refused() {
+    let origin = origin();
+    let plan = Plan { unavailable: 2, retry_after: Some(1), refuse_416: 1, ..Plan::default() };
+    let path = origin.serve("a", small(plan));
+    let statuses: Vec<u16> = (0..4)
+        .map(|_| {
+            assert_eq!(get(origin.http_addr(), &path, "").status, 200);
+            let reply = range(&origin, &path, "5-9");
+            assert_eq!(reply.field("retry-after"), (reply.status == 503).then_some("1"));
+            assert_eq!(reply.field("content-range") == Some("bytes */100000"), reply.status == 416);
+            reply.status
+        })
+        .collect();
+    assert_eq!(statuses, [503, 503, 416, 206]);
+}
+
+#[test]
+fn connections_beyond_a_limit_are_reset() {
+    let origin = origin();
+    let plan = Plan { breaks: vec![Break::stall_at(0).times(1)], connections: Some(1), ..Plan::default() };
+    let path = origin.serve("a", small(plan));
+    let mut first = TcpStream::connect(origin.http_addr()).unwrap();
+    write!(first, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    first.read_exact(&mut [0; 16]).unwrap();
+    assert_eq!(raw(&origin, &path, ""), (Vec::new(), true));
+    assert_eq!(origin.seen("a").requests[1].status, 0);
+
+    let origin = Faulty::builder().connection_limit(1).start().unwrap();
+    let path = origin.serve("a", small(Plan::default()));
+    let mut first = TcpStream::connect(origin.http_addr()).unwrap();
+    write!(first, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    first.read_exact(&mut [0; 16]).unwrap();
+    let mut second = TcpStream::connect(origin.http_addr()).unwrap();
+    let asked = write!(second, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n");
+    let lost = asked.and_then(|()| second.read(&mut [0])).unwrap_err().kind();
+    assert!(matches!(lost, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe));
+    assert_eq!(origin.connections(), 2);
+}
+
+#[test]
+fn an_origin_that_stops_ends_its_connections() {
+    let origin = origin();
+    let path = origin.serve("a", small(Plan { breaks: vec![Break::stall_at(5)], ..Plan::default() }));
+    let mut stream = TcpStream::connect(origin.http_addr()).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0; 16]).unwrap();
+    drop(origin);
+    let mut rest = Vec::new();
+    let _ = stream.read_to_end(&mut rest);
+    assert!(rest.len() < 1000);
+}
