@@ -4,75 +4,16 @@
 //! counts is the median of the rounds, and the median of each round's ratio to the baseline.
 
 use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::thread;
 
+use crate::card::{Bound, Card, Check, Contestant, Goal, Unit, What};
 use crate::digest::Print;
 use crate::jobs::Bench;
-use crate::measure::{self, Figures};
+use crate::measure::{self, Figures, Out};
 use crate::{Result, report};
-
-/// A job, set up: who runs, how often, against whom, to what end.
-pub(crate) struct Card {
-    pub(crate) contestants: Vec<Contestant>,
-    /// The contestant whose figures are 1.00.
-    pub(crate) baseline: &'static str,
-    pub(crate) goals: Vec<Goal>,
-    pub(crate) rounds: usize,
-    /// Whether a round that does not count goes first.
-    pub(crate) warm_up: bool,
-    /// What the server is.
-    pub(crate) server: String,
-    /// How many requests every run makes, for figures a request; none if it differs.
-    pub(crate) requests: Option<usize>,
-}
-
-/// One way to do the job.
-pub(crate) struct Contestant {
-    pub(crate) name: &'static str,
-    pub(crate) argv: Vec<String>,
-    pub(crate) check: Check,
-}
-
-/// How a contestant's answer is checked.
-pub(crate) enum Check {
-    /// Its output, in every round.
-    Output(Print),
-    /// Its output goes nowhere: once, before the rounds, this shell command shows what the same options fetch.
-    Proof(String, Print),
-}
-
-/// A figure to reach: `what` of contestant `of`, as a ratio to that of `against`, is at most `at_most`.
-pub(crate) struct Goal {
-    pub(crate) what: What,
-    pub(crate) of: &'static str,
-    pub(crate) against: &'static str,
-    pub(crate) at_most: f64,
-}
-
-/// One of the figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    Wall,
-    Cpu,
-    Rss,
-}
-
-impl What {
-    pub(crate) fn of(self, figures: &Figures) -> f64 {
-        match self {
-            What::Wall => figures.wall,
-            What::Cpu => figures.cpu(),
-            What::Rss => figures.rss,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            What::Wall => "wall",
-            What::Cpu => "CPU",
-            What::Rss => "peak memory",
-        }
-    }
-}
 
 /// What a contestant did. A round that failed or answered wrongly has no figures.
 pub(crate) struct Score {
@@ -84,18 +25,22 @@ pub(crate) struct Score {
 
 /// A job, done.
 pub(crate) struct Outcome {
+    /// Job and part.
+    pub(crate) name: String,
     pub(crate) scores: Vec<Score>,
     pub(crate) baseline: &'static str,
+    pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<Goal>,
     pub(crate) server: String,
-    pub(crate) requests: Option<usize>,
+    pub(crate) unit: Unit,
     pub(crate) rounds: usize,
 }
 
 /// Runs the rounds of a card.
 pub(crate) fn run(bench: &Bench, card: Card, rounds: usize) -> Result<Outcome> {
-    let Card { contestants, baseline, goals, warm_up, server, requests, .. } = card;
-    println!("{}: {rounds} rounds, {server}", bench.job);
+    let Card { contestants, baseline, limit, goals, warm_up, calls, server, unit, .. } = card;
+    let name = if card.part.is_empty() { bench.job.to_owned() } else { format!("{}:{}", bench.job, card.part) };
+    println!("{name}: {rounds} rounds, {server}");
     let mut proofs = Vec::new();
     for contestant in &contestants {
         proofs.push(prove(bench, contestant)?);
@@ -114,33 +59,74 @@ pub(crate) fn run(bench: &Bench, card: Card, rounds: usize) -> Result<Outcome> {
             }
         }
     }
-    for score in scores.iter_mut().filter(|score| score.fault().is_none()) {
-        score.calls = count_calls(bench, &score.contestant)?;
+    if calls {
+        for score in scores.iter_mut().filter(|score| score.fault().is_none()) {
+            score.calls = count_calls(bench, &score.contestant)?;
+        }
     }
     report::end_of_progress();
-    Ok(Outcome { scores, baseline, goals, server, requests, rounds })
+    Ok(Outcome { name, scores, baseline, limit, goals, server, unit, rounds })
 }
 
-/// Whether the proof, if the check has one, shows the right bytes.
+/// Whether the proof, if the check has one, shows the right bytes. They are digested as they come: a proof may be of
+/// gigabytes.
 fn prove(bench: &Bench, contestant: &Contestant) -> Result<Result<(), String>> {
-    let Check::Proof(shell, expected) = &contestant.check else { return Ok(Ok(())) };
+    let (Check::Proof(shell, expected) | Check::Told(Some(shell), expected)) = &contestant.check else {
+        return Ok(Ok(()));
+    };
     let argv = ["sh".to_owned(), "-c".to_owned(), shell.clone()];
-    let path = bench.work.join("proof");
-    let ran = measure::run(bench, &argv, File::create(&path)?)?;
-    let verdict = ran.and_then(|_| compare(&Print::of_file(&path).map_err(|e| e.to_string())?, expected));
-    std::fs::remove_file(path)?;
-    Ok(verdict)
+    let (mut reader, writer) = io::pipe()?;
+    let digest = thread::spawn(move || Print::of_reader(&mut reader));
+    let ran = measure::run(bench, &argv, Out::To(OwnedFd::from(writer).into()))?;
+    let print = digest.join().map_err(|_| "the digest panicked")??;
+    Ok(ran.and_then(|_| compare(&print, expected)))
 }
 
 fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, String>> {
+    let run = |out| measure::run(bench, &contestant.argv, out);
     match &contestant.check {
-        Check::Proof(..) => measure::run(bench, &contestant.argv, File::create("/dev/null")?),
+        Check::Proof(..) if contestant.piped => run(Out::Cat),
+        Check::Proof(..) => run(Out::To(File::create("/dev/null")?)),
+        Check::Told(_, expected) => {
+            let path = bench.work.join("output");
+            let ran = run(Out::To(File::create(&path)?))?;
+            let said = std::fs::read_to_string(&path)?;
+            Ok(ran.and_then(|figures| Ok(Figures { first_byte: Some(told(&said, expected)?), ..figures })))
+        }
         Check::Output(expected) => {
             let path = bench.work.join("output");
-            let ran = measure::run(bench, &contestant.argv, File::create(&path)?)?;
-            let print = Print::of_file(&path)?;
-            Ok(ran.and_then(|figures| compare(&print, expected).map(|()| figures)))
+            let ran = run(Out::To(File::create(&path)?))?;
+            digest_and_remove(&path, ran, expected)
         }
+        Check::File(name, expected) => {
+            let ran = run(Out::To(File::create("/dev/null")?))?;
+            digest_and_remove(&bench.work.join(name), ran, expected)
+        }
+    }
+}
+
+/// Checks what was written, and takes it away: the next contestant must find no file to overwrite, nor the disk at work
+/// on this one's pages.
+fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print) -> Result<Result<Figures, String>> {
+    let answered = ran.and_then(|figures| {
+        let print = Print::of_file(path).map_err(|error| error.to_string())?;
+        compare(&print, expected).map(|()| figures)
+    });
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(answered),
+    }
+}
+
+/// Reads `FIRST_BYTE_SECONDS,LENGTH`; gives the seconds if the length is right.
+fn told(said: &str, expected: &Print) -> Result<f64, String> {
+    let fields = || {
+        let (first, len) = said.trim().split_once(',')?;
+        Some((first.parse::<f64>().ok()?, len.parse::<u64>().ok()?))
+    };
+    match fields() {
+        Some((first, len)) if len == expected.len => Ok(first),
+        _ => Err(format!("said {:?}, not SECONDS,{}", said.trim(), expected.len)),
     }
 }
 
@@ -153,7 +139,12 @@ fn count_calls(bench: &Bench, contestant: &Contestant) -> Result<Option<u64>> {
     };
     let words = ["-f", "-c", "-o", "calls"].map(str::to_owned);
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
-    let ran = measure::run(bench, &[&argv, arguments].concat(), File::create("/dev/null")?)?;
+    let out = if contestant.piped { Out::Cat } else { Out::To(File::create("/dev/null")?) };
+    let ran = measure::run(bench, &[&argv, arguments].concat(), out)?;
+    if let Check::File(written, _) = contestant.check {
+        // Not there if the run went wrong, which the next line sees.
+        let _ = std::fs::remove_file(bench.work.join(written));
+    }
     let table = std::fs::read_to_string(bench.work.join("calls")).unwrap_or_default();
     Ok(total_calls(&table).filter(|_| ran.is_ok()))
 }
@@ -175,7 +166,8 @@ fn compare(print: &Print, expected: &Print) -> Result<(), String> {
 impl Score {
     /// The median of a figure; none if any round went wrong.
     pub(crate) fn median(&self, what: What) -> Option<f64> {
-        let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.as_ref().ok().map(|f| what.of(f))).collect();
+        let figures: Option<Vec<f64>> =
+            self.runs.iter().map(|run| run.as_ref().ok().and_then(|f| what.of(f))).collect();
         figures.and_then(median)
     }
 
@@ -186,12 +178,23 @@ impl Score {
 }
 
 impl Outcome {
+    /// What a goal is about: a ratio or a figure as it stands, and its unit; none if a run of it went wrong.
+    pub(crate) fn reached(&self, goal: &Goal) -> Option<(f64, &'static str)> {
+        match goal.bound {
+            Bound::Of(against, _) => Some((self.ratio(goal.what, goal.of, against)?, "")),
+            Bound::Most(_) => {
+                let score = self.scores.iter().find(|score| score.contestant.name == goal.of)?;
+                Some(goal.what.readable(score.median(goal.what)?, self.unit))
+            }
+        }
+    }
+
     /// The median of the ratios of each round; none if any of either went wrong.
     pub(crate) fn ratio(&self, what: What, of: &str, against: &str) -> Option<f64> {
         let score = |name: &str| self.scores.iter().find(|score| score.contestant.name == name);
         let pairs = score(of)?.runs.iter().zip(&score(against)?.runs);
         let ratios: Option<Vec<f64>> =
-            pairs.map(|(run, base)| Some(what.of(run.as_ref().ok()?) / what.of(base.as_ref().ok()?))).collect();
+            pairs.map(|(run, base)| Some(what.of(run.as_ref().ok()?)? / what.of(base.as_ref().ok()?)?)).collect();
         ratios.and_then(median)
     }
 }
@@ -212,12 +215,12 @@ mod tests {
     use super::*;
 
     fn figures(wall: f64) -> Figures {
-        Figures { wall, user: wall / 2.0, sys: 0.0, rss: 1.0 }
+        Figures { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None }
     }
 
     fn score(name: &'static str, runs: Vec<Result<Figures, String>>) -> Score {
         Score {
-            contestant: Contestant { name, argv: Vec::new(), check: Check::Output(Print::of(b"")) },
+            contestant: Contestant { name, argv: Vec::new(), piped: false, check: Check::Output(Print::of(b"")) },
             runs,
             calls: None,
         }
@@ -233,15 +236,17 @@ mod tests {
     #[test]
     fn ratios_are_taken_within_a_round_and_a_wrong_answer_has_none() {
         let outcome = Outcome {
+            name: String::new(),
             scores: vec![
                 score("a", vec![Ok(figures(1.0)), Ok(figures(8.0)), Ok(figures(3.0))]),
                 score("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
                 score("c", vec![Ok(figures(0.1)), Err("wrong answer".to_owned()), Ok(figures(0.1))]),
             ],
             baseline: "b",
+            limit: None,
             goals: Vec::new(),
             server: String::new(),
-            requests: Some(1),
+            unit: Unit::Bytes(500_000_000),
             rounds: 3,
         };
         assert_eq!(outcome.ratio(What::Wall, "a", "b"), Some(0.5));
@@ -250,6 +255,20 @@ mod tests {
         assert_eq!(outcome.scores[2].median(What::Wall), None);
         assert_eq!(outcome.scores[2].fault(), Some("wrong answer"));
         assert_eq!(outcome.ratio(What::Wall, "a", "nobody"), None);
+        assert_eq!(outcome.ratio(What::FirstByte, "a", "b"), None);
+        assert_eq!(outcome.reached(&Goal::ratio(What::Wall, "a", "b", 1.0)), Some((0.5, "")));
+        assert_eq!(outcome.reached(&Goal::most(What::Cpu, "a", 1.0)), Some((3.0, "s/GB")));
+        assert_eq!(outcome.reached(&Goal::most(What::Rss, "b", 1.0)), Some((2.0, "MB")));
+        assert_eq!(outcome.reached(&Goal::most(What::Rss, "c", 1.0)), None);
+    }
+
+    #[test]
+    fn what_a_client_says_counts_only_with_the_right_length() {
+        let expected = Print::of(b"ab");
+        assert_eq!(told("0.25,2\n", &expected), Ok(0.25));
+        for wrong in ["0.25,3", "0.25", "", "x,2", "0.25,2,2"] {
+            assert!(told(wrong, &expected).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -43,11 +43,14 @@ impl Print {
     }
 
     pub(crate) fn of_file(path: &Path) -> io::Result<Print> {
-        let mut file = File::open(path)?;
+        Print::of_reader(&mut File::open(path)?)
+    }
+
+    pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Print> {
         let mut printer = Printer::new();
         let mut buffer = vec![0; 256 << 10];
         loop {
-            match file.read(&mut buffer)? {
+            match reader.read(&mut buffer)? {
                 0 => return Ok(printer.finish()),
                 len => printer.add(&buffer[..len]),
             }

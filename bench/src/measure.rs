@@ -1,7 +1,8 @@
 //! Wall time, CPU time and peak memory of one process tree.
 //!
 //! ```text
-//! bench --measure figures.json 300 sh -c 'curl … | grep …'
+//! bench --measure figures.json 300 to sh -c 'curl … | grep …'
+//! bench --measure figures.json 300 cat curl -s http://…
 //! ```
 //!
 //! Each run goes through a small process of its own (this program again, with `--measure`). Measured straight from
@@ -13,7 +14,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,8 +22,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use crate::Result;
 use crate::jobs::Bench;
+use crate::{Result, tools};
 
 /// The longest any contestant may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -31,8 +32,17 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(crate) struct Run {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
+    /// Whether a `cat >/dev/null` reads its output.
+    pub(crate) cat: bool,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
+}
+
+/// Where a run's output goes.
+pub(crate) enum Out {
+    To(File),
+    /// Through a pipe to `cat >/dev/null`, whose cost counts, and is known apart.
+    Cat,
 }
 
 /// What one run cost.
@@ -46,6 +56,10 @@ pub(crate) struct Figures {
     pub(crate) sys: f64,
     /// The highest peak of resident memory of any one process of the tree, in KiB.
     pub(crate) rss: f64,
+    /// User and system time without that of the `cat` that reads its output, in seconds.
+    pub(crate) client: Option<f64>,
+    /// When the first byte was there, in seconds, if the program says so.
+    pub(crate) first_byte: Option<f64>,
 }
 
 impl Figures {
@@ -55,33 +69,48 @@ impl Figures {
     }
 
     pub(crate) fn to_json(self) -> Value {
-        json!({ "wall_s": self.wall, "user_s": self.user, "sys_s": self.sys, "rss_kib": self.rss })
+        json!({
+            "wall_s": self.wall, "user_s": self.user, "sys_s": self.sys, "rss_kib": self.rss,
+            "client_cpu_s": self.client, "first_byte_s": self.first_byte,
+        })
     }
 
     fn from_json(value: &Value) -> Option<Figures> {
         let field = |name| value.get(name).and_then(Value::as_f64);
-        Some(Figures { wall: field("wall_s")?, user: field("user_s")?, sys: field("sys_s")?, rss: field("rss_kib")? })
+        Some(Figures {
+            wall: field("wall_s")?,
+            user: field("user_s")?,
+            sys: field("sys_s")?,
+            rss: field("rss_kib")?,
+            client: field("client_cpu_s"),
+            first_byte: field("first_byte_s"),
+        })
     }
 }
 
-/// Runs `argv` in the job's directory with its standard output in the file `stdout`; gives its figures, or how it
-/// failed. A shell finds haul and curl as `$HAUL` and `$CURL`.
-pub(crate) fn run(bench: &Bench, argv: &[String], stdout: File) -> Result<Result<Figures, String>> {
+/// Runs `argv` in the job's directory; gives its figures, or how it failed. A shell finds haul, curl and this program
+/// as `$HAUL`, `$CURL` and `$BENCH`, and the peers built for the bench in its PATH.
+pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Figures, String>> {
     let dir = &bench.work;
     let figures = dir.join("figures.json");
     let [name, arguments @ ..] = argv else { return Ok(Err("no program".to_owned())) };
     let program = bench.program(name).unwrap_or_else(|| name.into());
     let mut helper = Command::new(std::env::current_exe()?);
-    for (variable, tool) in [("HAUL", "haul"), ("CURL", "curl")] {
+    for (variable, tool) in [("HAUL", "haul"), ("CURL", "curl"), ("BENCH", "bench")] {
         helper.envs(bench.program(tool).map(|path| (variable, path)));
     }
+    let (mode, stdout) = match out {
+        Out::To(file) => ("to", file),
+        Out::Cat => ("cat", File::create("/dev/null")?),
+    };
     let helper = helper
         .arg("--measure")
-        .args([figures.as_os_str(), LIMIT.as_secs().to_string().as_ref()])
+        .args([figures.as_os_str(), LIMIT.as_secs().to_string().as_ref(), mode.as_ref()])
         .arg(program)
         .args(arguments)
         .current_dir(dir)
         .env("LC_ALL", "C")
+        .env("PATH", tools::path()?)
         .stdin(Stdio::null())
         .stdout(stdout)
         .stderr(File::create(dir.join("stderr"))?)
@@ -98,7 +127,12 @@ pub(crate) fn run(bench: &Bench, argv: &[String], stdout: File) -> Result<Result
 /// The other side of [`run`]: this process is the small one. Its exit code is the command's.
 pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
     let start = Instant::now();
-    let child = Command::new(&run.program).args(&run.arguments).process_group(0).spawn()?;
+    let mut client = Command::new(&run.program);
+    client.args(&run.arguments).process_group(0);
+    let reader = if run.cat { Some(pipe_to_cat(&mut client)?) } else { None };
+    let child = client.spawn()?;
+    // It holds the writing end of the pipe, whose end the reader is to see.
+    drop(client);
     let id = i32::try_from(child.id())?;
     let (done, alarm) = mpsc::channel::<()>();
     let limit = run.limit;
@@ -108,21 +142,57 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
             let _ = Pid::from_raw(id).map(|group| kill_process_group(group, Signal::KILL));
         }
     });
-    let (status, usage) = wait4(id)?;
+    let (status, mut used) = wait4(id)?;
+    let client = reader.is_some().then(|| used.cpu());
+    if let Some(reader) = reader {
+        let (status, by_reader) = wait4(i32::try_from(reader.id())?)?;
+        if !status.success() {
+            return Err(format!("cat: {status}").into());
+        }
+        used = used.and(by_reader);
+    }
     let wall = start.elapsed().as_secs_f64();
     drop(done);
     // It has nothing to say.
     let _ = watchdog.join();
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    let figures =
-        Figures { wall, user: seconds(usage.ru_utime), sys: seconds(usage.ru_stime), rss: usage.ru_maxrss as f64 };
+    let Usage { user, sys, rss } = used;
+    let figures = Figures { wall, user, sys, rss, client, first_byte: None };
     std::fs::write(&run.figures, figures.to_json().to_string())?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
+/// Starts a reader that throws away what `client` will print.
+fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
+    let (reader, writer) = io::pipe()?;
+    client.stdout(writer);
+    Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
+}
+
+/// What a process and its children used: seconds, and KiB at the peak of the largest.
+struct Usage {
+    user: f64,
+    sys: f64,
+    rss: f64,
+}
+
+impl Usage {
+    fn new(raw: &libc::rusage) -> Usage {
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+        Usage { user: seconds(raw.ru_utime), sys: seconds(raw.ru_stime), rss: raw.ru_maxrss as f64 }
+    }
+
+    fn cpu(&self) -> f64 {
+        self.user + self.sys
+    }
+
+    fn and(self, other: Usage) -> Usage {
+        Usage { user: self.user + other.user, sys: self.sys + other.sys, rss: self.rss.max(other.rss) }
+    }
+}
+
 /// Waits for a child and takes what it and the children it waited for used. `std` has no such call.
-fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
+fn wait4(id: i32) -> io::Result<(ExitStatus, Usage)> {
     loop {
         let mut status = 0;
         let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
@@ -131,7 +201,7 @@ fn wait4(id: i32) -> io::Result<(ExitStatus, libc::rusage)> {
         let waited = unsafe { libc::wait4(id, &raw mut status, 0, usage.as_mut_ptr()) };
         if waited == id {
             // SAFETY: all-zero bytes are a valid rusage, and the call has filled it in.
-            return Ok((ExitStatus::from_raw(status), unsafe { usage.assume_init() }));
+            return Ok((ExitStatus::from_raw(status), Usage::new(&unsafe { usage.assume_init() })));
         }
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {

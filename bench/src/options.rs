@@ -10,13 +10,16 @@ use crate::Result;
 use crate::measure::Run;
 
 pub(crate) const USAGE: &str = "\
-bench JOB... [options]: haul and its peers in turn; each answer is checked before its time counts
+bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
+bench limit MODE ...: the least anyone could do, as a peer of its own (bench limit says which modes)
 
   --list           name the jobs
   --rounds N       counted rounds (default: the job's own), after one of warming up
   --haul PATH      which haul (default: beside this program, else from PATH)
   --curl PATH      which curl (default: from PATH)
   --pages N        pages of the site (default 5703); other numbers are not saved
+  --size BYTES     bytes of the large bodies, with K, M or G for KiB, MiB or GiB (default: the job's own); other
+                   sizes are not saved
   --seed N         which site (default 1)
   --embedded       serve from the embedded origin even if nginx is installed
   --slow           also run the contestants that take tens of seconds a round
@@ -31,6 +34,8 @@ pub(crate) enum Asked {
     List,
     /// Internal: run one command and write its figures; see [`crate::measure`].
     Measure(Run),
+    /// A peer of this program's own; see [`crate::limit`].
+    Limit(Vec<String>),
     Run(Options),
 }
 
@@ -41,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,
     pub(crate) pages: usize,
+    /// The bytes of large bodies, if not as many as the job says.
+    pub(crate) size: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) embedded: bool,
     pub(crate) slow: bool,
@@ -56,6 +63,7 @@ pub(crate) fn parse() -> Result<Asked> {
         haul: None,
         curl: None,
         pages: testkit::site::PAGES,
+        size: None,
         seed: 1,
         embedded: false,
         slow: false,
@@ -70,14 +78,17 @@ pub(crate) fn parse() -> Result<Asked> {
                 let figures = parser.value()?.into();
                 let limit = Duration::from_secs(parser.value()?.parse()?);
                 let mut words = parser.raw_args()?;
-                let program = words.next().ok_or("--measure FILE SECONDS PROGRAM [ARGUMENT...]")?;
-                return Ok(Asked::Measure(Run { figures, limit, program, arguments: words.collect() }));
+                let usage = "--measure FILE SECONDS to|cat PROGRAM [ARGUMENT...]";
+                let cat = words.next().ok_or(usage)? == "cat";
+                let program = words.next().ok_or(usage)?;
+                return Ok(Asked::Measure(Run { figures, limit, cat, program, arguments: words.collect() }));
             }
             Long("list") => return Ok(Asked::List),
             Long("rounds") => options.rounds = Some(parser.value()?.parse::<usize>()?.max(1)),
             Long("haul") => options.haul = Some(std::path::absolute(parser.value()?)?),
             Long("curl") => options.curl = Some(std::path::absolute(parser.value()?)?),
             Long("pages") => options.pages = parser.value()?.parse::<usize>()?.max(1),
+            Long("size") => options.size = Some(bytes(&parser.value()?.string()?)?),
             Long("seed") => options.seed = parser.value()?.parse()?,
             Long("embedded") => options.embedded = true,
             Long("slow") => options.slow = true,
@@ -85,10 +96,42 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("results") => options.results = parser.value()?.into(),
             Long("no-save") => options.save = false,
             Long("help") | Short('h') => return Ok(Asked::Help),
+            Value(word) if word == "limit" && options.jobs.is_empty() => {
+                let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
+                return Ok(Asked::Limit(words?));
+            }
             Value(job) => options.jobs.push(job.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
-    options.save &= options.pages == testkit::site::PAGES;
+    options.save &= options.pages == testkit::site::PAGES && options.size.is_none();
     Ok(if options.jobs.is_empty() { Asked::Help } else { Asked::Run(options) })
+}
+
+/// A number of bytes, with K, M or G for KiB, MiB or GiB.
+fn bytes(text: &str) -> Result<u64> {
+    let (number, shift) = match text.as_bytes().last().map(u8::to_ascii_uppercase) {
+        Some(b'K') => (&text[..text.len() - 1], 10),
+        Some(b'M') => (&text[..text.len() - 1], 20),
+        Some(b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let bytes = number.parse::<u64>()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| format!("{text} bytes are none, or too many").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes() {
+        let read = |text| bytes(text).ok();
+        assert_eq!(read("100000000"), Some(100_000_000));
+        assert_eq!(read("16M"), Some(16 << 20));
+        assert_eq!(read("1g"), Some(1 << 30));
+        for wrong in ["", "0", "M", "1T", "-1", "99999999999G"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The servers the contestants ask: nginx when it is installed, else the embedded origin.
 //!
-//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile, no access log.
+//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile, no access log. Both
+//! serve plain HTTP/1.1 and the same over TLS.
 
 use std::fs;
 use std::io;
@@ -13,14 +14,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::origin::Origin;
 use testkit::site::Site;
 
-use crate::{Result, tools};
+use crate::{Result, identity, tools};
 
 /// How long nginx may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server of one site; it stops when dropped.
+/// A server of one site; it stops when dropped. The certificate that its clients have to trust is [`identity::CA`] in
+/// the directory of scratch files.
 pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
+    /// Where it serves TLS 1.3.
+    pub(crate) tls: SocketAddr,
     /// Name and version, for the report.
     pub(crate) name: String,
     _running: Running,
@@ -39,30 +43,35 @@ impl Server {
     pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<Server> {
         match tools::find("nginx").filter(|_| !embedded) {
             Some(program) => {
-                let (nginx, addr) = Nginx::start(&program, root, work)?;
+                let (nginx, [addr, tls]) = Nginx::start(&program, root, work)?;
                 let name = tools::version(&program, "-v").replace("nginx version: ", "");
-                Ok(Server { addr, name, _running: Running::Nginx(nginx) })
+                Ok(Server { addr, tls, name, _running: Running::Nginx(nginx) })
             }
-            None => Server::embedded(site.clone().cached()),
+            None => Server::embedded(site.clone().cached(), work),
         }
     }
 
     /// The embedded origin in this process, on one thread.
-    pub(crate) fn embedded(site: Site) -> Result<Server> {
+    pub(crate) fn embedded(site: Site, work: &Path) -> Result<Server> {
         let origin = Origin::builder().site(site).record(false).start()?;
-        let addr = origin.http_addr();
-        Ok(Server { addr, name: "embedded origin".to_owned(), _running: Running::Embedded(origin) })
+        let (addr, tls) = (origin.http_addr(), origin.https_addr());
+        fs::write(work.join(identity::CA), origin.ca_pem())?;
+        Ok(Server { addr, tls, name: "embedded origin".to_owned(), _running: Running::Embedded(origin) })
     }
 }
 
 impl Nginx {
-    fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, SocketAddr)> {
-        // Free now; should someone take it in between, nginx says so and the wait below ends.
-        let addr = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, [SocketAddr; 2])> {
+        // Free now; should someone take one in between, nginx says so and the wait below ends. Both are held until
+        // both are known, or they could be the same.
+        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let addrs = [held[0].local_addr()?, held[1].local_addr()?];
+        drop(held);
+        identity::write_to(work)?;
         let dir = work.join("nginx");
         fs::create_dir_all(&dir)?;
         let file = dir.join("nginx.conf");
-        fs::write(&file, configuration(addr, root, &dir))?;
+        fs::write(&file, configuration(addrs, root, work, &dir))?;
         let child = Command::new(program)
             .args([Path::new("-p"), &dir, Path::new("-c"), &file, Path::new("-e"), &dir.join("error.log")])
             .stdin(Stdio::null())
@@ -71,14 +80,14 @@ impl Nginx {
             .spawn()?;
         let mut nginx = Nginx(child);
         let end = Instant::now() + PATIENCE;
-        while TcpStream::connect(addr).is_err() {
+        while addrs.iter().any(|addr| TcpStream::connect(addr).is_err()) {
             let log = || fs::read_to_string(dir.join("error.log")).unwrap_or_default();
             if nginx.0.try_wait()?.is_some() || Instant::now() > end {
                 return Err(format!("nginx does not serve: {}", log()).into());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok((nginx, addr))
+        Ok((nginx, addrs))
     }
 
     fn stop(&mut self) -> io::Result<()> {
@@ -97,10 +106,12 @@ impl Drop for Nginx {
     }
 }
 
-fn configuration(addr: SocketAddr, root: &Path, dir: &Path) -> String {
+/// One suite for all clients: each prefers another one, and it is not the suites that are compared.
+fn configuration([addr, tls]: [SocketAddr; 2], root: &Path, work: &Path, dir: &Path) -> String {
     // A worker of root's would be nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
-    let (root, dir) = (root.display(), dir.display());
+    let [leaf, key] = [identity::LEAF, identity::KEY].map(|name| work.join(name));
+    let (root, dir, leaf, key) = (root.display(), dir.display(), leaf.display(), key.display());
     format!(
         "{user}daemon off;\nworker_processes 1;\npid \"{dir}/pid\";\nerror_log \"{dir}/error.log\";\n\
          events {{ worker_connections 4096; }}\n\
@@ -108,6 +119,8 @@ fn configuration(addr: SocketAddr, root: &Path, dir: &Path) -> String {
          \x20 keepalive_timeout 65s;\n  default_type text/html;\n  open_file_cache max=10000 inactive=60s;\n\
          \x20 client_body_temp_path \"{dir}/body\";\n  proxy_temp_path \"{dir}/proxy\";\n\
          \x20 fastcgi_temp_path \"{dir}/fastcgi\";\n  uwsgi_temp_path \"{dir}/uwsgi\";\n  scgi_temp_path \"{dir}/scgi\";\n\
-         \x20 server {{ listen {addr}; root \"{root}\"; }}\n}}\n"
+         \x20 server {{\n    listen {addr};\n    listen {tls} ssl;\n    root \"{root}\";\n\
+         \x20   ssl_certificate \"{leaf}\";\n    ssl_certificate_key \"{key}\";\n    ssl_protocols TLSv1.3;\n\
+         \x20   ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;\n  }}\n}}\n"
     )
 }

@@ -1,11 +1,21 @@
 //! Which peers are installed, and in which version.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The program of this name in PATH.
+use crate::Result;
+
+/// PATH with the peers that scripts/bench-peers.sh has built before all others.
+pub(crate) fn path() -> Result<OsString> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let built = crate::jobs::home().join("work").join("bin");
+    Ok(std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&path)))?)
+}
+
+/// The program of this name in [`path`].
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
+    let path = path().ok()?;
     // Daemons live outside a user's PATH on some systems.
     let daemons = ["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())

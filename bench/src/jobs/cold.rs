@@ -2,12 +2,12 @@
 
 use super::{Bench, Job, SiteFiles, plain};
 use crate::Result;
-use crate::contest::{Card, Check, Goal, What};
+use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
 
 pub(super) const JOB: Job = Job { name: "cold", about: "one small plain request, a process each", set_up };
 
-fn set_up(bench: &mut Bench) -> Result<Card> {
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
@@ -18,16 +18,16 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(Card {
+    Ok(vec![Card {
+        part: "",
         contestants: bench.entries(entries),
         baseline: "curl",
-        goals: vec![
-            Goal { what: What::Cpu, of: "haul", against: "curl", at_most: 1.0 },
-            Goal { what: What::Wall, of: "haul", against: "curl", at_most: 1.0 },
-        ],
+        limit: None,
+        goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0), Goal::ratio(What::Wall, "haul", "curl", 1.0)],
         rounds: 200,
         warm_up: true,
+        calls: true,
         server: server_name,
-        requests: Some(1),
-    })
+        unit: Unit::Requests(1),
+    }])
 }

@@ -3,9 +3,10 @@
 use std::fs::File;
 
 use super::{Bench, Job, SiteFiles, pages_in_order, plain, shell};
-use crate::contest::{Card, Check, Goal, What};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
-use crate::{Result, measure};
+use crate::measure::{self, Out};
 
 pub(super) const JOB: Job = Job { name: "fetch", about: "5,703 pages to /dev/null, and in order to a pipe", set_up };
 
@@ -14,7 +15,7 @@ const ANY_ORDER: &str = "haul --unordered";
 const IN_ORDER: &str = "haul | cat";
 const SERIAL_PIPE: &str = "curl serial | cat";
 
-fn set_up(bench: &mut Bench) -> Result<Card> {
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
@@ -41,19 +42,22 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(Card {
+    Ok(vec![Card {
+        part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
+        limit: None,
         goals: vec![
-            Goal { what: What::Wall, of: ANY_ORDER, against: PARALLEL, at_most: 0.7 },
-            Goal { what: What::Cpu, of: ANY_ORDER, against: PARALLEL, at_most: 0.7 },
-            Goal { what: What::Wall, of: IN_ORDER, against: SERIAL_PIPE, at_most: 0.5 },
+            Goal::ratio(What::Wall, ANY_ORDER, PARALLEL, 0.7),
+            Goal::ratio(What::Cpu, ANY_ORDER, PARALLEL, 0.7),
+            Goal::ratio(What::Wall, IN_ORDER, SERIAL_PIPE, 0.5),
         ],
         rounds: 9,
         warm_up: true,
+        calls: true,
         server: server_name,
-        requests: Some(paths.len()),
-    })
+        unit: Unit::Requests(paths.len()),
+    }])
 }
 
 /// What the lines of all pages come to, sorted by the same `sort`.
@@ -61,7 +65,7 @@ fn sorted_lines(bench: &Bench, files: &SiteFiles) -> Result<Print> {
     let path = bench.work.join("sorted");
     let root = files.root().display();
     let argv = ["sh".to_owned(), "-c".to_owned(), format!("(cd '{root}' && xargs cat) < names | sort")];
-    measure::run(bench, &argv, File::create(&path)?)??;
+    measure::run(bench, &argv, Out::To(File::create(&path)?))??;
     let print = Print::of_file(&path)?;
     std::fs::remove_file(path)?;
     Ok(print)

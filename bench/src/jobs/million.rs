@@ -2,7 +2,7 @@
 
 use super::{Bench, Job, plain};
 use crate::Result;
-use crate::contest::{Card, Check, Goal, What};
+use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::{Print, Printer};
 use crate::server::Server;
 use testkit::site::Site;
@@ -12,8 +12,8 @@ pub(super) const JOB: Job = Job { name: "million", about: "peak memory of 10,000
 const FEW: &str = "haul, 10,000 URLs";
 const MANY: &str = "haul, 1,000,000 URLs";
 
-fn set_up(bench: &mut Bench) -> Result<Card> {
-    let server = Server::embedded(Site::scaled(bench.options.seed, 1))?;
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let server = Server::embedded(Site::scaled(bench.options.seed, 1), &bench.work)?;
     let host = server.addr;
     for (name, count) in [("few", 10_000), ("many", 1_000_000)] {
         bench.write_lines(name, (0..count).map(|n| format!("http://{host}/small/{n}")))?;
@@ -24,16 +24,18 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(Card {
+    Ok(vec![Card {
+        part: "",
         contestants: bench.entries(entries),
         baseline: FEW,
-        goals: vec![Goal { what: What::Rss, of: MANY, against: FEW, at_most: 1.2 }],
+        limit: None,
+        goals: vec![Goal::ratio(What::Rss, MANY, FEW, 1.2)],
         rounds: 1,
         warm_up: false,
+        calls: true,
         server: server_name,
-        // The two differ; a figure a request would be right for neither.
-        requests: None,
-    })
+        unit: Unit::Run,
+    }])
 }
 
 fn replies(count: usize) -> Print {

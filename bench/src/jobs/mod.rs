@@ -1,11 +1,17 @@
 //! The jobs, one file each, and what they share.
 
+mod bulk;
 mod cold;
 mod fetch;
+mod five;
+mod get;
+mod get_tls;
+mod limited;
 mod million;
 mod pipeline;
 mod site;
 mod small;
+mod unlimited;
 
 use std::any::Any;
 use std::fs;
@@ -17,21 +23,36 @@ use serde_json::{Map, Value};
 use testkit::pattern::Pattern;
 use testkit::site::Site;
 
-use crate::contest::{Card, Check, Contestant};
+use crate::card::{Card, Check, Contestant};
 use crate::digest::{Print, Printer};
 use crate::options::Options;
 use crate::server::Server;
 use crate::{Result, tools};
 
-/// A job of the scorecard.
+/// A job of the scorecard: one card, or one a part.
 pub(crate) struct Job {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    pub(crate) set_up: fn(&mut Bench) -> Result<Card>,
+    pub(crate) set_up: fn(&mut Bench) -> Result<Vec<Card>>,
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 6] = [&site::JOB, &fetch::JOB, &small::JOB, &pipeline::JOB, &cold::JOB, &million::JOB];
+pub(crate) const ALL: [&Job; 11] = [
+    &site::JOB,
+    &fetch::JOB,
+    &small::JOB,
+    &pipeline::JOB,
+    &cold::JOB,
+    &million::JOB,
+    &get::JOB,
+    &get_tls::JOB,
+    &five::JOB,
+    &limited::JOB,
+    &unlimited::JOB,
+];
+
+/// The peers that scripts/bench-peers.sh builds.
+const PEERS: [&str; 2] = ["easyget", "htcat"];
 
 /// The length of the replies of the small jobs.
 const SMALL: usize = 300;
@@ -74,15 +95,21 @@ impl<'a> Bench<'a> {
                 let beside = std::env::current_exe().ok()?.with_file_name("haul");
                 if beside.is_file() { Some(beside) } else { tools::find("haul") }
             }
+            "bench" => std::env::current_exe().ok(),
             _ => tools::find(name),
         }
     }
 
     /// The versions of those of haul and its peers that are installed.
     pub(crate) fn versions(&self) -> Value {
-        let version = |name| Some((name, tools::version(&self.program(name)?, "--version")));
-        let found: Map<String, Value> =
-            ["haul", "curl", "wget2"].into_iter().filter_map(version).map(|(n, v)| (n.to_owned(), v.into())).collect();
+        let version = |(name, flag)| Some((name, tools::version(&self.program(name)?, flag)));
+        let peers = ["haul", "curl", "wget2", "easyget", "aria2c"].map(|name| (name, "--version"));
+        let found: Map<String, Value> = peers
+            .into_iter()
+            .chain([("htcat", "-version")])
+            .filter_map(version)
+            .map(|(name, version)| (name.to_owned(), version.into()))
+            .collect();
         found.into()
     }
 
@@ -93,11 +120,13 @@ impl<'a> Bench<'a> {
             let needs = match shell {
                 Some(shell) if shell.contains("$HAUL") => "haul",
                 Some(_) => "curl",
-                None => entry.argv[0].as_str(),
+                // `env NAME=VALUE program`
+                None => entry.argv.iter().find(|word| *word != "env" && !word.contains('=')).map_or("", String::as_str),
             };
             let found = self.program(needs).is_some();
             if !found {
-                println!("{}: {needs} is not installed", entry.name);
+                let how = if PEERS.contains(&needs) { ": sh scripts/bench-peers.sh" } else { "" };
+                println!("{}: skipped, {needs} is not installed{how}", entry.name);
             }
             found
         };
@@ -133,12 +162,12 @@ impl<'a> Bench<'a> {
 
 /// A contestant that is run as it stands.
 fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
-    Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), check }
+    Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, check }
 }
 
 /// A contestant that is a line of shell.
 fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestant {
-    Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], check }
+    Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, check }
 }
 
 /// Shows what parallel writers to files have fetched, in the order of the list.

@@ -6,7 +6,7 @@ use testkit::relay::Relay;
 
 use super::{Bench, Job, SiteFiles, pages_in_order, plain};
 use crate::Result;
-use crate::contest::{Card, Check, Goal, What};
+use crate::card::{Card, Check, Goal, Unit, What};
 
 pub(super) const JOB: Job =
     Job { name: "pipeline", about: "500 pages at 20 ms round trip: --pipeline 32 against 50 connections", set_up };
@@ -16,7 +16,7 @@ const RTT: Duration = Duration::from_millis(20);
 const CURL: &str = "curl -Z, 50 connections";
 const PIPELINED: &str = "haul --pipeline 32, 6 connections";
 
-fn set_up(bench: &mut Bench) -> Result<Card> {
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let relay = Relay::to(server.addr).rtt(RTT).start()?;
@@ -45,13 +45,16 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
     let server_name = format!("{}, behind a relay of {} ms", server.name, RTT.as_millis());
     bench.hold(server);
     bench.hold(relay);
-    Ok(Card {
+    Ok(vec![Card {
+        part: "",
         contestants: bench.entries(entries),
         baseline: CURL,
-        goals: vec![Goal { what: What::Wall, of: PIPELINED, against: CURL, at_most: 1.0 }],
+        limit: None,
+        goals: vec![Goal::ratio(What::Wall, PIPELINED, CURL, 1.0)],
         rounds: 7,
         warm_up: true,
+        calls: true,
         server: server_name,
-        requests: Some(paths.len()),
-    })
+        unit: Unit::Requests(paths.len()),
+    }])
 }

@@ -5,7 +5,7 @@
 
 use super::{Bench, Job, SiteFiles, shell};
 use crate::Result;
-use crate::contest::{Card, Check, Contestant, Goal, What};
+use crate::card::{Card, Check, Contestant, Goal, Unit, What};
 
 pub(super) const JOB: Job =
     Job { name: "site", about: "3 indexes, 5,703 pages, CIDR blocks sorted unique: the whole job", set_up };
@@ -13,7 +13,7 @@ pub(super) const JOB: Job =
 const CONFIG: &str = "curl, a config";
 const HAUL: &str = "haul";
 
-fn set_up(bench: &mut Bench) -> Result<Card> {
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
@@ -38,6 +38,7 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
         ]
         .map(str::to_owned)
         .to_vec(),
+        piped: false,
         check: check(),
     };
     let mut entries = vec![
@@ -51,17 +52,20 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
     }
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(Card {
+    Ok(vec![Card {
+        part: "",
         contestants: bench.entries(entries),
         baseline: CONFIG,
+        limit: None,
         goals: vec![
-            Goal { what: What::Wall, of: HAUL, against: CONFIG, at_most: 0.25 },
-            Goal { what: What::Wall, of: HAUL, against: CONFIG, at_most: 0.20 },
-            Goal { what: What::Cpu, of: HAUL, against: CONFIG, at_most: 0.5 },
+            Goal::ratio(What::Wall, HAUL, CONFIG, 0.25),
+            Goal::ratio(What::Wall, HAUL, CONFIG, 0.20),
+            Goal::ratio(What::Cpu, HAUL, CONFIG, 0.5),
         ],
         rounds: 7,
         warm_up: true,
+        calls: true,
         server: server_name,
-        requests: Some(bench.options.pages + testkit::site::INDEXES),
-    })
+        unit: Unit::Requests(bench.options.pages + testkit::site::INDEXES),
+    }])
 }

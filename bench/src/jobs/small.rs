@@ -2,7 +2,7 @@
 
 use super::{Bench, Job, SMALL, SiteFiles, plain, small_body};
 use crate::Result;
-use crate::contest::{Card, Check, Goal, What};
+use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
 
 pub(super) const JOB: Job = Job { name: "small", about: "20,000 replies of 300 bytes", set_up };
@@ -11,7 +11,7 @@ const REPLIES: usize = 20_000;
 const PARALLEL: &str = "curl -Z";
 const HAUL: &str = "haul --unordered";
 
-fn set_up(bench: &mut Bench) -> Result<Card> {
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
@@ -32,13 +32,16 @@ fn set_up(bench: &mut Bench) -> Result<Card> {
     ];
     let server_name = server.name.clone();
     bench.hold(server);
-    Ok(Card {
+    Ok(vec![Card {
+        part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
-        goals: vec![Goal { what: What::Cpu, of: HAUL, against: PARALLEL, at_most: 0.6 }],
+        limit: None,
+        goals: vec![Goal::ratio(What::Cpu, HAUL, PARALLEL, 0.6)],
         rounds: 7,
         warm_up: true,
+        calls: true,
         server: server_name,
-        requests: Some(REPLIES),
-    })
+        unit: Unit::Requests(REPLIES),
+    }])
 }

@@ -1,0 +1,110 @@
+//! Large bodies on disk: bytes of testkit's pattern, which nothing compresses and no two places share.
+//!
+//! They lie where the embedded origin serves equal ones (`/bytes/N`), so either server answers the same URL. A body is
+//! made once; its digest lies beside it.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use testkit::pattern::Pattern;
+
+use crate::Result;
+use crate::digest::{Print, Printer};
+
+/// What is generated and written at a time.
+const PIECE: usize = 1 << 20;
+
+/// Bodies of one seed below one root.
+pub(crate) struct Bodies {
+    root: PathBuf,
+    pattern: Pattern,
+}
+
+impl Bodies {
+    /// Those of `seed`, under `work`.
+    pub(crate) fn new(work: &Path, seed: u64) -> Result<Bodies> {
+        let root = work.join(format!("bodies-{seed}"));
+        fs::create_dir_all(root.join("bytes"))?;
+        Ok(Bodies { root, pattern: Pattern::new(seed) })
+    }
+
+    /// What is to be served.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of the URL of a body of `len` bytes.
+    pub(crate) fn path(len: u64) -> String {
+        format!("/bytes/{len}")
+    }
+
+    /// Sees to it that the body is on disk; gives its digest.
+    pub(crate) fn prepare(&self, len: u64) -> Result<Print> {
+        let file = self.root.join("bytes").join(len.to_string());
+        let note = file.with_extension("sha256");
+        if let (Ok(meta), Ok(sha256)) = (file.metadata(), fs::read_to_string(&note))
+            && meta.len() == len
+        {
+            return Ok(Print { len, sha256 });
+        }
+        println!("making a body of {} MB", len / 1_000_000);
+        let print = self.write(len, &file)?;
+        // Last: a file without its note is made again.
+        fs::write(note, &print.sha256)?;
+        Ok(print)
+    }
+
+    fn write(&self, len: u64, path: &Path) -> Result<Print> {
+        let mut file = File::create(path)?;
+        let mut printer = Printer::new();
+        let mut buffer = vec![0; PIECE];
+        let mut offset = 0;
+        while offset < len {
+            let piece = &mut buffer[..(len - offset).min(PIECE as u64) as usize];
+            self.pattern.fill(offset, piece);
+            file.write_all(piece)?;
+            printer.add(piece);
+            offset += piece.len() as u64;
+        }
+        file.sync_all()?;
+        Ok(printer.finish())
+    }
+
+    /// What `times` copies of a body come to, one after the other.
+    pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<Print> {
+        self.prepare(len)?;
+        let mut printer = Printer::new();
+        let mut buffer = vec![0; PIECE];
+        for _ in 0..times {
+            let mut file = File::open(self.root.join("bytes").join(len.to_string()))?;
+            loop {
+                match file.read(&mut buffer)? {
+                    0 => break,
+                    len => printer.add(&buffer[..len]),
+                }
+            }
+        }
+        Ok(printer.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_the_pattern_and_a_cut_off_one_is_made_again() {
+        let work = std::env::temp_dir().join(format!("haul-bench-bodies-{}", std::process::id()));
+        let bodies = Bodies::new(&work, 3).unwrap();
+        let len = PIECE as u64 + 5;
+        let expected = Print::of(&Pattern::new(3).slice(0, PIECE + 5));
+        assert_eq!(bodies.prepare(len).unwrap(), expected);
+        let file = bodies.root().join(&Bodies::path(len)[1..]);
+        File::options().write(true).open(&file).unwrap().set_len(7).unwrap();
+        assert_eq!(bodies.prepare(len).unwrap(), expected);
+        assert_eq!(Print::of_file(&file).unwrap(), expected);
+        assert_eq!(bodies.repeated(len, 2).unwrap(), Print::of(&Pattern::new(3).slice(0, PIECE + 5).repeat(2)));
+        fs::remove_dir_all(work).unwrap();
+    }
+}

@@ -1,0 +1,158 @@
+//! What a job is made of: contestants, how their answers are checked, and the goals.
+//!
+//! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): what is compared stands on one card.
+
+use crate::digest::Print;
+use crate::measure::Figures;
+
+/// A job or a part of one, set up: who runs, how often, against whom, to what end.
+pub(crate) struct Card {
+    /// Which part of the job this is; empty if it is the whole.
+    pub(crate) part: &'static str,
+    pub(crate) contestants: Vec<Contestant>,
+    /// The contestant whose figures are 1.00.
+    pub(crate) baseline: &'static str,
+    /// The contestant that does the least anyone could do; its figures are a column of their own.
+    pub(crate) limit: Option<&'static str>,
+    pub(crate) goals: Vec<Goal>,
+    pub(crate) rounds: usize,
+    /// Whether a round that does not count goes first.
+    pub(crate) warm_up: bool,
+    /// Whether system calls are counted, in one more run of each contestant.
+    pub(crate) calls: bool,
+    /// What the server is.
+    pub(crate) server: String,
+    pub(crate) unit: Unit,
+}
+
+/// What every run of a card does alike, so that figures can be given by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// So many requests.
+    Requests(usize),
+    /// So many bytes of bodies.
+    Bytes(u64),
+    /// The runs differ: a figure by the request would be right for none.
+    Run,
+}
+
+/// One way to do the job.
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    pub(crate) argv: Vec<String>,
+    /// Whether its output goes through a pipe to `cat >/dev/null`.
+    pub(crate) piped: bool,
+    pub(crate) check: Check,
+}
+
+/// How a contestant's answer is checked.
+pub(crate) enum Check {
+    /// Its output, in every round.
+    Output(Print),
+    /// The file of this name that it writes, in every round; removed after each.
+    File(&'static str, Print),
+    /// Its output goes nowhere: once, before the rounds, this shell command shows what the same options fetch.
+    Proof(String, Print),
+    /// As [`Proof`](Check::Proof), and in every round it says `FIRST_BYTE_SECONDS,LENGTH`. Without a command only the
+    /// length is checked.
+    Told(Option<String>, Print),
+}
+
+/// A figure to reach by contestant `of`.
+pub(crate) struct Goal {
+    pub(crate) what: What,
+    pub(crate) of: &'static str,
+    pub(crate) bound: Bound,
+}
+
+/// How high the figure may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Bound {
+    /// As a ratio to that of another contestant in the same round.
+    Of(&'static str, f64),
+    /// As it stands: CPU in s/GB, memory in MB, times in s.
+    Most(f64),
+}
+
+impl Goal {
+    /// At most `at_most` of what `against` takes.
+    pub(crate) fn ratio(what: What, of: &'static str, against: &'static str, at_most: f64) -> Goal {
+        Goal { what, of, bound: Bound::Of(against, at_most) }
+    }
+
+    /// At most this figure.
+    pub(crate) fn most(what: What, of: &'static str, at_most: f64) -> Goal {
+        Goal { what, of, bound: Bound::Most(at_most) }
+    }
+}
+
+/// One of the figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Wall,
+    /// User and system time of the whole process tree.
+    Cpu,
+    /// That of the client without the reader of its pipe.
+    Client,
+    Rss,
+    /// Until the client had the first byte of the reply, as it says.
+    FirstByte,
+}
+
+impl What {
+    /// All there are.
+    pub(crate) const ALL: [What; 5] = [What::Wall, What::Cpu, What::Client, What::Rss, What::FirstByte];
+
+    /// In seconds, or KiB; none if the run has no such figure.
+    pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
+        match self {
+            What::Wall => Some(figures.wall),
+            What::Cpu => Some(figures.cpu()),
+            What::Client => figures.client,
+            What::Rss => Some(figures.rss),
+            What::FirstByte => figures.first_byte,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            What::Wall => "wall",
+            What::Cpu => "CPU",
+            What::Client => "CPU without the reader",
+            What::Rss => "peak memory",
+            What::FirstByte => "first byte",
+        }
+    }
+
+    /// The name in files.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            What::Wall => "wall_s",
+            What::Cpu => "cpu_s",
+            What::Client => "client_cpu_s",
+            What::Rss => "rss_kib",
+            What::FirstByte => "first_byte_s",
+        }
+    }
+
+    /// As a person reads it, with its unit: CPU by the GB where the runs are counted in bytes.
+    pub(crate) fn readable(self, value: f64, unit: Unit) -> (f64, &'static str) {
+        match (self, unit) {
+            (What::Cpu | What::Client, Unit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
+            (What::Rss, _) => (value / 1024.0, "MB"),
+            _ => (value, "s"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_is_read_by_the_gigabyte_where_bytes_are_counted() {
+        assert_eq!(What::Cpu.readable(0.5, Unit::Bytes(2_000_000_000)), (0.25, "s/GB"));
+        assert_eq!(What::Cpu.readable(0.5, Unit::Requests(2)), (0.5, "s"));
+        assert_eq!(What::Rss.readable(2048.0, Unit::Run), (2.0, "MB"));
+    }
+}

@@ -1,0 +1,39 @@
+//! The certificates of the TLS servers, as the files that nginx wants.
+//!
+//! testkit's identity stays inside the process that made it; a server of another process needs the key on disk.
+
+use std::fs;
+use std::path::Path;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+};
+
+use crate::Result;
+
+/// The CA's certificate, for `--cacert`.
+pub(crate) const CA: &str = "ca.pem";
+/// The server's certificate.
+pub(crate) const LEAF: &str = "leaf.pem";
+/// The server's key.
+pub(crate) const KEY: &str = "key.pem";
+
+/// Makes a CA and a server certificate for loopback, and writes [`CA`], [`LEAF`] and [`KEY`] into `dir`.
+pub(crate) fn write_to(dir: &Path) -> Result<()> {
+    let ca_key = KeyPair::generate()?;
+    let mut ca = CertificateParams::default();
+    ca.distinguished_name.push(DnType::CommonName, "haul bench CA");
+    ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    ca.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    fs::write(dir.join(CA), ca.self_signed(&ca_key)?.pem())?;
+    let issuer = Issuer::new(ca, ca_key);
+
+    let key = KeyPair::generate()?;
+    let mut leaf = CertificateParams::new(testkit::identity::NAMES.map(str::to_owned).to_vec())?;
+    leaf.distinguished_name.push(DnType::CommonName, "haul bench origin");
+    leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    leaf.use_authority_key_identifier_extension = true;
+    fs::write(dir.join(LEAF), leaf.signed_by(&key, &issuer)?.pem())?;
+    fs::write(dir.join(KEY), key.serialize_pem())?;
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Five big plain bodies at once in one thread: what the event loop adds to one of them.
+
+use super::bulk::{CURL, HAUL, LIBCURL, MEMORY_MB, Store};
+use super::{Bench, Job, plain};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+
+pub(super) const JOB: Job = Job { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
+
+const LEN: u64 = 1 << 30;
+const BODIES: usize = 5;
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let store = Store::open(bench)?;
+    let len = bench.options.size.unwrap_or(LEN);
+    let url = store.plain(store.server.addr, len)?.url;
+    let all = store.repeated(len, BODIES)?;
+    bench.write_url_lists(&vec![url.clone(); BODIES])?;
+    bench.write_lines("files.cfg", (1..=BODIES).map(|n| format!("url = \"{url}\"\noutput = \"body.{n}\"")))?;
+    let urls = vec![url; BODIES].join(" ");
+    // In files of their own, so that it shows should two of them weave into each other.
+    let proof = |fetch: &str| {
+        let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
+        Check::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
+    };
+    let contestants = vec![
+        plain(HAUL, "haul -s --threads 1 -K null.cfg", proof("$HAUL -s --threads 1 -K files.cfg")),
+        plain(CURL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K files.cfg")),
+        plain(
+            LIBCURL,
+            &format!("easyget --multi --discard {urls}"),
+            proof(&format!("easyget --multi --to body. {urls}")),
+        ),
+    ];
+    let server = store.server.name.clone();
+    bench.hold(store.server);
+    Ok(vec![Card {
+        part: "",
+        contestants: bench.entries(contestants),
+        baseline: CURL,
+        limit: None,
+        goals: vec![Goal::most(What::Cpu, HAUL, 0.10), Goal::most(What::Rss, HAUL, MEMORY_MB)],
+        rounds: 5,
+        warm_up: true,
+        calls: true,
+        server,
+        unit: Unit::Bytes(len * BODIES as u64),
+    }])
+}

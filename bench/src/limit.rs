@@ -1,0 +1,243 @@
+//! The least anyone could do: what a row of a table is a multiple of.
+//!
+//! ```text
+//! bench limit recv URL              receive into one buffer of 256 KiB and forget it
+//! bench limit splice URL            socket → pipe → /dev/null
+//! bench limit splice-pipe URL       socket → standard output, which is a pipe
+//! bench limit splice-file URL FILE  socket → pipe → a new file, its space taken first
+//! bench limit aes BYTES             AES-128-GCM over so many bytes, 16 KiB at a time, no network
+//! ```
+//!
+//! `recv`, `splice` and `aes` print `FIRST_BYTE_SECONDS,LENGTH`. There is no HTTP but a request, a search for the end
+//! of the head, and Content-Length. `aes` seals rather than opens: it is the same work, and needs no fresh ciphertext.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::time::Instant;
+
+use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+
+use crate::Result;
+
+/// What one receive or splice may move.
+const PIECE: usize = 256 << 10;
+/// The largest pipe that an unprivileged process may ask for.
+const PIPE: usize = 1 << 20;
+/// The most that a TLS record holds.
+const RECORD: usize = 16 << 10;
+
+/// Does what `arguments` say; they are those after `limit`.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let start = Instant::now();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["aes", bytes] => {
+            let bytes = bytes.parse()?;
+            seal(bytes)?;
+            println!("0,{bytes}");
+        }
+        ["recv", url] => {
+            let mut body = Body::request(url)?;
+            let first = start.elapsed();
+            body.receive()?;
+            println!("{:.6},{}", first.as_secs_f64(), body.len);
+        }
+        ["splice", url] => {
+            let body = Body::request(url)?;
+            let first = start.elapsed();
+            splice::through_pipe(&body, File::create("/dev/null")?)?;
+            println!("{:.6},{}", first.as_secs_f64(), body.len);
+        }
+        ["splice-pipe", url] => splice::to_pipe(&Body::request(url)?, std::io::stdout().as_fd())?,
+        ["splice-file", url, file] => {
+            let (body, file) = (Body::request(url)?, File::create_new(file)?);
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, body.len)?;
+            splice::through_pipe(&body, file)?;
+        }
+        _ => return Err("limit recv|splice|splice-pipe URL, limit splice-file URL FILE, limit aes BYTES".into()),
+    }
+    Ok(())
+}
+
+/// A reply whose head has been read.
+struct Body {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    /// How much of the body came with the head; it is at the start of `buffer`.
+    early: usize,
+    len: u64,
+}
+
+impl Body {
+    fn request(url: &str) -> Result<Body> {
+        let rest = url.strip_prefix("http://").ok_or("not an http URL")?;
+        let (host, path) = rest.split_once('/').ok_or("no path")?;
+        let mut stream = TcpStream::connect(host)?;
+        write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
+        let mut buffer = vec![0; PIECE];
+        let mut filled = 0;
+        let end = loop {
+            match stream.read(&mut buffer[filled..])? {
+                0 => return Err("no head".into()),
+                len => filled += len,
+            }
+            if let Some(at) = buffer[..filled].windows(4).position(|window| window == b"\r\n\r\n") {
+                break at + 4;
+            }
+        };
+        let len = content_length(&String::from_utf8_lossy(&buffer[..end]))?;
+        buffer.copy_within(end..filled, 0);
+        Ok(Body { stream, buffer, early: filled - end, len })
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        let mut got = self.early as u64;
+        while got < self.len {
+            match self.stream.read(&mut self.buffer)? {
+                0 => return Err(format!("{got} of {} bytes", self.len).into()),
+                len => got += len as u64,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The length that the head of a 200 names.
+fn content_length(head: &str) -> Result<u64> {
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap_or_default();
+    if status.split(' ').nth(1) != Some("200") {
+        return Err(format!("not a 200: {status}").into());
+    }
+    let field = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok()).flatten()
+    };
+    lines.find_map(field).ok_or_else(|| "no Content-Length".into())
+}
+
+fn seal(bytes: u64) -> Result<()> {
+    let key = UnboundKey::new(&AES_128_GCM, &[1; 16]).map_err(|_| "no key")?;
+    let key = LessSafeKey::new(key);
+    let mut record = vec![0; RECORD];
+    let mut left = bytes;
+    while left > 0 {
+        let len = left.min(RECORD as u64);
+        let mut nonce = [0; 12];
+        nonce[4..].copy_from_slice(&left.to_be_bytes());
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let sealed = key.seal_in_place_separate_tag(nonce, Aad::empty(), &mut record[..len as usize]);
+        black_box(sealed.map_err(|_| "does not seal")?);
+        left -= len;
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+mod splice {
+    //! Bytes that no process touches.
+
+    use std::fs::File;
+    use std::io::{self, Write};
+    use std::os::fd::{AsFd, BorrowedFd};
+
+    use rustix::pipe::{SpliceFlags, fcntl_setpipe_size};
+
+    use super::{Body, PIPE};
+    use crate::Result;
+
+    /// Through a pipe of its own into something that is none.
+    pub(super) fn through_pipe(body: &Body, mut to: File) -> Result<()> {
+        to.write_all(&body.buffer[..body.early])?;
+        let (reader, writer) = io::pipe()?;
+        fcntl_setpipe_size(&writer, PIPE)?;
+        let mut left = body.len - body.early as u64;
+        while left > 0 {
+            let mut in_pipe = once(body.stream.as_fd(), writer.as_fd(), left)?;
+            left -= in_pipe;
+            while in_pipe > 0 {
+                in_pipe -= once(reader.as_fd(), to.as_fd(), in_pipe)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Straight into a pipe.
+    pub(super) fn to_pipe(body: &Body, to: BorrowedFd<'_>) -> Result<()> {
+        File::from(to.try_clone_to_owned()?).write_all(&body.buffer[..body.early])?;
+        fcntl_setpipe_size(to, PIPE)?;
+        let mut left = body.len - body.early as u64;
+        while left > 0 {
+            left -= once(body.stream.as_fd(), to, left)?;
+        }
+        Ok(())
+    }
+
+    fn once(from: BorrowedFd<'_>, to: BorrowedFd<'_>, most: u64) -> Result<u64> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(PIPE);
+        match rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE)? {
+            0 => Err("the body ended early".into()),
+            moved => Ok(moved as u64),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod splice {
+    //! Linux alone has the call.
+
+    use std::fs::File;
+    use std::os::fd::BorrowedFd;
+
+    use super::Body;
+    use crate::Result;
+
+    pub(super) fn through_pipe(_: &Body, _: File) -> Result<()> {
+        Err("splice is Linux's".into())
+    }
+
+    pub(super) fn to_pipe(_: &Body, _: BorrowedFd<'_>) -> Result<()> {
+        Err("splice is Linux's".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_is_taken_from_a_200_alone() {
+        assert_eq!(content_length("HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length: 7\r\n\r\n").ok(), Some(7));
+        for head in [
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 7\r\n\r\n",
+            "HTTP/1.1 200 OK\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            "",
+        ] {
+            assert!(content_length(head).is_err(), "{head}");
+        }
+    }
+
+    #[test]
+    fn every_byte_is_sealed_whatever_the_last_record_holds() {
+        for bytes in [0, 1, RECORD as u64, RECORD as u64 + 1] {
+            assert!(seal(bytes).is_ok());
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_body_arrives_whole_by_splice() {
+        let origin = testkit::origin::Origin::builder().start().unwrap();
+        let dir = std::env::temp_dir().join(format!("haul-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("out");
+        let words = ["splice-file", &origin.url("/bytes/3000001"), &file.display().to_string()].map(str::to_owned);
+        run(&words).unwrap();
+        assert!(std::fs::read(&file).unwrap() == origin.pattern().slice(0, 3_000_001));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}
