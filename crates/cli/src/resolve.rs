@@ -146,6 +146,9 @@ impl Resolver<'_> {
             own.to_owned()
         });
         let mut fields = self.fields(low.fields)?;
+        if low.continue_at.is_some() && has_field(&fields, "Range") {
+            return Err(misused("--continue-at", "--continue-at is mutually exclusive with a Range header"));
+        }
         let is_json = low.data.iter().any(|data| data.kind == DataKind::Json);
         if is_json {
             default_field(&mut fields, "Content-Type", "application/json");

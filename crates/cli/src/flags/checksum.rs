@@ -10,7 +10,7 @@ impl Flag for Checksum {
         &Spec {
             long: "checksum",
             short: None,
-            takes: Takes::Value("algorithm:hex|list"),
+            takes: Takes::Value("algorithm:hex"),
             category: Category::Output,
             important: false,
             help: "Compare a body with its checksum",

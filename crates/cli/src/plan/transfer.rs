@@ -29,7 +29,7 @@ pub struct TransferArgs {
     pub connect_timeout: Duration,
     /// When and how often to try again.
     pub retry: RetryArgs,
-    /// `--compressed` or `--no-compressed`; see [`StageArgs::asks_compressed`].
+    /// `--compressed` or `--no-compressed`; see [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
     pub compressed: Option<bool>,
     /// Largest body taken (exit 63). Default no limit.
     pub max_filesize: Option<u64>,

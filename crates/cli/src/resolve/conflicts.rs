@@ -3,7 +3,7 @@
 use haul_policy::glob::Glob;
 
 use super::misused;
-use crate::args::{Group, HeaderLow, StageLow};
+use crate::args::{Group, StageLow};
 use crate::checksum::Checksum;
 use crate::plan::{ContinueAt, Output, UrlSource};
 use crate::usage::UsageError;
@@ -20,13 +20,8 @@ pub(super) fn check(group: &Group, warnings: &mut Vec<String>) -> Result<(), Usa
 /// `-C` with what decides otherwise about the bytes asked for, or about the file.
 fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
-    let is_range = |header: &HeaderLow| match header {
-        HeaderLow::Field(field) => field.name().eq_ignore_ascii_case("Range"),
-        HeaderLow::File(_) => false,
-    };
     let refusals = [
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
-        (stage.request.fields.iter().any(is_range), "--continue-at is mutually exclusive with a Range header"),
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
         (group.stages.len() > 1 || stage.extract.is_some(), "what is extracted cannot be gone on with"),
