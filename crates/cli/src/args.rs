@@ -16,7 +16,8 @@ use std::path::PathBuf;
 
 use haul_policy::template::Template;
 
-use crate::plan::{Credentials, FieldArg, Global, Output, TransferArgs};
+use crate::checksum::Checksum;
+use crate::plan::{ContinueAt, Credentials, FieldArg, Global, Output, TransferArgs};
 use crate::urls::UrlList;
 use crate::usage::Reason;
 
@@ -62,6 +63,20 @@ pub struct Group {
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`.
     pub create_dirs: bool,
+    /// `-J`.
+    pub remote_header_name: bool,
+    /// `--remove-on-error`.
+    pub remove_on_error: bool,
+    /// `--skip-existing`.
+    pub skip_existing: bool,
+    /// `--clobber` or `--no-clobber`.
+    pub clobber: Option<bool>,
+    /// `--fsync`.
+    pub fsync: bool,
+    /// `--create-file-mode`.
+    pub create_file_mode: Option<u32>,
+    /// `--checksum`.
+    pub checksum: Option<Checksum>,
     /// The stage being filled is the last. Never empty.
     pub stages: Vec<StageLow>,
 }
@@ -75,6 +90,13 @@ impl Default for Group {
             globoff: false,
             output_dir: None,
             create_dirs: false,
+            remote_header_name: false,
+            remove_on_error: false,
+            skip_existing: false,
+            clobber: None,
+            fsync: false,
+            create_file_mode: None,
+            checksum: None,
             stages: vec![StageLow::default()],
         }
     }
@@ -126,6 +148,8 @@ pub struct RequestLow {
     pub data: Vec<DataLow>,
     /// `-r`.
     pub range: Option<String>,
+    /// `-C`.
+    pub continue_at: Option<ContinueAt>,
 }
 
 /// One `-H`.

@@ -10,12 +10,13 @@
 //! * [`flags`]: the table of flags, one file each; `--help` comes from it ([`help`]).
 //! * [`parse`]: curl's grammar; [`config`]: the text of config files.
 //! * [`args`]: what was read; [`resolve`]: files read, defaults filled; [`plan`]: what is done.
-//! * [`write_out`]: the format of `-w`.
+//! * [`write_out`]: the format of `-w`; [`checksum`]: that of `--checksum` and of lists of checksums.
 //!
 //! Out of scope: anything that touches the network. That a URL, a regular expression or a
 //! certificate is any good is found by those who use it.
 
 pub mod args;
+pub mod checksum;
 pub mod config;
 pub mod files;
 pub mod flags;

@@ -16,14 +16,18 @@
 //! assert_eq!(operation.stages[0].transfer.max_time.unwrap().as_secs(), 5);
 //! ```
 
-use std::net::IpAddr;
+mod transfer;
+
 use std::path::PathBuf;
-use std::time::Duration;
 
 use haul_policy::template::Template;
 
+pub use crate::checksum::Checksum;
 pub use crate::urls::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
+pub use transfer::{
+    ConnectToArg, HttpVersion, IpVersion, ResolveArg, RetryArgs, Slowest, TlsArgs, TlsVersion, TransferArgs,
+};
 
 /// Everything that one run of the program does.
 #[derive(Clone, Debug)]
@@ -121,6 +125,18 @@ pub struct Operation {
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`: make missing directories of an output.
     pub create_dirs: bool,
+    /// `-J`: the name that `Content-Disposition` gives takes the place of [`Output::RemoteName`]'s.
+    pub remote_header_name: bool,
+    /// What becomes of an output file that is there already.
+    pub existing: Existing,
+    /// `--remove-on-error`: nothing of a failed transfer stays on the disk.
+    pub remove_on_error: bool,
+    /// `--fsync`: a file is on the disk before its transfer is done.
+    pub fsync: bool,
+    /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask; `None` is `0o666`.
+    pub create_file_mode: Option<u32>,
+    /// `--checksum`: what bodies are compared with. A [`Checksum::Digest`] stands only where there is one URL.
+    pub checksum: Option<Checksum>,
     /// The first stage, then one for each `--then`. Never empty.
     pub stages: Vec<StageArgs>,
 }
@@ -143,6 +159,29 @@ pub enum Output {
     File(String),
     /// `-O`: the last part of the URL's path.
     RemoteName,
+}
+
+/// What becomes of an output file that exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Existing {
+    /// It is replaced; but if its name came from `Content-Disposition`, the transfer fails (exit 23). The default.
+    #[default]
+    ReplaceOwn,
+    /// `--clobber`: it is replaced whoever named it.
+    Replace,
+    /// `--no-clobber`: `.1` to `.100` are tried behind the name, then the transfer fails (exit 23).
+    Number,
+    /// `--skip-existing`: it is left alone, nothing is fetched, and that is a success.
+    Skip,
+}
+
+/// `-C`: where a body begins that goes on with an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContinueAt {
+    /// At this byte, counted from 0. In a plan never 0, which is no resumption.
+    Offset(u64),
+    /// `-`: at the size that the output file has; a file that is not there begins at 0.
+    OutputSize,
 }
 
 /// One stage: what is asked for and what becomes of the answer.
@@ -200,6 +239,8 @@ pub struct RequestArgs {
     pub body: Option<Vec<u8>>,
     /// `Range` without its `bytes=`.
     pub range: Option<String>,
+    /// `-C`: ask for the rest and append it to the output. Never beside `range`, a `Range` among `fields`, or extraction.
+    pub continue_at: Option<ContinueAt>,
 }
 
 impl std::fmt::Debug for RequestArgs {
@@ -213,6 +254,7 @@ impl std::fmt::Debug for RequestArgs {
             .field("credentials", &self.credentials)
             .field("body", &self.body.as_ref().map(Vec::len))
             .field("range", &self.range)
+            .field("continue_at", &self.continue_at)
             .finish_non_exhaustive()
     }
 }
@@ -269,148 +311,6 @@ impl std::fmt::Debug for Credentials {
             Credentials::Bearer(_) => "Bearer(redacted)",
         })
     }
-}
-
-/// How a stage's bodies are moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TransferArgs {
-    /// Follow redirects. Default on.
-    pub follow: bool,
-    /// Most redirects of one transfer; `None` is no limit. Default 50.
-    pub max_redirs: Option<u64>,
-    /// A status of 400 or more is a failure (exit 22) without a body. Default on.
-    pub fail: bool,
-    /// Limit of one transfer from start to end, retries apart. Default none.
-    pub max_time: Option<Duration>,
-    /// Limit of name resolution, connection and TLS handshake together. Default 300 s.
-    pub connect_timeout: Duration,
-    /// When and how often to try again.
-    pub retry: RetryArgs,
-    /// `--compressed` or `--no-compressed`; see [`StageArgs::asks_compressed`].
-    pub compressed: Option<bool>,
-    /// Largest body taken (exit 63). Default no limit.
-    pub max_filesize: Option<u64>,
-    /// Keep `.` and `..` in URL paths.
-    pub path_as_is: bool,
-    /// Which addresses may be used.
-    pub ip_version: IpVersion,
-    /// Which HTTP versions may be used.
-    pub http_version: HttpVersion,
-    /// `--resolve`, in order; a later one for the same host and port wins.
-    pub resolve: Vec<ResolveArg>,
-    /// `--connect-to`, in order; the first that fits is used.
-    pub connect_to: Vec<ConnectToArg>,
-    /// TLS settings; part of the pool's key.
-    pub tls: TlsArgs,
-}
-
-impl Default for TransferArgs {
-    fn default() -> Self {
-        TransferArgs {
-            follow: true,
-            max_redirs: Some(50),
-            fail: true,
-            max_time: None,
-            connect_timeout: Duration::from_secs(300),
-            retry: RetryArgs::default(),
-            compressed: None,
-            max_filesize: None,
-            path_as_is: false,
-            ip_version: IpVersion::Any,
-            http_version: HttpVersion::Any,
-            resolve: Vec::new(),
-            connect_to: Vec::new(),
-            tls: TlsArgs::default(),
-        }
-    }
-}
-
-/// Retries of one transfer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RetryArgs {
-    /// How often a transient failure is tried again. Default 3.
-    pub count: u32,
-    /// A fixed pause; `None` backs off, with jitter.
-    pub delay: Option<Duration>,
-    /// No retry starts later than this after the first try; `None` is no limit.
-    pub max_time: Option<Duration>,
-    /// A refused connection is transient.
-    pub connrefused: bool,
-    /// Every failure is transient.
-    pub all_errors: bool,
-}
-
-impl Default for RetryArgs {
-    fn default() -> Self {
-        RetryArgs { count: 3, delay: None, max_time: None, connrefused: false, all_errors: false }
-    }
-}
-
-/// `-4`, `-6`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IpVersion {
-    /// Both, the faster one wins (RFC 8305).
-    #[default]
-    Any,
-    /// IPv4 only.
-    V4,
-    /// IPv6 only.
-    V6,
-}
-
-/// `--http1.1`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HttpVersion {
-    /// The best that both sides speak.
-    #[default]
-    Any,
-    /// HTTP/1.1 only.
-    Http11,
-}
-
-/// TLS settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsArgs {
-    /// `-k`: do not verify the server. Default off.
-    pub insecure: bool,
-    /// `--cacert`: trust these roots (PEM) instead of the system's.
-    pub cacert: Option<PathBuf>,
-    /// The oldest version spoken.
-    pub min_version: TlsVersion,
-}
-
-/// TLS versions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TlsVersion {
-    /// TLS 1.2.
-    #[default]
-    V1_2,
-    /// TLS 1.3.
-    V1_3,
-}
-
-/// One `--resolve`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolveArg {
-    /// Host name in lower case, without brackets; `*` is every host.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// The addresses to use; empty takes an earlier `--resolve` back (`-HOST:PORT`).
-    pub addresses: Vec<IpAddr>,
-}
-
-/// One `--connect-to`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConnectToArg {
-    /// Requests for this host (lower case, no brackets); `None` is any.
-    pub host: Option<String>,
-    /// Requests for this port; `None` is any.
-    pub port: Option<u16>,
-    /// Connect to this host instead; `None` keeps the request's.
-    pub to_host: Option<String>,
-    /// Connect to this port instead; `None` keeps the request's.
-    pub to_port: Option<u16>,
 }
 
 /// What a stage prints beside bodies.

@@ -13,13 +13,15 @@
 //! assert_eq!(request.body.as_deref(), Some(&b"a=1&b=2"[..]));
 //! ```
 
+mod conflicts;
+
 use std::io::Read;
 use std::path::Path;
 
 use crate::args::{DataKind, DataLow, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
 use crate::files::Files;
 use crate::flags::field;
-use crate::plan::{FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs};
+use crate::plan::{ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs};
 use crate::usage::{Place, Reason, UsageError, VERSION};
 use crate::write_out::WriteOut;
 
@@ -41,6 +43,7 @@ impl Resolver<'_> {
         if group.urls.is_empty() {
             return Err(UsageError::new(Place::Whole, Reason::NoUrl));
         }
+        conflicts::check(&group, &mut self.warnings)?;
         let mut outputs = group.outputs;
         let mut output_default = match group.remote_name_all {
             true => Output::RemoteName,
@@ -70,10 +73,21 @@ impl Resolver<'_> {
             output_default,
             output_dir: group.output_dir,
             create_dirs: group.create_dirs,
+            remote_header_name: group.remote_header_name,
+            existing: match group.clobber {
+                _ if group.skip_existing => Existing::Skip,
+                Some(true) => Existing::Replace,
+                Some(false) => Existing::Number,
+                None => Existing::ReplaceOwn,
+            },
+            remove_on_error: group.remove_on_error,
+            fsync: group.fsync,
+            create_file_mode: group.create_file_mode,
+            checksum: group.checksum,
         })
     }
 
-    fn stage(&mut self, stage: StageLow, last: bool) -> Result<StageArgs, UsageError> {
+    fn stage(&mut self, mut stage: StageLow, last: bool) -> Result<StageArgs, UsageError> {
         if stage.extract.is_none() {
             for (given, option) in [(stage.unique, "--unique"), (stage.sort, "--sort")] {
                 if given {
@@ -84,6 +98,14 @@ impl Resolver<'_> {
         if !last && stage.sort {
             // Stages overlap: a sorted feed would have to wait for the last match.
             self.warnings.push("--sort before a --then sorts nothing".to_owned());
+        }
+        stage.request.continue_at = stage.request.continue_at.filter(|&from| from != ContinueAt::Offset(0));
+        if stage.request.continue_at.is_some() {
+            // Bytes are counted in the body as it is; in a compressed one they would be others.
+            if stage.transfer.compressed == Some(true) {
+                self.warnings.push("--compressed is left out, as --continue-at counts plain bytes".to_owned());
+            }
+            stage.transfer.compressed = Some(false);
         }
         let write_out = match stage.write_out {
             Some(text) => {
@@ -124,6 +146,9 @@ impl Resolver<'_> {
             own.to_owned()
         });
         let mut fields = self.fields(low.fields)?;
+        if low.continue_at.is_some() && has_field(&fields, "Range") {
+            return Err(misused("--continue-at", "--continue-at is mutually exclusive with a Range header"));
+        }
         let is_json = low.data.iter().any(|data| data.kind == DataKind::Json);
         if is_json {
             default_field(&mut fields, "Content-Type", "application/json");
@@ -144,6 +169,7 @@ impl Resolver<'_> {
             cookie: low.cookie,
             credentials: low.credentials.filter(|_| keep("Authorization")),
             range: low.range.filter(|_| keep("Range")),
+            continue_at: low.continue_at,
             body: if has_body { Some(self.body(low.data)?) } else { None },
             fields,
         })

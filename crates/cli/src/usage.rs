@@ -55,6 +55,8 @@ pub enum Reason {
     TooDeep,
     /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
     BadSyntax(&'static str),
+    /// An output file is named like a directory; curl finds this when it opens the file.
+    Directory,
     /// The option is used in a way that has no meaning; the text says which.
     BadUse(String),
     /// A file that an option names cannot be read.
@@ -96,6 +98,7 @@ impl fmt::Display for Reason {
             Reason::NoUrl => f.write_str("(2) no URL specified"),
             Reason::TooDeep => f.write_str("config files include each other too deeply"),
             Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
+            Reason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
             Reason::BadUse(text) => write!(f, "is badly used here ({text})"),
             Reason::Read { .. } => f.write_str("error encountered when reading a file"),
         }
@@ -138,10 +141,11 @@ impl UsageError {
         &self.reason
     }
 
-    /// The process' exit code: curl's 2 (`FAILED_INIT`), 26 (`READ_ERROR`) or 49
+    /// The process' exit code: curl's 2 (`FAILED_INIT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`) or 49
     /// (`SETOPT_OPTION_SYNTAX`).
     pub fn exit_code(&self) -> u8 {
         match self.reason {
+            Reason::Directory => 23,
             Reason::Read { .. } => 26,
             Reason::BadSyntax(_) => 49,
             _ => 2,

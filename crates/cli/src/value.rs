@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::usage::Reason;
 
 /// The longest time limit taken, in seconds: a century, far inside what clocks can add.
-const SECONDS_MAX: u64 = 100 * 366 * 86_400;
+pub const SECONDS_MAX: u64 = 100 * 366 * 86_400;
 
 /// What the parser hands to a flag.
 ///
@@ -98,7 +98,23 @@ impl<'a> FlagValue<'a> {
         Ok(Duration::from_millis(seconds * 1000 + millis))
     }
 
-    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case.
+    /// The value as an octal number, of permissions.
+    pub fn octal(self, most: u32) -> Result<u32, Reason> {
+        let bytes = self.bytes();
+        if let [b'-', ..] | [] = bytes {
+            return Err(Reason::BadNumber);
+        }
+        bytes.iter().try_fold(0u32, |sum, &byte| match byte {
+            b'0'..=b'7' => match sum * 8 + u32::from(byte - b'0') {
+                sum if sum > most => Err(Reason::TooLarge),
+                sum => Ok(sum),
+            },
+            _ => Err(Reason::BadNumber),
+        })
+    }
+
+    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case, and with a fraction in
+    /// front of it: `1.5M`. What is left of a byte is dropped.
     pub fn size(self) -> Result<u64, Reason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {
@@ -116,8 +132,19 @@ impl<'a> FlagValue<'a> {
             }
             _ => (bytes, 0),
         };
-        let number = digits(number)?;
-        number.checked_mul(1 << shift).ok_or(Reason::TooLarge)
+        let (whole, fraction) = match number.iter().position(|&byte| byte == b'.') {
+            Some(dot) => (&number[..dot], &number[dot + 1..]),
+            None => (number, &b"0"[..]),
+        };
+        let whole = digits(whole)?;
+        // Nine digits are enough for every byte of a unit that fits a number, and cannot overflow.
+        let shown = &fraction[..fraction.len().min(9)];
+        if fraction.is_empty() || !fraction.iter().all(u8::is_ascii_digit) {
+            return Err(Reason::BadNumber);
+        }
+        let part = (u128::from(digits(shown)?) << shift) / 10u128.pow(shown.len() as u32);
+        let part = u64::try_from(part).map_err(|_| Reason::TooLarge)?;
+        whole.checked_mul(1 << shift).and_then(|whole| whole.checked_add(part)).ok_or(Reason::TooLarge)
     }
 }
 
@@ -192,6 +219,25 @@ mod tests {
         assert_eq!(size("1kk"), Err(Reason::BadNumber));
         assert_eq!(size("-1k"), Err(Reason::Negative));
         assert!(matches!(size("1q"), Err(Reason::BadUse(_))));
+        assert_eq!(size("1.5k"), Ok(1536));
+        assert_eq!(size("0.9999999999B"), Ok(0));
+        assert_eq!(size("16383.999P"), Ok(((1u64 << 50) * 16383).saturating_add((u64::from(999u32) << 50) / 1000)));
+        for bad in [".5k", "1.k", "1.", "1..5", "1.5.5", "1,5k", "1.-5", "-1.5k", "1.5 k"] {
+            assert!(size(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn permissions_are_octal() {
+        let octal = |text: &str| FlagValue::Text(text.as_bytes()).octal(0o777);
+        assert_eq!(octal("0640"), Ok(0o640));
+        assert_eq!(octal("777"), Ok(0o777));
+        assert_eq!(octal("0"), Ok(0));
+        assert_eq!(octal("1000"), Err(Reason::TooLarge));
+        assert_eq!(octal("7777777777777777777777"), Err(Reason::TooLarge));
+        for bad in ["", "8", "-1", "0o644", "rw", " 7"] {
+            assert_eq!(octal(bad), Err(Reason::BadNumber), "{bad:?}");
+        }
     }
 
     #[test]

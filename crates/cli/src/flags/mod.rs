@@ -15,12 +15,16 @@
 pub mod unsupported;
 
 mod cacert;
+mod checksum;
+mod clobber;
 mod compressed;
 mod config;
 mod connect_timeout;
 mod connect_to;
+mod continue_at;
 mod cookie;
 mod create_dirs;
+mod create_file_mode;
 mod data;
 mod data_binary;
 mod data_raw;
@@ -30,6 +34,7 @@ mod extract;
 mod fail;
 mod fail_early;
 pub(crate) mod field;
+mod fsync;
 mod globoff;
 mod head;
 mod header;
@@ -42,6 +47,7 @@ mod insecure;
 mod ipv4;
 mod ipv6;
 mod json;
+mod limit_rate;
 mod location;
 mod max_filesize;
 mod max_memory;
@@ -61,8 +67,10 @@ mod progress_bar;
 mod progress_meter;
 mod range;
 mod referer;
+mod remote_header_name;
 mod remote_name;
 mod remote_name_all;
+mod remove_on_error;
 mod request;
 mod resolve;
 mod retry;
@@ -72,7 +80,11 @@ mod retry_delay;
 mod retry_max_time;
 mod show_error;
 mod silent;
+mod skip_existing;
 mod sort;
+mod speed_limit;
+mod speed_time;
+mod split;
 mod stats;
 mod then;
 mod threads;
@@ -234,12 +246,16 @@ impl Category {
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
     &cacert::Cacert,
+    &checksum::Checksum,
+    &clobber::Clobber,
     &compressed::Compressed,
     &config::Config,
     &connect_timeout::ConnectTimeout,
     &connect_to::ConnectTo,
+    &continue_at::ContinueAt,
     &cookie::Cookie,
     &create_dirs::CreateDirs,
+    &create_file_mode::CreateFileMode,
     &data::Data,
     &data_binary::DataBinary,
     &data_raw::DataRaw,
@@ -248,6 +264,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &extract::Extract,
     &fail::Fail,
     &fail_early::FailEarly,
+    &fsync::Fsync,
     &globoff::Globoff,
     &head::Head,
     &header::Header,
@@ -259,6 +276,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &ipv4::Ipv4,
     &ipv6::Ipv6,
     &json::Json,
+    &limit_rate::LimitRate,
     &location::Location,
     &max_filesize::MaxFilesize,
     &max_memory::MaxMemory,
@@ -278,8 +296,10 @@ pub const FLAGS: &[&dyn Flag] = &[
     &progress_meter::ProgressMeter,
     &range::Range,
     &referer::Referer,
+    &remote_header_name::RemoteHeaderName,
     &remote_name::RemoteName,
     &remote_name_all::RemoteNameAll,
+    &remove_on_error::RemoveOnError,
     &request::Request,
     &resolve::Resolve,
     &retry::Retry,
@@ -289,7 +309,11 @@ pub const FLAGS: &[&dyn Flag] = &[
     &retry_max_time::RetryMaxTime,
     &show_error::ShowError,
     &silent::Silent,
+    &skip_existing::SkipExisting,
     &sort::Sort,
+    &speed_limit::SpeedLimit,
+    &speed_time::SpeedTime,
+    &split::Split,
     &stats::Stats,
     &then::Then,
     &threads::Threads,

@@ -16,7 +16,8 @@ impl Flag for Output {
             help: "Write to a file",
             doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard \
                   output. \"#1\" in FILE is what the first glob of the URL stands for, \"#2\" the second. \
-                  With --then there is one output, that of the last stage.",
+                  With --then there is one output, that of the last stage. A name that ends in a slash is \
+                  refused (23): --output-dir is for directories.",
             example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
             see_also: &["remote-name", "output-dir", "create-dirs"],
         }
@@ -25,9 +26,15 @@ impl Flag for Output {
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let output = match value.content()? {
             "-" => plan::Output::Stdout,
+            name if names_directory(name) => return Err(Reason::Directory),
             name => plan::Output::File(name.to_owned()),
         };
         args.group().outputs.push(output);
         Ok(())
     }
+}
+
+/// Whether a name can only be that of a directory, so that every byte fetched for it would be in vain.
+fn names_directory(name: &str) -> bool {
+    matches!(name.rsplit('/').next(), Some("" | "." | ".."))
 }

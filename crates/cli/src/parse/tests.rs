@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::args::{Special, TextOrFile};
-use crate::plan::{Output, StatsFormat, TlsVersion};
+use crate::plan::{ContinueAt, Output, StatsFormat, TlsVersion};
 use crate::urls::UrlSource;
 
 #[derive(Default)]
@@ -99,6 +99,26 @@ fn refusals_are_in_the_words_of_curl() {
         (&["--no-next"], "haul: option --no-next: the given option cannot be reversed with a --no- prefix"),
         (&["--silent=1"], "haul: option --silent: had unsupported trailing garbage"),
         (&["-o", ""], "haul: option -o: blank argument where content is expected"),
+        (&["-C", "x"], "haul: option -C: expected a proper numerical parameter"),
+        (&["-C-5"], "haul: option -C: expected a positive numerical parameter"),
+        (&["-C", ""], "haul: option -C: blank argument where content is expected"),
+        (
+            &["--limit-rate", "5x"],
+            "haul: option --limit-rate: is badly used here (unsupported unit, use B, K, M, G, T or P)",
+        ),
+        (&["--limit-rate", "99999999999G"], "haul: option --limit-rate: too large number"),
+        (&["-Y1k"], "haul: option -Y: expected a proper numerical parameter"),
+        (&["-y", "0.5"], "haul: option -y: expected a proper numerical parameter"),
+        (&["-y", "9999999999"], "haul: option -y: too large number"),
+        (&["--split", "0"], "haul: option --split: is badly used here (the least value is 1)"),
+        (&["--split=257"], "haul: option --split: too large number"),
+        (&["--create-file-mode", "0888"], "haul: option --create-file-mode: expected a proper numerical parameter"),
+        (&["--create-file-mode", "4755"], "haul: option --create-file-mode: too large number"),
+        (&["--no-split"], "haul: option --no-split: used '--no-' for option that is not a boolean"),
+        (
+            &["--checksum=sha256:00"],
+            "haul: option --checksum: is badly used here (sha256: needs 64 hexadecimal digits)",
+        ),
         (&["--next"], "haul: option --next: missing URL before --next"),
         (&["u", "--next", "--next"], "haul: option --next: missing URL before --next"),
     ];
@@ -327,6 +347,13 @@ fn values_of_single_flags() {
         "32",
         "--connect-timeout",
         "0",
+        "--limit-rate",
+        "1.5m",
+        "--split",
+        "16",
+        "--create-file-mode",
+        "0640",
+        "-C7",
         "-w@f",
         "--json",
         "@-",
@@ -340,6 +367,9 @@ fn values_of_single_flags() {
     assert_eq!(stage.transfer.retry.delay, Some(Duration::from_millis(500)));
     assert_eq!(stage.transfer.max_filesize, Some(1024));
     assert_eq!(stage.transfer.connect_timeout, Duration::from_secs(300));
+    assert_eq!((stage.transfer.limit_rate, stage.transfer.split), (Some(3 << 19), Some(16)));
+    assert_eq!(stage.request.continue_at, Some(ContinueAt::Offset(7)));
+    assert_eq!(low.groups[0].create_file_mode, Some(0o640));
     assert_eq!((low.global.max_memory, low.global.pipeline), (2 << 20, 32));
     assert_eq!(stage.write_out, Some(TextOrFile::File("f".into())));
     assert_eq!(stage.request.data[0].text, TextOrFile::File("-".into()));

@@ -34,6 +34,8 @@ fn set(name: &str, value: &str) -> FieldArg {
     FieldArg::Set { name: name.to_owned(), value: value.into() }
 }
 
+mod moving;
+
 #[test]
 fn a_bare_url_gets_the_defaults() {
     let plan = plan(&["http://h/"]);

@@ -1,38 +1,76 @@
 //! The progress line: on a terminal only, and only when somebody may be waiting.
+//!
+//! ```text
+//! 45%  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
+//! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
+//! ########################...............  45%  5s left   -#
+//! ```
+//!
+//! The rate is that of the last seconds: indicatif's estimator, which forgets exponentially. What a resumed download had
+//! before counts for the percentage, not for the rate.
 
 use std::io::IsTerminal;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::plan::Global;
 
 /// Nothing is drawn for what is over sooner.
 const QUIET: Duration = Duration::from_millis(400);
 
+/// Between two drawings; a fast transfer reports many thousand pieces a second.
+const INTERVAL: Duration = Duration::from_millis(100);
+
 /// The run's progress.
 pub(super) struct Progress {
     began: Instant,
     wanted: bool,
-    bar: OnceLock<ProgressBar>,
+    has_bar: bool,
     over: AtomicU64,
     failed: AtomicU64,
+    /// Bytes since [`Display::meter`] was made.
     bytes: AtomicU64,
-    length: AtomicU64,
+    /// When to draw next, in milliseconds since `began`.
+    next: AtomicU64,
+    display: Mutex<Display>,
+}
+
+/// What is measured and drawn.
+struct Display {
+    /// Measures and is never drawn; `None` until there is something to measure.
+    meter: Option<ProgressBar>,
+    /// Is drawn; `None` while the terminal is clear.
+    line: Option<ProgressBar>,
+    body: Option<Body>,
+}
+
+/// The one body that is shown while it comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Body {
+    /// Bytes that the output had before.
+    already: u64,
+    /// Bytes in all, with those.
+    total: Option<u64>,
 }
 
 impl Progress {
     pub(super) fn new(global: &Global) -> Self {
+        Self::with(global, std::io::stderr().is_terminal())
+    }
+
+    fn with(global: &Global, is_terminal: bool) -> Self {
         Self {
             began: Instant::now(),
-            wanted: global.progress && !global.silent && std::io::stderr().is_terminal(),
-            bar: OnceLock::new(),
+            wanted: global.progress && !global.silent && is_terminal,
+            has_bar: global.progress_bar,
             over: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            length: AtomicU64::new(0),
+            next: AtomicU64::new(millis(QUIET)),
+            display: Mutex::new(Display { meter: None, line: None, body: None }),
         }
     }
 
@@ -41,23 +79,43 @@ impl Progress {
         self.began.elapsed()
     }
 
+    /// A transfer is over. Its bytes are added, unless they were told by [`Progress::body_bytes`].
     pub(super) fn transfer_over(&self, bytes: u64, failed: bool) {
         if !self.wanted {
             return;
         }
         self.over.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(u64::from(failed), Ordering::Relaxed);
-        if self.length.load(Ordering::Relaxed) == 0 {
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        {
+            let mut display = self.display();
+            match display.body.take() {
+                Some(_) => display.meter = None,
+                None => {
+                    display.meter.get_or_insert_with(ProgressBar::hidden);
+                    self.bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+            }
         }
         self.draw();
     }
 
-    pub(super) fn body_begins(&self, length: Option<u64>) {
-        self.length.store(length.unwrap_or(0), Ordering::Relaxed);
+    /// One body begins, or begins again, whose bytes [`Progress::body_bytes`] will tell: `length` of them, if that is known,
+    /// behind `already` that the output has from an earlier run or try.
+    pub(super) fn body_begins(&self, length: Option<u64>, already: u64) {
+        if !self.wanted {
+            return;
+        }
+        let mut display = self.display();
+        let meter = ProgressBar::hidden();
+        if let Some(length) = length {
+            meter.set_length(length);
+        }
+        display.meter = Some(meter);
+        display.body = Some(Body { already, total: length.map(|length| length.saturating_add(already)) });
         self.bytes.store(0, Ordering::Relaxed);
     }
 
+    /// Bytes of the body have been moved.
     pub(super) fn body_bytes(&self, bytes: usize) {
         if self.wanted {
             self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -65,38 +123,205 @@ impl Progress {
         }
     }
 
-    fn draw(&self) {
-        let elapsed = self.began.elapsed();
-        if elapsed < QUIET {
-            return;
-        }
-        let bar = self.bar.get_or_init(|| {
-            let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
-            ProgressBar::new_spinner().with_style(style)
-        });
-        let (bytes, length) = (self.bytes.load(Ordering::Relaxed), self.length.load(Ordering::Relaxed));
-        let rate = HumanBytes((bytes as f64 / elapsed.as_secs_f64()) as u64);
-        let mut text = match length {
-            0 => format!("{}  {rate}/s", HumanBytes(bytes)),
-            length => format!("{} of {}  {rate}/s", HumanBytes(bytes), HumanBytes(length)),
-        };
-        let (over, failed) = (self.over.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed));
-        if over > 0 {
-            text = format!("{over} done  {text}");
-        }
-        if failed > 0 {
-            text = format!("{text}  {failed} failed");
-        }
-        bar.set_message(text);
-        bar.tick();
-    }
-
     /// Takes the line away, for something else to be printed.
     pub(super) fn clear(&self) {
-        if let Some(bar) = self.bar.get() {
-            bar.suspend(|| ());
-            bar.finish_and_clear();
-            bar.reset();
+        if !self.wanted {
+            return;
         }
+        if let Some(line) = self.display().line.take() {
+            line.finish_and_clear();
+        }
+    }
+
+    fn display(&self) -> MutexGuard<'_, Display> {
+        self.display.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw(&self) {
+        let now = millis(self.began.elapsed());
+        if now < self.next.load(Ordering::Relaxed) {
+            return;
+        }
+        self.next.store(now + millis(INTERVAL), Ordering::Relaxed);
+        let mut display = self.display();
+        let figures = self.figures(&display);
+        let has_bar = self.has_bar && figures.percent().is_some();
+        let line = display.line.get_or_insert_with(|| new_line(has_bar));
+        if let Some(percent) = figures.percent().filter(|_| has_bar) {
+            line.set_position(percent);
+        }
+        line.set_message(if has_bar { figures.beside_bar() } else { figures.text() });
+        line.tick();
+    }
+
+    fn figures(&self, display: &Display) -> Figures {
+        let moved = self.bytes.load(Ordering::Relaxed);
+        let (mut rate, mut left) = (0.0, Duration::ZERO);
+        if let Some(meter) = &display.meter {
+            meter.set_position(moved);
+            (rate, left) = (meter.per_sec(), meter.eta());
+        }
+        Figures {
+            moved,
+            body: display.body.unwrap_or_default(),
+            rate: rate as u64,
+            left: Some(left).filter(|left| !left.is_zero()),
+            over: self.over.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn new_line(has_bar: bool) -> ProgressBar {
+    let template = if has_bar { "{wide_bar} {msg}" } else { "{msg}" };
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let length = has_bar.then_some(100);
+    let line = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    line.with_style(style.progress_chars("##."))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What the line says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    moved: u64,
+    body: Body,
+    /// Bytes a second.
+    rate: u64,
+    left: Option<Duration>,
+    over: u64,
+    failed: u64,
+}
+
+impl Figures {
+    /// Whole percents of the body, 100 only when all of it is there.
+    fn percent(&self) -> Option<u64> {
+        let total = u128::from(self.body.total?);
+        let has = u128::from(self.has()).min(total);
+        u64::try_from((has * 100).checked_div(total).unwrap_or(100)).ok()
+    }
+
+    fn has(&self) -> u64 {
+        self.body.already.saturating_add(self.moved)
+    }
+
+    fn text(&self) -> String {
+        let has = HumanBytes(self.has());
+        let mut parts = Vec::with_capacity(6);
+        if self.over > 0 {
+            parts.push(format!("{} done", self.over));
+        }
+        if let Some(percent) = self.percent() {
+            parts.push(format!("{percent}%"));
+        }
+        parts.push(match self.body.total {
+            Some(total) => format!("{has} of {}", HumanBytes(total)),
+            None => has.to_string(),
+        });
+        parts.push(format!("{}/s", HumanBytes(self.rate)));
+        parts.extend(self.left());
+        if self.failed > 0 {
+            parts.push(format!("{} failed", self.failed));
+        }
+        parts.join("  ")
+    }
+
+    fn beside_bar(&self) -> String {
+        let mut text = self.percent().map_or_else(String::new, |percent| format!("{percent:3}%"));
+        if let Some(left) = self.left() {
+            text.push_str("  ");
+            text.push_str(&left);
+        }
+        text
+    }
+
+    fn left(&self) -> Option<String> {
+        Some(format!("{:#} left", HumanDuration(self.left?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(already: u64, moved: u64, total: u64) -> Figures {
+        Figures { moved, body: Body { already, total: Some(total) }, ..Figures::default() }
+    }
+
+    #[test]
+    fn the_line_says_what_is_known() {
+        let body = Figures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
+        assert_eq!(body.text(), "50%  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left");
+        assert_eq!(body.beside_bar(), " 50%  5s left");
+        let endless = Figures { moved: 1 << 20, rate: 1 << 10, ..Figures::default() };
+        assert_eq!(endless.text(), "1.00 MiB  1.00 KiB/s");
+        let many = Figures { over: 17, failed: 1, ..endless };
+        assert_eq!(many.text(), "17 done  1.00 MiB  1.00 KiB/s  1 failed");
+        let stalled = known(0, 5, 10);
+        assert_eq!(stalled.text(), "50%  5 B of 10 B  0 B/s");
+    }
+
+    #[test]
+    fn percents_count_what_was_there_before_and_reach_100_only_at_the_end() {
+        assert_eq!(known(600, 0, 1000).percent(), Some(60));
+        assert_eq!(known(600, 200, 1000).percent(), Some(80));
+        assert_eq!(known(600, 399, 1000).percent(), Some(99));
+        assert_eq!(known(600, 400, 1000).percent(), Some(100));
+        assert_eq!(known(0, 0, 0).percent(), Some(100));
+        assert_eq!(known(0, 2000, 1000).percent(), Some(100));
+        assert_eq!(known(u64::MAX, u64::MAX, u64::MAX).percent(), Some(100));
+        assert_eq!(Figures::default().percent(), None);
+    }
+
+    /// A progress that counts as on a terminal, and draws nothing: its first drawing is far away.
+    fn shown() -> Progress {
+        let progress = Progress::with(&Global::default(), true);
+        progress.next.store(u64::MAX, Ordering::Relaxed);
+        progress
+    }
+
+    fn figures(progress: &Progress) -> Figures {
+        progress.figures(&progress.display())
+    }
+
+    #[test]
+    fn a_resumed_body_begins_where_it_was_left() {
+        let progress = shown();
+        progress.body_begins(Some(400), 600);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (600, Some(60)));
+        assert_eq!(figures(&progress).rate, 0, "what was there before has no rate");
+        progress.body_bytes(100);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (700, Some(70)));
+        // A second try begins at 650 of the same body: nothing is counted twice.
+        progress.body_begins(Some(350), 650);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (650, Some(65)));
+        progress.body_begins(None, 650);
+        assert_eq!((figures(&progress).has(), figures(&progress).percent()), (650, None));
+    }
+
+    #[test]
+    fn bytes_of_a_body_that_was_watched_are_not_added_again() {
+        let progress = shown();
+        progress.body_begins(None, 0);
+        progress.body_bytes(70);
+        progress.transfer_over(70, false);
+        progress.transfer_over(30, true);
+        let figures = figures(&progress);
+        assert_eq!((figures.moved, figures.over, figures.failed), (100, 2, 1));
+    }
+
+    #[test]
+    fn nothing_is_counted_where_nothing_is_shown() {
+        for global in [Global { silent: true, ..Global::default() }, Global { progress: false, ..Global::default() }] {
+            assert!(!Progress::with(&global, true).wanted);
+        }
+        let progress = Progress::with(&Global::default(), false);
+        progress.body_begins(Some(1), 0);
+        progress.body_bytes(1);
+        progress.transfer_over(1, false);
+        assert!(progress.display().meter.is_none() && progress.bytes.load(Ordering::Relaxed) == 0);
     }
 }

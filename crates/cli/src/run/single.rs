@@ -78,7 +78,7 @@ struct Counted {
 
 impl Sink for Counted {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        self.progress.body_begins(begin.length);
+        self.progress.body_begins(begin.length, 0);
         self.sink.begin(begin)
     }
 

@@ -1,0 +1,150 @@
+use super::*;
+
+fn hex(byte: u8, algorithm: Algorithm) -> String {
+    format!("{byte:02x}").repeat(algorithm.length())
+}
+
+fn sha256(byte: u8) -> String {
+    hex(byte, Algorithm::Sha256)
+}
+
+/// The byte that the picked digest is made of.
+fn picked(text: &str, name: &str) -> Result<(Algorithm, u8), NoDigest> {
+    pick(text.as_bytes(), name).map(|digest| (digest.algorithm(), digest.bytes()[0]))
+}
+
+fn one(text: &str) -> Result<(Algorithm, u8), NoDigest> {
+    picked(text, "f.iso")
+}
+
+const OURS: Result<(Algorithm, u8), NoDigest> = Ok((Algorithm::Sha256, 0xaa));
+
+#[test]
+fn every_form_is_read() {
+    let (ours, other) = (sha256(0xaa), sha256(0xbb));
+    for line in [
+        format!("{ours}  f.iso"),
+        format!("{ours} *f.iso"),
+        format!("{ours} f.iso"),
+        format!("{ours}\tf.iso"),
+        format!("{}  f.iso", ours.to_uppercase()),
+        format!("{ours}  ./f.iso"),
+        format!("{ours}  build/out/f.iso"),
+        format!("SHA256 (f.iso) = {ours}"),
+        format!("SHA256(f.iso)= {ours}"),
+        format!("SHA2-256(dir/f.iso)= {ours}"),
+        format!("sha256 (f.iso) = {ours}"),
+        format!("{ours}  f.iso\r"),
+    ] {
+        assert_eq!(one(&line), OURS, "{line}");
+        for list in [
+            format!("{line}\n"),
+            format!("\u{feff}{line}\n"),
+            format!("# sums\n\n{other}  a\n{line}\n{other}  f.iso.sig\n"),
+            format!(
+                "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n{line}\n-----BEGIN PGP SIGNATURE-----\n\nAbC=\n"
+            ),
+        ] {
+            assert_eq!(one(&list), OURS, "{list}");
+        }
+    }
+}
+
+#[test]
+fn a_bare_digest_stands_alone() {
+    let ours = sha256(0xaa);
+    for text in [ours.clone(), format!("# of f.iso\n\n  {ours} \r\n"), format!("{ours}  -\n"), format!("{ours} *-\n")] {
+        assert_eq!(one(&text), OURS, "{text}");
+    }
+    for text in [format!("{ours}\n{ours}\n"), format!("<html>\n{ours}\n</html>\n"), format!("{ours}\nSorry!\n")] {
+        assert_eq!(one(&text), Err(NoDigest::NotAList), "{text}");
+    }
+    assert_eq!(one(&format!("{ours}\n{}  f.iso\n", sha256(0xbb))), Ok((Algorithm::Sha256, 0xbb)));
+}
+
+#[test]
+fn the_number_of_digits_tells_the_algorithm_and_the_strongest_counts() {
+    let mut list = String::new();
+    for (at, algorithm) in [Algorithm::Sha512, Algorithm::Sha1, Algorithm::Sha384, Algorithm::Sha256].iter().enumerate()
+    {
+        let own = hex(at as u8, *algorithm);
+        assert_eq!(one(&format!("{own}  f.iso\n")), Ok((*algorithm, at as u8)));
+        list.push_str(&format!("{own}  f.iso\n"));
+    }
+    assert_eq!(one(&list), Ok((Algorithm::Sha512, 0)));
+    // A tag that contradicts the length, or names another function of the same length.
+    for tag in ["SHA512", "SHA3-256", "BLAKE2s", "SHA512/256", "MD5", ""] {
+        let text = format!("{tag} (f.iso) = {}\n", sha256(0xaa));
+        assert_eq!(one(&text), Err(NoDigest::NotAList), "{text}");
+    }
+}
+
+#[test]
+fn nothing_is_guessed() {
+    let (ours, other) = (sha256(0xaa), sha256(0xbb));
+    assert_eq!(one(&format!("{ours}  g.iso\n")), Err(NoDigest::NotListed));
+    assert_eq!(one(&format!("{ours}  xf.iso\n{ours}  F.ISO\n")), Err(NoDigest::NotListed));
+    assert_eq!(one(&format!("{ours}  f.iso\n{other}  f.iso\n")), Err(NoDigest::Ambiguous));
+    assert_eq!(one(&format!("{ours}  f.iso\n{other}  f.iso\n{ours}  f.iso\n")), Err(NoDigest::Ambiguous));
+    assert_eq!(one(&format!("{ours}  f.iso\n{ours}  f.iso\n")), OURS);
+    assert_eq!(one(&format!("{ours}  amd64/f.iso\n{other}  arm64/f.iso\n")), Err(NoDigest::Ambiguous));
+    assert_eq!(one(&format!("{other}  arm64/f.iso\n{ours}  f.iso\n")), OURS);
+    assert_eq!(picked(&format!("{ours}  amd64/f\n{other}  arm64/f\n"), "arm64/f"), Ok((Algorithm::Sha256, 0xbb)));
+    for text in ["", "\n\n", "<html>Not found</html>", "404", "f.iso"] {
+        assert_eq!(one(text), Err(NoDigest::NotAList), "{text}");
+    }
+    let md5 = "d41d8cd98f00b204e9800998ecf8427e";
+    for text in [format!("{md5}  f.iso\n"), format!("MD5 (f.iso) = {md5}\n"), format!("{md5}\n")] {
+        assert_eq!(one(&text), Err(NoDigest::Md5Only), "{text}");
+    }
+    assert_eq!(one(&format!("{md5}  f.iso\n{ours}  f.iso\n")), OURS);
+}
+
+#[test]
+fn odd_names_are_found() {
+    let ours = sha256(0xaa);
+    for (line, name) in [
+        (format!("{ours}  a b (1).iso"), "a b (1).iso"),
+        (format!("SHA256 (a (1)) = {ours}"), "a (1)"),
+        (format!("SHA256 (a) = b) = {ours}"), "a) = b"),
+        (format!("{ours} **star"), "*star"),
+        (format!("\\{ours}  a\\nb"), "a\nb"),
+        (format!("\\{ours}  a\\\\b"), "a\\b"),
+        (format!("{ours}  a\\nb"), "a\\nb"),
+        (format!("\\SHA256 (a\\nb) = {ours}"), "a\nb"),
+        (format!("{ours}  größe"), "größe"),
+    ] {
+        assert_eq!(picked(&line, name), OURS, "{line}");
+    }
+}
+
+#[test]
+fn bytes_of_any_kind_are_survived_and_never_a_wrong_digest() {
+    let ours = sha256(0xaa);
+    let first = format!("SHA256 (f.iso) = {ours}");
+    let list = format!("{first}\n{}  x\n\\{}  a\\nb\n", sha256(0xbb), sha256(0xcc));
+    let right = pick(list.as_bytes(), "f.iso").expect("it is listed");
+    // Cut at every place: whole or nothing.
+    for cut in 0..list.len() {
+        if let Ok(digest) = pick(&list.as_bytes()[..cut], "f.iso") {
+            assert!(cut >= first.len() && digest == right, "cut at {cut}");
+        }
+    }
+    // Every byte changed in several ways: the digest is the listed one, unless the change hit its own digits.
+    let digits = first.len() - 64..first.len();
+    for at in 0..list.len() {
+        for change in [0x00, 0x0a, 0x20, 0x28, 0x29, 0x3d, 0x5c, 0x30, 0x80, 0xff] {
+            let mut bytes = list.clone().into_bytes();
+            bytes[at] = change;
+            if let Ok(digest) = pick(&bytes, "f.iso") {
+                assert!(digest == right || digits.contains(&at), "{change:#x} at {at}");
+            }
+        }
+    }
+    for text in
+        [&b"\xff\xfe\0a"[..], b"\\", b"(", b")(", b"() =", b"=", b"\0\0\0\0", &[b'a'; 100_000], &[b'('; 100_000]]
+    {
+        assert!(pick(text, "f.iso").is_err());
+        assert!(pick(text, "").is_err());
+    }
+}

@@ -1,0 +1,253 @@
+//! Checksums of bodies: the value of `--checksum`, and lists as `sha256sum` writes them.
+//!
+//! Nothing is hashed and no list is fetched here.
+//!
+//! ```
+//! use haul_cli::checksum::{Algorithm, Checksum, pick};
+//!
+//! let hex = "ab".repeat(32);
+//! let Ok(Checksum::Digest(given)) = format!("sha256:{hex}").parse() else { panic!("a digest") };
+//! assert_eq!((given.algorithm(), given.bytes()), (Algorithm::Sha256, &[0xab; 32][..]));
+//!
+//! let list = format!("{}  other.iso\n{hex} *file.iso\n", "00".repeat(32));
+//! assert_eq!(pick(list.as_bytes(), "file.iso"), Ok(given));
+//! ```
+
+mod list;
+
+pub use list::{LIST_MAX, NoDigest, pick};
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a body's checksum has to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// `ALGORITHM:HEX`.
+    Digest(Digest),
+    /// The http or https URL, or the file name, of a list that [`pick`] reads.
+    From(String),
+}
+
+/// The hash functions taken, the weakest first.
+///
+/// MD5 is not among them: two files with one MD5 are made in seconds, and who publishes MD5 alone has not looked at the list
+/// for twenty years.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// SHA-1 (FIPS 180-4). Legacy: it finds damage, and no longer malice.
+    Sha1,
+    /// SHA-256 (FIPS 180-4).
+    Sha256,
+    /// SHA-384 (FIPS 180-4).
+    Sha384,
+    /// SHA-512 (FIPS 180-4).
+    Sha512,
+}
+
+impl Algorithm {
+    /// Every algorithm, the weakest first.
+    pub const ALL: [Algorithm; 4] = [Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha384, Algorithm::Sha512];
+
+    /// The name that `--checksum` takes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Sha1 => "sha1",
+            Algorithm::Sha256 => "sha256",
+            Algorithm::Sha384 => "sha384",
+            Algorithm::Sha512 => "sha512",
+        }
+    }
+
+    /// Bytes of a digest.
+    pub fn length(self) -> usize {
+        match self {
+            Algorithm::Sha1 => 20,
+            Algorithm::Sha256 => 32,
+            Algorithm::Sha384 => 48,
+            Algorithm::Sha512 => 64,
+        }
+    }
+
+    /// The algorithm of a name in any case: `sha256`, `SHA-256`, `SHA2-256`.
+    fn named(name: &str) -> Option<Algorithm> {
+        let name = name.to_ascii_lowercase();
+        let bare = match name.strip_prefix("sha") {
+            Some("1" | "-1") => return Some(Algorithm::Sha1),
+            Some(rest) => rest.strip_prefix("2-").or(rest.strip_prefix('-')).unwrap_or(rest),
+            None => return None,
+        };
+        match bare {
+            "256" => Some(Algorithm::Sha256),
+            "384" => Some(Algorithm::Sha384),
+            "512" => Some(Algorithm::Sha512),
+            _ => None,
+        }
+    }
+
+    /// The algorithm whose digests have this many bytes.
+    fn of_length(length: usize) -> Option<Algorithm> {
+        Algorithm::ALL.into_iter().find(|algorithm| algorithm.length() == length)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A digest of the length that its algorithm has.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Digest {
+    algorithm: Algorithm,
+    bytes: Box<[u8]>,
+}
+
+impl Digest {
+    /// A digest from hexadecimal digits in either case; `None` unless there are exactly as many as the algorithm has.
+    pub fn from_hex(algorithm: Algorithm, hex: &[u8]) -> Option<Digest> {
+        if hex.len() != algorithm.length() * 2 {
+            return None;
+        }
+        let nibble = |byte: u8| char::from(byte).to_digit(16);
+        let byte = |pair: &[u8]| u8::try_from(nibble(pair[0])? << 4 | nibble(pair[1])?).ok();
+        let bytes = hex.chunks_exact(2).map(byte).collect::<Option<_>>()?;
+        Some(Digest { algorithm, bytes })
+    }
+
+    /// What computed it.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Its bytes, [`Algorithm::length`] of them.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// `sha256:HEX`, as `--checksum` takes it.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:", self.algorithm)?;
+        self.bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Digest({self})")
+    }
+}
+
+/// Why a value of `--checksum` is none. It repeats nothing of the value, which may be a URL with a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadChecksum {
+    /// The algorithm is MD5.
+    Md5,
+    /// What stands before the colon is neither an algorithm nor the scheme of a URL.
+    UnknownAlgorithm,
+    /// What stands behind the colon is no digest of the algorithm.
+    BadDigest(Algorithm),
+    /// A URL of another scheme than http and https.
+    Scheme,
+    /// Nothing at all, or bytes that no file name and no URL has.
+    NotAName,
+}
+
+impl fmt::Display for BadChecksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadChecksum::Md5 => f.write_str("MD5 proves nothing; sha256, sha384, sha512 or sha1"),
+            BadChecksum::UnknownAlgorithm => {
+                f.write_str("unknown algorithm, use sha256, sha384, sha512 or sha1; a file with a colon is ./FILE")
+            }
+            BadChecksum::BadDigest(algorithm) => {
+                write!(f, "{algorithm}: needs {} hexadecimal digits", algorithm.length() * 2)
+            }
+            BadChecksum::Scheme => f.write_str("a list comes by http or https, or is a file"),
+            BadChecksum::NotAName => f.write_str("neither ALGORITHM:HEX nor the URL or file name of a list"),
+        }
+    }
+}
+
+impl std::error::Error for BadChecksum {}
+
+impl FromStr for Checksum {
+    type Err = BadChecksum;
+
+    fn from_str(text: &str) -> Result<Checksum, BadChecksum> {
+        if text.is_empty() || text.bytes().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
+            return Err(BadChecksum::NotAName);
+        }
+        let list = || Ok(Checksum::From(text.to_owned()));
+        let Some((before, behind)) = text.split_once(':') else { return list() };
+        // A path, as ./a:b or /srv/a:b.
+        if before.contains('/') {
+            return list();
+        }
+        if behind.starts_with("//") {
+            let known = ["http", "https"].iter().any(|scheme| scheme.eq_ignore_ascii_case(before));
+            return if known { list() } else { Err(BadChecksum::Scheme) };
+        }
+        if before.eq_ignore_ascii_case("md5") {
+            return Err(BadChecksum::Md5);
+        }
+        let algorithm = Algorithm::named(before).ok_or(BadChecksum::UnknownAlgorithm)?;
+        let digest = Digest::from_hex(algorithm, behind.as_bytes());
+        digest.map(Checksum::Digest).ok_or(BadChecksum::BadDigest(algorithm))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_read_and_shown_alike() {
+        for algorithm in Algorithm::ALL {
+            let hex = "0f".repeat(algorithm.length());
+            let text = format!("{algorithm}:{hex}");
+            let Ok(Checksum::Digest(digest)) = text.parse() else { panic!("{text}") };
+            assert_eq!((digest.algorithm(), digest.bytes()), (algorithm, &vec![0x0f; algorithm.length()][..]));
+            assert_eq!(digest.to_string(), text);
+            for (bad, why) in [(&hex[1..], "short"), (&hex[2..], "short"), ("", "none")] {
+                let text = format!("{algorithm}:{bad}");
+                assert_eq!(text.parse::<Checksum>(), Err(BadChecksum::BadDigest(algorithm)), "{why}");
+            }
+            let long = format!("{algorithm}:{hex}0f");
+            assert_eq!(long.parse::<Checksum>(), Err(BadChecksum::BadDigest(algorithm)));
+        }
+        let mixed = format!("SHA-256:{}", "aF".repeat(32));
+        assert!(matches!(mixed.parse(), Ok(Checksum::Digest(digest)) if digest.bytes() == [0xaf; 32]));
+        for bad in ["g", "+", " ", "é"] {
+            let text = format!("sha1:{}", bad.repeat(40 / bad.len()));
+            assert_eq!(text.parse::<Checksum>(), Err(BadChecksum::BadDigest(Algorithm::Sha1)), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_a_list_or_refused() {
+        for name in ["SHA256SUMS", "-", "./a:b", "/srv/x:y", "http://h/f.sha256", "HTTPS://u:p@h/f", "sha256"] {
+            assert_eq!(name.parse(), Ok(Checksum::From(name.to_owned())), "{name}");
+        }
+        let hex = "00".repeat(32);
+        for (text, flaw) in [
+            ("md5:d41d8cd98f00b204e9800998ecf8427e", BadChecksum::Md5),
+            ("sha3-256:00", BadChecksum::UnknownAlgorithm),
+            ("a:b", BadChecksum::UnknownAlgorithm),
+            (":", BadChecksum::UnknownAlgorithm),
+            ("sha:00", BadChecksum::UnknownAlgorithm),
+            ("sha2-1:00", BadChecksum::UnknownAlgorithm),
+            ("ftp://h/f", BadChecksum::Scheme),
+            ("://h", BadChecksum::Scheme),
+            ("", BadChecksum::NotAName),
+            ("a\0b", BadChecksum::NotAName),
+            ("http://h/\r\nX: y", BadChecksum::NotAName),
+        ] {
+            assert_eq!(text.parse::<Checksum>(), Err(flaw), "{text:?}");
+        }
+        assert!(format!("sha256 :{hex}").parse::<Checksum>().is_err());
+    }
+}

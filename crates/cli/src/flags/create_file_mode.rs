@@ -1,0 +1,28 @@
+//! `--create-file-mode`.
+
+use super::prelude::*;
+
+pub(super) struct CreateFileMode;
+
+impl Flag for CreateFileMode {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "create-file-mode",
+            short: None,
+            takes: Takes::Value("mode"),
+            category: Category::Output,
+            important: false,
+            help: "Permissions of new files",
+            doc: "The permissions of files that haul creates, as an octal number of at most 0777, less what \
+                  the umask forbids; a file that is replaced gets them too. Default 0666 less the umask. In \
+                  curl the option is for uploads of other protocols.",
+            example: "haul --create-file-mode 0600 -o file https://example.com/file",
+            see_also: &["output", "create-dirs"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.group().create_file_mode = Some(value.octal(0o777)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! `-Y`, `--speed-limit`.
+
+use super::prelude::*;
+use std::time::Duration;
+
+/// For how long a transfer may be too slow, where only the speed is given.
+const SPEED_TIME: Duration = Duration::from_secs(30);
+
+pub(super) struct SpeedLimit;
+
+impl Flag for SpeedLimit {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "speed-limit",
+            short: Some('Y'),
+            takes: Takes::Value("speed"),
+            category: Category::Limits,
+            important: false,
+            help: "Give up on transfers slower than this",
+            doc: "A transfer that moves fewer than this many bytes a second for the time of --speed-time, \
+                  30 seconds if that is not given, fails with 28. 0 is no limit, the default.",
+            example: "haul --speed-limit 1000 --speed-time 10 https://example.com/",
+            see_also: &["speed-time", "limit-rate", "max-time"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let limit = value.number()?;
+        let transfer = args.transfer();
+        transfer.speed_limit = limit;
+        if transfer.speed_time.is_zero() {
+            transfer.speed_time = SPEED_TIME;
+        }
+        Ok(())
+    }
+}

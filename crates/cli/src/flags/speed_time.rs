@@ -1,0 +1,35 @@
+//! `-y`, `--speed-time`.
+
+use super::prelude::*;
+use crate::value::SECONDS_MAX;
+use std::time::Duration;
+
+pub(super) struct SpeedTime;
+
+impl Flag for SpeedTime {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "speed-time",
+            short: Some('y'),
+            takes: Takes::Value("seconds"),
+            category: Category::Limits,
+            important: false,
+            help: "For how long a transfer may be too slow",
+            doc: "A transfer slower than --speed-limit for this many whole seconds fails with 28. If \
+                  --speed-limit is not given, it is 1 byte a second: nothing at all for so long. 0 is no \
+                  limit, the default.",
+            example: "haul --speed-time 60 https://example.com/",
+            see_also: &["speed-limit", "max-time", "connect-timeout"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let time = value.number_in(0, SECONDS_MAX)?;
+        let transfer = args.transfer();
+        transfer.speed_time = Duration::from_secs(time);
+        if transfer.speed_limit == 0 {
+            transfer.speed_limit = 1;
+        }
+        Ok(())
+    }
+}

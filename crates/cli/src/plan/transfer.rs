@@ -1,0 +1,191 @@
+//! How bodies are moved: limits, retries, addresses, TLS.
+//!
+//! ```
+//! use haul_cli::plan::{Global, TransferArgs};
+//!
+//! let transfer = TransferArgs { speed_limit: 1000, ..TransferArgs::default() };
+//! assert!(transfer.slowest().is_none(), "slow for how long?");
+//! assert_eq!(transfer.connections(&Global::default()), 6);
+//! ```
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Global;
+
+/// How a stage's bodies are moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferArgs {
+    /// Follow redirects. Default on.
+    pub follow: bool,
+    /// Most redirects of one transfer; `None` is no limit. Default 50.
+    pub max_redirs: Option<u64>,
+    /// A status of 400 or more is a failure (exit 22) without a body. Default on.
+    pub fail: bool,
+    /// Limit of one transfer from start to end, retries apart. Default none.
+    pub max_time: Option<Duration>,
+    /// Limit of name resolution, connection and TLS handshake together. Default 300 s.
+    pub connect_timeout: Duration,
+    /// When and how often to try again.
+    pub retry: RetryArgs,
+    /// `--compressed` or `--no-compressed`; see [`StageArgs::asks_compressed`](super::StageArgs::asks_compressed).
+    pub compressed: Option<bool>,
+    /// Largest body taken (exit 63). Default no limit.
+    pub max_filesize: Option<u64>,
+    /// `--split`: most connections for one body, from 1 (no splitting) to 256; see [`TransferArgs::connections`].
+    pub split: Option<usize>,
+    /// `--limit-rate`: most body bytes a second of one transfer, all its parts together. Default no limit.
+    pub limit_rate: Option<u64>,
+    /// `-Y` in bytes a second, 0 where there is no limit; see [`TransferArgs::slowest`].
+    pub speed_limit: u64,
+    /// `-y`, zero where there is no limit; see [`TransferArgs::slowest`].
+    pub speed_time: Duration,
+    /// Keep `.` and `..` in URL paths.
+    pub path_as_is: bool,
+    /// Which addresses may be used.
+    pub ip_version: IpVersion,
+    /// Which HTTP versions may be used.
+    pub http_version: HttpVersion,
+    /// `--resolve`, in order; a later one for the same host and port wins.
+    pub resolve: Vec<ResolveArg>,
+    /// `--connect-to`, in order; the first that fits is used.
+    pub connect_to: Vec<ConnectToArg>,
+    /// TLS settings; part of the pool's key.
+    pub tls: TlsArgs,
+}
+
+impl Default for TransferArgs {
+    fn default() -> Self {
+        TransferArgs {
+            follow: true,
+            max_redirs: Some(50),
+            fail: true,
+            max_time: None,
+            connect_timeout: Duration::from_secs(300),
+            retry: RetryArgs::default(),
+            compressed: None,
+            max_filesize: None,
+            split: None,
+            limit_rate: None,
+            speed_limit: 0,
+            speed_time: Duration::ZERO,
+            path_as_is: false,
+            ip_version: IpVersion::Any,
+            http_version: HttpVersion::Any,
+            resolve: Vec::new(),
+            connect_to: Vec::new(),
+            tls: TlsArgs::default(),
+        }
+    }
+}
+
+impl TransferArgs {
+    /// Most connections for one body: `--split`, else as many as one host may have. Never 0.
+    pub fn connections(&self, global: &Global) -> usize {
+        self.split.unwrap_or(global.parallel_max_host)
+    }
+
+    /// The slowest that a transfer may be; it fails (exit 28) when it is slower for all of the time. `None` is no limit.
+    pub fn slowest(&self) -> Option<Slowest> {
+        let slowest = Slowest { bytes_per_second: self.speed_limit, time: self.speed_time };
+        (slowest.bytes_per_second > 0 && !slowest.time.is_zero()).then_some(slowest)
+    }
+}
+
+/// `-Y` and `-y` together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slowest {
+    /// Bytes a second, at least 1.
+    pub bytes_per_second: u64,
+    /// For how long a transfer may be slower; whole seconds, at least 1.
+    pub time: Duration,
+}
+
+/// Retries of one transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryArgs {
+    /// How often a transient failure is tried again. Default 3.
+    pub count: u32,
+    /// A fixed pause; `None` backs off, with jitter.
+    pub delay: Option<Duration>,
+    /// No retry starts later than this after the first try; `None` is no limit.
+    pub max_time: Option<Duration>,
+    /// A refused connection is transient.
+    pub connrefused: bool,
+    /// Every failure is transient.
+    pub all_errors: bool,
+}
+
+impl Default for RetryArgs {
+    fn default() -> Self {
+        RetryArgs { count: 3, delay: None, max_time: None, connrefused: false, all_errors: false }
+    }
+}
+
+/// `-4`, `-6`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IpVersion {
+    /// Both, the faster one wins (RFC 8305).
+    #[default]
+    Any,
+    /// IPv4 only.
+    V4,
+    /// IPv6 only.
+    V6,
+}
+
+/// `--http1.1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// The best that both sides speak.
+    #[default]
+    Any,
+    /// HTTP/1.1 only.
+    Http11,
+}
+
+/// TLS settings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsArgs {
+    /// `-k`: do not verify the server. Default off.
+    pub insecure: bool,
+    /// `--cacert`: trust these roots (PEM) instead of the system's.
+    pub cacert: Option<PathBuf>,
+    /// The oldest version spoken.
+    pub min_version: TlsVersion,
+}
+
+/// TLS versions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TlsVersion {
+    /// TLS 1.2.
+    #[default]
+    V1_2,
+    /// TLS 1.3.
+    V1_3,
+}
+
+/// One `--resolve`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolveArg {
+    /// Host name in lower case, without brackets; `*` is every host.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// The addresses to use; empty takes an earlier `--resolve` back (`-HOST:PORT`).
+    pub addresses: Vec<IpAddr>,
+}
+
+/// One `--connect-to`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectToArg {
+    /// Requests for this host (lower case, no brackets); `None` is any.
+    pub host: Option<String>,
+    /// Requests for this port; `None` is any.
+    pub port: Option<u16>,
+    /// Connect to this host instead; `None` keeps the request's.
+    pub to_host: Option<String>,
+    /// Connect to this port instead; `None` keeps the request's.
+    pub to_port: Option<u16>,
+}
