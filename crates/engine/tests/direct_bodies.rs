@@ -12,7 +12,7 @@ use std::thread;
 use common::{Driver, bounded, fetching, one_thread, trusting};
 use direct::{MIB, assert_same, body, fetch, fetch_marking, head, pipe_read_by, read_all, served, waiting};
 use haul::fleet::{Destination, Fleet, Item};
-use haul::sink::file::FileSink;
+use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::memory::Memory;
 use haul::sink::output::Output;
 use haul::{Client, RequestOptions};
@@ -212,7 +212,7 @@ fn a_fleet_moves_bodies_to_files_and_devices() {
         .zip(lens)
         .map(|(peer, len)| {
             let path = if len == MIB { "/dev/null".into() } else { dir.path().join(len.to_string()) };
-            Ok(Item { url: peer.url("/"), destination: Destination::File { path, create_dirs: false } })
+            Ok(Item { url: peer.url("/"), destination: Destination::File { path, options: FileOptions::default() } })
         })
         .collect();
     let notes = common::Notes::default();

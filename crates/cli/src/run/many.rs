@@ -16,8 +16,9 @@ use haul_policy::target::Scheme;
 
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::file_for;
-use crate::plan::{Operation, Output, Plan, UrlSource};
+use super::checksum;
+use super::single::{file_for, file_options};
+use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource};
 
 /// The longest line of an input file: no URL is longer.
 const MAX_LINE: u64 = 8 << 20;
@@ -28,7 +29,7 @@ pub(super) fn run(client: &Client, plan: &Plan, operation: &Operation, reporter:
     for (number, stage) in operation.stages.iter().enumerate() {
         options::resolve(client, stage)?;
         stages.push(Stage {
-            options: Arc::new(options::request(stage, reporter.trace(number))),
+            options: Arc::new(options::request(&plan.global, stage, reporter.trace(number))),
             extract: stage.extract.as_deref().map(Pattern::new).transpose()?,
             template: stage.template.clone().map(Arc::new),
             unique: stage.unique,
@@ -52,7 +53,14 @@ pub(super) fn run(client: &Client, plan: &Plan, operation: &Operation, reporter:
     );
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
     let report = ReporterRef { reporter: Arc::clone(reporter), methods };
-    let items = Box::new(Sources::new(operation));
+    let list = match &operation.checksum {
+        Some(Checksum::From(place)) => {
+            let request = options::request(global, &operation.stages[0], None);
+            Some((checksum::read(client, &request, None, place)?, place.clone()))
+        }
+        _ => None,
+    };
+    let items = Box::new(Sources::new(operation, list));
     // With stages there is one output for all.
     let file = match operation.output_of(0) {
         Output::File(name) if operation.stages.len() > 1 && name != "-" => Some(match &operation.output_dir {
@@ -64,7 +72,7 @@ pub(super) fn run(client: &Client, plan: &Plan, operation: &Operation, reporter:
     let summary = match file {
         None => fleet.run(client, items, Descriptor::stdout(), report)?,
         Some(path) => {
-            let mut sink = FileSink::new(path).create_dirs(operation.create_dirs);
+            let mut sink = FileSink::with(path, file_options(operation, None));
             let output = Descriptor::new(sink.open_descriptor()?);
             let summary = fleet.run(client, items, output, report)?;
             sink.finish()?;
@@ -86,6 +94,8 @@ fn may_wait(source: UrlSource<'_>) -> bool {
 /// The items of an operation, one after the other: no source is ever read ahead.
 struct Sources {
     operation: Operation,
+    /// Checksums of the files, and where they are from.
+    list: Option<(Vec<u8>, String)>,
     at: usize,
     current: Current,
 }
@@ -97,24 +107,36 @@ enum Current {
 }
 
 impl Sources {
-    fn new(operation: &Operation) -> Self {
-        Self { operation: operation.clone(), at: 0, current: Current::None }
+    fn new(operation: &Operation, list: Option<(Vec<u8>, String)>) -> Self {
+        Self { operation: operation.clone(), list, at: 0, current: Current::None }
     }
 
-    fn item(&self, source: usize, url: String, parts: &[String]) -> Result<Item> {
+    /// The item of a URL; `None` if there is nothing to do for it.
+    fn item(&self, source: usize, url: String, parts: &[String]) -> Result<Option<Item>> {
         if self.operation.stages.len() > 1 || matches!(self.operation.output_of(source), Output::Stdout) {
-            return Ok(Item { url, destination: Destination::Output });
+            if self.list.is_some() {
+                let message = "the checksums of many bodies are compared only where each goes to a file of its own";
+                return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(&url)));
+            }
+            return Ok(Some(Item { url, destination: Destination::Output }));
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
         let path_as_is = self.operation.stages[0].transfer.path_as_is;
         let destination = match Target::parse_with(&url, Scheme::Http, path_as_is) {
             Ok(target) => match file_for(&self.operation, source, &target, parts)? {
-                Some(path) => Destination::File { path, create_dirs: self.operation.create_dirs },
+                Some(path) if self.operation.existing == Existing::Skip && path.exists() => return Ok(None),
+                Some(path) => {
+                    let list = self.list.as_ref();
+                    let checksum = list
+                        .map(|(list, place)| checksum::listed(list, place, &target, Some(&path)))
+                        .transpose()?;
+                    Destination::File { path, options: file_options(&self.operation, checksum) }
+                }
                 None => Destination::Output,
             },
             Err(_) => Destination::Output,
         };
-        Ok(Item { url, destination })
+        Ok(Some(Item { url, destination }))
     }
 
     /// Opens the next source. `None` when there is no other.
@@ -125,7 +147,7 @@ impl Sources {
         Some(match source {
             UrlSource::Argument(url) if self.operation.globoff || !super::has_glob(url) => {
                 let url = url.to_owned();
-                self.item(index, url, &[]).map(Some)
+                self.item(index, url, &[])
             }
             UrlSource::Argument(url) => match Glob::parse(url) {
                 Ok(glob) => {
@@ -164,11 +186,17 @@ impl Iterator for Sources {
             match &mut self.current {
                 Current::Glob(expansions) => {
                     if let Some(expansion) = expansions.next() {
-                        return Some(self.item(source, expansion.url, &expansion.parts));
+                        match self.item(source, expansion.url, &expansion.parts).transpose() {
+                            Some(item) => return Some(item),
+                            None => continue,
+                        }
                     }
                 }
                 Current::File { reader, name } => match next_line(reader, name) {
-                    Ok(Some(url)) => return Some(self.item(source, url, &[])),
+                    Ok(Some(url)) => match self.item(source, url, &[]).transpose() {
+                        Some(item) => return Some(item),
+                        None => continue,
+                    },
                     Ok(None) => {}
                     // A line that is no URL is one that failed; only a list that cannot be read has no others.
                     Err(error) => {

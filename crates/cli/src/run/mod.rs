@@ -8,6 +8,7 @@
 //!
 //! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
 
+mod checksum;
 mod many;
 mod options;
 mod progress;
@@ -55,7 +56,7 @@ fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress)).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         match single_url(operation) {
-            Some(url) => single::run(client, operation, url, &reporter),
+            Some(url) => single::run(client, &plan.global, operation, url, &reporter),
             None => many::run(client, plan, operation, &reporter),
         }
     });

@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use haul::net::dns::Family;
 use haul::net::tls::{TlsOptions, TlsVersion};
-use haul::request::ConnectTo;
+use haul::request::{ConnectTo, Split, SpeedLimit};
 use haul::trace::Trace;
 use haul::transfer::basic;
 use haul::{Client, RequestOptions, Result};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
-use crate::plan::{self, Credentials, FieldArg, IpVersion, StageArgs};
+use crate::plan::{self, ContinueAt, Credentials, FieldArg, Global, IpVersion, StageArgs};
+
+/// How far the parts of one body may run ahead of what has gone out.
+const SPLIT_MEMORY: u64 = 16 << 20;
 
 /// What the engine is asked for in this stage.
-pub(super) fn request(stage: &StageArgs, trace: Option<Arc<dyn Trace>>) -> RequestOptions {
+pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn Trace>>) -> RequestOptions {
     let (request, transfer) = (&stage.request, &stage.transfer);
     let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let mut options = RequestOptions {
@@ -45,6 +48,15 @@ pub(super) fn request(stage: &StageArgs, trace: Option<Arc<dyn Trace>>) -> Reque
         auto_referer: request.auto_referer,
         max_time: transfer.max_time,
         max_size: transfer.max_filesize,
+        resume_from: match request.continue_at {
+            Some(ContinueAt::Offset(offset)) => Some(offset),
+            _ => None,
+        },
+        limit_rate: transfer.limit_rate,
+        speed_limit: transfer
+            .slowest()
+            .map(|slowest| SpeedLimit { bytes_per_second: slowest.bytes_per_second, time: slowest.time }),
+        split: Split { connections: transfer.connections(global), memory: global.max_memory.min(SPLIT_MEMORY) },
         path_as_is: transfer.path_as_is,
         family: match transfer.ip_version {
             IpVersion::Any => Family::Any,

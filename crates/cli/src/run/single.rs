@@ -1,37 +1,54 @@
 //! One URL: the blocking driver, no thread, no event loop.
 
 use std::io::IoSlice;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::buffer::Lease;
-use haul::sink::file::FileSink;
+use haul::sink::checksum::{Checksum, Verified};
+use haul::sink::file::{Append, FileOptions, FileSink};
+use haul::sink::naming::Clobber;
 use haul::sink::output::{Output as Descriptor, Waiting};
-use haul::sink::{Begin, Sink};
+use haul::sink::partial::PartialFile;
+use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::target::Scheme;
 
-use super::options;
 use super::progress::Progress;
 use super::report::{Reporter, Told};
-use crate::plan::{Operation, Output};
+use super::{checksum, options};
+use crate::plan::{ContinueAt, Existing, Global, Operation, Output};
 
 /// Fetches it; the answer is the exit code.
-pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &Arc<Reporter>) -> Result<u8> {
+pub(super) fn run(
+    client: &Client,
+    global: &Global,
+    operation: &Operation,
+    url: &str,
+    reporter: &Arc<Reporter>,
+) -> Result<u8> {
     let stage = &operation.stages[0];
     options::resolve(client, stage)?;
-    let request = Arc::new(options::request(stage, reporter.trace(0)));
+    let request = Arc::new(options::request(global, stage, reporter.trace(0)));
     let target = Target::parse_with(url, Scheme::Http, request.path_as_is).map_err(|error| {
         let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
         Error::with_source(kind, "the URL cannot be used", error).with_url(crate::usage::shown_url(url))
     })?;
     let file = file_for(operation, 0, &target, &[])?;
-    let sink: Box<dyn Sink> = match &file {
-        Some(path) => Box::new(FileSink::new(path).create_dirs(operation.create_dirs)),
-        None => Box::new(Waiting::new(Descriptor::stdout(), None)),
+    if operation.existing == Existing::Skip && file.as_deref().is_some_and(Path::exists) {
+        return Ok(0);
+    }
+    let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
+    let sink: Box<dyn Sink> = match (&file, checksum) {
+        (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, checksum))),
+        (None, None) => Box::new(Waiting::new(Descriptor::stdout(), None)),
+        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(Descriptor::stdout(), None), checksum)),
     };
-    let sink = Box::new(Counted { sink, progress: Arc::clone(reporter.progress()) });
+    let named = Arc::new(Mutex::new(file));
+    let progress = Arc::clone(reporter.progress());
+    let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named) });
     let outcome = client.fetch(target, Arc::clone(&request), sink);
     let closed = |error: &Error| {
         error.kind() == ErrorKind::Write
@@ -40,6 +57,7 @@ pub(super) fn run(client: &Client, operation: &Operation, url: &str, reporter: &
     if outcome.result.as_ref().is_err_and(closed) {
         return Ok(ErrorKind::Write.exit_code());
     }
+    let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let told = Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
     let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
@@ -70,16 +88,48 @@ pub(super) fn file_for(
     }))
 }
 
-/// Shows how far a body is.
+/// How an operation's files are written.
+pub(super) fn file_options(operation: &Operation, checksum: Option<Checksum>) -> FileOptions {
+    FileOptions {
+        create_dirs: operation.create_dirs,
+        named_by_response: operation.remote_header_name,
+        clobber: match operation.existing {
+            Existing::ReplaceOwn | Existing::Skip => Clobber::Own,
+            Existing::Replace => Clobber::Replace,
+            Existing::Number => Clobber::Number,
+        },
+        sync: operation.fsync,
+        mode: operation.create_file_mode,
+        remove_on_error: operation.remove_on_error,
+        append: operation.stages[0].request.continue_at.map(|at| match at {
+            ContinueAt::Offset(offset) => Append::At(offset),
+            ContinueAt::OutputSize => Append::AtEnd,
+        }),
+        checksum,
+    }
+}
+
+/// Shows how far a body is, and notes the name that its file got.
 struct Counted {
     sink: Box<dyn Sink>,
     progress: Arc<Progress>,
+    named: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl Counted {
+    fn note_name(&self) {
+        if let Some(name) = self.sink.file_name() {
+            *self.named.lock().unwrap_or_else(PoisonError::into_inner) = Some(name.to_owned());
+        }
+    }
 }
 
 impl Sink for Counted {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        self.progress.body_begins(begin.length, 0);
-        self.sink.begin(begin)
+        self.progress.body_begins(begin.length, begin.offset);
+        let outcome = self.sink.begin(begin);
+        self.note_name();
+        outcome
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
@@ -105,11 +155,42 @@ impl Sink for Counted {
         self.sink.cannot_write(error)
     }
 
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        self.sink.partial(target)
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        self.sink.partial_file()
+    }
+
+    fn counter(&mut self) -> Option<Arc<dyn Counter>> {
+        Some(Arc::new(PartsCounted(Arc::clone(&self.progress))))
+    }
+
     fn restart(&mut self) -> bool {
         self.sink.restart()
     }
 
     fn finish(&mut self) -> Result<()> {
-        self.sink.finish()
+        let outcome = self.sink.finish();
+        self.note_name();
+        outcome
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.sink.file_name()
+    }
+}
+
+/// Shows bytes that parts of a file are written with.
+struct PartsCounted(Arc<Progress>);
+
+impl Counter for PartsCounted {
+    fn count(&self, bytes: u64) {
+        self.0.body_bytes(usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 }

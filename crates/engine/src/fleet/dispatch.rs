@@ -17,6 +17,7 @@ use super::outlet::Tail;
 use super::source::{Pulled, Source};
 use super::window::Window;
 use crate::clock;
+use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
 
 /// The queue is filled up to this many transfers from the input.
@@ -33,8 +34,8 @@ pub enum Destination {
     File {
         /// Its path.
         path: PathBuf,
-        /// Make directories of the path that are missing.
-        create_dirs: bool,
+        /// How it is written.
+        options: FileOptions,
     },
 }
 

@@ -186,8 +186,8 @@ impl Run {
             Destination::Output => {
                 Box::new(WindowSink::new(Arc::clone(&self.windows[job.stage]), job.slot, Arc::clone(&job.order)))
             }
-            Destination::File { path, create_dirs } => {
-                Box::new(FileSink::new(path).create_dirs(*create_dirs).sharing(&self.devices))
+            Destination::File { path, options } => {
+                Box::new(FileSink::with(path, options.clone()).sharing(&self.devices))
             }
         };
         let mut path = BodyPath::new(sink);

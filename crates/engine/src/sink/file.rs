@@ -33,16 +33,43 @@ use super::{Begin, Partial, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
 
+/// How a file is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Make missing directories of the path too. Default no.
+    pub create_dirs: bool,
+    /// The name that a Content-Disposition suggests, made harmless, takes the place of the path's last part (curl's `-J`).
+    /// Default no.
+    pub named_by_response: bool,
+    /// What happens if there is a file of that name. Default: it is replaced, unless the response suggested the name.
+    pub clobber: Clobber,
+    /// Bytes and name are on the disk before it is done. Default no.
+    pub sync: bool,
+    /// Permission bits of a new file, before the umask. Default `0o666`.
+    pub mode: Option<u32>,
+    /// Leave nothing of a transfer that failed. Default no: a later run can complete it.
+    pub remove_on_error: bool,
+    /// The bytes are added to the file in place (curl's `-C`). Default no.
+    pub append: Option<Append>,
+    /// The content must have this checksum; if not, the file does not get its name.
+    pub checksum: Option<Checksum>,
+}
+
+/// Where bytes are added to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Append {
+    /// From this byte on.
+    At(u64),
+    /// At its end.
+    AtEnd,
+}
+
 /// Writes one body to a path.
 #[derive(Debug)]
 pub struct FileSink {
     path: PathBuf,
-    create_dirs: bool,
-    named_by_response: bool,
+    options: FileOptions,
     clobber: Clobber,
-    syncs: bool,
-    appends_from: Option<u64>,
-    checksum: Option<Checksum>,
     devices: Option<Arc<Devices>>,
     /// What an earlier run left, until a response says whether it is good.
     left: Option<Arc<PartialFile>>,
@@ -94,62 +121,20 @@ impl State {
 impl FileSink {
     /// A sink for this path. Nothing is opened before a response that will be delivered has begun.
     pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::with(path, FileOptions::default())
+    }
+
+    /// The same, written so.
+    pub fn with(path: impl Into<PathBuf>, options: FileOptions) -> Self {
         Self {
             path: path.into(),
-            create_dirs: false,
-            named_by_response: false,
-            clobber: Clobber::Replace,
-            syncs: false,
-            appends_from: None,
-            checksum: None,
+            clobber: options.clobber,
+            options,
             devices: None,
             left: None,
             hasher: None,
             state: State::Closed,
         }
-    }
-
-    /// Makes missing directories of the path too.
-    #[must_use]
-    pub fn create_dirs(mut self, yes: bool) -> Self {
-        self.create_dirs = yes;
-        self
-    }
-
-    /// The name that a Content-Disposition suggests, made harmless, takes the place of the path's last part; a file of
-    /// that name is never replaced then (curl's `-J`).
-    #[must_use]
-    pub fn named_by_response(mut self, yes: bool) -> Self {
-        self.named_by_response = yes;
-        self
-    }
-
-    /// What happens if there is a file of that name. Default: it is replaced.
-    #[must_use]
-    pub fn clobber(mut self, clobber: Clobber) -> Self {
-        self.clobber = clobber;
-        self
-    }
-
-    /// Bytes and name are on the disk before it is done.
-    #[must_use]
-    pub fn sync(mut self, yes: bool) -> Self {
-        self.syncs = yes;
-        self
-    }
-
-    /// The bytes are added to the file in place, from this one on (curl's `-C`).
-    #[must_use]
-    pub fn append_from(mut self, offset: u64) -> Self {
-        self.appends_from = Some(offset);
-        self
-    }
-
-    /// The content must have this checksum; if not, the file does not get its name.
-    #[must_use]
-    pub fn checked(mut self, checksum: Checksum) -> Self {
-        self.checksum = Some(checksum);
-        self
     }
 
     /// Devices are opened once for all sinks that share these.
@@ -191,16 +176,17 @@ impl FileSink {
         }
         let target = self.target();
         let parent = naming::directory_of(&target);
-        if self.create_dirs {
+        if self.options.create_dirs {
             fs::create_dir_all(parent)?;
         }
-        if let Some(offset) = self.appends_from {
-            let mut file = OpenOptions::new().create(true).truncate(false).write(true).open(&self.path)?;
-            file.seek(SeekFrom::Start(offset))?;
+        // As a plain creation would give (the umask applies), or what the replaced file has.
+        let asked = self.options.mode.unwrap_or(0o666);
+        let mode = metadata.map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
+        if self.options.append.is_some() {
+            let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(mode).open(&self.path)?;
+            file.seek(SeekFrom::Start(begin.map_or(0, |begin| begin.offset)))?;
             return Ok(State::InPlace(Arc::new(file)));
         }
-        // As a plain creation would give (the umask applies), or what the replaced file has.
-        let mode = metadata.map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
             return partial.map(State::Partial);
         }
@@ -232,7 +218,7 @@ impl FileSink {
         if begin.length != Some(total) {
             return Ok(None);
         }
-        match PartialFile::create(&path, mode, begin.target, total, validator, self.syncs) {
+        match PartialFile::create(&path, mode, begin.target, total, validator, self.options.sync) {
             Ok(partial) => Arc::new(partial).writer(0).map(Some),
             Err(error) if is_full(&error) => Err(error),
             // Whatever speaks against it, the file can be written all the same.
@@ -257,7 +243,7 @@ impl FileSink {
             State::InPlace(file) => return self.sync_content(&file),
             State::Closed => return Ok(()),
         };
-        if self.syncs {
+        if self.options.sync {
             File::open(naming::directory_of(&named))?.sync_all()?;
         }
         if named != target {
@@ -268,7 +254,7 @@ impl FileSink {
 
     fn sync_content(&self, file: &File) -> io::Result<()> {
         // What cannot be synced (a device, a pipe) says so by EINVAL.
-        match if self.syncs { file.sync_all() } else { Ok(()) } {
+        match if self.options.sync { file.sync_all() } else { Ok(()) } {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
             synced => synced,
         }
@@ -276,7 +262,7 @@ impl FileSink {
 
     /// Holds the content against its checksum.
     fn check(&mut self) -> Result<()> {
-        let Some(checksum) = &self.checksum else { return Ok(()) };
+        let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {
             (Some(hasher), _) => Ok(hasher.finish()),
             (None, State::Partial(writer)) => checksum.of(writer.partial().file()),
@@ -339,13 +325,13 @@ fn is_full(error: &io::Error) -> bool {
 
 impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        if self.named_by_response {
+        if self.options.named_by_response {
             let suggested = begin.head.get("content-disposition").and_then(filename::from_disposition);
             if let Some(name) = suggested {
                 self.path.set_file_name(name);
-            }
-            if self.clobber == Clobber::Replace {
-                self.clobber = Clobber::Refuse;
+                if self.clobber == Clobber::Own {
+                    self.clobber = Clobber::Refuse;
+                }
             }
         }
         if self.clobber == Clobber::Refuse && self.path.is_file() {
@@ -353,7 +339,7 @@ impl Sink for FileSink {
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
         let in_place = matches!(self.state, State::InPlace(_));
-        self.hasher = self.checksum.as_ref().filter(|_| in_place).map(Checksum::hasher);
+        self.hasher = self.options.checksum.as_ref().filter(|_| in_place).map(Checksum::hasher);
         match (&self.state, begin.length) {
             #[cfg(target_os = "linux")]
             (State::Unnamed(file), Some(length)) => reserve(file, length),
@@ -404,10 +390,17 @@ impl Sink for FileSink {
     }
 
     fn partial(&mut self, target: &Target) -> Option<Partial> {
-        if self.named_by_response || self.appends_from.is_some() {
+        if self.options.named_by_response {
             return None;
         }
-        let left = PartialFile::open(&PartialFile::beside(&self.target())?, target, self.syncs)?;
+        if let Some(append) = self.options.append {
+            let at = match append {
+                Append::At(offset) => offset,
+                Append::AtEnd => fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+            };
+            return (at > 0).then_some(Partial { gap: at..u64::MAX, known: None });
+        }
+        let left = PartialFile::open(&PartialFile::beside(&self.target())?, target, self.options.sync)?;
         let partial = left.partial();
         self.left = Some(Arc::new(left));
         partial
@@ -458,6 +451,20 @@ impl Sink for FileSink {
 
     fn file_name(&self) -> Option<&Path> {
         Some(&self.path)
+    }
+}
+
+impl Drop for FileSink {
+    fn drop(&mut self) {
+        if !self.options.remove_on_error {
+            return;
+        }
+        if let State::Partial(writer) = &self.state {
+            writer.partial().remove();
+        }
+        if let Some(left) = &self.left {
+            left.remove();
+        }
     }
 }
 

@@ -68,12 +68,11 @@ pub struct Begin<'a> {
 /// What an earlier run left of a content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
-    /// The first bytes that are missing.
+    /// The first bytes that are missing; without an end where that is not known.
     pub gap: Range<u64>,
-    /// The length of the content.
-    pub total: u64,
-    /// What tells it from every other.
-    pub validator: Validator,
+    /// The length of the content and what tells it from every other. Without them, what is there is taken to be its
+    /// beginning because the user says so.
+    pub known: Option<(u64, Validator)>,
 }
 
 /// Takes one body.

@@ -11,8 +11,10 @@ use tempfile::{NamedTempFile, TempPath};
 /// What happens if there is a file of the target's name already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Clobber {
-    /// It is replaced.
+    /// It is replaced, unless it was the response that suggested the name: then it stays, and that is an error.
     #[default]
+    Own,
+    /// It is replaced.
     Replace,
     /// It stays, and a number is added to the new one's name: `.1` to `.100` (curl's `--no-clobber`).
     Number,
@@ -53,7 +55,7 @@ fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
 
 /// Renames a file to its target; answers the name that it got.
 pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
-    if clobber == Clobber::Replace {
+    if matches!(clobber, Clobber::Own | Clobber::Replace) {
         std::fs::rename(from, target)?;
         return Ok(target.to_owned());
     }
@@ -106,7 +108,7 @@ pub(super) mod unnamed {
         let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
         for name in super::names(target, clobber) {
             match link(&name) {
-                Err(Errno::EXIST) if clobber == Clobber::Replace => {
+                Err(Errno::EXIST) if matches!(clobber, Clobber::Own | Clobber::Replace) => {
                     let name = |name: &Path| link(name).map_err(io::Error::from);
                     let ((), beside) = super::with_temporary_name(super::directory_of(target), name)?;
                     beside.persist(target).map_err(io::Error::from)?;

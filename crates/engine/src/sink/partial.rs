@@ -84,8 +84,7 @@ impl PartialFile {
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
         let noted = read_note(&file).filter(|(_, note)| {
-            let is_of_now = note.is_synced || (!note.boot.is_empty() && note.boot == boot());
-            note.identity == identity(target) && is_of_now && note.done.covered() > 0
+            note.identity == identity(target) && note.holds_after(&boot()) && note.done.covered() > 0
         });
         let Some((sequence, note)) = noted else {
             // It is ours, and locked by us; whoever comes next may make a new one.
@@ -146,7 +145,7 @@ impl PartialFile {
         let progress = self.progress();
         let note = &progress.note;
         let gap = note.done.first_gap(0, self.total).unwrap_or(self.total..self.total);
-        Some(Partial { gap, total: self.total, validator: note.validator.clone() })
+        Some(Partial { gap, known: Some((self.total, note.validator.clone())) })
     }
 
     /// The next bytes that are missing from here on.
@@ -211,9 +210,7 @@ impl PartialFile {
         progress.note.is_synced = self.syncs && rustix::fs::fdatasync(&self.file).is_ok();
         progress.sequence += 1;
         let slot = self.total + (progress.sequence % 2) * SLOT;
-        let mut bytes = progress.note.encode(progress.sequence);
-        bytes.resize(SLOT as usize, 0);
-        let _ = self.file.write_all_at(&bytes, slot);
+        let _ = self.file.write_all_at(&progress.note.encode(progress.sequence), slot);
     }
 
     /// The content is complete: the note is taken off, and the bytes are on the disk if that was asked for.

@@ -107,7 +107,7 @@ impl Transfer {
                 (ErrorKind::Range, "asked for a range, the server sent the whole".to_owned())
             }
         };
-        let is_fixed = self.is_part || self.options.resume_from.is_some();
+        let is_fixed = self.is_part || self.is_fixed;
         if !is_fixed && self.restarts < MAX_RESTARTS && self.body.restart() {
             self.restarts += 1;
             self.start_over();

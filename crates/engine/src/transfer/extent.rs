@@ -69,9 +69,11 @@ impl Extent {
 
     /// What an earlier run left of it.
     pub(super) fn resumes(&mut self, partial: Partial) {
-        let Partial { gap, total, validator } = partial;
-        *self = Self::part(gap, total, validator);
-        self.end = self.end.filter(|&end| end < total);
+        *self = match partial.known {
+            Some((total, validator)) => Self::part(partial.gap, total, validator),
+            None => Self::from(partial.gap.start),
+        };
+        self.end = self.end.filter(|&end| Some(end) != self.total);
     }
 
     /// Another gap of it is next.

@@ -92,6 +92,8 @@ pub struct Transfer {
     has_looked: bool,
     /// The sink has been told of a response, and has what came of it.
     has_begun: bool,
+    /// It goes on with what the user has, and cannot be had otherwise.
+    is_fixed: bool,
     /// Bytes of the response under way that were delivered from an earlier one.
     skip: u64,
     /// How often it began anew because what it had could not be completed.
@@ -209,6 +211,7 @@ impl Transfer {
             may_range,
             has_looked: options.resume_from.is_some(),
             has_begun: false,
+            is_fixed: options.resume_from.is_some(),
             skip: 0,
             restarts: 0,
             failed_at: 0,
@@ -512,7 +515,7 @@ impl Transfer {
         }
         let resumes = self.has_begun && self.may_range && self.extent.is_resumable();
         match self.may_retry(trouble, None) {
-            Some(wait) if resumes => {
+            Some(wait) if resumes || !self.has_begun => {
                 self.failed_at = self.extent.at;
                 self.again(wait, now)
             }

@@ -40,7 +40,6 @@ impl Transfer {
         let refuses = head.get_all("accept-ranges").any(|value| value.eq_ignore_ascii_case(b"none"));
         let fits = self.may_range
             && matches!(head.status(), 200 | 206)
-            && self.options.resume_from.is_none()
             && !refuses
             && self.skip == 0
             && self.extent.is_plain()

@@ -98,6 +98,7 @@ impl Transfer {
             return;
         }
         if let Some(partial) = self.body.partial(&self.target) {
+            self.is_fixed = partial.known.is_none();
             self.extent.resumes(partial);
         }
     }

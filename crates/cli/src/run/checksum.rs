@@ -1,0 +1,119 @@
+//! `--checksum`: what a body is compared with, from the command line or from a list of checksums.
+
+use std::fs::File;
+use std::io::{Read, stdin};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul::buffer::Lease;
+use haul::sink::Sink;
+use haul::sink::checksum::{Algorithm, Checksum};
+use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
+
+use crate::checksum::{self as asked, LIST_MAX, pick};
+use crate::plan::Operation;
+
+/// What the body of `target` is compared with.
+///
+/// A list is fetched with the settings of the body itself, and with its secrets only if it lies on the same origin.
+pub(super) fn of(
+    client: &Client,
+    request: &RequestOptions,
+    operation: &Operation,
+    target: &Target,
+    file: Option<&Path>,
+) -> Result<Option<Checksum>> {
+    match &operation.checksum {
+        None => Ok(None),
+        Some(asked::Checksum::Digest(digest)) => Ok(checksum(digest)),
+        Some(asked::Checksum::From(place)) => {
+            let list = read(client, request, Some(target), place)?;
+            listed(&list, place, target, file).map(Some)
+        }
+    }
+}
+
+/// The checksum that a list has of `target`: by the name that it has there, or that of its file.
+pub(super) fn listed(list: &[u8], place: &str, target: &Target, file: Option<&Path>) -> Result<Checksum> {
+    let own = target.path().rsplit('/').next().unwrap_or_default();
+    let name = file.and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or(own);
+    let first = if own.is_empty() { name } else { own };
+    let digest = pick(list, first).or_else(|error| pick(list, name).map_err(|_| error));
+    let found = digest.map(|digest| checksum(&digest));
+    found
+        .map_err(|error| Error::with_source(ErrorKind::Checksum, format!("no checksum in {place}"), error))
+        .and_then(|checksum| checksum.ok_or_else(|| Error::new(ErrorKind::Checksum, "a checksum of another length")))
+        .map_err(|error| error.with_url(target.to_url()))
+}
+
+fn checksum(digest: &asked::Digest) -> Option<Checksum> {
+    let algorithm = match digest.algorithm() {
+        asked::Algorithm::Sha1 => Algorithm::Sha1,
+        asked::Algorithm::Sha256 => Algorithm::Sha256,
+        asked::Algorithm::Sha384 => Algorithm::Sha384,
+        asked::Algorithm::Sha512 => Algorithm::Sha512,
+    };
+    Checksum::new(algorithm, digest.bytes().to_vec())
+}
+
+/// The list at `place`: a URL, a file, or `-`.
+pub(super) fn read(
+    client: &Client,
+    request: &RequestOptions,
+    target: Option<&Target>,
+    place: &str,
+) -> Result<Vec<u8>> {
+    let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
+    if scheme.starts_with("http://") || scheme.starts_with("https://") {
+        return fetch(client, request, target, place);
+    }
+    let mut list = Vec::new();
+    let source: std::io::Result<Box<dyn Read>> = match place {
+        "-" => Ok(Box::new(stdin())),
+        place => File::open(place).map(|file| Box::new(file) as _),
+    };
+    source
+        .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
+        .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
+    if list.len() > LIST_MAX {
+        return Err(Error::new(ErrorKind::Read, format!("the checksums {place} are longer than any list of them")));
+    }
+    Ok(list)
+}
+
+fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
+    let list = Target::parse(place)
+        .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
+    let mut options = RequestOptions {
+        range: None,
+        resume_from: None,
+        include_head: false,
+        fail: true,
+        max_size: Some(LIST_MAX as u64),
+        ..request.clone()
+    };
+    if target.is_none_or(|target| list.origin() != target.origin()) {
+        options.authorization = None;
+        options.cookie = None;
+        options.fields.clear();
+    }
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    client.fetch(list, Arc::new(options), Box::new(Kept(Arc::clone(&kept)))).result?;
+    let mut bytes = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(std::mem::take(&mut *bytes))
+}
+
+/// Keeps a list for who has asked for it.
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Sink for Kept {
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(lease.bytes());
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        true
+    }
+}
