@@ -2,6 +2,7 @@
 #
 #   make demo                         the first job on an embedded origin, its answer checked
 #   make test                         everything that must hold before a change lands
+#   make faults SEED=2                haul through every fault of ranges, 200 kills, bodies up to 5 GiB
 #   make bench JOB=site ROUNDS=7      haul and its peers in turn
 #
 # All targets share one target directory (CARGO_TARGET_DIR, or target/), so nothing is built twice.
@@ -12,6 +13,9 @@ DESTDIR      ?=
 JOB          ?=
 ROUNDS       ?=
 FUZZ_SECONDS ?= 20
+SEED         ?= 1
+OFFSETS      ?= 100
+KILLS        ?= 200
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # In CI a lock file that does not fit the manifests is an error, not something to mend in passing.
@@ -20,8 +24,8 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/haul
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test setup fmt fmt-check lint unit purity licences fuzz-check doc bench fuzz-smoke install \
-	uninstall clean
+.PHONY: help build demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
+	fuzz-check doc bench fuzz-smoke install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +44,7 @@ test: ## all checks and tests, as CI runs them
 	$(MAKE) licences
 	$(MAKE) lint
 	$(MAKE) unit
+	$(MAKE) faults-slice
 	$(MAKE) doc
 	$(MAKE) fuzz-check
 	sh scripts/setup-tests.sh --missing
@@ -58,6 +63,18 @@ lint: ## clippy over everything, warnings are errors
 
 unit: ## unit, integration and doc tests of all crates
 	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
+
+faults: faults-build ## every fault of ranges at OFFSETS=100 places, KILLS=200, bodies up to 5 GiB, SEED=1 (an hour or two)
+	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets $(OFFSETS) \
+		--kills $(KILLS) --sizes 1,4.6M,13M,100M,1Gi,5Gi --slow-body 40M
+
+# One place a row; the same seed every time, so that what fails here fails again.
+faults-slice: faults-build ## the same in under a minute: one place a row, a few kills, small bodies
+	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets 1 \
+		--kills 4 --sizes 1,4.6M,13M --quiet --json ''
+
+faults-build:
+	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults
 
 purity: ## who may depend on whom, and that the protocol crate is no_std
 	sh scripts/purity.sh
