@@ -34,6 +34,8 @@ const LEAST_FOR_PIPE: u64 = 64 << 10;
 /// So many parts may fail, one after the other, before the crew gives up; a failure is forgotten when so much came since.
 const MOST_FAILURES: u32 = 6;
 const GOT_ON: u64 = 64 << 10;
+/// A part may take so much longer to come than the first response took.
+const SLACK: Duration = Duration::from_millis(20);
 /// How long is waited after a failure; twice as long after each further one.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -52,6 +54,8 @@ struct State {
     splitter: Splitter,
     watch: Watch,
     memory: u64,
+    /// How long the first response took to come, with its connection.
+    set_up: Duration,
     /// The transfer, once it has no response of its own any more.
     first: Option<Transfer>,
     first_id: usize,
@@ -103,6 +107,7 @@ impl Crew {
             splitter,
             watch,
             memory,
+            set_up: first.facts.first_byte.saturating_sub(first.facts.resolved),
             first: None,
             first_id,
             first_at: first.position(),
@@ -216,10 +221,11 @@ impl Crew {
         if alive + state.parts.len() >= wanted + ahead {
             return None;
         }
-        let size = self.part_size(state, wanted);
+        let size = self.part_size(state);
         if !state.is_proved && self.file.is_none() {
             // Where the first part begins: further than the first stream gets before it is there.
-            let lead = (state.memory / 2).min(state.splitter.rate() / 2).max(LEAST_FOR_PIPE);
+            let lead = bytes_in(state.splitter.rate(), state.set_up * 3 / 2 + SLACK);
+            let lead = lead.min(state.memory / 2).max(LEAST_FOR_PIPE);
             state.window.cut(state.first_id, state.window.first_missing().saturating_add(lead));
         }
         let part = state.window.claim(size, LEAST.min(size))?;
@@ -251,10 +257,13 @@ impl Crew {
         }
     }
 
-    fn part_size(&self, state: &State, wanted: usize) -> u64 {
+    /// Small enough that all connections end together, large enough that requests do not show.
+    fn part_size(&self, state: &State) -> u64 {
+        let most = state.model.options().split.connections as u64;
+        let share = (state.window.missing() / (2 * most)).max(LEAST);
         match &self.file {
-            Some(_) => state.splitter.rate().clamp(*FILE_PART.start(), *FILE_PART.end()),
-            None => (state.memory / (2 * wanted as u64 + 2)).max(LEAST_FOR_PIPE),
+            Some(_) => state.splitter.rate().clamp(*FILE_PART.start(), *FILE_PART.end()).min(share),
+            None => (state.memory / (2 * most + 2)).max(LEAST_FOR_PIPE).min(share),
         }
     }
 
@@ -471,6 +480,10 @@ impl Supply for Crew {
     fn connections(&self) -> Option<usize> {
         Some(self.state().most)
     }
+}
+
+fn bytes_in(rate: u64, time: Duration) -> u64 {
+    u64::try_from(u128::from(rate) * time.as_micros() / 1_000_000).unwrap_or(u64::MAX)
 }
 
 /// What the model of the parts would write to.
