@@ -4,7 +4,7 @@
 //! made once; its digest lies beside it.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use testkit::pattern::Pattern;
@@ -75,15 +75,8 @@ impl Bodies {
     pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<Print> {
         self.prepare(len)?;
         let mut printer = Printer::new();
-        let mut buffer = vec![0; PIECE];
         for _ in 0..times {
-            let mut file = File::open(self.root.join("bytes").join(len.to_string()))?;
-            loop {
-                match file.read(&mut buffer)? {
-                    0 => break,
-                    len => printer.add(&buffer[..len]),
-                }
-            }
+            printer.read_all(&mut File::open(self.root.join("bytes").join(len.to_string()))?)?;
         }
         Ok(printer.finish())
     }

@@ -53,9 +53,11 @@ pub(crate) enum Check {
     File(&'static str, Print),
     /// Its output goes nowhere: once, before the rounds, this shell command shows what the same options fetch.
     Proof(String, Print),
-    /// As [`Proof`](Check::Proof), and in every round it says `FIRST_BYTE_SECONDS,LENGTH`. Without a command only the
-    /// length is checked.
+    /// As [`Proof`](Check::Proof), and in every round it says how many bytes it had. Without a command only that is
+    /// checked.
     Told(Option<String>, Print),
+    /// Its output, in every round, by a reader that also notes when the first byte came.
+    Watched(Print),
 }
 
 /// A figure to reach by contestant `of`.
@@ -95,7 +97,8 @@ pub(crate) enum What {
     /// That of the client without the reader of its pipe.
     Client,
     Rss,
-    /// Until the client had the first byte of the reply, as it says.
+    /// From the client's start until its first byte of output. Taken by the reader of its pipe, and not what the client
+    /// says of itself: clients differ in what they stamp, and one that stamps too early would win.
     FirstByte,
 }
 

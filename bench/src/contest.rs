@@ -91,7 +91,13 @@ fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, Str
             let path = bench.work.join("output");
             let ran = run(Out::To(File::create(&path)?))?;
             let said = std::fs::read_to_string(&path)?;
-            Ok(ran.and_then(|figures| Ok(Figures { first_byte: Some(told(&said, expected)?), ..figures })))
+            Ok(ran.and_then(|figures| told(&said, expected).map(|()| figures)))
+        }
+        Check::Watched(expected) => {
+            let path = bench.work.join("seen");
+            let ran = run(Out::Watch(path.clone()))?;
+            let seen = std::fs::read_to_string(path).unwrap_or_default();
+            Ok(ran.and_then(|figures| compare(&Print::parse(&seen).ok_or("nothing seen")?, expected).map(|()| figures)))
         }
         Check::Output(expected) => {
             let path = bench.work.join("output");
@@ -118,15 +124,11 @@ fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print
     }
 }
 
-/// Reads `FIRST_BYTE_SECONDS,LENGTH`; gives the seconds if the length is right.
-fn told(said: &str, expected: &Print) -> Result<f64, String> {
-    let fields = || {
-        let (first, len) = said.trim().split_once(',')?;
-        Some((first.parse::<f64>().ok()?, len.parse::<u64>().ok()?))
-    };
-    match fields() {
-        Some((first, len)) if len == expected.len => Ok(first),
-        _ => Err(format!("said {:?}, not SECONDS,{}", said.trim(), expected.len)),
+/// Whether a client says that it had as many bytes as it should.
+fn told(said: &str, expected: &Print) -> Result<(), String> {
+    match said.trim().parse::<u64>() {
+        Ok(len) if len == expected.len => Ok(()),
+        _ => Err(format!("said {:?}, not {}", said.trim(), expected.len)),
     }
 }
 
@@ -265,8 +267,8 @@ mod tests {
     #[test]
     fn what_a_client_says_counts_only_with_the_right_length() {
         let expected = Print::of(b"ab");
-        assert_eq!(told("0.25,2\n", &expected), Ok(0.25));
-        for wrong in ["0.25,3", "0.25", "", "x,2", "0.25,2,2"] {
+        assert_eq!(told("2\n", &expected), Ok(()));
+        for wrong in ["3", "", "x", "2,2", "2\n2"] {
             assert!(told(wrong, &expected).is_err(), "{wrong}");
         }
     }

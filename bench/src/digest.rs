@@ -29,6 +29,17 @@ impl Printer {
         self.context.update(bytes);
     }
 
+    /// Takes all that is left of a reader.
+    pub(crate) fn read_all(&mut self, reader: &mut impl Read) -> io::Result<()> {
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match reader.read(&mut buffer)? {
+                0 => return Ok(()),
+                len => self.add(&buffer[..len]),
+            }
+        }
+    }
+
     pub(crate) fn finish(self) -> Print {
         let sha256 = self.context.finish().as_ref().iter().map(|b| format!("{b:02x}")).collect();
         Print { len: self.len, sha256 }
@@ -42,19 +53,24 @@ impl Print {
         printer.finish()
     }
 
+    /// As one line, for another process to [`parse`](Print::parse).
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}\n", self.len, self.sha256)
+    }
+
+    pub(crate) fn parse(line: &str) -> Option<Print> {
+        let (len, sha256) = line.trim().split_once(' ')?;
+        Some(Print { len: len.parse().ok()?, sha256: sha256.to_owned() })
+    }
+
     pub(crate) fn of_file(path: &Path) -> io::Result<Print> {
         Print::of_reader(&mut File::open(path)?)
     }
 
     pub(crate) fn of_reader(reader: &mut impl Read) -> io::Result<Print> {
         let mut printer = Printer::new();
-        let mut buffer = vec![0; 256 << 10];
-        loop {
-            match reader.read(&mut buffer)? {
-                0 => return Ok(printer.finish()),
-                len => printer.add(&buffer[..len]),
-            }
-        }
+        printer.read_all(reader)?;
+        Ok(printer.finish())
     }
 }
 
@@ -68,5 +84,7 @@ mod tests {
         assert_eq!(print.len, 0);
         assert!(print.sha256.starts_with("e3b0c44298fc1c14"));
         assert_ne!(print, Print::of(b"a"));
+        assert_eq!(Print::parse(&print.line()), Some(print));
+        assert_eq!(Print::parse(""), None);
     }
 }

@@ -3,6 +3,7 @@
 //! ```text
 //! bench --measure figures.json 300 to sh -c 'curl … | grep …'
 //! bench --measure figures.json 300 cat curl -s http://…
+//! bench --measure figures.json 300 watch=seen curl -s http://…
 //! ```
 //!
 //! Each run goes through a small process of its own (this program again, with `--measure`). Measured straight from
@@ -11,7 +12,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
+use crate::digest::{Print, Printer};
 use crate::jobs::Bench;
 use crate::{Result, tools};
 
@@ -32,10 +34,31 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(crate) struct Run {
     pub(crate) figures: PathBuf,
     pub(crate) limit: Duration,
-    /// Whether a `cat >/dev/null` reads its output.
-    pub(crate) cat: bool,
+    pub(crate) reader: Reader,
     pub(crate) program: OsString,
     pub(crate) arguments: Vec<OsString>,
+}
+
+/// Who reads the output of the command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Nobody here: it goes where this process's own goes.
+    None,
+    /// `cat >/dev/null`.
+    Cat,
+    /// This process, which notes when the first byte comes and writes the digest of all to this file.
+    Watch(PathBuf),
+}
+
+impl Reader {
+    /// Reads `to`, `cat` or `watch=FILE`.
+    pub(crate) fn parse(word: &str) -> Option<Reader> {
+        match (word, word.strip_prefix("watch=")) {
+            ("to", _) => Some(Reader::None),
+            ("cat", _) => Some(Reader::Cat),
+            (_, file) => file.map(|file| Reader::Watch(file.into())),
+        }
+    }
 }
 
 /// Where a run's output goes.
@@ -43,6 +66,9 @@ pub(crate) enum Out {
     To(File),
     /// Through a pipe to `cat >/dev/null`, whose cost counts, and is known apart.
     Cat,
+    /// Through a pipe to the process that measures, which costs nothing that counts but time: for transfers that are
+    /// slower than a digest. The digest goes to this file.
+    Watch(PathBuf),
 }
 
 /// What one run cost.
@@ -58,7 +84,7 @@ pub(crate) struct Figures {
     pub(crate) rss: f64,
     /// User and system time without that of the `cat` that reads its output, in seconds.
     pub(crate) client: Option<f64>,
-    /// When the first byte was there, in seconds, if the program says so.
+    /// From just before the start to the first byte of output, in seconds, if it was watched.
     pub(crate) first_byte: Option<f64>,
 }
 
@@ -99,9 +125,11 @@ pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Fig
     for (variable, tool) in [("HAUL", "haul"), ("CURL", "curl"), ("BENCH", "bench")] {
         helper.envs(bench.program(tool).map(|path| (variable, path)));
     }
+    let null = || File::create("/dev/null");
     let (mode, stdout) = match out {
-        Out::To(file) => ("to", file),
-        Out::Cat => ("cat", File::create("/dev/null")?),
+        Out::To(file) => ("to".to_owned(), file),
+        Out::Cat => ("cat".to_owned(), null()?),
+        Out::Watch(file) => (format!("watch={}", file.display()), null()?),
     };
     let helper = helper
         .arg("--measure")
@@ -129,7 +157,16 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
     let start = Instant::now();
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
-    let reader = if run.cat { Some(pipe_to_cat(&mut client)?) } else { None };
+    let (mut cat, mut watcher) = (None, None);
+    match &run.reader {
+        Reader::None => {}
+        Reader::Cat => cat = Some(pipe_to_cat(&mut client)?),
+        Reader::Watch(_) => {
+            let (reader, writer) = io::pipe()?;
+            client.stdout(writer);
+            watcher = Some(thread::spawn(move || watch(reader, start)));
+        }
+    }
     let child = client.spawn()?;
     // It holds the writing end of the pipe, whose end the reader is to see.
     drop(client);
@@ -143,20 +180,26 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
         }
     });
     let (status, mut used) = wait4(id)?;
-    let client = reader.is_some().then(|| used.cpu());
-    if let Some(reader) = reader {
-        let (status, by_reader) = wait4(i32::try_from(reader.id())?)?;
+    let client = cat.is_some().then(|| used.cpu());
+    if let Some(cat) = cat {
+        let (status, by_cat) = wait4(i32::try_from(cat.id())?)?;
         if !status.success() {
             return Err(format!("cat: {status}").into());
         }
-        used = used.and(by_reader);
+        used = used.and(by_cat);
     }
     let wall = start.elapsed().as_secs_f64();
     drop(done);
     // It has nothing to say.
     let _ = watchdog.join();
+    let mut first_byte = None;
+    if let (Some(watcher), Reader::Watch(file)) = (watcher, &run.reader) {
+        let (first, print) = watcher.join().map_err(|_| "the reader panicked")??;
+        first_byte = first.map(|first| first.as_secs_f64());
+        std::fs::write(file, print.line())?;
+    }
     let Usage { user, sys, rss } = used;
-    let figures = Figures { wall, user, sys, rss, client, first_byte: None };
+    let figures = Figures { wall, user, sys, rss, client, first_byte };
     std::fs::write(&run.figures, figures.to_json().to_string())?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
@@ -167,6 +210,19 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     let (reader, writer) = io::pipe()?;
     client.stdout(writer);
     Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
+}
+
+/// Reads all of a client's output: when its first byte came, counted from `start`, and its digest.
+fn watch(mut from: impl Read, start: Instant) -> io::Result<(Option<Duration>, Print)> {
+    let mut first = [0];
+    let mut printer = Printer::new();
+    match from.read(&mut first)? {
+        0 => return Ok((None, printer.finish())),
+        _ => printer.add(&first),
+    }
+    let came = start.elapsed();
+    printer.read_all(&mut from)?;
+    Ok((Some(came), printer.finish()))
 }
 
 /// What a process and its children used: seconds, and KiB at the peak of the largest.
@@ -207,5 +263,27 @@ fn wait4(id: i32) -> io::Result<(ExitStatus, Usage)> {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_is_part_of_what_was_seen() {
+        let (first, print) = watch(&b"abc"[..], Instant::now()).unwrap();
+        assert!(first.is_some());
+        assert_eq!(print, Print::of(b"abc"));
+        let (first, print) = watch(&b""[..], Instant::now()).unwrap();
+        assert_eq!((first, print), (None, Print::of(b"")));
+    }
+
+    #[test]
+    fn readers() {
+        assert_eq!(Reader::parse("to"), Some(Reader::None));
+        assert_eq!(Reader::parse("cat"), Some(Reader::Cat));
+        assert_eq!(Reader::parse("watch=a b"), Some(Reader::Watch("a b".into())));
+        assert_eq!(Reader::parse("dog"), None);
     }
 }

@@ -7,7 +7,7 @@ use lexopt::ValueExt;
 use lexopt::prelude::{Long, Short, Value};
 
 use crate::Result;
-use crate::measure::Run;
+use crate::measure::{Reader, Run};
 
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
@@ -78,10 +78,10 @@ pub(crate) fn parse() -> Result<Asked> {
                 let figures = parser.value()?.into();
                 let limit = Duration::from_secs(parser.value()?.parse()?);
                 let mut words = parser.raw_args()?;
-                let usage = "--measure FILE SECONDS to|cat PROGRAM [ARGUMENT...]";
-                let cat = words.next().ok_or(usage)? == "cat";
+                let usage = "--measure FILE SECONDS to|cat|watch=FILE PROGRAM [ARGUMENT...]";
+                let reader = Reader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
                 let program = words.next().ok_or(usage)?;
-                return Ok(Asked::Measure(Run { figures, limit, cat, program, arguments: words.collect() }));
+                return Ok(Asked::Measure(Run { figures, limit, reader, program, arguments: words.collect() }));
             }
             Long("list") => return Ok(Asked::List),
             Long("rounds") => options.rounds = Some(parser.value()?.parse::<usize>()?.max(1)),

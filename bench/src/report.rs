@@ -120,8 +120,8 @@ fn verdict(outcome: &Outcome, goal: &Goal) -> String {
         Bound::Most(most) => (format!("{most:.2} {}", goal.what.readable(most, outcome.unit).1), most),
     };
     let verdict = match reached {
-        Some((figure, unit)) if figure <= most => format!("{figure:.2} {unit}, reached"),
-        Some((figure, unit)) => format!("{figure:.2} {unit}, MISSED"),
+        Some((figure, unit)) if figure <= most => format!("{figure:.3} {unit}, reached"),
+        Some((figure, unit)) => format!("{figure:.3} {unit}, MISSED"),
         None => "no figures".to_owned(),
     };
     format!("{} of {} at most {bound}: {}", goal.what.name(), goal.of, verdict.replace(" ,", ","))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! easyget URL >body
-//! easyget --discard --say URL               prints FIRST_BYTE_SECONDS,LENGTH
+//! easyget --discard --say URL               prints the length
 //! easyget --multi --to body. URL URL URL    body.1 body.2 body.3, side by side in this one thread
 //! ```
 //!
@@ -29,7 +29,7 @@ easyget [options] URL...: GET by libcurl
   --output FILE   the body of the only URL goes to FILE
   --multi         all URLs side by side in one thread (default: one after the other)
   --http2         HTTP/2 over TLS; with --multi all URLs share a connection
-  --say           print the seconds to the first byte and the length of all bodies
+  --say           print the length of all bodies
   --version       print the version of libcurl
 ";
 
@@ -87,9 +87,9 @@ fn run() -> Result<(), Box<dyn Error>> {
     for (index, url) in asked.urls.iter().enumerate() {
         transfers.push(transfer(&asked, index + 1, url)?);
     }
-    let (first, len) = if asked.multi { together(transfers, asked.http2)? } else { in_turn(transfers)? };
+    let len = if asked.multi { together(transfers, asked.http2)? } else { in_turn(transfers)? };
     if asked.say {
-        println!("{:.6},{len}", first.as_secs_f64());
+        println!("{len}");
     }
     Ok(())
 }
@@ -115,19 +115,18 @@ fn transfer(asked: &Asked, number: usize, url: &str) -> Result<Easy2<Body>, Box<
     Ok(easy)
 }
 
-/// One after the other; gives the first transfer's time to the first byte, and the length of all bodies.
-fn in_turn(transfers: Vec<Easy2<Body>>) -> Result<(Duration, u64), Box<dyn Error>> {
-    let (mut first, mut len) = (None, 0);
+/// One after the other; gives the length of all bodies.
+fn in_turn(transfers: Vec<Easy2<Body>>) -> Result<u64, Box<dyn Error>> {
+    let mut len = 0;
     for easy in transfers {
         easy.perform()?;
-        first = first.or(Some(easy.starttransfer_time()?));
         len += easy.get_ref().len;
     }
-    Ok((first.unwrap_or_default(), len))
+    Ok(len)
 }
 
 /// All at once, in this thread.
-fn together(transfers: Vec<Easy2<Body>>, http2: bool) -> Result<(Duration, u64), Box<dyn Error>> {
+fn together(transfers: Vec<Easy2<Body>>, http2: bool) -> Result<u64, Box<dyn Error>> {
     let mut multi = Multi::new();
     multi.pipelining(false, http2)?;
     let mut handles = Vec::new();
@@ -148,18 +147,15 @@ fn together(transfers: Vec<Easy2<Body>>, http2: bool) -> Result<(Duration, u64),
     if let Some(error) = failed {
         return Err(error.into());
     }
-    let (mut first, mut len) = (Duration::MAX, 0);
+    let mut len = 0;
     for handle in handles {
-        let mut easy = multi.remove2(handle)?;
-        first = first.min(easy.starttransfer_time()?);
-        len += easy.get_mut().len;
+        len += multi.remove2(handle)?.get_ref().len;
     }
-    Ok((first, len))
+    Ok(len)
 }
 
 fn parse() -> Result<Option<Asked>, Box<dyn Error>> {
-    let mut asked =
-        Asked { ca: None, sink: Sink::Stdout, multi: false, http2: false, say: false, urls: Vec::new() };
+    let mut asked = Asked { ca: None, sink: Sink::Stdout, multi: false, http2: false, say: false, urls: Vec::new() };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {

@@ -16,7 +16,8 @@ use crate::server::Server;
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-pub(super) const LIBCURL: &str = "libcurl 8.22";
+/// Of which version is among the versions of the raw figures.
+pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";
 
@@ -26,7 +27,7 @@ pub(super) const MEMORY_MB: f64 = 32.0;
 /// What a client writes a body to a file as.
 const FILE: &str = "out";
 /// What curl and haul say after a transfer, on standard output.
-const SAY: &str = "%{time_starttransfer},%{size_download}";
+const SAY: &str = "%{size_download}";
 
 /// The server of large bodies.
 pub(super) struct Store {
@@ -91,6 +92,8 @@ pub(super) enum Sink {
     Null,
     Pipe,
     File,
+    /// A pipe to a reader that digests it and notes the first byte.
+    Watched,
 }
 
 impl Body {
@@ -105,6 +108,7 @@ impl Body {
             // It writes to standard output alone.
             (Sink::File, Client::Htcat) => Check::Output(print),
             (Sink::File, _) => Check::File(FILE, print),
+            (Sink::Watched, _) => Check::Watched(print),
             (Sink::Null, Client::Htcat) | (Sink::Pipe, _) => Check::Proof(self.proof(client), print),
             (Sink::Null, _) => Check::Told(Some(self.proof(client)), print),
         };
@@ -124,7 +128,7 @@ impl Body {
         let say = format!("-o /dev/null -w {SAY}");
         let output = match sink {
             Sink::Null => say.as_str(),
-            Sink::Pipe => "",
+            Sink::Pipe | Sink::Watched => "",
             Sink::File => &file,
         };
         let line = match client {
@@ -134,7 +138,7 @@ impl Body {
             Client::Libcurl => {
                 let output = match sink {
                     Sink::Null => "--discard --say",
-                    Sink::Pipe => "",
+                    Sink::Pipe | Sink::Watched => "",
                     Sink::File => &format!("--output {FILE}"),
                 };
                 format!("easyget {} {output}", trust("--cacert "))
