@@ -57,12 +57,7 @@ fn checksum(digest: &asked::Digest) -> Option<Checksum> {
 }
 
 /// The list at `place`: a URL, a file, or `-`.
-pub(super) fn read(
-    client: &Client,
-    request: &RequestOptions,
-    target: Option<&Target>,
-    place: &str,
-) -> Result<Vec<u8>> {
+pub(super) fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
         return fetch(client, request, target, place);

@@ -153,7 +153,11 @@ impl Crew {
         let at = part.at;
         part.at += bytes.len() as u64;
         match &mut state.first {
-            Some(first) if first.position() == at => first.push(bytes)?,
+            // The first stream may have brought some of it, before the part had begun.
+            Some(first) if part.bytes.is_empty() && first.position() >= at => {
+                let there = bytes.len().min((first.position() - at) as usize);
+                first.push(&bytes[there..])?;
+            }
             _ => {
                 if part.bytes.capacity() == 0 {
                     part.bytes.reserve_exact((part.end - at) as usize);
@@ -366,26 +370,33 @@ impl State {
         self.failures += 1;
     }
 
-    /// Bytes go out, in order: of parts that are over, then of the one whose turn it is.
+    /// Bytes go out, in order: of parts that are over, and of the one whose turn it is.
     fn emit(&mut self) -> Result<()> {
         let Some(first) = &mut self.first else { return Ok(()) };
         loop {
             let at = first.position();
-            let next = self.waiting.iter().position(|(place, _)| *place == at);
-            let bytes = match next {
-                Some(index) => self.waiting.swap_remove(index).1,
+            let over = self.waiting.iter().position(|(place, _)| *place <= at);
+            let (place, bytes) = match over {
+                Some(index) => self.waiting.swap_remove(index),
                 None => {
-                    let held = |part: &&mut Member| !part.bytes.is_empty() && part.at - part.bytes.len() as u64 == at;
-                    match self.parts.values_mut().find(held) {
-                        Some(part) => std::mem::take(&mut part.bytes),
-                        None => break,
-                    }
+                    let has_turn = |part: &&mut Member| !part.bytes.is_empty() && part.held_from() <= at;
+                    let Some(part) = self.parts.values_mut().find(has_turn) else { break };
+                    (part.held_from(), std::mem::take(&mut part.bytes))
                 }
             };
-            first.push(&bytes)?;
+            // The first stream may have brought some of it, before the part had begun.
+            let there = bytes.len().min((at - place) as usize);
+            first.push(&bytes[there..])?;
         }
         self.window.emitted(first.position());
         Ok(())
+    }
+}
+
+impl Member {
+    /// The place of the first byte that waits for its turn.
+    fn held_from(&self) -> u64 {
+        self.at - self.bytes.len() as u64
     }
 }
 
@@ -411,7 +422,7 @@ impl Supply for Crew {
                 if let Some(part) = state.parts.remove(&id)
                     && !part.bytes.is_empty()
                 {
-                    state.waiting.push((part.at - part.bytes.len() as u64, part.bytes));
+                    state.waiting.push((part.held_from(), part.bytes));
                 }
                 if let Err(error) = result {
                     self.hear_failure(state, error);

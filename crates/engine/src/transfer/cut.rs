@@ -61,6 +61,12 @@ impl Cut {
         room
     }
 
+    /// Of the bytes from `at` to `came_to`, which came together, where those end that are to be delivered. What came behind
+    /// a tentative cut, as a TLS record may that was opened whole, is delivered: it would be missing if the cut were lifted.
+    pub(super) fn shorten(&self, at: u64, came_to: u64) -> u64 {
+        if self.is_settled.load(Ordering::SeqCst) { came_to.min(self.at().max(at)) } else { came_to }
+    }
+
     /// Whether a transfer that has got to `at` is over.
     pub(super) fn is_reached(&self, at: u64) -> bool {
         self.is_settled.load(Ordering::SeqCst) && at >= self.at()

@@ -370,7 +370,7 @@ impl Transfer {
         if self.may_range && self.extent.goal().is_some_and(|goal| came_to > goal) {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.cut.as_ref().map_or(came_to, |cut| came_to.min(cut.at().max(at)));
+        let end = self.cut.as_ref().map_or(came_to, |cut| cut.shorten(at, came_to));
         self.moved_to(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
@@ -390,7 +390,8 @@ impl Transfer {
     /// As [`Transfer::on_body`].
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
-        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.at() >= self.extent.at + bytes);
+        let (at, to) = (self.extent.at, self.extent.at + bytes);
+        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.shorten(at, to) == to);
         if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece)));
         }
