@@ -1,0 +1,1 @@
+//! Challenges, choice, Basic, Digest, sources.

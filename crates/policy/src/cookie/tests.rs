@@ -1,0 +1,1 @@
+//! Set-Cookie, retrieval, limits, files, merging.
