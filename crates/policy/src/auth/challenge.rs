@@ -83,9 +83,9 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
             if found.len() > MAX_CHALLENGES {
                 break;
             }
-            if cursor.item(&mut found, first).is_none() {
-                cursor.skip_item();
-            }
+            // What an item has besides is skipped, and an item that is none.
+            let _ = cursor.item(&mut found, first);
+            cursor.skip_item();
         }
     }
     found.truncate(MAX_CHALLENGES);
@@ -97,9 +97,8 @@ pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
     let mut cursor = Cursor { rest: field };
     while cursor.skip_separators() && found.len() == 1 {
-        if cursor.item(&mut found, 0).is_none() {
-            cursor.skip_item();
-        }
+        let _ = cursor.item(&mut found, 0);
+        cursor.skip_item();
     }
     found.swap_remove(0).parameters
 }

@@ -127,8 +127,8 @@ fn end(text: &[u8]) -> Result<Option<u64>, Refusal> {
     let text = core::str::from_utf8(text).map_err(|_| Refusal::ControlByte)?.trim();
     let (digits, negative) = text.strip_prefix('-').map_or((text, false), |digits| (digits, true));
     // A fraction, as Firefox exporters write it, is cut off.
-    let digits = digits.split_once('.').map_or(digits, |(whole, _)| whole);
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+    let (digits, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if digits.is_empty() || !digits.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
         return Err(Refusal::ControlByte);
     }
     Ok(match digits.parse().unwrap_or(u64::MAX) {
