@@ -217,13 +217,12 @@ impl Writer {
             self.parameter(&mut head, "filename", part.filename.as_deref());
             head.extend_from_slice(b"\r\n");
         }
-        let delimiter = matches!(part.content, Content::Mixed(_)).then(|| {
+        let mut inner = String::new();
+        if matches!(part.content, Content::Mixed(_)) {
             self.nested += 1;
-            self.boundary.text(self.nested)
-        });
-        if let Some(delimiter) = &delimiter {
+            inner = self.boundary.text(self.nested);
             let kind = content_type.unwrap_or("multipart/mixed");
-            head.extend_from_slice(format!("Content-Type: {kind}; boundary={delimiter}\r\n").as_bytes());
+            head.extend_from_slice(format!("Content-Type: {kind}; boundary={inner}\r\n").as_bytes());
         } else if let Some(kind) = content_type.filter(|_| !replaced("Content-Type")) {
             head.extend_from_slice(format!("Content-Type: {kind}\r\n").as_bytes());
         }
@@ -233,13 +232,10 @@ impl Writer {
         }
         head.extend_from_slice(b"\r\n");
         self.literal(&head);
-        match (&part.content, delimiter) {
-            (Content::Mixed(parts), Some(delimiter)) => self.parts(parts, &delimiter, "attachment")?,
-            (Content::Bytes(bytes), _) => self.literal(bytes),
-            (Content::Source { index, length }, _) => {
-                self.pieces.push(Piece::Source { index: *index, length: *length })
-            }
-            (Content::Mixed(_), None) => unreachable!("a list has a delimiter"),
+        match &part.content {
+            Content::Mixed(parts) => self.parts(parts, &inner, "attachment")?,
+            Content::Bytes(bytes) => self.literal(bytes),
+            Content::Source { index, length } => self.pieces.push(Piece::Source { index: *index, length: *length }),
         }
         Ok(())
     }

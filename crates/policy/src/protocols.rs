@@ -40,7 +40,7 @@ impl Protocols {
     ///
     /// `=unknown` allows nothing: whoever restricts and mistypes is not to get everything.
     #[must_use]
-    pub fn with<'l>(self, list: &'l str) -> (Protocols, Vec<&'l str>) {
+    pub fn with(self, list: &str) -> (Protocols, Vec<&str>) {
         let mut set = self;
         let mut unknown = Vec::new();
         for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
