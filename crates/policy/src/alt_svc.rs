@@ -99,8 +99,23 @@ pub struct AltSvc {
 pub enum Field {
     /// `clear`: forget all.
     Clear,
-    /// These, the preferred one first; an empty host is the origin's. The third is `ma`, the fourth `persist`.
-    Alternatives(Vec<(Protocol, String, u16, u64, bool)>),
+    /// These, the preferred one first.
+    Alternatives(Vec<Offer>),
+}
+
+/// One alternative, as a field offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// Its host, without brackets; empty for the origin's own.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// `ma`: for how many seconds.
+    pub max_age: u64,
+    /// `persist=1`.
+    pub persist: bool,
 }
 
 /// Reads a field's value (§3). `None` if nothing in it is understood: then it changes nothing.
@@ -114,26 +129,26 @@ pub fn parse(field: &[u8]) -> Option<Field> {
     (!found.is_empty()).then_some(Field::Alternatives(found))
 }
 
-fn parse_value(value: &str) -> Option<(Protocol, String, u16, u64, bool)> {
+fn parse_value(value: &str) -> Option<Offer> {
     let mut pieces = split_unquoted(value, ';').map(str::trim);
     let (id, authority) = pieces.next()?.split_once('=')?;
     let protocol = Protocol::parse(&percent_decoded(id.trim())?)?;
     let (host, port) = unquoted(authority.trim()).rsplit_once(':')?;
     let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit())).filter(|port| *port != 0)?;
     let host = if host.is_empty() { String::new() } else { host_text(host)? };
-    let (mut age, mut persist) = (DEFAULT_AGE, false);
+    let (mut max_age, mut persist) = (DEFAULT_AGE, false);
     for (name, value) in pieces.filter_map(|piece| piece.split_once('=')) {
         let value = unquoted(value.trim());
         match name.trim() {
             name if name.eq_ignore_ascii_case("ma") => {
                 let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-                age = if is_number { value.parse().unwrap_or(u64::MAX) } else { return None };
+                max_age = if is_number { value.parse().unwrap_or(u64::MAX) } else { return None };
             }
             name if name.eq_ignore_ascii_case("persist") => persist = value == "1",
             _ => {}
         }
     }
-    Some((protocol, host, port, age, persist))
+    Some(Offer { protocol, host, port, max_age, persist })
 }
 
 /// A host by the rules of a URL's: what is refused there is refused here.
@@ -197,9 +212,9 @@ impl AltSvc {
         if (before > self.entries.len() || !found.is_empty()) && !self.heard.contains(&origin) {
             self.heard.push(origin.clone());
         }
-        for (protocol, host, port, age, persist) in found {
+        for Offer { protocol, host, port, max_age, persist } in found {
             let host = if host.is_empty() { origin.0.clone() } else { host };
-            let alternative = Alternative { protocol, host, port, expires: now.saturating_add(age), persist };
+            let alternative = Alternative { protocol, host, port, expires: now.saturating_add(max_age), persist };
             self.push(Entry { source, host: origin.0.clone(), port: origin.1, alternative });
         }
     }

@@ -8,7 +8,7 @@ fn target(url: &str) -> Target {
     Target::parse(url).unwrap()
 }
 
-fn parsed(field: &str) -> Vec<(Protocol, String, u16, u64, bool)> {
+fn parsed(field: &str) -> Vec<Offer> {
     match parse(field.as_bytes()) {
         Some(Field::Alternatives(found)) => found,
         _ => Vec::new(),
@@ -18,7 +18,9 @@ fn parsed(field: &str) -> Vec<(Protocol, String, u16, u64, bool)> {
 #[test]
 fn fields() {
     let one = |field: &str| parsed(field).pop();
-    let is = |protocol, host: &str, port, age, persist| Some((protocol, host.to_owned(), port, age, persist));
+    let is = |protocol, host: &str, port, max_age, persist| {
+        Some(Offer { protocol, host: host.to_owned(), port, max_age, persist })
+    };
     assert_eq!(one("h2=\":443\""), is(Protocol::H2, "", 443, DEFAULT_AGE, false));
     assert_eq!(one("h3=\"A.example:1\" ; ma=5; persist=1; x=\"y,z\""), is(Protocol::H3, "a.example", 1, 5, true));
     assert_eq!(one("http%2F1.1=\"[::1]:80\";MA=\"7\""), is(Protocol::H1, "::1", 80, 7, false));

@@ -42,7 +42,17 @@ pub fn read(text: &[u8], now: u64) -> Option<Read> {
 /// Writes the cookies that have not ended, the oldest first.
 pub fn write(jar: &Jar, now: u64) -> Vec<u8> {
     let mut out = b"#LWP-Cookies-1.0\n".to_vec();
-    jar.iter().filter(|cookie| !cookie.is_expired(now)).for_each(|cookie| push_line(&mut out, cookie.parts()));
+    let mut last_start = out.len();
+    for cookie in jar.iter().filter(|cookie| !cookie.is_expired(now)) {
+        let start = out.len();
+        push_line(&mut out, cookie.parts());
+        // `h` and `h.local` of one line that was read become one line again.
+        if out[last_start..start] == out[start..] {
+            out.truncate(start);
+        } else {
+            last_start = start;
+        }
+    }
     out
 }
 

@@ -361,6 +361,7 @@ fn lwp_files() {
     assert_eq!(sent(&again, "http://intranet/"), "n=1");
     // LWP itself would send it to both.
     assert_eq!(sent(&again, "http://intranet.local/"), "n=1");
+    assert_eq!(lwp::write(&again, NOW), text);
     for end in 0..text.len() {
         let _ = lwp::read(&text[..end], NOW);
     }

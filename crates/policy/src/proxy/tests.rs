@@ -160,6 +160,9 @@ fn routes_and_what_they_carry() {
     assert_eq!(text(forward_fields(None, &own)), ["proxy-connection: close"]);
 }
 
+/// Protocol, destination, credentials; the proxy's replies; what is sent.
+type Wire<'w> = (ProxyKind, Destination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
+
 const NAME: Destination<'_> = Destination::Name("h.example");
 
 /// Plays `replies` in pieces of `size`; what was sent, and how it ended.
@@ -196,7 +199,7 @@ fn socks_wire_images_at_any_split() {
     let request_name = [&[5, 1, 0, 3, 9][..], b"h.example", &[0, 80]].concat();
     let loopback = [&[5, 1, 0, 4][..], &Ipv6Addr::LOCALHOST.octets(), &[0, 80]].concat();
     let verdict = [&[5, 2, 1, 0, 5, 0, 0, 4][..], &[7; 18]].concat();
-    let table: Vec<(ProxyKind, Destination<'_>, Option<&Credentials>, Vec<u8>, Vec<Vec<u8>>)> = vec![
+    let table: Vec<Wire<'_>> = vec![
         (ProxyKind::Socks4, v4, None, vec![0, 90, 0, 0, 0, 0, 0, 0], vec![vec![4, 1, 0, 80, 1, 2, 3, 4, 0]]),
         (
             ProxyKind::Socks4a,
