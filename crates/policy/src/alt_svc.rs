@@ -257,7 +257,8 @@ impl AltSvc {
         !self.heard.is_empty()
     }
 
-    /// The file holds what this process heard.
+    /// The file holds what this process heard, all of it: who writes without the store's lock takes a clone and says this first, and
+    /// writes from the clone.
     pub fn saved(&mut self) {
         self.heard.clear();
     }
