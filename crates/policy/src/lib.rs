@@ -12,6 +12,14 @@
 //! | [`glob`] | which URLs does `http://h/[1-3]/{a,b}` stand for? |
 //! | [`redirect`] | where does this 3xx lead, with which method, with secrets or without? |
 //! | [`secrets`] | which fields are secret, and which may follow a redirect? |
+//! | [`protocols`] | which of http and https do `--proto` and `--proto-redir` allow? |
+//! | [`cookie`] | which cookies are taken, kept and sent? |
+//! | [`auth`] | which challenge is answered, how, and with whose credentials? |
+//! | [`netrc`] | which password has a host in a netrc file? |
+//! | [`proxy`] | which proxy does a request take, and what does that proxy learn? |
+//! | [`hsts`] | must this URL be https? |
+//! | [`alt_svc`] | where else is this origin served? |
+//! | [`multipart`], [`urlencode`] | how do forms look as bytes? |
 //! | [`retry`] | is another try worth it, and after how long? |
 //! | [`queue`] | which job starts next, fairly between hosts? |
 //! | [`range`] | which bytes came, are they of the same body, which are missing? |
@@ -35,8 +43,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod alt_svc;
+pub mod auth;
+mod civil;
+pub mod cookie;
 pub mod filename;
 pub mod glob;
+pub mod hsts;
+pub mod multipart;
+pub mod netrc;
+pub mod protocols;
+pub mod proxy;
 pub mod queue;
 pub mod range;
 pub mod rate;
@@ -47,6 +64,7 @@ pub mod speed;
 pub mod target;
 pub mod template;
 pub mod time;
+pub mod urlencode;
 
 pub use target::{Host, Origin, Scheme, Target, TargetError};
 pub use time::Time;

@@ -87,6 +87,9 @@ pub struct Hop {
     pub keep_body: bool,
     /// Whether secrets go along.
     pub secrets: Secrets,
+    /// Whether it leads from TLS into the clear, and not back to the first origin: not even what is bound to the new host (its
+    /// netrc entry) may go along.
+    pub downgraded: bool,
     /// Whether this is the first URL's origin: a Host field of the user's belongs only there, even to a trusting user.
     pub same_origin: bool,
 }
@@ -146,20 +149,20 @@ pub fn decide(
         return Err(RedirectError::UnsupportedScheme(target.scheme().as_str().to_owned()));
     }
     let same_origin = target.origin() == *first;
-    let secrets = secrets_for(rules, &target, from, first);
+    let downgraded = !same_origin && is_downgrade(&target, from, first);
+    let secrets = if same_origin || rules.location_trusted && !downgraded { Secrets::Keep } else { Secrets::Drop };
     if secrets == Secrets::Drop {
         target.drop_userinfo();
     } else if target.origin() == from.origin() {
         target.inherit_userinfo(from);
     }
     let (method, keep_body) = method_after(rules, status, method);
-    Ok(Some(Hop { target, method: method.to_owned(), keep_body, secrets, same_origin }))
+    Ok(Some(Hop { target, method: method.to_owned(), keep_body, secrets, downgraded, same_origin }))
 }
 
-fn secrets_for(rules: &RedirectRules, to: &Target, from: &Target, first: &Origin) -> Secrets {
+fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {
     let was_private = from.scheme() == Scheme::Https || first.scheme() == Scheme::Https;
-    let downgrade = was_private && to.scheme() == Scheme::Http;
-    if to.origin() == *first || (rules.location_trusted && !downgrade) { Secrets::Keep } else { Secrets::Drop }
+    was_private && to.scheme() == Scheme::Http
 }
 
 /// RFC 9110 §15.4.2–9: 301 and 302 turn POST (and nothing else) into GET, 303 all but HEAD, 307 and 308 nothing.

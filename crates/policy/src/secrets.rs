@@ -67,6 +67,22 @@ pub fn referer(from: &Target, to: &Target) -> Option<String> {
     (!downgrade).then(|| from.to_url())
 }
 
+/// The argument of `-e`: a URL for the first request, and whether those after it name the one that led there.
+///
+/// `;auto` ends the URL, or stands alone; curl cuts what follows it.
+///
+/// ```
+/// use haul_policy::secrets::split_referer;
+///
+/// assert_eq!(split_referer("http://h/;auto"), (Some("http://h/"), true));
+/// assert_eq!(split_referer(";auto"), (None, true));
+/// assert_eq!(split_referer("http://h/"), (Some("http://h/"), false));
+/// ```
+pub fn split_referer(argument: &str) -> (Option<&str>, bool) {
+    let (url, auto) = argument.split_once(";auto").map_or((argument, false), |(url, _)| (url, true));
+    (Some(url).filter(|url| !url.is_empty()), auto)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,8 @@
 //! Methods, limits and refusals of redirects (RFC 9110 §15.4).
 
 use haul_policy::Target;
-use haul_policy::redirect::{Hop, RedirectError, RedirectRules, decide};
+use haul_policy::protocols::Protocols;
+use haul_policy::redirect::{Hop, RedirectError, RedirectRules, Secrets, decide};
 
 fn hop(rules: &RedirectRules, status: u16, method: &str, location: &[u8]) -> Result<Option<Hop>, RedirectError> {
     let from = Target::parse("https://h/a").unwrap();
@@ -47,6 +48,57 @@ fn methods() {
     let custom = RedirectRules { keep_method: true, ..RedirectRules::default() };
     assert_eq!(next(&custom, 302, "POST"), ("POST".to_owned(), true));
     assert_eq!(next(&custom, 303, "PURGE"), ("PURGE".to_owned(), false));
+}
+
+/// Each of `--post301`, `--post302`, `--post303` is about its own status.
+#[test]
+fn posts_that_stay_posts() {
+    for (status, other) in [(301, [302, 303]), (302, [301, 303]), (303, [301, 302])] {
+        let rules = RedirectRules {
+            post301: status == 301,
+            post302: status == 302,
+            post303: status == 303,
+            ..RedirectRules::default()
+        };
+        assert_eq!(next(&rules, status, "POST"), ("POST".to_owned(), true), "{status}");
+        for status in other {
+            assert_eq!(next(&rules, status, "POST"), ("GET".to_owned(), false), "{status}");
+        }
+        assert_eq!(next(&rules, 303, "DELETE"), ("GET".to_owned(), false));
+    }
+}
+
+#[test]
+fn downgrades() {
+    let first = Target::parse("https://a/").unwrap();
+    let plain_first = Target::parse("http://a/").unwrap();
+    let downgraded = |rules: &RedirectRules, from: &str, first: &Target, to: &str| {
+        let hop = decide(rules, 0, 302, Some(to.as_bytes()), "GET", &Target::parse(from).unwrap(), &first.origin());
+        let hop = hop.unwrap().unwrap();
+        (hop.downgraded, hop.secrets)
+    };
+    let rules = RedirectRules::default();
+    let trusted = RedirectRules { location_trusted: true, ..RedirectRules::default() };
+    assert_eq!(downgraded(&rules, "https://a/", &first, "http://a/"), (true, Secrets::Drop));
+    assert_eq!(downgraded(&rules, "http://b/", &first, "http://c/"), (true, Secrets::Drop));
+    assert_eq!(downgraded(&rules, "http://b/", &plain_first, "http://c/"), (false, Secrets::Drop));
+    assert_eq!(downgraded(&rules, "https://b/", &plain_first, "http://c/"), (true, Secrets::Drop));
+    // The first origin is where it all began in the clear.
+    assert_eq!(downgraded(&rules, "https://b/", &plain_first, "http://a/"), (false, Secrets::Keep));
+    assert_eq!(downgraded(&trusted, "https://a/", &first, "http://b/"), (true, Secrets::Drop));
+    assert_eq!(downgraded(&trusted, "https://a/", &first, "https://b/"), (false, Secrets::Keep));
+    assert_eq!(downgraded(&trusted, "http://a/", &plain_first, "http://b/"), (false, Secrets::Keep));
+}
+
+/// `--proto-redir` and `--proto` as curl's default for redirects has them, and tighter.
+#[test]
+fn only_allowed_schemes_are_followed() {
+    let rules = RedirectRules::default().with_protocols(Protocols::default().with("=https").0);
+    let code = |location: &[u8]| hop(&rules, 301, "GET", location).map(|hop| hop.is_some()).map_err(|e| e.exit_code());
+    assert_eq!(
+        (code(b"https://o/"), code(b"/x"), code(b"http://h/"), code(b"ftp://h/")),
+        (Ok(true), Ok(true), Err(1), Err(1))
+    );
 }
 
 #[test]

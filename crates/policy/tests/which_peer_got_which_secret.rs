@@ -1,9 +1,11 @@
 //! The model test of FAULTS: whatever servers answer, a secret is seen by the first origin only.
 //!
 //! The model keeps its own account of which peer is being talked to. It never asks `Target` or `Origin`: a parser that
-//! took one host for another would fool both sides.
+//! took one host for another would fool both sides. Here are fields and userinfo over chains of redirects; `secrets_model` has
+//! credentials of all sources, cookies and proxies.
 
 mod common;
+mod secrets_model;
 
 use haul_policy::Target;
 use haul_policy::redirect::{Hop, RedirectRules, Secrets, decide};

@@ -168,6 +168,19 @@ impl Target {
         Some((decode(user), decode(password)))
     }
 
+    /// Whether the URL has a password, be it an empty one: `user:@host` has, `user@host` has not.
+    pub fn has_password(&self) -> bool {
+        self.userinfo.as_deref().is_some_and(|text| text.contains(':'))
+    }
+
+    /// The same over TLS (RFC 6797 §8.3): port 80 becomes 443, others stay.
+    pub fn to_https(&self) -> Target {
+        let port = if self.port() == Scheme::Http.default_port() { Scheme::Https.default_port() } else { self.port() };
+        let explicit_port = self.explicit_port.map(|_| port);
+        let origin = Origin::new(Scheme::Https, self.host().clone(), port);
+        Target { origin, explicit_port, ..self.clone() }
+    }
+
     /// Takes the userinfo away.
     pub fn drop_userinfo(&mut self) {
         self.userinfo = None;

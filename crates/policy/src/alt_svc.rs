@@ -1,0 +1,328 @@
+//! Alternative services (RFC 7838): where else an origin is served, and curl's `--alt-svc` file.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::alt_svc::{AltSvc, Protocol};
+//!
+//! let now = 1_800_000_000;
+//! let site = Target::parse("https://example.com/")?;
+//! let mut known = AltSvc::new();
+//! known.on_field(&site, Protocol::H1, b"h3=\":443\"; ma=60, h2=\"alt.example:8443\"", now);
+//! let h2 = known.find(&site, now, |protocol| protocol == Protocol::H2).unwrap();
+//! assert_eq!((h2.host.as_str(), h2.port), ("alt.example", 8443));
+//! assert!(known.write(now).contains("h1 example.com 443 h3 example.com 443 \"20270115 08:01:00\" 0 0\n"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An alternative is the same origin at another door: it must show the origin's certificate, gets the origin's Host, cookies and
+//! credentials, and changes nothing of what this crate decides by [`Origin`](crate::Origin). Fields count over TLS only: in the clear anyone on the
+//! way could send a client anywhere. Times are wall-clock seconds since 1970.
+
+#[cfg(test)]
+mod tests;
+
+use crate::civil::Civil;
+use crate::target::{Scheme, Target};
+
+/// How many alternatives of one field are read.
+pub const MAX_ALTERNATIVES: usize = 16;
+/// How many alternatives are kept in all; when full, the one that ends first goes.
+pub const MAX_ENTRIES: usize = 1000;
+/// How long one lives when its field does not say, in seconds: 24 hours (§3.1).
+pub const DEFAULT_AGE: u64 = 86_400;
+
+/// What is spoken: the ALPN names that curl's file has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Protocol {
+    /// `h1` in files, `http/1.1` in fields.
+    H1,
+    /// `h2`.
+    H2,
+    /// `h3`.
+    H3,
+}
+
+impl Protocol {
+    /// The name in a file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Protocol::H1 => "h1",
+            Protocol::H2 => "h2",
+            Protocol::H3 => "h3",
+        }
+    }
+
+    fn parse(id: &str) -> Option<Protocol> {
+        match id {
+            "h1" | "http/1.1" => Some(Protocol::H1),
+            "h2" => Some(Protocol::H2),
+            "h3" => Some(Protocol::H3),
+            _ => None,
+        }
+    }
+}
+
+/// One alternative of an origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alternative {
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// Its host, without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// When it ends.
+    pub expires: u64,
+    /// Whether it outlives a change of network (`persist=1`).
+    pub persist: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// What the field came by; the file has it.
+    source: Protocol,
+    host: String,
+    port: u16,
+    alternative: Alternative,
+}
+
+/// The known alternatives.
+#[derive(Clone, Debug, Default)]
+pub struct AltSvc {
+    entries: Vec<Entry>,
+    /// Origins of which this process heard since the file was read.
+    heard: Vec<(String, u16)>,
+}
+
+/// What an Alt-Svc field says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `clear`: forget all.
+    Clear,
+    /// These, the preferred one first.
+    Alternatives(Vec<Offer>),
+}
+
+/// One alternative, as a field offers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// What is spoken there.
+    pub protocol: Protocol,
+    /// Its host, without brackets; empty for the origin's own.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// `ma`: for how many seconds.
+    pub max_age: u64,
+    /// `persist=1`.
+    pub persist: bool,
+}
+
+/// Reads a field's value (§3). `None` if nothing in it is understood: then it changes nothing.
+pub fn parse(field: &[u8]) -> Option<Field> {
+    let text = core::str::from_utf8(field).ok()?.trim();
+    if text.eq_ignore_ascii_case("clear") {
+        return Some(Field::Clear);
+    }
+    let values = split_unquoted(text, ',').take(MAX_ALTERNATIVES);
+    let found: Vec<_> = values.filter_map(parse_value).collect();
+    (!found.is_empty()).then_some(Field::Alternatives(found))
+}
+
+fn parse_value(value: &str) -> Option<Offer> {
+    let mut pieces = split_unquoted(value, ';').map(str::trim);
+    let (id, authority) = pieces.next()?.split_once('=')?;
+    let protocol = Protocol::parse(&percent_decoded(id.trim())?)?;
+    let (host, port) = unquoted(authority.trim()).rsplit_once(':')?;
+    let port = port.parse().ok().filter(|_| port.bytes().all(|b| b.is_ascii_digit())).filter(|port| *port != 0)?;
+    let host = if host.is_empty() { String::new() } else { host_text(host)? };
+    let (mut max_age, mut persist) = (DEFAULT_AGE, false);
+    for (name, value) in pieces.filter_map(|piece| piece.split_once('=')) {
+        let value = unquoted(value.trim());
+        match name.trim() {
+            name if name.eq_ignore_ascii_case("ma") => {
+                let is_number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+                max_age = if is_number { value.parse().unwrap_or(u64::MAX) } else { return None };
+            }
+            name if name.eq_ignore_ascii_case("persist") => persist = value == "1",
+            _ => {}
+        }
+    }
+    Some(Offer { protocol, host, port, max_age, persist })
+}
+
+/// A host by the rules of a URL's: what is refused there is refused here.
+fn host_text(host: &str) -> Option<String> {
+    let target = Target::parse(&format!("https://{host}/")).ok()?;
+    let is_host =
+        target.userinfo_bytes().is_none() && target.explicit_port().is_none() && target.path_and_query() == "/";
+    is_host.then(|| target.host_text().to_owned())
+}
+
+fn unquoted(text: &str) -> &str {
+    text.strip_prefix('"').and_then(|inner| inner.strip_suffix('"')).unwrap_or(text)
+}
+
+fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    text.split(move |c| {
+        quoted ^= c == '"';
+        c == separator && !quoted
+    })
+}
+
+/// `http%2F1.1` is `http/1.1` (§3).
+fn percent_decoded(id: &str) -> Option<String> {
+    let mut pieces = id.split('%');
+    let mut out = pieces.next()?.to_owned();
+    for piece in pieces {
+        out.push(char::from(u8::from_str_radix(piece.get(..2)?, 16).ok()?));
+        out.push_str(piece.get(2..)?);
+    }
+    Some(out)
+}
+
+impl AltSvc {
+    /// None.
+    pub fn new() -> AltSvc {
+        AltSvc::default()
+    }
+
+    /// How many alternatives are known.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Takes an Alt-Svc field of a reply from `target`, which came by `source`: it replaces all that was known of the origin.
+    pub fn on_field(&mut self, target: &Target, source: Protocol, field: &[u8], now: u64) {
+        let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
+        let origin = (target.host_text().to_owned(), target.port());
+        let before = self.entries.len();
+        self.entries.retain(|entry| !entry.is_of(&origin));
+        let found = match field {
+            Field::Clear => Vec::new(),
+            Field::Alternatives(found) => found,
+        };
+        // What was never known needs no note to be forgotten: a server could make the list of notes endless.
+        if (before > self.entries.len() || !found.is_empty()) && !self.heard.contains(&origin) {
+            self.heard.push(origin.clone());
+        }
+        for Offer { protocol, host, port, max_age, persist } in found {
+            let host = if host.is_empty() { origin.0.clone() } else { host };
+            let alternative = Alternative { protocol, host, port, expires: now.saturating_add(max_age), persist };
+            self.push(Entry { source, host: origin.0.clone(), port: origin.1, alternative });
+        }
+    }
+
+    /// The preferred live alternative for `target` that speaks what the caller can. None for plain http.
+    pub fn find(&self, target: &Target, now: u64, speaks: impl Fn(Protocol) -> bool) -> Option<&Alternative> {
+        let of_target = |entry: &&Entry| entry.port == target.port() && entry.host == target.host_text();
+        let alternatives = self.entries.iter().filter(of_target).map(|entry| &entry.alternative);
+        let mut live = alternatives.filter(|alternative| alternative.expires > now && speaks(alternative.protocol));
+        live.next().filter(|_| target.scheme() == Scheme::Https)
+    }
+
+    /// Forgets what does not outlive a change of network (§2.2).
+    pub fn network_changed(&mut self) {
+        self.entries.retain(|entry| entry.alternative.persist);
+    }
+
+    /// Adds what a file holds. Lines that are not understood, and what has ended, are left out.
+    ///
+    /// ```text
+    /// h2 example.com 443 h3 alt.example 8443 "20270115 09:00:00" 0 0
+    /// by host        port to host       port  ends             persist, priority
+    /// ```
+    pub fn load(&mut self, text: &str, now: u64) {
+        for entry in text.lines().filter_map(parse_line).filter(|entry| entry.alternative.expires > now) {
+            self.push(entry);
+        }
+    }
+
+    /// Applies what this process heard to `file`: the file as it is now, which other processes write too. Then [`saved`](Self::saved).
+    pub fn apply_to(&self, file: &mut AltSvc) {
+        file.entries.retain(|entry| !self.heard.iter().any(|origin| entry.is_of(origin)));
+        for entry in self.entries.iter().filter(|entry| self.heard.iter().any(|origin| entry.is_of(origin))) {
+            file.push(entry.clone());
+        }
+    }
+
+    /// Whether there is something to write.
+    pub fn is_changed(&self) -> bool {
+        !self.heard.is_empty()
+    }
+
+    /// The file holds what this process heard, all of it: who writes without the store's lock takes a clone and says this first, and
+    /// writes from the clone.
+    pub fn saved(&mut self) {
+        self.heard.clear();
+    }
+
+    /// The file, in curl's format, without what has ended.
+    pub fn write(&self, now: u64) -> String {
+        let mut out = "# Alt-Svc cache, as curl has it. Written by haul.\n".to_owned();
+        for Entry { source, host, port, alternative } in &self.entries {
+            let Alternative { protocol, host: to, port: to_port, expires, persist } = alternative;
+            if *expires > now {
+                let (source, protocol) = (source.as_str(), protocol.as_str());
+                let (host, to) = (bracketed(host), bracketed(to));
+                let (expires, persist) = (Civil::from_unix(*expires).compact(), u8::from(*persist));
+                out.push_str(&format!("{source} {host} {port} {protocol} {to} {to_port} \"{expires}\" {persist} 0\n"));
+            }
+        }
+        out
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+        if self.entries.len() > MAX_ENTRIES {
+            let first = (0..self.entries.len()).min_by_key(|at| self.entries[*at].alternative.expires);
+            if let Some(at) = first {
+                let gone = self.entries.remove(at);
+                if !self.entries.iter().any(|entry| entry.host == gone.host && entry.port == gone.port) {
+                    self.heard.retain(|origin| !gone.is_of(origin));
+                }
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn is_of(&self, origin: &(String, u16)) -> bool {
+        self.host == origin.0 && self.port == origin.1
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+fn parse_line(line: &str) -> Option<Entry> {
+    let line = line.trim();
+    if line.starts_with('#') {
+        return None;
+    }
+    let (head, rest) = line.split_once('"')?;
+    let (date, tail) = rest.split_once('"')?;
+    let head: [&str; 6] = head.split_ascii_whitespace().collect::<Vec<_>>().try_into().ok()?;
+    let mut tail = tail.split_ascii_whitespace();
+    let (persist, _priority) = (tail.next()?, tail.next()?);
+    let alternative = Alternative {
+        protocol: Protocol::parse(head[3])?,
+        host: host_text(head[4])?,
+        port: head[5].parse().ok()?,
+        expires: Civil::parse(date)?.to_unix()?,
+        persist: persist != "0",
+    };
+    Some(Entry {
+        source: Protocol::parse(head[0])?,
+        host: host_text(head[1])?,
+        port: head[2].parse().ok()?,
+        alternative,
+    })
+}

@@ -1,0 +1,101 @@
+//! Fields, what replaces what, files that many processes write.
+
+use super::*;
+
+const NOW: u64 = 1_800_000_000;
+
+fn target(url: &str) -> Target {
+    Target::parse(url).unwrap()
+}
+
+fn parsed(field: &str) -> Vec<Offer> {
+    match parse(field.as_bytes()) {
+        Some(Field::Alternatives(found)) => found,
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn fields() {
+    let one = |field: &str| parsed(field).pop();
+    let is = |protocol, host: &str, port, max_age, persist| {
+        Some(Offer { protocol, host: host.to_owned(), port, max_age, persist })
+    };
+    assert_eq!(one("h2=\":443\""), is(Protocol::H2, "", 443, DEFAULT_AGE, false));
+    assert_eq!(one("h3=\"A.example:1\" ; ma=5; persist=1; x=\"y,z\""), is(Protocol::H3, "a.example", 1, 5, true));
+    assert_eq!(one("http%2F1.1=\"[::1]:80\";MA=\"7\""), is(Protocol::H1, "::1", 80, 7, false));
+    assert_eq!(one("h2=alt:443"), is(Protocol::H2, "alt", 443, DEFAULT_AGE, false));
+    assert_eq!(one("h3-29=\":443\", h2=\":1\""), is(Protocol::H2, "", 1, DEFAULT_AGE, false));
+    assert_eq!(parse(b" Clear "), Some(Field::Clear));
+    for field in [
+        "",
+        "h2",
+        "h2=",
+        "h2=\"h\"",
+        "h2=\":0\"",
+        "h2=\":99999\"",
+        "h2=\":+1\"",
+        "h2=\"u@h:1\"",
+        "h2=\"h/x:1\"",
+        "h%2=\":1\"",
+        "h2=\":1\"; ma=x",
+        "h2=\"a\\b:1\"",
+        "clear, h",
+    ] {
+        assert_eq!(parsed(field), [], "{field}");
+    }
+    assert_eq!(parse(b"h2=\":1\"\xff"), None);
+    assert_eq!(parsed(&"h2=\":1\",".repeat(1000)).len(), MAX_ALTERNATIVES);
+}
+
+#[test]
+fn replaced_cleared_ended() {
+    let site = target("https://h/");
+    let mut known = AltSvc::new();
+    known.on_field(&target("http://h:443/"), Protocol::H1, b"h2=\":1\"", NOW);
+    assert!(known.is_empty());
+    known.on_field(&site, Protocol::H1, b"h2=\":1\"; ma=10, h2=\":2\"", NOW);
+    known.on_field(&target("https://i/"), Protocol::H2, b"h3=\":3\"; persist=1", NOW);
+    let port = |known: &AltSvc, url: &str, now| known.find(&target(url), now, |_| true).map(|found| found.port);
+    assert_eq!(port(&known, "https://h/", NOW), Some(1));
+    assert_eq!(port(&known, "https://h/", NOW + 10), Some(2));
+    assert_eq!(port(&known, "https://h:444/", NOW), None);
+    assert_eq!(port(&known, "http://h:443/", NOW), None);
+    assert_eq!(known.find(&site, NOW, |protocol| protocol == Protocol::H3), None);
+    known.on_field(&site, Protocol::H1, b"nonsense", NOW);
+    assert_eq!(port(&known, "https://h/", NOW), Some(1));
+    known.on_field(&site, Protocol::H1, b"h2=\":9\"", NOW);
+    assert_eq!(port(&known, "https://h/", NOW), Some(9));
+    known.network_changed();
+    assert_eq!((port(&known, "https://h/", NOW), port(&known, "https://i/", NOW)), (None, Some(3)));
+    known.on_field(&target("https://i/"), Protocol::H1, b"clear", NOW);
+    assert!(known.is_empty());
+}
+
+#[test]
+fn files_of_many_processes() {
+    let text = "# x\nh2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\nh1 b 443 h2 b 1 \"20200101 00:00:00\" 0 0\n\
+        h1 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\nbad\nh9 c 443 h2 c 1 \"20300101 00:00:00\" 0 0\n";
+    let mut ours = AltSvc::new();
+    ours.load(text, NOW);
+    assert_eq!(ours.len(), 2);
+    assert!(ours.write(NOW).contains("h2 a 443 h3 [::1] 8443 \"20270115 09:00:00\" 1 0\n"));
+    ours.on_field(&target("https://a/"), Protocol::H1, b"clear", NOW);
+    ours.on_field(&target("https://d/"), Protocol::H1, b"h2=\":2\"", NOW);
+    let mut file = AltSvc::new();
+    file.load(&format!("{text}h1 e 443 h2 e 1 \"20300101 00:00:00\" 0 0\n"), NOW);
+    ours.apply_to(&mut file);
+    ours.saved();
+    let hosts: Vec<&str> = file.entries.iter().map(|entry| entry.host.as_str()).collect();
+    assert_eq!(hosts, ["c", "e", "d"]);
+    assert!(!ours.is_changed());
+}
+
+#[test]
+fn bounded() {
+    let mut known = AltSvc::new();
+    for i in 0..2 * MAX_ENTRIES {
+        known.on_field(&target(&format!("https://h{i}/")), Protocol::H1, format!("h2=\":1\"; ma={i}").as_bytes(), NOW);
+    }
+    assert_eq!((known.len(), known.heard.len()), (MAX_ENTRIES, MAX_ENTRIES));
+}

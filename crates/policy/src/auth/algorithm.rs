@@ -1,0 +1,96 @@
+//! The hash functions of Digest (RFC 7616 §3.2, §6.1).
+
+use md5::Md5;
+use sha2::digest::Digest as _;
+use sha2::{Sha256, Sha512_256};
+
+/// A hash function. The registered SHA-512-256 is FIPS 180's SHA-512/256 with its own start values, not SHA-512 cut short: RFC 7616's
+/// own example was wrong about that (erratum 4897).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Algorithm {
+    /// MD5: for old servers. What it protects is a password that an eavesdropper can guess offline.
+    Md5,
+    /// SHA-256.
+    Sha256,
+    /// SHA-512/256.
+    Sha512_256,
+}
+
+impl Algorithm {
+    /// The name in challenges, without `-sess`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Algorithm::Md5 => "MD5",
+            Algorithm::Sha256 => "SHA-256",
+            Algorithm::Sha512_256 => "SHA-512-256",
+        }
+    }
+
+    /// The algorithm of this name, and whether it is its `-sess` form.
+    pub(super) fn parse(name: &[u8]) -> Option<(Algorithm, bool)> {
+        let is_session = name.len() > 5 && name[name.len() - 5..].eq_ignore_ascii_case(b"-sess");
+        let base = if is_session { &name[..name.len() - 5] } else { name };
+        [Algorithm::Md5, Algorithm::Sha256, Algorithm::Sha512_256]
+            .into_iter()
+            .find(|algorithm| base.eq_ignore_ascii_case(algorithm.as_str().as_bytes()))
+            .map(|algorithm| (algorithm, is_session))
+    }
+
+    /// For a body too large to be held: the digest that [`Digest::authorize`](super::Digest::authorize) wants under `auth-int`.
+    pub fn hasher(self) -> Hasher {
+        Hasher(match self {
+            Algorithm::Md5 => State::Md5(Box::default()),
+            Algorithm::Sha256 => State::Sha256(Box::default()),
+            Algorithm::Sha512_256 => State::Sha512_256(Box::default()),
+        })
+    }
+
+    /// The digest of `parts` with colons between them, in lower-case hex.
+    pub(super) fn of(self, parts: &[&[u8]]) -> String {
+        let mut hasher = self.hasher();
+        for (index, part) in parts.iter().enumerate() {
+            if index > 0 {
+                hasher.update(b":");
+            }
+            hasher.update(part);
+        }
+        hasher.finish()
+    }
+}
+
+/// A digest in the making.
+#[derive(Clone, Debug)]
+pub struct Hasher(State);
+
+#[derive(Clone, Debug)]
+enum State {
+    Md5(Box<Md5>),
+    Sha256(Box<Sha256>),
+    Sha512_256(Box<Sha512_256>),
+}
+
+impl Hasher {
+    /// Takes more bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            State::Md5(state) => state.update(bytes),
+            State::Sha256(state) => state.update(bytes),
+            State::Sha512_256(state) => state.update(bytes),
+        }
+    }
+
+    /// The digest in lower-case hex.
+    pub fn finish(self) -> String {
+        match self.0 {
+            State::Md5(state) => hex(&state.finalize()),
+            State::Sha256(state) => hex(&state.finalize()),
+            State::Sha512_256(state) => hex(&state.finalize()),
+        }
+    }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    bytes.iter().flat_map(|b| [digit(b >> 4), digit(b & 15)]).collect()
+}

@@ -1,0 +1,235 @@
+//! WWW-Authenticate and Proxy-Authenticate (RFC 9110 §11.6.1, §11.3).
+//!
+//! The grammar is the worst of HTTP: commas separate challenges as well as their parameters, and several fields are one list.
+//! A word is a parameter's name if `=` follows it, else a new scheme.
+
+use core::fmt;
+
+/// How many challenges are read; what follows is ignored.
+pub const MAX_CHALLENGES: usize = 32;
+/// How many parameters of a challenge are read; what follows is ignored.
+pub const MAX_PARAMETERS: usize = 64;
+
+/// An authentication scheme; names compare without regard to case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum AuthScheme {
+    /// RFC 7617.
+    Basic,
+    /// RFC 7616.
+    Digest,
+    /// RFC 6750.
+    Bearer,
+    /// Microsoft's, bound to a connection. Refused.
+    Ntlm,
+    /// RFC 4559 (SPNEGO, Kerberos), bound to a connection. Refused.
+    Negotiate,
+    /// Any other, in lower case.
+    Other(String),
+}
+
+impl AuthScheme {
+    fn parse(name: &[u8]) -> AuthScheme {
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        match name.as_str() {
+            "basic" => AuthScheme::Basic,
+            "digest" => AuthScheme::Digest,
+            "bearer" => AuthScheme::Bearer,
+            "ntlm" => AuthScheme::Ntlm,
+            "negotiate" => AuthScheme::Negotiate,
+            _ => AuthScheme::Other(name),
+        }
+    }
+}
+
+impl fmt::Display for AuthScheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AuthScheme::Basic => "Basic",
+            AuthScheme::Digest => "Digest",
+            AuthScheme::Bearer => "Bearer",
+            AuthScheme::Ntlm => "NTLM",
+            AuthScheme::Negotiate => "Negotiate",
+            AuthScheme::Other(name) => name,
+        })
+    }
+}
+
+/// One challenge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Challenge {
+    /// Its scheme.
+    pub scheme: AuthScheme,
+    /// What NTLM and Negotiate have instead of parameters.
+    pub token68: Option<Vec<u8>>,
+    /// Names in lower case, values unquoted.
+    pub parameters: Vec<(String, Vec<u8>)>,
+}
+
+impl Challenge {
+    /// The first parameter of this name (lower case).
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
+    }
+}
+
+/// All challenges of a reply's fields, in order. What is no challenge is skipped to the next comma.
+pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<Challenge> {
+    let mut found = Vec::new();
+    for field in fields {
+        // A parameter belongs to a challenge of its own field.
+        let first = found.len();
+        let mut cursor = Cursor { rest: field };
+        while cursor.skip_separators() {
+            if found.len() > MAX_CHALLENGES {
+                break;
+            }
+            // What an item has besides is skipped, and an item that is none.
+            let _ = cursor.item(&mut found, first);
+            cursor.skip_item();
+        }
+    }
+    found.truncate(MAX_CHALLENGES);
+    found
+}
+
+/// `name=value` pairs of a list without schemes: Authentication-Info.
+pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
+    let mut cursor = Cursor { rest: field };
+    while cursor.skip_separators() && found.len() == 1 {
+        let _ = cursor.item(&mut found, 0);
+        cursor.skip_item();
+    }
+    found.swap_remove(0).parameters
+}
+
+struct Cursor<'f> {
+    rest: &'f [u8],
+}
+
+impl<'f> Cursor<'f> {
+    fn skip_blanks(&mut self) -> bool {
+        let before = self.rest.len();
+        self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count()..];
+        self.rest.len() < before
+    }
+
+    /// To the next item of the list; false at the end.
+    fn skip_separators(&mut self) -> bool {
+        self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b',')).count()..];
+        !self.rest.is_empty()
+    }
+
+    /// To the next comma that is not quoted.
+    fn skip_item(&mut self) {
+        let mut quoted = false;
+        let mut escaped = false;
+        let end = self.rest.iter().position(|b| {
+            let was_escaped = core::mem::take(&mut escaped);
+            match b {
+                b'\\' if quoted && !was_escaped => escaped = true,
+                b'"' if !was_escaped => quoted = !quoted,
+                b',' => return !quoted,
+                _ => {}
+            }
+            false
+        });
+        self.rest = &self.rest[end.unwrap_or(self.rest.len())..];
+    }
+
+    fn at_end_of_item(&self) -> bool {
+        self.rest.first().is_none_or(|b| *b == b',')
+    }
+
+    /// A parameter of the last challenge, or a new one with its first parameter or its token68.
+    fn item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
+        let word = self.token()?;
+        let blanks = self.skip_blanks();
+        if self.rest.first() == Some(&b'=') {
+            let value = self.value()?;
+            let challenge = found.get_mut(first..)?.last_mut()?;
+            if challenge.parameters.len() < MAX_PARAMETERS {
+                challenge.parameters.push((String::from_utf8_lossy(word).to_ascii_lowercase(), value));
+            }
+            return Some(());
+        }
+        if !blanks && !self.at_end_of_item() {
+            return None;
+        }
+        found.push(Challenge { scheme: AuthScheme::parse(word), token68: None, parameters: Vec::new() });
+        if self.at_end_of_item() {
+            return Some(());
+        }
+        let challenge = found.last_mut()?;
+        if let Some(token) = self.token68() {
+            challenge.token68 = Some(token.to_vec());
+            return Some(());
+        }
+        let name = String::from_utf8_lossy(self.token()?).to_ascii_lowercase();
+        self.skip_blanks();
+        let value = self.value()?;
+        challenge.parameters.push((name, value));
+        Some(())
+    }
+
+    fn token(&mut self) -> Option<&'f [u8]> {
+        let count = self.rest.iter().take_while(|b| is_token(**b)).count();
+        let (token, rest) = self.rest.split_at(count);
+        self.rest = rest;
+        (count > 0).then_some(token)
+    }
+
+    /// Only if nothing else is in the item: `realm=x` looks like one up to its `=`.
+    fn token68(&mut self) -> Option<&'f [u8]> {
+        let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
+        let chars = self.rest.iter().take_while(|b| is_char(b)).count();
+        let padding = self.rest[chars..].iter().take_while(|b| **b == b'=').count();
+        let (token, mut rest) = self.rest.split_at(chars + padding);
+        rest = rest.trim_ascii_start();
+        if chars == 0 || rest.first().is_some_and(|b| *b != b',') {
+            return None;
+        }
+        self.rest = rest;
+        Some(token)
+    }
+
+    /// What follows the `=`: a token, or a quoted string with an end. Other text up to a comma or blank is taken for a token, as servers
+    /// forget quotes.
+    fn value(&mut self) -> Option<Vec<u8>> {
+        self.rest = self.rest.strip_prefix(b"=")?;
+        self.skip_blanks();
+        let Some(mut rest) = self.rest.strip_prefix(b"\"") else {
+            let end = self.rest.iter().position(|b| matches!(b, b',' | b' ' | b'\t')).unwrap_or(self.rest.len());
+            let (value, rest) = self.rest.split_at(end);
+            self.rest = rest;
+            return Some(value.to_vec());
+        };
+        let mut value = Vec::new();
+        loop {
+            match rest {
+                [b'"', after @ ..] => {
+                    self.rest = after;
+                    return Some(value);
+                }
+                [b'\\', escaped, after @ ..] => {
+                    value.push(*escaped);
+                    rest = after;
+                }
+                [b, after @ ..] => {
+                    value.push(*b);
+                    rest = after;
+                }
+                [] => {
+                    // An open quote: nothing after it can be trusted.
+                    self.rest = rest;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+/// tchar, RFC 9110 §5.6.2.
+pub(super) fn is_token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}

@@ -1,0 +1,295 @@
+//! Digest (RFC 7616; RFC 2069 where a server offers no quality of protection).
+
+use core::fmt;
+
+use super::algorithm::hex;
+use super::challenge::parse_parameters;
+use super::{Algorithm, AuthError, Challenge, Credentials};
+use crate::target::Target;
+use crate::target::path::push_byte;
+
+/// The quality of protection (§3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Qop {
+    /// None offered: RFC 2069.
+    Legacy,
+    /// `auth`: method and target are protected.
+    Auth,
+    /// `auth-int`: the body too.
+    AuthInt,
+}
+
+/// A Digest challenge that can be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestChallenge {
+    realm: Vec<u8>,
+    nonce: Vec<u8>,
+    opaque: Option<Vec<u8>>,
+    algorithm: Algorithm,
+    /// Old servers cannot stand an `algorithm` that they did not send.
+    names_algorithm: bool,
+    session: bool,
+    qop: Qop,
+    stale: bool,
+    userhash: bool,
+    utf8: bool,
+    domain: Vec<String>,
+}
+
+impl DigestChallenge {
+    /// Of several qualities `auth` is taken, as by curl: `auth-int` needs the whole body before its first byte goes out.
+    pub fn new(challenge: &Challenge) -> Result<DigestChallenge, AuthError> {
+        let text = |name: &str| challenge.get(name).map(<[u8]>::to_vec);
+        let is = |name: &str, word: &str| challenge.get(name).is_some_and(|v| v.eq_ignore_ascii_case(word.as_bytes()));
+        let (algorithm, session) = match challenge.get("algorithm") {
+            Some(name) => Algorithm::parse(name).ok_or(AuthError::DigestAlgorithm)?,
+            None => (Algorithm::Md5, false),
+        };
+        let (Some(realm), Some(nonce)) = (text("realm"), text("nonce")) else { return Err(AuthError::DigestChallenge) };
+        // What cannot be sent back cannot be answered.
+        let bad = |value: &Vec<u8>| value.iter().any(|b| *b < b' ' || *b == 0x7f);
+        let opaque = text("opaque");
+        if bad(&realm) || bad(&nonce) || opaque.as_ref().is_some_and(bad) {
+            return Err(AuthError::DigestChallenge);
+        }
+        let domain = challenge.get("domain").unwrap_or_default();
+        Ok(DigestChallenge {
+            qop: best_qop(challenge.get("qop"))?,
+            realm,
+            nonce,
+            opaque,
+            algorithm,
+            names_algorithm: challenge.get("algorithm").is_some(),
+            session,
+            stale: is("stale", "true"),
+            userhash: is("userhash", "true"),
+            utf8: is("charset", "utf-8"),
+            domain: String::from_utf8_lossy(domain).split_ascii_whitespace().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Whether the credentials were right and only the nonce was too old (§3.3): answer again without asking the user.
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// The realm, for a prompt.
+    pub fn realm(&self) -> &[u8] {
+        &self.realm
+    }
+
+    /// Which hash function it takes.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// What it protects.
+    pub fn qop(&self) -> Qop {
+        self.qop
+    }
+
+    /// Whether a request to `target` may be answered in advance (§3.3 `domain`), where `asked` is the target that was challenged:
+    /// another path of the same origin, below one of the domains if there are any. Domains of other origins are not followed: a server
+    /// does not decide who else gets a proof of the password.
+    pub fn covers(&self, asked: &Target, target: &Target) -> bool {
+        if asked.origin() != target.origin() {
+            return false;
+        }
+        let below = |base: &Target| base.origin() == target.origin() && target.path().starts_with(base.path());
+        let mut domains = self.domain.iter().filter_map(|reference| asked.join(reference).ok()).peekable();
+        domains.peek().is_none() || domains.any(|base| below(&base))
+    }
+}
+
+fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
+    let Some(offered) = offered else { return Ok(Qop::Legacy) };
+    let words = || offered.split(|b| matches!(b, b',' | b' ' | b'\t')).filter(|word| !word.is_empty());
+    let has = |name: &str| words().any(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    if has("auth") {
+        Ok(Qop::Auth)
+    } else if has("auth-int") {
+        Ok(Qop::AuthInt)
+    } else if words().next().is_none() {
+        Ok(Qop::Legacy)
+    } else {
+        Err(AuthError::DigestChallenge)
+    }
+}
+
+/// The answers to a challenge: one of these lives as long as the server's nonce, and counts its uses. `Debug` shows no secret.
+#[derive(Clone)]
+pub struct Digest {
+    challenge: DigestChallenge,
+    count: u32,
+    /// Of `-sess`: the key, and the client nonce it was made with (§3.4.2).
+    session: Option<(String, String)>,
+}
+
+impl Digest {
+    /// Answers `challenge`, starting at count 1.
+    pub fn new(challenge: DigestChallenge) -> Digest {
+        Digest { challenge, count: 0, session: None }
+    }
+
+    /// What is answered.
+    pub fn challenge(&self) -> &DigestChallenge {
+        &self.challenge
+    }
+
+    /// The value of Authorization or Proxy-Authorization for one request. `uri` is the request target as it is sent (for CONNECT
+    /// `host:port`). `body_hash` is the hex digest of the body by [`Algorithm::hasher`], wanted under [`Qop::AuthInt`]; `None` is
+    /// an empty body. `cnonce` is fresh for each request: see [`cnonce`].
+    pub fn authorize(
+        &mut self,
+        credentials: &Credentials,
+        method: &str,
+        uri: &str,
+        body_hash: Option<&str>,
+        cnonce: &str,
+    ) -> Result<Vec<u8>, AuthError> {
+        if uri.bytes().chain(cnonce.bytes()).any(|b| !b.is_ascii_graphic()) {
+            return Err(AuthError::ControlByte);
+        }
+        self.count = self.count.saturating_add(1);
+        let challenge = &self.challenge;
+        let algorithm = challenge.algorithm;
+        let key = || algorithm.of(&[credentials.user(), &challenge.realm, credentials.password()]);
+        let (a1, cnonce) = if challenge.session {
+            // One client nonce as long as the key lives: servers that compute the key anew each time agree with those that keep it.
+            let (key, cnonce) = self.session.get_or_insert_with(|| {
+                let key = algorithm.of(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
+                (key, cnonce.to_owned())
+            });
+            (key.clone(), cnonce.clone())
+        } else {
+            (key(), cnonce.to_owned())
+        };
+        let a2 = match challenge.qop {
+            Qop::AuthInt => {
+                let empty = algorithm.of(&[b""]);
+                let body = body_hash.unwrap_or(&empty);
+                algorithm.of(&[method.as_bytes(), uri.as_bytes(), body.as_bytes()])
+            }
+            Qop::Auth | Qop::Legacy => algorithm.of(&[method.as_bytes(), uri.as_bytes()]),
+        };
+        let count = format!("{:08x}", self.count);
+        let qop = match challenge.qop {
+            Qop::Legacy => None,
+            Qop::Auth => Some("auth"),
+            Qop::AuthInt => Some("auth-int"),
+        };
+        let response = match qop {
+            None => algorithm.of(&[a1.as_bytes(), &challenge.nonce, a2.as_bytes()]),
+            Some(qop) => algorithm.of(&[
+                a1.as_bytes(),
+                &challenge.nonce,
+                count.as_bytes(),
+                cnonce.as_bytes(),
+                qop.as_bytes(),
+                a2.as_bytes(),
+            ]),
+        };
+        let mut value = Value(b"Digest ".to_vec());
+        value.user(credentials.user(), challenge);
+        value.quoted("realm", &challenge.realm);
+        value.quoted("nonce", &challenge.nonce);
+        value.quoted("uri", uri.as_bytes());
+        if let Some(qop) = qop {
+            value.plain("qop", qop);
+            value.plain("nc", &count);
+        }
+        if qop.is_some() || challenge.session {
+            value.quoted("cnonce", cnonce.as_bytes());
+        }
+        value.quoted("response", response.as_bytes());
+        if let Some(opaque) = &challenge.opaque {
+            value.quoted("opaque", opaque);
+        }
+        if challenge.names_algorithm {
+            let suffix = if challenge.session { "-sess" } else { "" };
+            value.plain("algorithm", &format!("{}{suffix}", algorithm.as_str()));
+        }
+        if challenge.userhash {
+            value.plain("userhash", "true");
+        }
+        Ok(value.0)
+    }
+
+    /// Takes an Authentication-Info or Proxy-Authentication-Info field (§3.5): its `nextnonce` is used from here on, counting anew.
+    pub fn on_info(&mut self, field: &[u8]) {
+        let next = parse_parameters(field).into_iter().find(|(name, _)| name == "nextnonce").map(|(_, value)| value);
+        if let Some(nonce) = next.filter(|nonce| !nonce.is_empty() && nonce.iter().all(|b| (b' '..0x7f).contains(b))) {
+            self.challenge.nonce = nonce;
+            self.count = 0;
+        }
+    }
+
+    /// Whether a new challenge to a request that carried an answer is worth another: the old nonce was stale, and the new one is
+    /// another. Else the password is wrong. A server can say so for ever: the caller bounds how often.
+    pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
+        self.count == 0 || new.stale && new.nonce != self.challenge.nonce
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Digest").field("challenge", &self.challenge).field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+/// A client nonce of 128 bits of entropy.
+pub fn cnonce(entropy: [u8; 16]) -> String {
+    hex(&entropy)
+}
+
+/// A field value in the making.
+struct Value(Vec<u8>);
+
+impl Value {
+    fn name(&mut self, name: &str) {
+        if !self.0.ends_with(b" ") {
+            self.0.extend_from_slice(b", ");
+        }
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.push(b'=');
+    }
+
+    fn plain(&mut self, name: &str, value: &str) {
+        self.name(name);
+        self.0.extend_from_slice(value.as_bytes());
+    }
+
+    fn quoted(&mut self, name: &str, value: &[u8]) {
+        self.name(name);
+        self.0.push(b'"');
+        for b in value {
+            if matches!(b, b'"' | b'\\') {
+                self.0.push(b'\\');
+            }
+            self.0.push(*b);
+        }
+        self.0.push(b'"');
+    }
+
+    /// §3.4: a hash, the extended form where a quoted string cannot hold the name, or the name.
+    fn user(&mut self, user: &[u8], challenge: &DigestChallenge) {
+        if challenge.userhash {
+            let hash = challenge.algorithm.of(&[user, &challenge.realm]);
+            return self.quoted("username", hash.as_bytes());
+        }
+        let is_plain = user.iter().all(|b| (b' '..0x7f).contains(b));
+        if is_plain || !challenge.utf8 || core::str::from_utf8(user).is_err() {
+            return self.quoted("username", user);
+        }
+        let mut encoded = String::from("UTF-8''");
+        for b in user {
+            // attr-char, RFC 8187 §3.2.1.
+            if b.is_ascii_alphanumeric() || b"!#$&+-.^_`|~".contains(b) {
+                encoded.push(char::from(*b));
+            } else {
+                push_byte(&mut encoded, *b);
+            }
+        }
+        self.plain("username*", &encoded);
+    }
+}

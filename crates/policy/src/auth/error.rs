@@ -1,0 +1,37 @@
+//! Why no credentials are sent.
+
+use core::fmt;
+
+/// Why authentication cannot go on. Its message never repeats a credential.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuthError {
+    /// A CR, LF or NUL in a user name, password or token; or in a token anything but visible ASCII.
+    ControlByte,
+    /// A colon in a user name: Basic cannot express it, the server would cut it there (RFC 7617 §2).
+    ColonInUser,
+    /// The server offers only what haul does not do, NTLM or Negotiate; by their names, as the server wrote them.
+    Unsupported(Vec<String>),
+    /// Digest with an algorithm that haul does not know, or that is not one.
+    DigestAlgorithm,
+    /// Digest without a realm or a nonce, or with quality of protection in unknown kinds only.
+    DigestChallenge,
+}
+
+impl fmt::Display for AuthError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuthError::ControlByte => f.write_str("a control byte in a user name, password or token"),
+            AuthError::ColonInUser => {
+                f.write_str("a colon in the user name, which Basic authentication cannot express")
+            }
+            AuthError::Unsupported(names) => {
+                write!(f, "the server wants {}, which haul does not do", names.join(" or ").escape_debug())
+            }
+            AuthError::DigestAlgorithm => f.write_str("the server's Digest challenge has an unknown algorithm"),
+            AuthError::DigestChallenge => f.write_str("the server's Digest challenge is incomplete"),
+        }
+    }
+}
+
+impl core::error::Error for AuthError {}

@@ -1,0 +1,45 @@
+//! HTTP authentication (RFC 9110 §11): what a server asks for, what is answered, and whose credentials those are.
+//!
+//! ```
+//! use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_challenges};
+//!
+//! let fields: [&[u8]; 2] = [b"Negotiate, Basic realm=\"x\"", b"Digest realm=\"x\", nonce=\"n\", qop=\"auth\""];
+//! let challenges = parse_challenges(fields);
+//! let Choice::Digest(challenge) = choose(&challenges, Allowed::ANY)? else { panic!("Digest is the strongest offer") };
+//! let me = Credentials::new("me", "secret")?;
+//! let mut digest = Digest::new(challenge);
+//! let value = digest.authorize(&me, "GET", "/", None, "0a4f113b")?;
+//! assert!(value.starts_with(b"Digest username=\"me\", realm=\"x\", nonce=\"n\", uri=\"/\""));
+//! assert_eq!(me.basic(), b"Basic bWU6c2VjcmV0");
+//! # Ok::<(), haul_policy::auth::AuthError>(())
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | `challenge` | WWW-Authenticate and Proxy-Authenticate, taken apart |
+//! | `choose` | `--basic`, `--digest`, `--anyauth`: which challenge is answered |
+//! | `credentials` | user and password, Basic (RFC 7617), Bearer (RFC 6750) |
+//! | `digest`, `algorithm` | Digest (RFC 7616, and RFC 2069 for old servers) |
+//! | `source` | `-u`, the URL, netrc, a token: which of them a request may use |
+//!
+//! Left out: NTLM and Negotiate. They authenticate connections, not requests, which no pool that is shared and no HTTP/2
+//! can carry; they are recognised and refused by name. Also Authentication-Info's `rspauth`: it proves that the server knows the
+//! password, which over TLS its certificate does better, and in the clear binds nothing that matters.
+
+mod algorithm;
+mod challenge;
+mod choose;
+mod credentials;
+mod digest;
+mod error;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub use algorithm::{Algorithm, Hasher};
+pub use challenge::{AuthScheme, Challenge, MAX_CHALLENGES, MAX_PARAMETERS, parse_challenges};
+pub use choose::{Allowed, Choice, choose};
+pub use credentials::{Credentials, bearer};
+pub use digest::{Digest, DigestChallenge, Qop, cnonce};
+pub use error::AuthError;
+pub use source::{Given, Identity, IdentityError, Netrc, identity_for};

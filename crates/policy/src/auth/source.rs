@@ -1,0 +1,156 @@
+//! Which credentials a request may use: the user's word, the URL's, netrc's.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::auth::{Credentials, Given, Netrc, identity_for};
+//! use haul_policy::redirect::Secrets;
+//!
+//! let file = b"machine a.example login ann password secret";
+//! let given = Given { netrc: Netrc::Optional(file), ..Given::default() };
+//! let a = identity_for(&given, &Target::parse("https://a.example/")?, Secrets::Keep, false)?;
+//! assert_eq!(a.credentials, Some(Credentials::new("ann", "secret")?));
+//! let b = identity_for(&given, &Target::parse("https://b.example/")?, Secrets::Drop, false)?;
+//! assert_eq!(b.credentials, None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use core::fmt;
+
+use super::{AuthError, Credentials};
+use crate::netrc::{self, NetrcError};
+use crate::redirect::Secrets;
+use crate::target::Target;
+
+/// What the user gave. `Debug` shows no secret.
+#[derive(Clone, Copy, Default)]
+pub struct Given<'g> {
+    /// `-u`. Bound to the first origin; where it is given, netrc is not looked at, as by curl.
+    pub user: Option<&'g Credentials>,
+    /// `--oauth2-bearer`. Bound to the first origin.
+    pub bearer: Option<&'g [u8]>,
+    /// `-n`, `--netrc-optional`.
+    pub netrc: Netrc<'g>,
+}
+
+/// Whether netrc is used, and its text.
+#[derive(Clone, Copy, Default)]
+pub enum Netrc<'g> {
+    /// Not at all.
+    #[default]
+    Off,
+    /// `--netrc-optional`: what the URL says goes first; of a URL with a user only, the file has the password.
+    Optional(&'g [u8]),
+    /// `--netrc`: instead of what the URL says.
+    Required(&'g [u8]),
+}
+
+/// What a request may use to answer a challenge, or in advance. `Debug` shows no secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// For Basic and Digest.
+    pub credentials: Option<Credentials>,
+    /// For Bearer.
+    pub bearer: Option<Vec<u8>>,
+}
+
+/// The credentials for a request to `target`. `secrets` and `downgraded` are the [`Hop`](crate::redirect::Hop)'s that led there
+/// ([`Secrets::Keep`] and `false` for the first request).
+///
+/// A netrc entry is bound to its host, so each hop is looked up anew, and nothing of one hop's entry is kept for the next
+/// (CVE-2024-11053). From https to http nothing is used.
+pub fn identity_for(
+    given: &Given<'_>,
+    target: &Target,
+    secrets: Secrets,
+    downgraded: bool,
+) -> Result<Identity, IdentityError> {
+    let mut identity = Identity::default();
+    if downgraded {
+        return Ok(identity);
+    }
+    if secrets == Secrets::Keep {
+        identity.bearer = given.bearer.map(<[u8]>::to_vec);
+    }
+    if let Some(user) = given.user {
+        identity.credentials = Some(user.clone()).filter(|_| secrets == Secrets::Keep);
+        return Ok(identity);
+    }
+    let of_url = target.userinfo_bytes().filter(|_| secrets == Secrets::Keep);
+    let (text, of_url) = match given.netrc {
+        Netrc::Off => (None, of_url),
+        Netrc::Optional(text) => (Some(text), of_url),
+        Netrc::Required(text) => (Some(text), None),
+    };
+    // `user@host` leaves the password to the file, `user:@host` does not.
+    let is_whole = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
+    if let (Some(text), false) = (text, is_whole) {
+        let login = of_url.as_ref().map(|(user, _)| user.as_slice()).filter(|user| !user.is_empty());
+        if let Some(entry) = netrc::find(text, target.host_text(), login)? {
+            let user = login.map(<[u8]>::to_vec).or(entry.login).unwrap_or_default();
+            identity.credentials = Some(Credentials::new(user, entry.password.unwrap_or_default())?);
+            return Ok(identity);
+        }
+    }
+    identity.credentials = of_url.map(|(user, password)| Credentials::new(user, password)).transpose()?;
+    Ok(identity)
+}
+
+/// Why no credentials could be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IdentityError {
+    /// The netrc text is none.
+    Netrc(NetrcError),
+    /// The credentials cannot be sent.
+    Auth(AuthError),
+}
+
+impl From<NetrcError> for IdentityError {
+    fn from(error: NetrcError) -> Self {
+        IdentityError::Netrc(error)
+    }
+}
+
+impl From<AuthError> for IdentityError {
+    fn from(error: AuthError) -> Self {
+        IdentityError::Auth(error)
+    }
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IdentityError::Netrc(error) => error.fmt(f),
+            IdentityError::Auth(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for IdentityError {}
+
+impl fmt::Debug for Given<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Given")
+            .field("user", &self.user.is_some())
+            .field("bearer", &self.bearer.is_some())
+            .field("netrc", &self.netrc)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Netrc<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Netrc::Off => "Off",
+            Netrc::Optional(_) => "Optional(..)",
+            Netrc::Required(_) => "Required(..)",
+        })
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Identity { credentials, bearer } = self;
+        write!(f, "Identity {{ credentials: {credentials:?}, bearer: {} }}", bearer.is_some())
+    }
+}

@@ -1,0 +1,325 @@
+//! Challenges, choice, Basic, Digest, sources.
+
+use super::*;
+use crate::redirect::Secrets;
+use crate::target::Target;
+
+fn target(url: &str) -> Target {
+    Target::parse(url).unwrap()
+}
+
+/// Challenges in a short notation.
+fn read(fields: &[&str]) -> String {
+    let challenge = |challenge: &Challenge| {
+        let parameters = challenge.parameters.iter().map(|(name, value)| format!("{name}={}", value.escape_ascii()));
+        let token = challenge.token68.iter().map(|token| token.escape_ascii().to_string());
+        let inner: Vec<String> = token.chain(parameters).collect();
+        format!("{}({})", challenge.scheme, inner.join(","))
+    };
+    parse_challenges(fields.iter().map(|f| f.as_bytes())).iter().map(challenge).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn challenges() {
+    for (fields, expected) in [
+        (&["Basic realm=\"a, b\""][..], "Basic(realm=a, b)"),
+        (&["basic"], "Basic()"),
+        (
+            &["Newauth realm=\"apps\", type=1, title=\"Login to \\\"apps\\\"\", Basic realm=\"simple\""],
+            "newauth(realm=apps,type=1,title=Login to \\\"apps\\\") Basic(realm=simple)",
+        ),
+        (&["NTLM, Negotiate", "Basic realm=x"], "NTLM() Negotiate() Basic(realm=x)"),
+        (&["Negotiate YII+/=="], "Negotiate(YII+/==)"),
+        (&["Negotiate abc=, Digest nonce=\"n\""], "Negotiate(abc=) Digest(nonce=n)"),
+        (&[" ,, Basic  realm = \"x\" ,, charset=\"UTF-8\",,"], "Basic(realm=x,charset=UTF-8)"),
+        (&["DIGEST Realm=x,NONCE=\"\""], "Digest(realm=x,nonce=)"),
+        (&["Basic realm=a@b:c, x=y"], "Basic(realm=a@b:c,x=y)"),
+        // A parameter belongs to no challenge of another field.
+        (&["Basic", "realm=x"], "Basic()"),
+        (&["realm=x, Basic"], "Basic()"),
+        (&["\"Digest\", Basic realm=x"], "Basic(realm=x)"),
+        (&["Digest realm=\"open, Basic realm=x"], "Digest()"),
+        (&["Digest realm=\"a\"junk, Basic"], "Digest(realm=a) Basic()"),
+        (&["=, ==, @, Basic"], "Basic()"),
+        (&["", ",", " "], ""),
+    ] {
+        assert_eq!(read(fields), expected, "{fields:?}");
+    }
+}
+
+#[test]
+fn hostile_challenges_are_bounded() {
+    let many = "Basic realm=x,".repeat(10_000);
+    assert_eq!(parse_challenges([many.as_bytes()]).len(), MAX_CHALLENGES);
+    let wide = format!("Digest {}", "a=b,".repeat(10_000));
+    assert_eq!(parse_challenges([wide.as_bytes()])[0].parameters.len(), MAX_PARAMETERS);
+    let field = b"Digest realm=\"a\\\"b\", nonce=\"n\", qop=\"auth,auth-int\", Negotiate abc==, Basic realm=x";
+    for end in 0..field.len() {
+        for byte in [0u8, b'"', b'\\', b',', b'=', b' ', 0xff] {
+            let mut mutated = field.to_vec();
+            mutated[end] = byte;
+            let _ = choose(&parse_challenges([&mutated[..], &field[..end]]), Allowed::ANY);
+        }
+    }
+}
+
+fn chosen(fields: &[&str], allowed: Allowed) -> Result<Choice, AuthError> {
+    choose(&parse_challenges(fields.iter().map(|f| f.as_bytes())), allowed)
+}
+
+#[test]
+fn the_strongest_that_is_allowed() {
+    let digest = "Digest realm=r, nonce=n, algorithm=SHA-256";
+    let all = &["Basic realm=x", digest, "Bearer", "NTLM"][..];
+    let bearer = Allowed { bearer: true, ..Allowed::ANY };
+    assert_eq!(chosen(all, bearer), Ok(Choice::Bearer));
+    assert!(matches!(chosen(all, Allowed::ANY), Ok(Choice::Digest(_))));
+    assert_eq!(chosen(all, Allowed::BASIC), Ok(Choice::Basic));
+    assert_eq!(chosen(&["Basic"], Allowed::DIGEST), Ok(Choice::Nothing));
+    assert_eq!(chosen(&["Bearer"], Allowed::ANY), Ok(Choice::Nothing));
+    assert_eq!(chosen(&[], Allowed::ANY), Ok(Choice::Nothing));
+    // The server's order among its digests, but for those that cannot be answered.
+    let unknown = "Digest realm=r, nonce=n, algorithm=SHA-1024";
+    let Ok(Choice::Digest(challenge)) =
+        chosen(&[unknown, "Digest realm=r, nonce=m, algorithm=md5-SESS", digest], Allowed::ANY)
+    else {
+        panic!("the second")
+    };
+    assert_eq!(challenge.algorithm(), Algorithm::Md5);
+    assert_eq!(chosen(&[unknown, "Basic"], Allowed::ANY), Ok(Choice::Basic));
+    assert_eq!(chosen(&[unknown, "Basic"], Allowed::DIGEST), Err(AuthError::DigestAlgorithm));
+    for incomplete in [
+        "Digest realm=r",
+        "Digest nonce=n",
+        "Digest realm=r, nonce=n, qop=\"auth-conf\"",
+        "Digest realm=r, nonce=\"a\tb\"",
+    ] {
+        assert_eq!(chosen(&[incomplete], Allowed::ANY), Err(AuthError::DigestChallenge), "{incomplete}");
+    }
+    let error = chosen(&["NTLM", "Negotiate", "NTLM abc"], Allowed::ANY).unwrap_err();
+    assert_eq!(error, AuthError::Unsupported(vec!["NTLM".into(), "Negotiate".into()]));
+    assert_eq!(error.to_string(), "the server wants NTLM or Negotiate, which haul does not do");
+}
+
+#[test]
+fn basic_and_bearer() {
+    let basic = |user: &[u8], password: &[u8]| Credentials::new(user, password).unwrap().basic();
+    assert_eq!(basic(b"Aladdin", b"open sesame"), b"Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    // RFC 7617 §2.1, in UTF-8.
+    assert_eq!(basic(b"test", "123\u{a3}".as_bytes()), b"Basic dGVzdDoxMjPCow==");
+    assert_eq!(basic(b"", b""), b"Basic Og==");
+    assert_eq!(Credentials::new("a:b", "").unwrap().check_basic(), Err(AuthError::ColonInUser));
+    for bad in ["a\rb", "a\nb", "a\0b"] {
+        assert_eq!(Credentials::new(bad, "").unwrap_err(), AuthError::ControlByte);
+        assert_eq!(Credentials::new("", bad).unwrap_err(), AuthError::ControlByte);
+        assert_eq!(bearer(bad.as_bytes()), Err(AuthError::ControlByte));
+    }
+    assert_eq!(bearer(b"mF_9.B5f-4.1JqM"), Ok(b"Bearer mF_9.B5f-4.1JqM".to_vec()));
+    assert!(bearer(b"").is_err() && bearer(b"a b").is_err() && bearer(b"\xe9").is_err());
+    assert_eq!(Credentials::split(b"u:p:q"), (&b"u"[..], Some(&b"p:q"[..])));
+    assert_eq!(Credentials::split(b"u"), (&b"u"[..], None));
+    assert!(!format!("{:?}", Credentials::new("u", "hunter2").unwrap()).contains("hunter2"));
+}
+
+fn digest(field: &str) -> Digest {
+    match chosen(&[field], Allowed::DIGEST) {
+        Ok(Choice::Digest(challenge)) => Digest::new(challenge),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn parameter(value: &[u8], name: &str) -> String {
+    let challenge = parse_challenges([value]).pop().unwrap();
+    String::from_utf8(challenge.get(name).unwrap_or_default().to_vec()).unwrap()
+}
+
+#[test]
+fn rfc7616_section_3_9_1() {
+    let me = Credentials::new("Mufasa", "Circle of Life").unwrap();
+    let fields = "realm=\"http-auth@example.org\", qop=\"auth, auth-int\", nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", \
+        opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\"";
+    for (algorithm, response) in [
+        ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
+        ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
+    ] {
+        let mut digest = digest(&format!("Digest {fields}, algorithm={algorithm}"));
+        let cnonce = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ";
+        let value = digest.authorize(&me, "GET", "/dir/index.html", None, cnonce).unwrap();
+        assert_eq!(
+            String::from_utf8(value).unwrap(),
+            format!(
+                "Digest username=\"Mufasa\", realm=\"http-auth@example.org\", \
+                 nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", uri=\"/dir/index.html\", qop=auth, nc=00000001, \
+                 cnonce=\"{cnonce}\", response=\"{response}\", opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\", \
+                 algorithm={algorithm}"
+            )
+        );
+    }
+}
+
+#[test]
+fn rfc7616_section_3_9_2_as_its_erratum_has_it() {
+    let me = Credentials::new("J\u{e4}s\u{f8}n Doe", "Secret, or not?").unwrap();
+    let field = "Digest realm=\"api@example.org\", qop=\"auth\", algorithm=SHA-512-256, \
+        nonce=\"5TsQWLVdgBdmrQ0XsxbDODV+57QdFR34I9HAbC/RVvkK\", opaque=\"HRPCssKJSGjCrkzDg8OhwpzCiGPChXYjwrI2QmXDnsOS\", \
+        charset=UTF-8";
+    let cnonce = "NTg6RKcb9boFIAS3KrFK9BGeh+iDa/sm6jUMp2wds69v";
+    let value = digest(&format!("{field}, userhash=true")).authorize(&me, "GET", "/doe.json", None, cnonce).unwrap();
+    assert_eq!(parameter(&value, "username"), "793263caabb707a56211940d90411ea4a575adeccb7e360aeb624ed06ece9b0b");
+    assert_eq!(parameter(&value, "response"), "3798d4131c277846293534c3edc11bd8a5e4cdcbff78b05db9d95eeb1cec68a5");
+    assert_eq!(parameter(&value, "userhash"), "true");
+    // Without the hash, the name in its extended form; without the charset, as it is.
+    let value = digest(field).authorize(&me, "GET", "/doe.json", None, cnonce).unwrap();
+    assert_eq!(parameter(&value, "username*"), "UTF-8''J%C3%A4s%C3%B8n%20Doe");
+    let value = digest("Digest realm=r, nonce=n").authorize(&me, "GET", "/", None, cnonce).unwrap();
+    assert_eq!(parameter(&value, "username"), "J\u{e4}s\u{f8}n Doe");
+}
+
+#[test]
+fn rfc2069_and_rfc2617_examples() {
+    let me = Credentials::new("Mufasa", "Circle Of Life").unwrap();
+    // RFC 2617 §3.5, with and without quality of protection.
+    let fields = "Digest realm=\"testrealm@host.com\", nonce=\"dcd98b7102dd2f0e8b11d0f600bfb0c093\", opaque=\"5ccc069c403ebaf9f0171e9517f40e41\"";
+    let value =
+        digest(&format!("{fields}, qop=\"auth,auth-int\"")).authorize(&me, "GET", "/dir/index.html", None, "0a4f113b");
+    assert_eq!(parameter(&value.unwrap(), "response"), "6629fae49393a05397450978507c4ef1");
+    let value = digest(fields).authorize(&me, "GET", "/dir/index.html", None, "0a4f113b").unwrap();
+    assert_eq!(parameter(&value, "response"), "670fd8c2df070c60b045671b8b24ff02");
+    for absent in ["qop", "nc", "cnonce", "algorithm"] {
+        assert_eq!(parameter(&value, absent), "", "{absent}");
+    }
+}
+
+#[test]
+fn auth_int_covers_the_body() {
+    let me = Credentials::new("u", "p").unwrap();
+    let response = |body: Option<&[u8]>| {
+        let mut digest = digest("Digest realm=r, nonce=n, qop=\"auth-int\", algorithm=SHA-256");
+        assert_eq!(digest.challenge().qop(), Qop::AuthInt);
+        let hash = body.map(|body| {
+            let mut hasher = digest.challenge().algorithm().hasher();
+            body.chunks(3).for_each(|chunk| hasher.update(chunk));
+            hasher.finish()
+        });
+        let value = digest.authorize(&me, "POST", "/", hash.as_deref(), "c").unwrap();
+        assert_eq!(parameter(&value, "qop"), "auth-int");
+        parameter(&value, "response")
+    };
+    assert_eq!(response(None), response(Some(b"")));
+    assert_ne!(response(None), response(Some(b"a=1")));
+    let a2 = Algorithm::Sha256.of(&[b"POST", b"/", Algorithm::Sha256.of(&[b"a=1"]).as_bytes()]);
+    let a1 = Algorithm::Sha256.of(&[b"u", b"r", b"p"]);
+    let expected = Algorithm::Sha256.of(&[a1.as_bytes(), b"n", b"00000001", b"c", b"auth-int", a2.as_bytes()]);
+    assert_eq!(response(Some(b"a=1")), expected);
+}
+
+#[test]
+fn counting_sessions_and_next_nonces() {
+    let me = Credentials::new("u", "p").unwrap();
+    let mut plain = digest("Digest realm=r, nonce=n, qop=auth");
+    let mut next = |cnonce: &str| plain.authorize(&me, "GET", "/", None, cnonce).unwrap();
+    assert_eq!((parameter(&next("a"), "nc"), parameter(&next("b"), "nc")), ("00000001".into(), "00000002".into()));
+    plain.on_info(b"qop=auth, rspauth=\"x\", nextnonce=\"m, \\\"o\"");
+    let value = plain.authorize(&me, "GET", "/", None, "c").unwrap();
+    assert_eq!((parameter(&value, "nonce"), parameter(&value, "nc")), ("m, \"o".into(), "00000001".into()));
+    for ignored in [&b"nextnonce="[..], b"nextnonce=\"a\0\"", b"x", b"", b"Basic nextnonce=\"z\"", b"nextnonce=\"open"]
+    {
+        let before = plain.challenge().clone();
+        plain.on_info(ignored);
+        assert_eq!(*plain.challenge(), before, "{}", ignored.escape_ascii());
+    }
+
+    let mut session = digest("Digest realm=r, nonce=n, qop=auth, algorithm=MD5-sess");
+    let value = session.authorize(&me, "GET", "/", None, "c1").unwrap();
+    let key = Algorithm::Md5.of(&[b"u", b"r", b"p"]);
+    let a1 = Algorithm::Md5.of(&[key.as_bytes(), b"n", b"c1"]);
+    let a2 = Algorithm::Md5.of(&[b"GET", b"/"]);
+    let expected =
+        |nonce: &[u8]| Algorithm::Md5.of(&[a1.as_bytes(), nonce, b"00000001", b"c1", b"auth", a2.as_bytes()]);
+    assert_eq!(parameter(&value, "response"), expected(b"n"));
+    assert_eq!(parameter(&value, "algorithm"), "MD5-sess");
+    // The key is made once (§3.4.2).
+    session.on_info(b"nextnonce=m");
+    let value = session.authorize(&me, "GET", "/", None, "c2").unwrap();
+    assert_eq!((parameter(&value, "cnonce"), parameter(&value, "response")), ("c1".into(), expected(b"m")));
+}
+
+#[test]
+fn when_to_answer_again() {
+    let me = Credentials::new("u", "p").unwrap();
+    let mut first = digest("Digest realm=r, nonce=n, qop=auth");
+    let again = |field: &str| digest(field).challenge().clone();
+    assert!(first.may_answer_again(&again("Digest realm=r, nonce=m, qop=auth")));
+    first.authorize(&me, "GET", "/", None, "c").unwrap();
+    assert!(!first.may_answer_again(&again("Digest realm=r, nonce=m, qop=auth")));
+    assert!(first.may_answer_again(&again("Digest realm=r, nonce=m, qop=auth, stale=TRUE")));
+    assert!(!first.may_answer_again(&again("Digest realm=r, nonce=n, qop=auth, stale=true")));
+}
+
+#[test]
+fn where_an_answer_is_due() {
+    let asked = target("https://h/a/b");
+    let covers = |domain: &str, url: &str| {
+        digest(&format!("Digest realm=r, nonce=n, domain=\"{domain}\"")).challenge().covers(&asked, &target(url))
+    };
+    assert!(covers("", "https://h/x") && !covers("", "http://h/x") && !covers("", "https://i/x"));
+    assert!(covers("/a https://h/c", "https://h/a/z") && covers("/a https://h/c", "https://h/c"));
+    assert!(!covers("/a", "https://h/x"));
+    // A server does not hand a proof of the password to others.
+    assert!(!covers("https://i/", "https://i/x"));
+}
+
+#[test]
+fn nothing_breaks_out_of_the_field() {
+    let me = Credentials::new("a\"b\\c", "p").unwrap();
+    let mut quoting = digest("Digest realm=\"r\\\"s\", nonce=n");
+    let value = quoting.authorize(&me, "GET", "/", None, "c").unwrap();
+    assert!(value.starts_with(b"Digest username=\"a\\\"b\\\\c\", realm=\"r\\\"s\", "));
+    for (uri, cnonce) in [("/a b", "c"), ("/\r\n", "c"), ("/", "c\n"), ("/\u{e9}", "c")] {
+        assert_eq!(quoting.authorize(&me, "GET", uri, None, cnonce), Err(AuthError::ControlByte));
+    }
+    assert!(!format!("{quoting:?}").contains("Credentials"));
+    assert_eq!(cnonce([0xab; 16]), "ab".repeat(16));
+}
+
+#[test]
+fn whose_credentials() {
+    let file = b"machine a login ann password 1\nmachine b login bob password 2\ndefault login d password 3";
+    let user = Credentials::new("cli", "0").unwrap();
+    let pair = |given: &Given<'_>, url: &str, secrets, downgraded| {
+        let identity = identity_for(given, &target(url), secrets, downgraded).unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        identity.credentials.map(|c| format!("{}:{}", text(c.user()), text(c.password()))).unwrap_or_default()
+    };
+    let (keep, drop) = (Secrets::Keep, Secrets::Drop);
+    let optional = Given { netrc: Netrc::Optional(file), ..Given::default() };
+    let required = Given { netrc: Netrc::Required(file), ..Given::default() };
+    let both = Given { user: Some(&user), netrc: Netrc::Optional(file), ..Given::default() };
+    for (given, url, secrets, downgraded, expected) in [
+        (&optional, "https://a/", keep, false, "ann:1"),
+        (&optional, "https://b/", drop, false, "bob:2"),
+        (&optional, "http://b/", drop, true, ""),
+        (&optional, "https://c/", drop, false, "d:3"),
+        (&optional, "https://u:p@a/", keep, false, "u:p"),
+        (&optional, "https://u:@a/", keep, false, "u:"),
+        (&optional, "https://ann@a/", keep, false, "ann:1"),
+        (&optional, "https://eve@a/", keep, false, "eve:"),
+        (&optional, "https://u:p@a/", drop, false, "ann:1"),
+        (&required, "https://u:p@a/", keep, false, "ann:1"),
+        (&required, "https://u:p@c/", keep, false, "d:3"),
+        (&both, "https://a/", keep, false, "cli:0"),
+        (&both, "https://b/", drop, false, ""),
+        (&Given::default(), "https://u:p@a/", keep, false, "u:p"),
+        (&Given::default(), "https://a/", keep, false, ""),
+    ] {
+        assert_eq!(pair(given, url, secrets, downgraded), expected, "{given:?} {url} {secrets:?}");
+    }
+    let token = Given { bearer: Some(b"t"), ..Given::default() };
+    let bearer = |secrets, downgraded| identity_for(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
+    assert_eq!((bearer(keep, false), bearer(drop, false), bearer(keep, true)), (Some(b"t".to_vec()), None, None));
+    let broken = Given { netrc: Netrc::Optional(b"machine a password \"x\\n\""), ..Given::default() };
+    assert_eq!(
+        identity_for(&broken, &target("http://a/"), keep, false),
+        Err(IdentityError::Auth(AuthError::ControlByte))
+    );
+}

@@ -1,0 +1,133 @@
+//! Calendar dates and seconds since 1970, without leap seconds (POSIX), for the dates in cookies and state files.
+//!
+//! `httpdate` reads the three HTTP dates only; a calendar crate was rejected for two functions of integer arithmetic.
+
+/// A moment in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Civil {
+    pub(crate) year: u64,
+    pub(crate) month: u64,
+    pub(crate) day: u64,
+    pub(crate) hour: u64,
+    pub(crate) minute: u64,
+    pub(crate) second: u64,
+}
+
+const DAY: u64 = 86_400;
+/// From 0000-03-01 of the proleptic Gregorian calendar to 1970-01-01.
+const DAYS_TO_1970: u64 = 719_468;
+const DAYS_IN_400_YEARS: u64 = 146_097;
+/// The last second of the year 9999: no text here has room for five digits.
+pub(crate) const LAST: u64 = 253_402_300_799;
+
+impl Civil {
+    /// The seconds since 1970; `None` before that, after 9999, and for dates that no calendar has.
+    pub(crate) fn to_unix(self) -> Option<u64> {
+        let Civil { year, month, day, hour, minute, second } = self;
+        let valid =
+            (1970..=9999).contains(&year) && (1..=12).contains(&month) && hour < 24 && minute < 60 && second < 60;
+        if !valid || day < 1 || day > days_in(year, month) {
+            return None;
+        }
+        // Years begin in March, so that the leap day is the last of its year.
+        let (year, from_march) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
+        let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * from_march + 2) / 5 + day - 1;
+        Some((days - DAYS_TO_1970) * DAY + hour * 3600 + minute * 60 + second)
+    }
+
+    /// The moment `unix` seconds after 1970; what lies after 9999 is its last second.
+    pub(crate) fn from_unix(unix: u64) -> Civil {
+        let unix = unix.min(LAST);
+        let days = unix / DAY + DAYS_TO_1970;
+        let (era, of_era) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
+        let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+        Civil {
+            year: era * 400 + year_of_era + u64::from(month < 3),
+            month,
+            day: of_year - (153 * from_march + 2) / 5 + 1,
+            hour: unix % DAY / 3600,
+            minute: unix % 3600 / 60,
+            second: unix % 60,
+        }
+    }
+
+    /// `20260131 23:59:59`: as in curl's HSTS and Alt-Svc files.
+    pub(crate) fn compact(self) -> String {
+        let Civil { year, month, day, hour, minute, second } = self;
+        format!("{year:04}{month:02}{day:02} {hour:02}:{minute:02}:{second:02}")
+    }
+
+    /// Reads [`compact`](Self::compact), and with dashes in the date what LWP writes. A `Z` at the end says nothing new.
+    pub(crate) fn parse(text: &str) -> Option<Civil> {
+        let mut digits = [0; 14];
+        let mut count = 0;
+        for b in text.trim_end_matches('Z').bytes() {
+            match b {
+                b'0'..=b'9' => {
+                    *digits.get_mut(count)? = u64::from(b - b'0');
+                    count += 1;
+                }
+                b' ' | b':' | b'-' => {}
+                _ => return None,
+            }
+        }
+        let number = |range: core::ops::Range<usize>| digits[range].iter().fold(0, |sum, digit| sum * 10 + digit);
+        (count == 14).then(|| Civil {
+            year: number(0..4),
+            month: number(4..6),
+            day: number(6..8),
+            hour: number(8..10),
+            minute: number(10..12),
+            second: number(12..14),
+        })
+    }
+}
+
+fn days_in(year: u64, month: u64) -> u64 {
+    let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    match month {
+        2 => 28 + u64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_and_back() {
+        for (text, unix) in [
+            ("19700101 00:00:00", 0),
+            ("20000229 12:00:00", 951_825_600),
+            ("20380119 03:14:07", i32::MAX as u64),
+            ("21000301 00:00:00", 4_107_542_400),
+            ("99991231 23:59:59", LAST),
+        ] {
+            let civil = Civil::parse(text).unwrap();
+            assert_eq!(civil.to_unix(), Some(unix), "{text}");
+            assert_eq!(Civil::from_unix(unix).compact(), text);
+        }
+        for day in 0..LAST / DAY {
+            let unix = day * DAY + day % DAY;
+            assert_eq!(Civil::from_unix(unix).to_unix(), Some(unix));
+        }
+        assert_eq!(Civil::from_unix(u64::MAX).to_unix(), Some(LAST));
+    }
+
+    #[test]
+    fn what_no_calendar_has() {
+        for text in
+            ["20260229 00:00:00", "21000229 00:00:00", "20261301 00:00:00", "20260100 00:00:00", "19691231 23:59:59"]
+        {
+            assert_eq!(Civil::parse(text).unwrap().to_unix(), None, "{text}");
+        }
+        for text in ["", "2026", "20260101 00:00:0", "20260101 00:00:000", "x0260101 00:00:00"] {
+            assert_eq!(Civil::parse(text), None, "{text}");
+        }
+    }
+}

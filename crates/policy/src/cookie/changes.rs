@@ -1,0 +1,80 @@
+//! One file, many processes: what a jar did since its file was read is applied to what the file says *then*.
+//!
+//! Writing the whole jar would undo what others wrote in between; that is how curl loses cookies. So a save is:
+//! lock the file, read it again, [`Changes::apply_to`] it, write, unlock, [`Jar::saved`].
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::cookie::{Jar, netscape};
+//!
+//! let site = Target::parse("http://h.example/")?;
+//! let text = b"h.example\tFALSE\t/\tFALSE\t0\told\t1\n";
+//! let (mut ours, mut file) = (Jar::new(), Jar::new());
+//! ours.load(netscape::read(text, 9).cookies);
+//! ours.set(&site, b"mine=1", 9)?;
+//! ours.set(&site, b"old=; Max-Age=0", 9)?;
+//! // Meanwhile another process has added a cookie.
+//! file.load(netscape::read(&[&text[..], b"h.example\tFALSE\t/\tFALSE\t0\ttheirs\t1\n"].concat(), 9).cookies);
+//!
+//! let changes = ours.changes();
+//! changes.apply_to(&mut file);
+//! ours.saved(&changes);
+//! assert_eq!(file.cookie_for(&site, 9).unwrap(), b"theirs=1; mine=1");
+//! assert!(ours.changes().is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use super::{Cookie, Jar};
+
+/// What makes two cookies the same one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// See [`CookieParts::domain`](super::CookieParts::domain).
+    pub domain: String,
+    /// See [`CookieParts::host_only`](super::CookieParts::host_only).
+    pub host_only: bool,
+    /// See [`CookieParts::path`](super::CookieParts::path).
+    pub path: Vec<u8>,
+    /// The name.
+    pub name: Vec<u8>,
+}
+
+/// What a jar set and removed since its file was read or last written.
+///
+/// Two processes that set the same cookie: the one that saves last wins. A cookie that only the limits pushed out
+/// of this jar is not removed from the file; one that the file never had leaves no trace here, so that a server cannot
+/// make this grow.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// The jar's count of changes when this was made.
+    pub(super) upto: u64,
+    pub(super) set: Vec<Cookie>,
+    pub(super) removed: Vec<Key>,
+}
+
+impl Changes {
+    /// Whether there is nothing to write.
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty() && self.removed.is_empty()
+    }
+
+    /// The cookies to write, oldest first.
+    pub fn set(&self) -> &[Cookie] {
+        &self.set
+    }
+
+    /// The cookies to delete.
+    pub fn removed(&self) -> &[Key] {
+        &self.removed
+    }
+
+    /// Does the same to another jar: the file, as it is now.
+    pub fn apply_to(&self, file: &mut Jar) {
+        for key in &self.removed {
+            file.remove(key);
+        }
+        for cookie in &self.set {
+            file.insert(cookie.clone());
+        }
+    }
+}

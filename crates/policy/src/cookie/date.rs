@@ -1,0 +1,111 @@
+//! Dates of the Expires attribute (RFC 6265bis §5.1.1): four things in any order, with anything between them.
+
+use crate::civil::Civil;
+
+const MONTHS: [&[u8; 3]; 12] =
+    [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
+
+/// Seconds since 1970. A date before 1970 is 0: it means "delete this".
+pub(super) fn parse(text: &[u8]) -> Option<u64> {
+    let (mut time, mut day, mut month, mut year) = (None, None, None, None);
+    for token in text.split(|b| is_delimiter(*b)).filter(|token| !token.is_empty()) {
+        // The first of each kind counts, tried in this order.
+        if time.is_none()
+            && let Some(found) = parse_time(token)
+        {
+            time = Some(found);
+        } else if day.is_none()
+            && let Some(found) = number(token, 1, 2)
+        {
+            day = Some(found);
+        } else if month.is_none()
+            && let Some(found) = parse_month(token)
+        {
+            month = Some(found);
+        } else if year.is_none() {
+            year = number(token, 2, 4);
+        }
+    }
+    let ((hour, minute, second), day, month) = (time?, day?, month?);
+    let year = match year? {
+        short @ 70..=99 => 1900 + short,
+        short @ 0..=69 => 2000 + short,
+        full => full,
+    };
+    if year < 1601 {
+        return None;
+    }
+    // The real year decides only whether there is such a day.
+    let moment = |year| Civil { year, month, day, hour, minute, second }.to_unix();
+    if year < 1970 { moment(year + 400).map(|_| 0) } else { moment(year) }
+}
+
+fn is_delimiter(b: u8) -> bool {
+    matches!(b, b'\t' | b' '..=b'/' | b';'..=b'@' | b'['..=b'`' | b'{'..=b'~')
+}
+
+/// The number a token begins with: `min` to `max` digits, then no digit.
+fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
+    let digits = token.iter().take_while(|b| b.is_ascii_digit()).count();
+    (min..=max).contains(&digits).then(|| token[..digits].iter().fold(0, |sum, b| sum * 10 + u64::from(b - b'0')))
+}
+
+fn parse_time(token: &[u8]) -> Option<(u64, u64, u64)> {
+    let mut fields = token.splitn(3, |b| *b == b':');
+    // Nothing but digits before a colon; after the seconds anything but a digit.
+    let mut exact = || fields.next().filter(|field| field.iter().all(u8::is_ascii_digit)).and_then(|f| number(f, 1, 2));
+    let (hour, minute) = (exact()?, exact()?);
+    Some((hour, minute, number(fields.next()?, 1, 2)?))
+}
+
+fn parse_month(token: &[u8]) -> Option<u64> {
+    let name = token.get(..3)?;
+    MONTHS.iter().position(|month| name.eq_ignore_ascii_case(*month)).map(|index| index as u64 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn dates_as_servers_write_them() {
+        let same = 784_111_777;
+        for text in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+            "Sun, 06-Nov-1994 08:49:37 GMT",
+            "6 nov 1994 8:49:37",
+            "08:49:37 Nov-6-94",
+            "1994 Nov 06 08:49:37", // four digits are no day
+            "Sun, 06 November 1994 08:49:37.123 +0000",
+        ] {
+            assert_eq!(parse(text.as_bytes()), Some(same), "{text}");
+        }
+        assert_eq!(parse(b"Thu, 01-Jan-1970 00:00:00 GMT"), Some(0));
+        assert_eq!(parse(b"Mon, 01 Jan 1601 00:00:00 GMT"), Some(0));
+        assert_eq!(parse(b"Tue, 29 Feb 2028 00:00:00 GMT"), Some(1_835_395_200));
+    }
+
+    #[test]
+    fn no_dates() {
+        for text in [
+            "",
+            "0",
+            "Sun, 06 Nov 1994",
+            "06 Nov 08:49:37",
+            "31 Feb 2026 00:00:00",
+            "32 Jan 2026 00:00:00",
+            "01 Jan 2026 24:00:00",
+            "01 Jan 2026 00:60:00",
+            "01 Jan 2026 00:00:60",
+            "01 Jan 1600 00:00:00",
+            "01 Jan 12345 00:00:00",
+            "01 Foo 2026 00:00:00",
+            "01 Jan 2026 00:00",
+            "01 Jan 2026 a0:00:00",
+        ] {
+            assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+    }
+}

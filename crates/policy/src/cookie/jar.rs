@@ -1,0 +1,308 @@
+//! The store: RFC 6265bis §5.7 (storing) and §5.8.3 (retrieval).
+
+use std::collections::BTreeMap;
+
+use super::scope::{self, Widest};
+use super::set_cookie::{self, SetCookie};
+use super::{Changes, Cookie, CookieParts, Key, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
+use crate::target::Target;
+
+/// Cookies of any number of hosts, at most [`MAX_COOKIES`].
+///
+/// Reading takes `&self`: many requests may look at a shared jar at once. That is why eviction goes by when a cookie
+/// was last *set*, not by when it was last sent.
+#[derive(Clone, Debug, Default)]
+pub struct Jar {
+    /// By site; sorted, so that eviction and files do not depend on a hash.
+    sites: BTreeMap<Box<str>, Vec<Entry>>,
+    len: usize,
+    /// Counts changes.
+    clock: u64,
+    saved: u64,
+    /// Cookies of the file that are no more, and when that was.
+    removed: BTreeMap<Key, u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    cookie: Cookie,
+    /// The order of creation; kept when the value is replaced (§5.7, step 23).
+    born: u64,
+    /// When it was last set, by the jar's count.
+    changed: u64,
+    in_file: bool,
+}
+
+/// What became of a cookie that was not refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// A new one.
+    Added,
+    /// The same one with another value or other attributes.
+    Replaced,
+    /// It had ended and took the stored one with it.
+    Removed,
+    /// It had ended, and there was none.
+    Nothing,
+}
+
+impl Jar {
+    /// An empty jar.
+    pub fn new() -> Jar {
+        Jar::default()
+    }
+
+    /// How many cookies there are, ended ones included.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Takes a Set-Cookie field of a reply to a request to `target`; `now` in seconds since 1970.
+    pub fn set(&mut self, target: &Target, set_cookie: &[u8], now: u64) -> Result<Stored, Refusal> {
+        let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } =
+            set_cookie::parse(set_cookie, now)?;
+        let host = scope::host_of(target);
+        let own_domain = scope::from_attribute(domain, &host)?;
+        let is_secure = scope::is_secure(target);
+        if secure && !is_secure {
+            return Err(Refusal::Insecure);
+        }
+        let written_path = path.filter(|path| path.first() == Some(&b'/'));
+        // A Domain that names the host alone is none to the store, but __Host- forbids having written it.
+        let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
+        if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
+            return Err(Refusal::HostPrefix);
+        }
+        let cookie = Cookie::new(CookieParts {
+            name: name.to_vec(),
+            value: value.to_vec(),
+            host_only: own_domain.is_none(),
+            domain: own_domain.unwrap_or_else(|| host.into_owned()),
+            path: written_path.unwrap_or(scope::default_path(target.path()).as_bytes()).to_vec(),
+            secure,
+            http_only,
+            same_site,
+            expires,
+        })?;
+        if !is_secure && self.hides_secure(&cookie) {
+            return Err(Refusal::HidesSecure);
+        }
+        if cookie.is_expired(now) {
+            return Ok(if self.remove(&cookie.key()) { Stored::Removed } else { Stored::Nothing });
+        }
+        Ok(self.put(cookie, Some(now), false))
+    }
+
+    /// Adds a cookie that a program made; it counts as a change. Its expiry is not looked at.
+    pub fn insert(&mut self, cookie: Cookie) -> Stored {
+        self.put(cookie, None, false)
+    }
+
+    /// Adds cookies that a file holds: they are no change. For a file other than the one that will be written,
+    /// [`insert`](Jar::insert) them.
+    pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
+        for cookie in cookies {
+            self.put(cookie, None, true);
+        }
+    }
+
+    /// The Cookie field of a request to `target`: the longest paths first, then the oldest (§5.8.3), at most
+    /// [`MAX_SENT`] cookies and [`MAX_FIELD`] bytes. `None` if there is none.
+    pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
+        if self.len == 0 {
+            return None;
+        }
+        let mut field = Vec::new();
+        for cookie in self.matching(target, now).into_iter().take(MAX_SENT) {
+            let separator = if field.is_empty() { 0 } else { 2 };
+            if field.len() + separator + cookie.name().len() + 1 + cookie.value().len() > MAX_FIELD {
+                break;
+            }
+            if separator > 0 {
+                field.extend_from_slice(b"; ");
+            }
+            field.extend_from_slice(cookie.name());
+            field.push(b'=');
+            field.extend_from_slice(cookie.value());
+        }
+        Some(field).filter(|field| !field.is_empty())
+    }
+
+    /// All cookies that a request to `target` may carry, in the order they are sent in.
+    pub fn matching(&self, target: &Target, now: u64) -> Vec<&Cookie> {
+        let host = scope::host_of(target);
+        let Some(entries) = self.sites.get(scope::site(&host)) else { return Vec::new() };
+        let (is_secure, path) = (scope::is_secure(target), target.path().as_bytes());
+        let fits = |entry: &&Entry| {
+            let cookie = entry.cookie.parts();
+            let of_host = cookie.domain == *host || !cookie.host_only && scope::domain_match(&host, &cookie.domain);
+            of_host
+                && (is_secure || !cookie.secure)
+                && !entry.cookie.is_expired(now)
+                && scope::path_match(path, &cookie.path)
+        };
+        let mut found: Vec<&Entry> = entries.iter().filter(fits).collect();
+        found.sort_by_key(|entry| (core::cmp::Reverse(entry.cookie.parts().path.len()), entry.born));
+        found.into_iter().map(|entry| &entry.cookie).collect()
+    }
+
+    /// All cookies, oldest first, ended ones included.
+    pub fn iter(&self) -> impl Iterator<Item = &Cookie> {
+        let mut all: Vec<&Entry> = self.sites.values().flatten().collect();
+        all.sort_by_key(|entry| entry.born);
+        all.into_iter().map(|entry| &entry.cookie)
+    }
+
+    /// Removes the cookies that end with the session (`-j`).
+    pub fn clear_session(&mut self) {
+        self.retain(|cookie| !cookie.is_session());
+    }
+
+    /// Removes the cookies that have ended.
+    pub fn clear_expired(&mut self, now: u64) {
+        self.retain(|cookie| !cookie.is_expired(now));
+    }
+
+    /// Removes one cookie; whether it was there.
+    pub fn remove(&mut self, key: &Key) -> bool {
+        let before = self.len;
+        self.retain_in(Some(key), |cookie| cookie.key() != *key);
+        self.len < before
+    }
+
+    /// Removes all cookies that `keep` says no to; from the file too, when it is next written.
+    pub fn retain(&mut self, keep: impl FnMut(&Cookie) -> bool) {
+        self.retain_in(None, keep);
+    }
+
+    fn retain_in(&mut self, only: Option<&Key>, mut keep: impl FnMut(&Cookie) -> bool) {
+        self.clock += 1;
+        let (clock, removed) = (self.clock, &mut self.removed);
+        let mut sweep = |entries: &mut Vec<Entry>| {
+            entries.retain(|entry| {
+                let stays = keep(&entry.cookie);
+                if !stays && entry.in_file {
+                    removed.insert(entry.cookie.key(), clock);
+                }
+                stays
+            });
+        };
+        match only {
+            Some(key) => {
+                if let Some(entries) = self.sites.get_mut(scope::site(&key.domain)) {
+                    sweep(entries);
+                }
+            }
+            None => self.sites.values_mut().for_each(&mut sweep),
+        }
+        self.sites.retain(|_, entries| !entries.is_empty());
+        self.len = self.sites.values().map(Vec::len).sum();
+    }
+
+    /// What was set and removed since the file was read or last [`saved`](Jar::saved).
+    pub fn changes(&self) -> Changes {
+        let mut set: Vec<&Entry> = self.sites.values().flatten().filter(|entry| entry.changed > self.saved).collect();
+        set.sort_by_key(|entry| entry.born);
+        Changes {
+            upto: self.clock,
+            set: set.into_iter().map(|entry| entry.cookie.clone()).collect(),
+            removed: self.removed.keys().cloned().collect(),
+        }
+    }
+
+    /// The file holds these changes now. What was done since they were made stays to be written.
+    pub fn saved(&mut self, changes: &Changes) {
+        self.saved = self.saved.max(changes.upto);
+        self.removed.retain(|_, when| *when > changes.upto);
+        for key in changes.set.iter().map(Cookie::key) {
+            let entry = self.sites.get_mut(scope::site(&key.domain)).and_then(|entries| position(entries, &key));
+            match entry {
+                Some(entry) => entry.in_file = true,
+                // Gone while it was being written.
+                None => {
+                    self.clock += 1;
+                    self.removed.insert(key, self.clock);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> Stored {
+        self.clock += 1;
+        let (key, clock) = (cookie.key(), self.clock);
+        let changed = if from_file { 0 } else { clock };
+        // What is set again is not to be deleted from the file.
+        let was_in_file = self.removed.remove(&key).is_some();
+        let site = Box::from(scope::site(&key.domain));
+        let entries = self.sites.entry(site).or_default();
+        if let Some(entry) = position(entries, &key) {
+            entry.cookie = cookie;
+            entry.changed = changed.max(if from_file { entry.changed } else { 0 });
+            entry.in_file |= from_file;
+            return Stored::Replaced;
+        }
+        entries.push(Entry { cookie, born: clock, changed, in_file: from_file || was_in_file });
+        self.len += 1;
+        if entries.len() > MAX_PER_SITE {
+            evict(entries, now);
+            self.len -= 1;
+        }
+        if self.len > MAX_COOKIES
+            && let Some(entries) = self.sites.values_mut().max_by_key(|entries| entries.len())
+        {
+            // Of the site that has most: many hosts lose before one quiet one does.
+            evict(entries, now);
+            self.len -= 1;
+        }
+        Stored::Added
+    }
+
+    /// §5.7, step 18: whether a cookie from an insecure peer would shadow a Secure one, by name, for the same hosts and paths.
+    fn hides_secure(&self, new: &Cookie) -> bool {
+        let new = new.parts();
+        self.sites.get(scope::site(&new.domain)).into_iter().flatten().any(|entry| {
+            let old = entry.cookie.parts();
+            old.secure
+                && old.name == new.name
+                && (scope::domain_match(&old.domain, &new.domain) || scope::domain_match(&new.domain, &old.domain))
+                && scope::path_match(&new.path, &old.path)
+        })
+    }
+}
+
+fn position<'e>(entries: &'e mut [Entry], key: &Key) -> Option<&'e mut Entry> {
+    entries.iter_mut().find(|entry| {
+        let parts = entry.cookie.parts();
+        parts.name == key.name
+            && parts.domain == key.domain
+            && parts.path == key.path
+            && parts.host_only == key.host_only
+    })
+}
+
+/// §5.7, at its end: ended cookies first, then those not Secure, then whichever was set longest ago.
+fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
+    let rank = |entry: &Entry| {
+        let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
+        (!ended, entry.cookie.parts().secure, entry.changed, entry.born)
+    };
+    let victim = (0..entries.len()).min_by_key(|at| rank(&entries[*at]));
+    if let Some(at) = victim {
+        entries.remove(at);
+    }
+}
+
+/// Reads the lines of `Set-Cookie:` that curl takes from a file; there is no request they answer, so the domain must be written.
+pub(super) fn from_header_line(field: &[u8], now: u64) -> Result<Cookie, Refusal> {
+    let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
+    let text = core::str::from_utf8(domain).map_err(|_| Refusal::Domain)?;
+    let (domain, widest) = scope::canonical(text, false)?;
+    let host_only = widest == Widest::Host;
+    let (name, value, path) = (name.to_vec(), value.to_vec(), path.unwrap_or(b"/").to_vec());
+    Cookie::new(CookieParts { name, value, domain, host_only, path, secure, http_only, same_site, expires })
+}

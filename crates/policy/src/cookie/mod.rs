@@ -1,0 +1,238 @@
+//! Cookies (RFC 6265bis): which are taken, which are sent, and how they are kept in files.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::cookie::{Jar, netscape};
+//!
+//! let now = 1_800_000_000;
+//! let shop = Target::parse("https://www.shop.example/cart/view")?;
+//! let mut jar = Jar::new();
+//! jar.set(&shop, b"sid=31; Domain=shop.example; Path=/; Secure; Max-Age=60", now)?;
+//! jar.set(&shop, b"seen=1", now)?;
+//! assert_eq!(jar.cookie_for(&shop, now).unwrap(), b"seen=1; sid=31");
+//! assert_eq!(jar.cookie_for(&Target::parse("https://shop.example/")?, now).unwrap(), b"sid=31");
+//! assert_eq!(jar.cookie_for(&Target::parse("http://www.shop.example/")?, now), None);
+//! assert_eq!(jar.cookie_for(&shop, now + 60).unwrap(), b"seen=1");
+//! assert!(jar.set(&shop, b"super=1; Domain=example", now).is_err());
+//!
+//! let file = netscape::write(&jar, now);
+//! let mut again = Jar::new();
+//! again.load(netscape::read(&file, now).cookies);
+//! assert_eq!(again.cookie_for(&shop, now), jar.cookie_for(&shop, now));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | here | [`Cookie`], its parts and what makes them acceptable; limits |
+//! | `set_cookie`, `date` | the Set-Cookie field (§5.6), leniently; dates (§5.1.1) |
+//! | `scope` | domains, paths, public suffixes |
+//! | [`Jar`] | storage (§5.7) and retrieval (§5.8.3) |
+//! | [`Changes`] | what a jar did since its file was read, for a file that other processes write too |
+//! | [`netscape`], [`lwp`] | the files of curl, wget and browsers, and of Perl's HTTP::Cookies |
+//!
+//! Times are wall-clock seconds since 1970, handed in. There are no locks: who shares a jar puts it behind one.
+//!
+//! Left out: the same-site computation. A program that was told a URL is its own top-level site, so every request is
+//! same-site; the attribute is kept for whoever reads the jar. Cookies without a name are refused, as by curl
+//! and RFC 6265 §5.2: they go out as a bare value, which servers read as a name.
+
+mod changes;
+mod date;
+mod error;
+mod jar;
+pub mod lwp;
+pub mod netscape;
+mod scope;
+mod set_cookie;
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+pub use changes::{Changes, Key};
+pub use error::Refusal;
+pub use jar::{Jar, Stored};
+
+/// The longest name and value together, in bytes (§5.6); a longer cookie is refused.
+pub const MAX_PAIR: usize = 4096;
+/// The longest value of an attribute, in bytes (§5.6); a longer attribute is ignored, the cookie stays.
+pub const MAX_ATTRIBUTE: usize = 1024;
+/// How many cookies the hosts under one registrable domain may have together; Chrome's number. At worst 900 KiB.
+pub const MAX_PER_SITE: usize = 180;
+/// How many cookies a jar holds; RFC 6265bis's number (§6.1). At worst 15 MiB, which takes 17 hostile domains.
+pub const MAX_COOKIES: usize = 3000;
+/// How many cookies one request carries; curl's number.
+pub const MAX_SENT: usize = 150;
+/// The longest Cookie field that is sent, in bytes; curl's number. Servers refuse more.
+pub const MAX_FIELD: usize = 8190;
+/// How long a cookie lives at most, in seconds: 400 days (§5.5).
+pub const MAX_AGE: u64 = 400 * 86_400;
+
+/// The SameSite attribute (§5.6.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SameSite {
+    /// None was given, or an unknown one.
+    #[default]
+    Default,
+    /// `None`.
+    None,
+    /// `Lax`.
+    Lax,
+    /// `Strict`.
+    Strict,
+}
+
+impl SameSite {
+    /// The attribute's value; `None` where there was no attribute.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            SameSite::Default => None,
+            SameSite::None => Some("None"),
+            SameSite::Lax => Some("Lax"),
+            SameSite::Strict => Some("Strict"),
+        }
+    }
+
+    pub(crate) fn parse(text: &[u8]) -> SameSite {
+        [SameSite::None, SameSite::Lax, SameSite::Strict]
+            .into_iter()
+            .find(|kind| kind.as_str().is_some_and(|name| text.eq_ignore_ascii_case(name.as_bytes())))
+            .unwrap_or_default()
+    }
+}
+
+/// What a [`Cookie`] is made of. `Debug` leaves the value out.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct CookieParts {
+    /// The name. Not empty.
+    pub name: Vec<u8>,
+    /// The value, as it is sent.
+    pub value: Vec<u8>,
+    /// The host, or the domain whose hosts get it. No leading dot; an IPv6 address has no brackets, its zone follows a `%`.
+    pub domain: String,
+    /// Whether only the host `domain` itself gets it.
+    pub host_only: bool,
+    /// The path at and below which it is sent; begins with a slash.
+    pub path: Vec<u8>,
+    /// Sent over TLS and to the own machine only.
+    pub secure: bool,
+    /// Not for scripts in pages. haul has none; it is kept for the file.
+    pub http_only: bool,
+    /// The SameSite attribute.
+    pub same_site: SameSite,
+    /// When it ends, in seconds since 1970. `None`: with the session.
+    pub expires: Option<u64>,
+}
+
+/// A cookie that is fit to be stored. `Debug` leaves the value out.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Cookie(CookieParts);
+
+impl Cookie {
+    /// Makes a cookie of parts from a program or a file; a Set-Cookie field goes through [`Jar::set`].
+    ///
+    /// The domain loses a leading dot and is lower-cased. An address, and a public suffix, is always host-only. A path
+    /// without a slash becomes `/`.
+    pub fn new(mut parts: CookieParts) -> Result<Cookie, Refusal> {
+        check_pair(&parts.name, &parts.value)?;
+        let (domain, widest) = scope::canonical(&parts.domain, parts.host_only)?;
+        parts.domain = domain;
+        parts.host_only |= widest == scope::Widest::Host;
+        if parts.path.first() != Some(&b'/') {
+            parts.path = b"/".to_vec();
+        }
+        if parts.path.len() > MAX_ATTRIBUTE {
+            return Err(Refusal::TooLong);
+        }
+        if parts.path.iter().any(|b| is_control(*b) || *b == b';') {
+            return Err(Refusal::ControlByte);
+        }
+        check_prefix(&parts)?;
+        Ok(Cookie(parts))
+    }
+
+    /// All of it.
+    pub fn parts(&self) -> &CookieParts {
+        &self.0
+    }
+
+    /// The name.
+    pub fn name(&self) -> &[u8] {
+        &self.0.name
+    }
+
+    /// The value.
+    pub fn value(&self) -> &[u8] {
+        &self.0.value
+    }
+
+    /// Whether it has ended at `now`.
+    pub fn is_expired(&self, now: u64) -> bool {
+        self.0.expires.is_some_and(|expires| expires <= now)
+    }
+
+    /// Whether it ends with the session.
+    pub fn is_session(&self) -> bool {
+        self.0.expires.is_none()
+    }
+
+    /// What makes another cookie the same one (§5.7, step 23).
+    pub fn key(&self) -> Key {
+        let CookieParts { name, domain, host_only, path, .. } = &self.0;
+        Key { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
+    }
+}
+
+impl fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for CookieParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cookie")
+            .field("name", &self.name.escape_ascii().to_string())
+            .field("domain", &self.domain)
+            .field("host_only", &self.host_only)
+            .field("path", &self.path.escape_ascii().to_string())
+            .field("secure", &self.secure)
+            .field("http_only", &self.http_only)
+            .field("same_site", &self.same_site)
+            .field("expires", &self.expires)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tabs too: RFC 6265bis lets them pass, but no line of a Netscape file can hold them (curl refuses them as well).
+fn is_control(b: u8) -> bool {
+    b < b' ' || b == 0x7f
+}
+
+fn check_pair(name: &[u8], value: &[u8]) -> Result<(), Refusal> {
+    if name.is_empty() {
+        return Err(Refusal::NoName);
+    }
+    if name.len() + value.len() > MAX_PAIR {
+        return Err(Refusal::TooLong);
+    }
+    let bad = |b: &u8| is_control(*b) || *b == b';';
+    if name.iter().any(|b| bad(b) || *b == b'=') || value.iter().any(bad) {
+        return Err(Refusal::ControlByte);
+    }
+    Ok(())
+}
+
+/// §4.1.3, in any case: servers that compare without regard to case would otherwise take `__host-` for the real one.
+/// Only a lack that shows in the stored cookie can be seen here; that a Path was written at all, [`Jar::set`] checks.
+fn check_prefix(parts: &CookieParts) -> Result<(), Refusal> {
+    let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
+    if has(b"__Secure-") && !parts.secure {
+        return Err(Refusal::SecurePrefix);
+    }
+    if has(b"__Host-") && !(parts.secure && parts.host_only && parts.path == b"/") {
+        return Err(Refusal::HostPrefix);
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Which hosts and paths a cookie belongs to (RFC 6265bis §5.1.2–4, §5.7 steps 9–11).
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+use std::borrow::Cow;
+
+use super::Refusal;
+use crate::target::{Host, Scheme, Target};
+
+/// How far a cookie of a domain may reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Widest {
+    /// An address, a public suffix, or a name with a trailing dot: that host only.
+    Host,
+    /// All names under it.
+    Domain,
+}
+
+/// The host as cookies know it. An IPv6 zone is part of it: `fe80::1%eth0` and `fe80::1%wlan0` are two machines.
+pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
+    match target.host() {
+        Host::Name(name) => Cow::Borrowed(name),
+        Host::V6(ip, Some(zone)) => Cow::Owned(format!("{ip}%{zone}")),
+        Host::V4(_) | Host::V6(_, None) => Cow::Borrowed(target.host_text()),
+    }
+}
+
+/// Whether nobody on the way can read or forge what passes: TLS, or the own machine by the names curl takes for it.
+pub(super) fn is_secure(target: &Target) -> bool {
+    target.scheme() == Scheme::Https
+        || match target.host() {
+            Host::Name(name) => name == "localhost",
+            Host::V4(ip) => *ip == Ipv4Addr::LOCALHOST,
+            Host::V6(ip, _) => *ip == Ipv6Addr::LOCALHOST,
+        }
+}
+
+/// The key under which cookies are kept and counted: the registrable domain, or the host where there is none. All hosts that
+/// can share a cookie share it, so one look-up finds all, and a peer's endless subdomains count as one.
+pub(super) fn site(host: &str) -> &str {
+    if is_address(host) {
+        return host;
+    }
+    psl::domain_str(host).filter(|domain| host.ends_with(domain)).unwrap_or(host)
+}
+
+/// Whether anyone may register names under `domain` (lower case, no trailing dot). A single label always is one, by
+/// the list's default rule.
+pub(super) fn is_public_suffix(domain: &str) -> bool {
+    psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
+}
+
+/// A domain as a program or a file names it, in the form kept here.
+pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, Widest), Refusal> {
+    let text = text.strip_prefix('.').unwrap_or(text);
+    if let Some(address) = address(text) {
+        return Ok((address, Widest::Host));
+    }
+    let name = text.to_ascii_lowercase();
+    let widest = check_name(&name)?;
+    match widest {
+        Widest::Host if name.ends_with('.') && !host_only => Err(Refusal::Domain),
+        Widest::Domain if is_public_suffix(&name) => Ok((name, Widest::Host)),
+        widest => Ok((name, widest)),
+    }
+}
+
+/// The Domain attribute of a host's Set-Cookie (§5.6.3): the domain if it may be one; `None` where it stands for the host itself.
+pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, Refusal> {
+    let value = value.strip_prefix(b".").unwrap_or(value);
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let domain = core::str::from_utf8(value).map_err(|_| Refusal::Domain)?.to_ascii_lowercase();
+    if is_address(host) {
+        // An address in a form of its own is another text; servers do write their own address here.
+        let own = address(domain.trim_start_matches('[').trim_end_matches(']')).is_some_and(|address| address == host);
+        return if own { Ok(None) } else { Err(Refusal::ForeignDomain) };
+    }
+    if check_name(&domain)? == Widest::Host {
+        return Err(Refusal::Domain);
+    }
+    if is_public_suffix(&domain) {
+        return if domain == host { Ok(None) } else { Err(Refusal::PublicSuffix) };
+    }
+    if domain_match(host, &domain) { Ok(Some(domain)) } else { Err(Refusal::ForeignDomain) }
+}
+
+/// §5.1.3, for a host that is a name.
+pub(super) fn domain_match(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.') && !is_address(host))
+}
+
+/// §5.1.4: the directory of the request's path, without its slash.
+pub(super) fn default_path(path: &str) -> &str {
+    match path.rfind('/') {
+        None | Some(0) => "/",
+        Some(slash) => &path[..slash],
+    }
+}
+
+/// §5.1.4. Bytes are compared as they are sent: a server that decodes first does so on its side only.
+pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
+    path.strip_prefix(cookie_path)
+        .is_some_and(|rest| rest.is_empty() || cookie_path.ends_with(b"/") || rest.starts_with(b"/"))
+}
+
+/// Letters, digits, `-_~`, single dots: the names that a [`Target`] can have.
+fn check_name(name: &str) -> Result<Widest, Refusal> {
+    let labels = name.strip_suffix('.').unwrap_or(name);
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_~".contains(&b);
+    if labels.split('.').any(|label| label.is_empty() || !label.bytes().all(plain)) {
+        return Err(Refusal::Domain);
+    }
+    Ok(if labels.len() < name.len() { Widest::Host } else { Widest::Domain })
+}
+
+fn address(text: &str) -> Option<String> {
+    if let Ok(ip) = text.parse::<Ipv4Addr>() {
+        return Some(ip.to_string());
+    }
+    let (ip, zone) = text.split_once('%').map_or((text, None), |(ip, zone)| (ip, Some(zone)));
+    let ip: Ipv6Addr = ip.parse().ok()?;
+    match zone {
+        None => Some(ip.to_string()),
+        Some(zone) if !zone.is_empty() && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b)) => {
+            Some(format!("{ip}%{zone}"))
+        }
+        Some(_) => None,
+    }
+}
+
+pub(super) fn is_address(host: &str) -> bool {
+    host.contains(':') || host.as_bytes().first().is_some_and(u8::is_ascii_digit) && host.parse::<Ipv4Addr>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sites() {
+        for (host, expected) in [
+            ("www.example.com", "example.com"),
+            ("example.com", "example.com"),
+            ("com", "com"),
+            ("a.b.co.uk", "b.co.uk"),
+            ("co.uk", "co.uk"),
+            ("x.github.io", "x.github.io"),
+            ("a.www.ck", "www.ck"),
+            ("localhost", "localhost"),
+            ("a.localhost", "a.localhost"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("::1", "::1"),
+            ("xn--55qx5d.cn", "xn--55qx5d.cn"),
+        ] {
+            assert_eq!(site(host), expected);
+        }
+        // Whatever its key is, a name with a trailing dot has one of its own.
+        assert_ne!(site("www.example.com."), site("www.example.com"));
+    }
+
+    #[test]
+    fn paths() {
+        for (path, cookie, expected) in [
+            ("/", "/", true),
+            ("/a", "/", true),
+            ("/a", "/a", true),
+            ("/a/b", "/a", true),
+            ("/a/b", "/a/", true),
+            ("/ab", "/a", false),
+            ("/a", "/a/", false),
+            ("/A", "/a", false),
+        ] {
+            assert_eq!(path_match(path.as_bytes(), cookie.as_bytes()), expected, "{path} {cookie}");
+        }
+        for (path, expected) in [("/", "/"), ("/a", "/"), ("/a/", "/a"), ("/a/b", "/a"), ("/a/b/", "/a/b")] {
+            assert_eq!(default_path(path), expected);
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Strict Transport Security (RFC 6797): hosts that must be reached over TLS, and curl's `--hsts` file.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::hsts::Hsts;
+//!
+//! let mut hsts = Hsts::new();
+//! let site = Target::parse("https://Example.com/")?;
+//! hsts.on_field(&site, b"max-age=3600; includeSubDomains", 1_800_000_000);
+//! let plain = Target::parse("http://www.example.com.:80/x")?;
+//! assert_eq!(hsts.upgrade(&plain, 1_800_000_000).unwrap().to_url(), "https://www.example.com./x");
+//! assert_eq!(hsts.upgrade(&plain, 1_800_003_600), None);
+//! assert!(hsts.write(1_800_000_000).ends_with(".example.com \"20270115 09:00:00\"\n"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Hosts are compared as [`Target`] has them (lower case, IDNA, so that an ideographic full stop is a dot, CVE-2022-42916) and
+//! without a trailing dot (CVE-2022-30115). Addresses have no such policy (§8.3). Times are wall-clock seconds since 1970.
+//!
+//! Left out: the preload list.
+
+use std::collections::BTreeMap;
+
+use crate::civil::{Civil, LAST};
+use crate::target::{Host, Scheme, Target};
+
+/// How many hosts are kept; curl's number. When full, the one that ends first goes.
+pub const MAX_HOSTS: usize = 1000;
+
+/// A policy without an end.
+const UNLIMITED: u64 = u64::MAX;
+
+/// What a Strict-Transport-Security field says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// For how many seconds; 0 ends it.
+    pub max_age: u64,
+    /// Whether hosts below are meant too.
+    pub include_subdomains: bool,
+}
+
+/// Reads a field's value (§6.1). `None` if it has no `max-age`, has a directive twice, or is malformed: then it is ignored (§8.1).
+pub fn parse(field: &[u8]) -> Option<Policy> {
+    let text = core::str::from_utf8(field).ok()?;
+    let mut seen: Vec<&str> = Vec::new();
+    let (mut max_age, mut include_subdomains) = (None, false);
+    for directive in text.split(';').map(str::trim).filter(|directive| !directive.is_empty()) {
+        let (name, value) = directive.split_once('=').map_or((directive, None), |(n, v)| (n.trim(), Some(v.trim())));
+        if seen.iter().any(|other| other.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        seen.push(name);
+        if name.eq_ignore_ascii_case("max-age") {
+            max_age = Some(seconds(value?)?);
+        } else if name.eq_ignore_ascii_case("includeSubDomains") {
+            if value.is_some() {
+                return None;
+            }
+            include_subdomains = true;
+        }
+    }
+    Some(Policy { max_age: max_age?, include_subdomains })
+}
+
+fn seconds(value: &str) -> Option<u64> {
+    let digits = value.strip_prefix('"').map_or(Some(value), |rest| rest.strip_suffix('"'))?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| digits.parse().unwrap_or(UNLIMITED))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    expires: u64,
+    include_subdomains: bool,
+}
+
+/// The known hosts.
+#[derive(Clone, Debug, Default)]
+pub struct Hsts {
+    hosts: BTreeMap<String, Entry>,
+    /// What this process heard since the file was read; `None`: that there is no policy any more.
+    heard: BTreeMap<String, Option<Entry>>,
+}
+
+impl Hsts {
+    /// No host.
+    pub fn new() -> Hsts {
+        Hsts::default()
+    }
+
+    /// How many hosts are known.
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    /// Takes the first Strict-Transport-Security field of a reply from `target`. It counts over TLS only, and not from an address (§8.1).
+    pub fn on_field(&mut self, target: &Target, field: &[u8], now: u64) {
+        let (Scheme::Https, Host::Name(name)) = (target.scheme(), target.host()) else { return };
+        let Some(policy) = parse(field) else { return };
+        let entry = Entry {
+            expires: now.checked_add(policy.max_age).unwrap_or(UNLIMITED),
+            include_subdomains: policy.include_subdomains,
+        };
+        let entry = Some(entry).filter(|_| policy.max_age > 0);
+        let key = without_dot(name).to_owned();
+        // A host that ends its policy and has none is not worth a note: servers could make the list of notes endless.
+        if entry.is_some() || self.hosts.contains_key(&key) {
+            self.heard.insert(key.clone(), entry);
+        }
+        self.put(key, entry);
+    }
+
+    /// `target` over TLS, if it is plain http and its host must not be (§8.3): port 80 becomes 443, others stay.
+    pub fn upgrade(&self, target: &Target, now: u64) -> Option<Target> {
+        (target.scheme() == Scheme::Http && self.covers(target.host(), now)).then(|| target.to_https())
+    }
+
+    /// Whether `host`, or one above it that speaks for its subdomains, has a policy (§8.2).
+    pub fn covers(&self, host: &Host, now: u64) -> bool {
+        let Host::Name(name) = host else { return false };
+        if self.hosts.is_empty() {
+            return false;
+        }
+        let name = without_dot(name);
+        let live = |name: &str| self.hosts.get(name).filter(|entry| entry.expires > now);
+        live(name).is_some()
+            || name
+                .match_indices('.')
+                .any(|(dot, _)| live(&name[dot + 1..]).is_some_and(|entry| entry.include_subdomains))
+    }
+
+    /// Adds what a file holds. Lines that are not understood, and hosts whose policy has ended, are left out.
+    ///
+    /// ```text
+    /// # comment
+    /// .example.com "20270115 09:00:00"      with subdomains
+    /// other.example "unlimited"
+    /// ```
+    pub fn load(&mut self, text: &str, now: u64) {
+        for (name, entry) in text.lines().filter_map(parse_line).filter(|(_, entry)| entry.expires > now) {
+            self.put(name, Some(entry));
+        }
+    }
+
+    /// Applies what this process heard to `file`: the file as it is now, which other processes write too. Then [`saved`](Self::saved).
+    pub fn apply_to(&self, file: &mut Hsts) {
+        for (name, entry) in &self.heard {
+            file.put(name.clone(), *entry);
+        }
+    }
+
+    /// Whether there is something to write.
+    pub fn is_changed(&self) -> bool {
+        !self.heard.is_empty()
+    }
+
+    /// The file holds what this process heard, all of it: who writes without the store's lock takes a clone and says this first, and
+    /// writes from the clone.
+    pub fn saved(&mut self) {
+        self.heard.clear();
+    }
+
+    /// The file, in curl's format, without policies that have ended.
+    pub fn write(&self, now: u64) -> String {
+        let mut out = "# HSTS cache, as curl has it. Written by haul.\n".to_owned();
+        for (name, entry) in self.hosts.iter().filter(|(_, entry)| entry.expires > now) {
+            let dot = if entry.include_subdomains { "." } else { "" };
+            let expires = match entry.expires {
+                0..=LAST => Civil::from_unix(entry.expires).compact(),
+                _ => "unlimited".to_owned(),
+            };
+            out.push_str(&format!("{dot}{name} \"{expires}\"\n"));
+        }
+        out
+    }
+
+    fn put(&mut self, name: String, entry: Option<Entry>) {
+        match entry {
+            Some(entry) => self.hosts.insert(name, entry),
+            None => self.hosts.remove(&name),
+        };
+        if self.hosts.len() > MAX_HOSTS {
+            let first = self.hosts.iter().min_by_key(|(_, entry)| entry.expires).map(|(name, _)| name.clone());
+            if let Some(name) = first {
+                self.hosts.remove(&name);
+                self.heard.remove(&name);
+            }
+        }
+    }
+}
+
+fn without_dot(name: &str) -> &str {
+    name.strip_suffix('.').unwrap_or(name)
+}
+
+fn parse_line(line: &str) -> Option<(String, Entry)> {
+    let line = line.trim();
+    if line.starts_with('#') {
+        return None;
+    }
+    let (host, date) = line.split_once(char::is_whitespace)?;
+    let date = date.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let include_subdomains = host.starts_with('.');
+    // A file's host goes through the same reading as a URL's.
+    let target = Target::parse(&format!("https://{}/", host.trim_start_matches('.'))).ok()?;
+    let Host::Name(name) = target.host() else { return None };
+    // A list of hosts, not of URLs.
+    if target.userinfo_bytes().is_some() || target.explicit_port().is_some() || target.path_and_query() != "/" {
+        return None;
+    }
+    let expires = if date.eq_ignore_ascii_case("unlimited") { UNLIMITED } else { Civil::parse(date)?.to_unix()? };
+    Some((without_dot(name).to_owned(), Entry { expires, include_subdomains }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: u64 = 1_800_000_000;
+
+    fn target(url: &str) -> Target {
+        Target::parse(url).unwrap()
+    }
+
+    fn with(url: &str, field: &str) -> Hsts {
+        let mut hsts = Hsts::new();
+        hsts.on_field(&target(url), field.as_bytes(), NOW);
+        hsts
+    }
+
+    fn upgraded(hsts: &Hsts, url: &str) -> bool {
+        hsts.upgrade(&target(url), NOW).is_some()
+    }
+
+    #[test]
+    fn fields() {
+        let policy = |max_age, include_subdomains| Some(Policy { max_age, include_subdomains });
+        for (field, expected) in [
+            ("max-age=1", policy(1, false)),
+            ("MAX-AGE = \"31536000\" ; ; includesubdomains; preload", policy(31_536_000, true)),
+            ("includeSubDomains;max-age=0;x=y", policy(0, true)),
+            ("max-age=99999999999999999999", policy(UNLIMITED, false)),
+            ("", None),
+            ("includeSubDomains", None),
+            ("max-age", None),
+            ("max-age=", None),
+            ("max-age=-1", None),
+            ("max-age=1x", None),
+            ("max-age=\"1", None),
+            ("max-age=1; max-age=2", None),
+            ("max-age=1; Preload; preload", None),
+            ("max-age=1; includeSubDomains=1", None),
+            ("max-age=1, max-age=2", None),
+        ] {
+            assert_eq!(parse(field.as_bytes()), expected, "{field}");
+        }
+        assert_eq!(parse(b"max-age=1;\xff"), None);
+    }
+
+    #[test]
+    fn no_dot_or_spelling_escapes() {
+        let hsts = with("https://example.com", "max-age=9");
+        for url in
+            ["http://example.com", "http://EXAMPLE.com.", "http://example\u{3002}com", "http://example%2ecom:8080/"]
+        {
+            assert!(upgraded(&hsts, url), "{url}");
+        }
+        for url in ["https://example.com", "http://www.example.com", "http://xample.com", "http://com"] {
+            assert!(!upgraded(&hsts, url), "{url}");
+        }
+        let all = with("https://example.com.", "max-age=9; includeSubDomains");
+        assert!(upgraded(&all, "http://a.b.example.com.") && !upgraded(&all, "http://aexample.com"));
+        let idn = with("https://b\u{fc}cher.example", "max-age=9; includeSubDomains");
+        assert!(upgraded(&idn, "http://a\u{ff0e}xn--bcher-kva.example"));
+    }
+
+    #[test]
+    fn what_does_not_count() {
+        for url in ["http://example.com", "https://127.0.0.1", "https://[::1]"] {
+            assert!(with(url, "max-age=9; includeSubDomains").is_empty(), "{url}");
+        }
+        let mut hsts = with("https://h", "max-age=9");
+        hsts.on_field(&target("https://h"), b"max-age=0", NOW);
+        assert!(hsts.is_empty() && !upgraded(&hsts, "http://h"));
+    }
+
+    #[test]
+    fn ports() {
+        let hsts = with("https://h", "max-age=9");
+        let url = |url: &str| hsts.upgrade(&target(url), NOW).unwrap();
+        assert_eq!(url("http://u:p@h:80/a?b#c").to_url(), "https://h/a?b");
+        assert_eq!(url("http://h:8080/").authority(), "h:8080");
+        assert_eq!(url("http://u:p@h/").userinfo(), Some(("u".to_owned(), "p".to_owned())));
+        assert_eq!(url("http://h/").origin(), target("https://h").origin());
+        assert_eq!(url("http://h/"), target("https://h/"));
+    }
+
+    #[test]
+    fn files() {
+        let text = "# x\n.Example.com \"20270115 09:00:00\"\nother.example. \"unlimited\"\nold.example \"20200101 00:00:00\"\n\
+            127.0.0.1 \"unlimited\"\nu@h \"unlimited\"\nh/x \"unlimited\"\nbad \"2027\"\nbad unlimited\nbad\n\n\"\"\n";
+        let mut hsts = Hsts::new();
+        hsts.load(text, NOW);
+        assert_eq!(hsts.len(), 2);
+        assert!(!hsts.is_changed());
+        let file = hsts.write(NOW);
+        let body: Vec<&str> = file.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(body, [".example.com \"20270115 09:00:00\"", "other.example \"unlimited\""]);
+        let mut again = Hsts::new();
+        again.load(&file, NOW);
+        assert_eq!(again.hosts, hsts.hosts);
+    }
+
+    #[test]
+    fn many_processes() {
+        let mut ours = Hsts::new();
+        ours.load("a \"unlimited\"\nb \"unlimited\"\n", NOW);
+        ours.on_field(&target("https://a"), b"max-age=0", NOW);
+        ours.on_field(&target("https://c"), b"max-age=9", NOW);
+        let mut file = Hsts::new();
+        file.load("a \"unlimited\"\nb \"unlimited\"\nd \"unlimited\"\n", NOW);
+        ours.apply_to(&mut file);
+        ours.saved();
+        assert_eq!(file.hosts.keys().collect::<Vec<_>>(), ["b", "c", "d"]);
+        assert!(!ours.is_changed());
+    }
+
+    #[test]
+    fn bounded() {
+        let mut hsts = Hsts::new();
+        for i in 0..3 * MAX_HOSTS {
+            hsts.on_field(&target(&format!("https://h{i}.example")), format!("max-age={}", i + 1).as_bytes(), NOW);
+            hsts.on_field(&target(&format!("https://never{i}.example")), b"max-age=0", NOW);
+        }
+        assert_eq!((hsts.len(), hsts.heard.len()), (MAX_HOSTS, MAX_HOSTS));
+        assert!(upgraded(&hsts, &format!("http://h{}.example", 3 * MAX_HOSTS - 1)));
+    }
+}

@@ -1,0 +1,365 @@
+//! The framing of multipart/form-data (RFC 7578, RFC 2046 §5.1): which bytes stand between the parts, and how long all of it is. The parts'
+//! contents stay where they are.
+//!
+//! ```
+//! use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
+//!
+//! let parts = [
+//!     Part::field("who", "me"),
+//!     Part::file("what", "a \"b\".txt", Content::Source { index: 0, length: Some(1000) }),
+//! ];
+//! let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent)?;
+//! assert!(layout.content_type.starts_with("multipart/form-data; boundary=------------------------"));
+//! let [Piece::Literal(before), Piece::Source { index: 0, length: Some(1000) }, Piece::Literal(after)] = &layout.pieces[..]
+//! else { panic!("two literals round the file") };
+//! assert_eq!(layout.length, Some(before.len() as u64 + 1000 + after.len() as u64));
+//! let text = String::from_utf8_lossy(before);
+//! assert!(text.contains("Content-Disposition: form-data; name=\"who\"\r\n\r\nme\r\n"));
+//! assert!(text.contains("name=\"what\"; filename=\"a %22b%22.txt\"\r\nContent-Type: text/plain\r\n\r\n"));
+//! # Ok::<(), haul_policy::multipart::MultipartError>(())
+//! ```
+//!
+//! Left out: reading anything, and the transfer encodings `base64` and `quoted-printable`, which no server of forms asks for (RFC 7578 §4.7).
+
+use core::fmt;
+
+/// What becomes of quotes in names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Escape {
+    /// `"` is `%22`, as browsers and curl since 7.81 have it.
+    #[default]
+    Percent,
+    /// `\"` and `\\`: `--form-escape`.
+    Backslash,
+}
+
+/// What a part contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// The caller's source of this number. Without a length the whole has none, and goes out chunked.
+    Source {
+        /// Which.
+        index: usize,
+        /// Its length in bytes.
+        length: Option<u64>,
+    },
+    /// Several under one name: multipart/mixed, as `-F name=@a,b` makes.
+    Mixed(Vec<Part>),
+}
+
+/// One part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The field's name; none in a [`Content::Mixed`].
+    pub name: Option<Vec<u8>>,
+    /// The file's name, as the server is told it.
+    pub filename: Option<Vec<u8>>,
+    /// Its type. `None`: no such line, which means text/plain.
+    pub content_type: Option<String>,
+    /// Further header lines, without line ends; one named Content-Disposition or Content-Type replaces the line made here.
+    pub headers: Vec<Vec<u8>>,
+    /// What it contains.
+    pub content: Content,
+}
+
+impl Part {
+    /// A plain field: `-F name=value`, `--form-string`.
+    pub fn field(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Part {
+        Part {
+            name: Some(name.as_ref().to_vec()),
+            filename: None,
+            content_type: None,
+            headers: Vec::new(),
+            content: Content::Bytes(value.as_ref().to_vec()),
+        }
+    }
+
+    /// A file: `-F name=@file`; its type is [`content_type_of`] its name.
+    pub fn file(name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, content: Content) -> Part {
+        Part {
+            filename: Some(filename.as_ref().to_vec()),
+            content_type: Some(content_type_of(filename.as_ref()).to_owned()),
+            content,
+            ..Part::field(name, "")
+        }
+    }
+}
+
+/// The type of a file by the end of its name, from curl's short list; else application/octet-stream.
+pub fn content_type_of(filename: &[u8]) -> &'static str {
+    const KNOWN: &[(&str, &str)] = &[
+        (".gif", "image/gif"),
+        (".jpg", "image/jpeg"),
+        (".jpeg", "image/jpeg"),
+        (".png", "image/png"),
+        (".svg", "image/svg+xml"),
+        (".txt", "text/plain"),
+        (".htm", "text/html"),
+        (".html", "text/html"),
+        (".pdf", "application/pdf"),
+        (".xml", "application/xml"),
+    ];
+    let ends_with = |end: &str| {
+        let start = filename.len().checked_sub(end.len());
+        start.is_some_and(|start| filename[start..].eq_ignore_ascii_case(end.as_bytes()))
+    };
+    KNOWN.iter().find(|(end, _)| ends_with(end)).map_or("application/octet-stream", |(_, kind)| kind)
+}
+
+/// What stands between parts: 24 dashes and 22 letters and digits, which is all 128 bits of the entropy. Contents are not searched for
+/// it: that they hold it by chance is less likely than a wrong checksum, and a stream cannot be searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boundary(u128);
+
+impl Boundary {
+    /// Made of entropy, fresh for each request.
+    pub fn new(entropy: [u8; 16]) -> Boundary {
+        Boundary(u128::from_be_bytes(entropy))
+    }
+
+    /// That of the form itself (0) or of the `number`th nested list: equally long and never the same.
+    fn text(self, number: usize) -> String {
+        const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+        let mut rest = self.0.wrapping_add(number as u128);
+        let mut text = "-".repeat(24);
+        for _ in 0..22 {
+            text.push(char::from(DIGITS[(rest % 62) as usize]));
+            rest /= 62;
+        }
+        text
+    }
+}
+
+/// A stretch of the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// These bytes.
+    Literal(Vec<u8>),
+    /// All of the caller's source of this number.
+    Source {
+        /// Which.
+        index: usize,
+        /// Its length in bytes, where it is known: as many must come, or the body is not what was announced.
+        length: Option<u64>,
+    },
+}
+
+/// A body of parts. No two literals follow each other, so that a small form is one write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The value of the request's Content-Type.
+    pub content_type: String,
+    /// The body, in order.
+    pub pieces: Vec<Piece>,
+    /// Its length in bytes; `None` if a source's is not known.
+    pub length: Option<u64>,
+}
+
+impl Layout {
+    /// Lays out a form.
+    pub fn new(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
+        let mut writer = Writer { pieces: Vec::new(), boundary: *boundary, nested: 0, escape };
+        let delimiter = boundary.text(0);
+        writer.parts(parts, &delimiter, "form-data")?;
+        let length = writer.pieces.iter().try_fold(0u64, |sum, piece| match piece {
+            Piece::Literal(bytes) => sum.checked_add(bytes.len() as u64),
+            Piece::Source { length, .. } => sum.checked_add((*length)?),
+        });
+        let content_type = format!("multipart/form-data; boundary={delimiter}");
+        Ok(Layout { content_type, pieces: writer.pieces, length })
+    }
+}
+
+struct Writer {
+    pieces: Vec<Piece>,
+    boundary: Boundary,
+    nested: usize,
+    escape: Escape,
+}
+
+impl Writer {
+    fn literal(&mut self, bytes: &[u8]) {
+        match self.pieces.last_mut() {
+            Some(Piece::Literal(last)) => last.extend_from_slice(bytes),
+            _ => self.pieces.push(Piece::Literal(bytes.to_vec())),
+        }
+    }
+
+    fn parts(&mut self, parts: &[Part], delimiter: &str, disposition: &str) -> Result<(), MultipartError> {
+        for part in parts {
+            self.literal(format!("--{delimiter}\r\n").as_bytes());
+            self.part(part, disposition)?;
+            self.literal(b"\r\n");
+        }
+        self.literal(format!("--{delimiter}--\r\n").as_bytes());
+        Ok(())
+    }
+
+    fn part(&mut self, part: &Part, disposition: &str) -> Result<(), MultipartError> {
+        let is_line_end = |b: &u8| matches!(b, b'\r' | b'\n' | 0);
+        let content_type = part.content_type.as_deref();
+        if part.headers.iter().flatten().any(is_line_end)
+            || content_type.is_some_and(|t| t.bytes().any(|b| is_line_end(&b)))
+        {
+            return Err(MultipartError::LineEnd);
+        }
+        let replaced = |name: &str| {
+            let named =
+                |line: &Vec<u8>| line.get(..name.len()).is_some_and(|n| n.eq_ignore_ascii_case(name.as_bytes()));
+            part.headers.iter().any(|line| named(line) && line.get(name.len()) == Some(&b':'))
+        };
+        let mut head = Vec::new();
+        if !replaced("Content-Disposition") {
+            head.extend_from_slice(format!("Content-Disposition: {disposition}").as_bytes());
+            self.parameter(&mut head, "name", part.name.as_deref());
+            self.parameter(&mut head, "filename", part.filename.as_deref());
+            head.extend_from_slice(b"\r\n");
+        }
+        let mut inner = String::new();
+        if matches!(part.content, Content::Mixed(_)) {
+            self.nested += 1;
+            inner = self.boundary.text(self.nested);
+            let kind = content_type.unwrap_or("multipart/mixed");
+            head.extend_from_slice(format!("Content-Type: {kind}; boundary={inner}\r\n").as_bytes());
+        } else if let Some(kind) = content_type.filter(|_| !replaced("Content-Type")) {
+            head.extend_from_slice(format!("Content-Type: {kind}\r\n").as_bytes());
+        }
+        for line in &part.headers {
+            head.extend_from_slice(line);
+            head.extend_from_slice(b"\r\n");
+        }
+        head.extend_from_slice(b"\r\n");
+        self.literal(&head);
+        match &part.content {
+            Content::Mixed(parts) => self.parts(parts, &inner, "attachment")?,
+            Content::Bytes(bytes) => self.literal(bytes),
+            Content::Source { index, length } => self.pieces.push(Piece::Source { index: *index, length: *length }),
+        }
+        Ok(())
+    }
+
+    /// `; name="value"`. Line ends are encoded in either way of escaping: with the backslash alone, curl lets a name open new header lines.
+    fn parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
+        let Some(value) = value else { return };
+        head.extend_from_slice(format!("; {name}=\"").as_bytes());
+        for b in value {
+            match (b, self.escape) {
+                (b'\r', _) => head.extend_from_slice(b"%0D"),
+                (b'\n', _) => head.extend_from_slice(b"%0A"),
+                (0, _) => head.extend_from_slice(b"%00"),
+                (b'"', Escape::Percent) => head.extend_from_slice(b"%22"),
+                (b'"' | b'\\', Escape::Backslash) => head.extend_from_slice(&[b'\\', *b]),
+                _ => head.push(*b),
+            }
+        }
+        head.push(b'"');
+    }
+}
+
+/// Why a form cannot be laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MultipartError {
+    /// A CR, LF or NUL in a type or a header line.
+    LineEnd,
+}
+
+impl fmt::Display for MultipartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a line end in a part's type or header line")
+    }
+}
+
+impl core::error::Error for MultipartError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(layout: &Layout) -> String {
+        let piece = |piece: &Piece| match piece {
+            Piece::Literal(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Piece::Source { index, .. } => format!("<{index}>"),
+        };
+        let delimiter = layout.content_type.rsplit('=').next().unwrap();
+        layout.pieces.iter().map(piece).collect::<String>().replace(delimiter, "B")
+    }
+
+    fn lay(parts: &[Part], escape: Escape) -> Layout {
+        Layout::new(parts, &Boundary::new([1; 16]), escape).unwrap()
+    }
+
+    #[test]
+    fn as_curl_sends_it() {
+        let typed = Part {
+            content_type: Some("x/y".into()),
+            ..Part::file("f", "q", Content::Source { index: 3, length: None })
+        };
+        let layout = lay(&[Part::field("a\"\\q", "v"), typed], Escape::Percent);
+        assert_eq!(
+            text(&layout),
+            "--B\r\nContent-Disposition: form-data; name=\"a%22\\q\"\r\n\r\nv\r\n\
+             --B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"q\"\r\nContent-Type: x/y\r\n\r\n<3>\r\n--B--\r\n"
+        );
+        assert_eq!(layout.length, None);
+        let own = Part { headers: vec![b"X-A: b".to_vec()], ..Part::field("a\"\\q", "v") };
+        let layout = lay(&[own], Escape::Backslash);
+        assert_eq!(
+            text(&layout),
+            "--B\r\nContent-Disposition: form-data; name=\"a\\\"\\\\q\"\r\nX-A: b\r\n\r\nv\r\n--B--\r\n"
+        );
+        assert_eq!((layout.pieces.len(), layout.length), (1, Some(text(&layout).len() as u64 + 90)));
+    }
+
+    #[test]
+    fn several_files_under_one_name() {
+        let file =
+            |name: &str, index| Part { name: None, ..Part::file("", name, Content::Source { index, length: Some(3) }) };
+        let list = Part { content: Content::Mixed(vec![file("a.txt", 0), file("b.HTML", 1)]), ..Part::field("g", "") };
+        let layout = lay(&[list], Escape::Percent);
+        let inner = Boundary::new([1; 16]).text(1);
+        assert_eq!(
+            text(&layout).replace(&inner, "N"),
+            "--B\r\nContent-Disposition: form-data; name=\"g\"\r\nContent-Type: multipart/mixed; boundary=N\r\n\r\n\
+             --N\r\nContent-Disposition: attachment; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\n<0>\r\n\
+             --N\r\nContent-Disposition: attachment; filename=\"b.HTML\"\r\nContent-Type: text/html\r\n\r\n<1>\r\n--N--\r\n\r\n--B--\r\n"
+        );
+    }
+
+    #[test]
+    fn no_name_opens_a_header_line() {
+        for escape in [Escape::Percent, Escape::Backslash] {
+            let part = Part::file("a\r\nX: 1", "b\n\0\"", Content::Bytes(Vec::new()));
+            let text = text(&lay(&[part], escape));
+            assert!(text.contains("name=\"a%0D%0AX: 1\"; filename=\"b%0A%00"), "{text}");
+            assert_eq!(text.matches("\r\n").count(), text.matches('\n').count());
+        }
+        let refused = |part: Part| Layout::new(&[part], &Boundary::new([0; 16]), Escape::Percent).unwrap_err();
+        refused(Part { content_type: Some("a\r\nb".into()), ..Part::field("a", "") });
+        refused(Part { headers: vec![b"X: 1\nY: 2".to_vec()], ..Part::field("a", "") });
+    }
+
+    #[test]
+    fn lines_of_the_users_own() {
+        let headers = vec![b"content-disposition: attachment".to_vec(), b"Content-TYPE: a/b".to_vec()];
+        let part = Part { headers, ..Part::file("a", "b.png", Content::Bytes(b"x".to_vec())) };
+        assert_eq!(
+            text(&lay(&[part], Escape::Percent)),
+            "--B\r\ncontent-disposition: attachment\r\nContent-TYPE: a/b\r\n\r\nx\r\n--B--\r\n"
+        );
+        assert_eq!(text(&lay(&[], Escape::Percent)), "--B--\r\n");
+    }
+
+    #[test]
+    fn boundaries() {
+        for entropy in [[0; 16], [255; 16]] {
+            let texts: Vec<String> = (0..100).map(|n| Boundary::new(entropy).text(n)).collect();
+            assert!(texts.iter().all(|t| t.len() == 46 && t[24..].bytes().all(|b| b.is_ascii_alphanumeric())));
+            assert!((0..100).all(|n| !texts[n + 1..].contains(&texts[n])));
+        }
+        let huge = Content::Source { index: 0, length: Some(u64::MAX) };
+        assert_eq!(lay(&[Part::file("a", "b", huge)], Escape::Percent).length, None);
+    }
+}

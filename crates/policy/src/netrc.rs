@@ -1,0 +1,343 @@
+//! The netrc file: passwords by host, as ftp(1) wrote them first and curl reads them.
+//!
+//! ```
+//! use haul_policy::netrc::find;
+//!
+//! let text = br#"
+//! # what is what
+//! machine a.example login ann password "with \"quotes\" and blanks"
+//! machine b.example
+//!     login bob
+//!     password secret
+//! macdef init
+//! machine evil.example login x password y
+//!
+//! default login anonymous password me@
+//! "#;
+//! let a = find(text, "A.example", None)?.unwrap();
+//! assert_eq!(a.password.unwrap(), b"with \"quotes\" and blanks");
+//! assert_eq!(find(text, "www.b.example", None)?.unwrap().login.unwrap(), b"anonymous");
+//! assert_eq!(find(text, "evil.example", None)?.unwrap().login.unwrap(), b"anonymous");
+//! assert!(find(text, "b.example", Some(b"eve"))?.is_none());
+//! # Ok::<(), haul_policy::netrc::NetrcError>(())
+//! ```
+//!
+//! Words are separated by white space; line ends mean nothing but to comments and macros. A `#` where a keyword should be begins a
+//! comment. A word that begins with `"` ends at the next one; in it `\n`, `\r`, `\t` are control characters and `\` makes
+//! anything else literal. `macdef` and its macro end at the first blank line. Unknown words are skipped.
+//!
+//! The host must be the machine's name exactly, but for case: an entry for `example.com` is not for `www.example.com`, nor for
+//! `example.com.` with a dot. What an entry leaves out no other entry fills in (CVE-2024-11053, CVE-2025-0167).
+
+use core::fmt;
+
+/// The longest word, in bytes: curl's.
+pub const MAX_WORD: usize = 4096;
+
+/// What the file says about a host. `Debug` shows no secret.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The user. `None`: the entry names none.
+    pub login: Option<Vec<u8>>,
+    /// The password. `None`: the entry has none, an empty one is meant.
+    pub password: Option<Vec<u8>>,
+    /// What some FTP servers want besides; HTTP has no use for it.
+    pub account: Option<Vec<u8>>,
+    /// Whether it is the `default` entry.
+    pub is_default: bool,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("is_default", &self.is_default).finish_non_exhaustive()
+    }
+}
+
+/// Why a text is no netrc file; with the line, from 1. curl's exit code for it is 26.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetrcError {
+    /// A quoted word without its end.
+    OpenQuote {
+        /// The line where it begins.
+        line: usize,
+    },
+    /// A keyword at the end of the file, without its value.
+    NoValue {
+        /// Its line.
+        line: usize,
+    },
+    /// A word of more than [`MAX_WORD`] bytes.
+    TooLong {
+        /// Its line.
+        line: usize,
+    },
+}
+
+impl NetrcError {
+    /// 26.
+    pub fn exit_code(&self) -> u8 {
+        26
+    }
+}
+
+impl fmt::Display for NetrcError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NetrcError::OpenQuote { line } => write!(f, "netrc line {line}: a quote without its end"),
+            NetrcError::NoValue { line } => write!(f, "netrc line {line}: a keyword without its value"),
+            NetrcError::TooLong { line } => write!(f, "netrc line {line}: a word is too long"),
+        }
+    }
+}
+
+impl core::error::Error for NetrcError {}
+
+/// The first entry for `host` (as [`Target::host_text`](crate::Target::host_text) gives it), or the `default` one, which
+/// counts only after the entries before it.
+///
+/// With a `login` (from a URL), only an entry with that very login counts; one without a login does not, as whose password
+/// it holds is not known.
+pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entry>, NetrcError> {
+    let mut words = Words { text, at: 0, line: 1 };
+    let mut current: Option<Entry> = None;
+    let fits = |entry: &Entry| login.is_none_or(|login| entry.login.as_deref() == Some(login));
+    while let Some(word) = words.next(Place::Keyword)? {
+        let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
+        let begins_entry = is("machine") || is("default");
+        if begins_entry && let Some(entry) = current.take().filter(fits) {
+            return Ok(Some(entry));
+        }
+        if is("machine") {
+            let name = words.value()?;
+            current = name.eq_ignore_ascii_case(host.as_bytes()).then(Entry::default);
+        } else if is("default") {
+            current = Some(Entry { is_default: true, ..Entry::default() });
+        } else if is("macdef") {
+            words.skip_macro();
+        } else if is("login") || is("user") {
+            let value = words.value()?;
+            set(&mut current, |entry| &mut entry.login, value);
+        } else if is("password") || is("passwd") {
+            let value = words.value()?;
+            set(&mut current, |entry| &mut entry.password, value);
+        } else if is("account") {
+            let value = words.value()?;
+            set(&mut current, |entry| &mut entry.account, value);
+        }
+    }
+    Ok(current.filter(fits))
+}
+
+/// The first of a kind counts: what a second one means is not said anywhere.
+fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Option<Vec<u8>>, value: Vec<u8>) {
+    if let Some(entry) = current {
+        field(entry).get_or_insert(value);
+    }
+}
+
+/// What may stand where the next word is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A keyword, or a comment.
+    Keyword,
+    /// A value: a password may begin with `#`.
+    Value,
+}
+
+struct Words<'t> {
+    text: &'t [u8],
+    at: usize,
+    line: usize,
+}
+
+impl Words<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn bump(&mut self) -> Option<u8> {
+        let b = self.peek()?;
+        self.at += 1;
+        self.line += usize::from(b == b'\n');
+        Some(b)
+    }
+
+    fn skip_while(&mut self, mut skip: impl FnMut(u8) -> bool) {
+        while self.peek().is_some_and(&mut skip) {
+            self.bump();
+        }
+    }
+
+    fn value(&mut self) -> Result<Vec<u8>, NetrcError> {
+        let line = self.line;
+        self.next(Place::Value)?.ok_or(NetrcError::NoValue { line })
+    }
+
+    fn next(&mut self, place: Place) -> Result<Option<Vec<u8>>, NetrcError> {
+        loop {
+            self.skip_while(|b| b.is_ascii_whitespace());
+            match self.peek() {
+                None => return Ok(None),
+                Some(b'#') if place == Place::Keyword => self.skip_while(|b| b != b'\n'),
+                Some(b'"') => return self.quoted().map(Some),
+                Some(_) => break,
+            }
+        }
+        let (start, line) = (self.at, self.line);
+        self.skip_while(|b| !b.is_ascii_whitespace());
+        let word = &self.text[start..self.at];
+        if word.len() > MAX_WORD { Err(NetrcError::TooLong { line }) } else { Ok(Some(word.to_vec())) }
+    }
+
+    fn quoted(&mut self) -> Result<Vec<u8>, NetrcError> {
+        let line = self.line;
+        self.bump();
+        let mut word = Vec::new();
+        loop {
+            let b = match self.bump().ok_or(NetrcError::OpenQuote { line })? {
+                b'"' => return Ok(word),
+                b'\\' => match self.bump().ok_or(NetrcError::OpenQuote { line })? {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    other => other,
+                },
+                // A quote that spans lines is one that was forgotten.
+                b'\n' => return Err(NetrcError::OpenQuote { line }),
+                b => b,
+            };
+            if word.len() == MAX_WORD {
+                return Err(NetrcError::TooLong { line });
+            }
+            word.push(b);
+        }
+    }
+
+    /// To the first line with nothing but white space in it, the one of `macdef` excepted.
+    fn skip_macro(&mut self) {
+        self.skip_while(|b| b != b'\n');
+        self.bump();
+        while self.peek().is_some() {
+            let start = self.at;
+            self.skip_while(|b| b != b'\n');
+            let is_blank = self.text[start..self.at].trim_ascii().is_empty();
+            self.bump();
+            if is_blank {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(text: &str, host: &str, login: Option<&str>) -> Option<(String, String)> {
+        let entry = find(text.as_bytes(), host, login.map(str::as_bytes)).unwrap()?;
+        let text = |bytes: Option<Vec<u8>>| String::from_utf8(bytes.unwrap_or_default()).unwrap();
+        Some((text(entry.login), text(entry.password)))
+    }
+
+    fn some(login: &str, password: &str) -> Option<(String, String)> {
+        Some((login.to_owned(), password.to_owned()))
+    }
+
+    #[test]
+    fn shapes() {
+        for text in [
+            "machine h login l password p",
+            "machine h\nlogin l\npassword p\n",
+            "MACHINE h\r\n\tLogin l\r\n\tPASSWORD p\r\n",
+            "machine h password p login l",
+            "machine h account a login l password p",
+            "machine x login h password machine\nmachine h login l password p",
+            "nonsense machine h login l foo password p",
+            "# machine h login x password y\nmachine h # login z\nlogin l password p",
+            "machine \"h\" login \"l\" password \"p\"",
+            "macdef m\nmachine h login x password y\n\nmachine h login l password p",
+            "macdef m\n  \t\nmachine h login l password p",
+            "machine h login l macdef m\npassword x\n\npassword p",
+            "machine h login l password p\nmachine h login l2 password p2",
+            "machine h login l password p login l2 password p2",
+            "machine i login x password y\ndefault login l password p",
+        ] {
+            assert_eq!(pair(text, "h", None), some("l", "p"), "{text:?}");
+            assert_eq!(pair(text, "H", Some("l")), some("l", "p"), "{text:?}");
+        }
+        assert_eq!(pair(r#"machine h login "a b" password "\"\\\n\r\t\x""#, "h", None), some("a b", "\"\\\n\r\tx"));
+        assert_eq!(pair("machine h login # password #p", "h", None), some("#", "#p"));
+        assert_eq!(pair("machine h login a\"b password c\"", "h", None), some("a\"b", "c\""));
+    }
+
+    #[test]
+    fn exact_hosts_only() {
+        let text = "machine example.com login l password p\n";
+        for host in ["www.example.com", "example.com.", "example.co", "xample.com", "com", ""] {
+            assert_eq!(pair(text, host, None), None, "{host}");
+        }
+        assert_eq!(pair("machine ::1 login l password p", "::1", None), some("l", "p"));
+    }
+
+    #[test]
+    fn what_an_entry_leaves_out_stays_out() {
+        // CVE-2024-11053 and CVE-2025-0167.
+        let text = "machine a login l password p\nmachine b login m\nmachine c\ndefault login d\n";
+        assert_eq!(pair(text, "b", None), some("m", ""));
+        assert_eq!(pair(text, "c", None), some("", ""));
+        assert_eq!(pair(text, "d", None), some("d", ""));
+        assert_eq!(pair("machine a login l password p\ndefault\n", "b", None), some("", ""));
+        assert_eq!(pair("", "a", None), None);
+    }
+
+    #[test]
+    fn with_a_login() {
+        let text = "machine h login a password 1\nmachine h login b password 2\nmachine h password 3\ndefault login c password 4";
+        assert_eq!(pair(text, "h", Some("a")), some("a", "1"));
+        assert_eq!(pair(text, "h", Some("b")), some("b", "2"));
+        assert_eq!(pair(text, "h", Some("A")), None);
+        assert_eq!(pair(text, "h", Some("c")), some("c", "4"));
+        assert_eq!(pair("machine h password 3", "h", Some("a")), None);
+    }
+
+    #[test]
+    fn refusals_name_the_line_and_no_secret() {
+        let long = format!("machine h\npassword {}", "x".repeat(MAX_WORD + 1));
+        let long_quoted = format!("machine h\npassword \"{}\"", "x".repeat(MAX_WORD + 1));
+        for (text, error) in [
+            ("machine h\npassword \"hunter2", NetrcError::OpenQuote { line: 2 }),
+            ("machine h\npassword \"hunter2\n\"", NetrcError::OpenQuote { line: 2 }),
+            ("machine h\npassword \"hunter2\\", NetrcError::OpenQuote { line: 2 }),
+            ("machine h login", NetrcError::NoValue { line: 1 }),
+            ("x\nmachine", NetrcError::NoValue { line: 2 }),
+            (&long, NetrcError::TooLong { line: 2 }),
+            (&long_quoted, NetrcError::TooLong { line: 2 }),
+        ] {
+            assert_eq!(find(text.as_bytes(), "h", None), Err(error));
+        }
+        let entry = find(b"machine h login ann password hunter2", "h", None);
+        assert!(!format!("{entry:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn truncated_anywhere() {
+        let text =
+            b"machine a login l password \"p\\\"q\"\nmacdef m\nx\n\nmachine h login m password n # c\ndefault login d";
+        for end in 0..=text.len() {
+            for host in ["a", "h", "z"] {
+                let _ = find(&text[..end], host, Some(b"m"));
+                if let Ok(Some(entry)) = find(&text[..end], host, None) {
+                    // A cut-off value belongs to the host it stands under, never to another.
+                    let login = entry.login.unwrap_or_default();
+                    let own = match (host, entry.is_default) {
+                        (_, true) => "d",
+                        ("a", _) => "l",
+                        _ => "m",
+                    };
+                    assert!(login.is_empty() || login == own.as_bytes(), "{end} {host}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! `--proto` and `--proto-redir`: which schemes may be used.
+//!
+//! ```
+//! use haul_policy::protocols::Protocols;
+//!
+//! let (allowed, unknown) = Protocols::default().with("-all,https,gopherr");
+//! assert_eq!(allowed, Protocols { http: false, https: true });
+//! assert_eq!(unknown, ["gopherr"]);
+//! assert_eq!(Protocols::default().with("=http").0, Protocols { http: true, https: false });
+//! ```
+
+use crate::redirect::RedirectRules;
+use crate::target::Scheme;
+
+/// Which of haul's schemes are allowed; default both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocols {
+    /// Plain HTTP.
+    pub http: bool,
+    /// HTTP over TLS.
+    pub https: bool,
+}
+
+impl Default for Protocols {
+    fn default() -> Self {
+        Protocols { http: true, https: true }
+    }
+}
+
+/// The other schemes that curl knows: allowed or not, haul has none of them, so they are no mistake in a list.
+const OTHERS: &[&str] = &[
+    "dict", "file", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt",
+    "mqtts", "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb",
+    "smbs", "smtp", "smtps", "telnet", "tftp", "ws", "wss",
+];
+
+impl Protocols {
+    /// This set, changed by a list: words between commas, each a scheme or `all`, after `+` (allow; also without a sign), `-` (forbid) or
+    /// `=` (allow only this). From left to right, as by curl. Returns the words it does not know too, which change nothing.
+    ///
+    /// `=unknown` allows nothing: whoever restricts and mistypes is not to get everything.
+    #[must_use]
+    pub fn with(self, list: &str) -> (Protocols, Vec<&str>) {
+        let mut set = self;
+        let mut unknown = Vec::new();
+        for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let name = word.trim_start_matches(['+', '-', '=']);
+            let signs = &word[..word.len() - name.len()];
+            let is = |scheme: &str| name.eq_ignore_ascii_case(scheme);
+            let (http, https) = (is("all") || is("http"), is("all") || is("https"));
+            if !http && !https && !OTHERS.iter().any(|other| is(other)) {
+                unknown.push(word);
+            }
+            // Several signs at once: the last one counts.
+            let value = !signs.ends_with('-');
+            if signs.ends_with('=') {
+                set = Protocols { http: false, https: false };
+            }
+            set.http = if http { value } else { set.http };
+            set.https = if https { value } else { set.https };
+        }
+        (set, unknown)
+    }
+
+    /// Whether a scheme is in it.
+    pub fn allows(self, scheme: Scheme) -> bool {
+        match scheme {
+            Scheme::Http => self.http,
+            Scheme::Https => self.https,
+        }
+    }
+
+    /// What both allow: a redirect must pass `--proto` and `--proto-redir`.
+    #[must_use]
+    pub fn and(self, other: Protocols) -> Protocols {
+        Protocols { http: self.http && other.http, https: self.https && other.https }
+    }
+}
+
+impl RedirectRules {
+    /// These rules, with hops to what is allowed only.
+    #[must_use]
+    pub fn with_protocols(self, allowed: Protocols) -> RedirectRules {
+        RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        for (list, http, https) in [
+            ("", true, true),
+            ("=https", false, true),
+            ("-http", false, true),
+            ("-all", false, false),
+            ("-all,+HTTP", true, false),
+            ("=http,https", true, true),
+            ("=https,=http", true, false),
+            ("all,-https", true, false),
+            ("ftp", true, true),
+            ("=ftp", false, false),
+            ("=htps", false, false),
+            ("-htps", true, true),
+            (" -all , https ,,", false, true),
+            ("+-http", false, true),
+        ] {
+            assert_eq!(Protocols::default().with(list).0, Protocols { http, https }, "{list}");
+        }
+        assert_eq!(Protocols::default().with("-x,=y,ftp,+").1, ["-x", "=y", "+"]);
+    }
+
+    #[test]
+    fn a_hop_must_pass_both() {
+        let tls = Protocols::default().with("=https").0;
+        let rules = RedirectRules::default().with_protocols(tls.and(Protocols::default()));
+        assert_eq!((rules.allow_http, rules.allow_https), (false, true));
+        assert!(tls.allows(Scheme::Https) && !tls.allows(Scheme::Http));
+    }
+}

@@ -1,0 +1,42 @@
+//! Proxies: which one a request takes, by which protocol, and what it may learn.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::proxy::{Environment, Proxy, Route};
+//!
+//! let variables = |name: &str| match name {
+//!     "https_proxy" => Some("socks5h://me:pw@127.0.0.1:9050".to_owned()),
+//!     "no_proxy" => Some(".internal, 10.0.0.0/8".to_owned()),
+//!     _ => None,
+//! };
+//! let environment = Environment::read(variables);
+//! let target = Target::parse("https://example.com/")?;
+//! let proxy = Proxy::parse(environment.proxy_for(&target).unwrap())?;
+//! assert_eq!((proxy.kind().as_str(), proxy.port()), ("socks5h", 9050));
+//! assert_eq!(proxy.route(&target, false), Route::Socks);
+//! assert_eq!(environment.proxy_for(&Target::parse("https://10.1.2.3/")?), None);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what |
+//! |---|---|
+//! | `url` | `-x`, `--preproxy` and the variables' values, taken apart |
+//! | `environment` | `http_proxy` and its like |
+//! | `no_proxy` | `--noproxy`, `no_proxy` |
+//! | `route` | forwarded, tunnelled or SOCKS; what a CONNECT and an absolute form carry (RFC 9110 §9.3.6, RFC 9112 §3.2.2) |
+//! | [`socks`] | the handshakes of SOCKS 4, 4a and 5, as a machine fed with bytes |
+//!
+//! Left out: PAC files, WPAD, and the sockets.
+
+mod environment;
+mod no_proxy;
+mod route;
+pub mod socks;
+#[cfg(test)]
+mod tests;
+mod url;
+
+pub use environment::Environment;
+pub use no_proxy::NoProxy;
+pub use route::{Fields, Route, absolute_form, connect_authority, connect_fields, forward_fields};
+pub use url::{Proxy, ProxyError, ProxyKind};

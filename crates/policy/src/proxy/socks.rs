@@ -1,0 +1,327 @@
+//! The client's half of the SOCKS handshakes: 4, 4a, 5 (RFC 1928) with user and password (RFC 1929). Bytes in, bytes out.
+//!
+//! ```text
+//!   SOCKS 4/4a:  request ──▶ reply (8 bytes)
+//!   SOCKS 5:     methods ──▶ choice (2) ──▶ [user, password ──▶ verdict (2)] ──▶ request ──▶ reply (4 + address + 2)
+//! ```
+//!
+//! ```
+//! use haul_policy::proxy::{Proxy, socks::{Destination, Handshake, Step}};
+//!
+//! let proxy = Proxy::parse("socks5h://127.0.0.1")?;
+//! let mut handshake = Handshake::new(proxy.kind(), Destination::Name("h.example"), 80, proxy.credentials())?;
+//! assert_eq!(handshake.start(), [5, 1, 0]);
+//! let (used, step) = handshake.feed(&[5, 0])?;
+//! assert_eq!((used, step), (2, Step::Send([&[5, 1, 0, 3, 9], &b"h.example"[..], &[0, 80]].concat())));
+//! // A reply in two pieces; what the destination sends is not touched.
+//! assert_eq!(handshake.feed(&[5, 0, 0])?, (3, Step::NeedMore));
+//! assert_eq!(handshake.feed(&[1, 0, 0, 0, 0, 0, 0, b'H', b'T'])?, (7, Step::Done));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Left out: BIND, UDP ASSOCIATE, and GSSAPI (RFC 1961), which is never offered.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr};
+
+use super::ProxyKind;
+use crate::auth::Credentials;
+
+/// What the proxy is asked to connect to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination<'d> {
+    /// A name, for the proxy to resolve: 4a and 5h only.
+    Name(&'d str),
+    /// An address. SOCKS 4 knows IPv4 only.
+    Address(IpAddr),
+}
+
+/// What is to be done next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Read on, at most [`Handshake::wants`] bytes.
+    NeedMore,
+    /// Send this, then read on.
+    Send(Vec<u8>),
+    /// The destination is at the other end.
+    Done,
+}
+
+/// A handshake. `Debug` shows no secret.
+pub struct Handshake {
+    state: State,
+    /// What has come of the message that is awaited.
+    have: Vec<u8>,
+    credentials: Option<Credentials>,
+    first: Vec<u8>,
+    /// SOCKS 5: what follows when the proxy has let us in.
+    request: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Reply4,
+    Choice,
+    Verdict,
+    Reply5,
+    Done,
+}
+
+impl Handshake {
+    /// A handshake for `destination:port`.
+    ///
+    /// SOCKS 4 sends the user alone; of a password it knows nothing. SOCKS 5 offers user and password beside "none" where there are
+    /// credentials: the proxy chooses.
+    pub fn new(
+        kind: ProxyKind,
+        destination: Destination<'_>,
+        port: u16,
+        credentials: Option<&Credentials>,
+    ) -> Result<Handshake, SocksError> {
+        let is_four = match kind {
+            ProxyKind::Socks4 | ProxyKind::Socks4a => true,
+            ProxyKind::Socks5 | ProxyKind::Socks5h => false,
+            ProxyKind::Http | ProxyKind::Https => return Err(SocksError::NotSocks),
+        };
+        if matches!(destination, Destination::Name(_)) && !kind.resolves_names() {
+            return Err(SocksError::Unresolved);
+        }
+        let (state, first, request) = if is_four {
+            (State::Reply4, request_4(destination, port, credentials)?, Vec::new())
+        } else {
+            let methods: &[u8] = if credentials.is_some() { &[5, 2, 0, 2] } else { &[5, 1, 0] };
+            (State::Choice, methods.to_vec(), request_5(destination, port)?)
+        };
+        if let Some(credentials) = credentials.filter(|_| !is_four) {
+            let fits = |text: &[u8]| text.len() <= usize::from(u8::MAX);
+            if !fits(credentials.user()) || !fits(credentials.password()) {
+                return Err(SocksError::TooLong);
+            }
+        }
+        Ok(Handshake { state, have: Vec::new(), credentials: credentials.cloned(), first, request })
+    }
+
+    /// The first bytes to send.
+    pub fn start(&self) -> &[u8] {
+        &self.first
+    }
+
+    /// How many bytes are awaited: reading no more than this leaves what the destination sends in the socket. 0 at the end.
+    pub fn wants(&self) -> usize {
+        let whole = match self.state {
+            State::Reply4 => 8,
+            State::Choice | State::Verdict => 2,
+            State::Reply5 => match *self.have.as_slice() {
+                [_, _, _, 1, ..] => 4 + 4 + 2,
+                [_, _, _, 4, ..] => 4 + 16 + 2,
+                [_, _, _, 3, length, ..] => 5 + usize::from(length) + 2,
+                // The length of a name is not known yet.
+                [_, _, _, _, ..] => 5,
+                _ => 4,
+            },
+            State::Done => 0,
+        };
+        whole.saturating_sub(self.have.len())
+    }
+
+    /// Takes what has come; tells how much of it was used. After [`Step::Done`], and after an error, nothing is used.
+    pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Step), SocksError> {
+        let mut used = 0;
+        loop {
+            let wants = self.wants();
+            if self.state == State::Done {
+                return Ok((used, Step::Done));
+            }
+            let take = wants.min(input.len() - used);
+            self.have.extend_from_slice(&input[used..used + take]);
+            used += take;
+            if take < wants {
+                self.check_early()?;
+                return Ok((used, Step::NeedMore));
+            }
+            self.check_early()?;
+            if self.wants() == 0 {
+                return self.message().map(|step| (used, step));
+            }
+        }
+    }
+
+    /// What its first bytes tell: a proxy that refuses may close before the rest, and an HTTP server answers with text.
+    fn check_early(&self) -> Result<(), SocksError> {
+        let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
+        match self.state {
+            State::Reply4 if !is_version(0) => Err(SocksError::NotAProxy),
+            State::Choice | State::Reply5 if !is_version(5) => Err(SocksError::NotAProxy),
+            State::Reply5 => match *self.have.as_slice() {
+                [_, code, ..] if code != 0 => Err(SocksError::Refused5(code)),
+                [_, _, _, kind, ..] if !matches!(kind, 1 | 3 | 4) => Err(SocksError::NotAProxy),
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn message(&mut self) -> Result<Step, SocksError> {
+        let message = core::mem::take(&mut self.have);
+        let answer = message[1];
+        match self.state {
+            State::Reply4 if answer == 90 => Ok(self.done()),
+            State::Reply4 => Err(SocksError::Refused4(answer)),
+            State::Choice => match (answer, &self.credentials) {
+                (0, _) => Ok(self.send_request()),
+                (2, Some(credentials)) => {
+                    let (user, password) = (credentials.user(), credentials.password());
+                    // RFC 1929 §2; both fit in a byte's length, `new` made sure.
+                    let login = [&[1, user.len() as u8], user, &[password.len() as u8], password].concat();
+                    self.state = State::Verdict;
+                    Ok(Step::Send(login))
+                }
+                (0xff, None) => Err(SocksError::WantsCredentials),
+                (0xff, Some(_)) => Err(SocksError::NoMethod),
+                _ => Err(SocksError::NotAProxy),
+            },
+            // The version of this sub-negotiation is 1; proxies that say 5 are about as many.
+            State::Verdict if answer == 0 => Ok(self.send_request()),
+            State::Verdict => Err(SocksError::WrongCredentials),
+            State::Reply5 | State::Done => Ok(self.done()),
+        }
+    }
+
+    fn done(&mut self) -> Step {
+        self.state = State::Done;
+        self.credentials = None;
+        Step::Done
+    }
+
+    fn send_request(&mut self) -> Step {
+        self.state = State::Reply5;
+        Step::Send(core::mem::take(&mut self.request))
+    }
+}
+
+fn request_4(
+    destination: Destination<'_>,
+    port: u16,
+    credentials: Option<&Credentials>,
+) -> Result<Vec<u8>, SocksError> {
+    // 4a: an address that cannot be, and the name at the end.
+    let (address, name) = match destination {
+        Destination::Address(IpAddr::V4(ip)) => (ip, None),
+        Destination::Address(IpAddr::V6(_)) => return Err(SocksError::NoIpv6),
+        Destination::Name(name) => (Ipv4Addr::new(0, 0, 0, 1), Some(checked(name)?)),
+    };
+    let user = credentials.map_or(&b""[..], Credentials::user);
+    if user.len() > usize::from(u8::MAX) {
+        return Err(SocksError::TooLong);
+    }
+    let mut request = vec![4, 1];
+    request.extend_from_slice(&port.to_be_bytes());
+    request.extend_from_slice(&address.octets());
+    request.extend_from_slice(user);
+    request.push(0);
+    if let Some(name) = name {
+        request.extend_from_slice(name.as_bytes());
+        request.push(0);
+    }
+    Ok(request)
+}
+
+fn request_5(destination: Destination<'_>, port: u16) -> Result<Vec<u8>, SocksError> {
+    let mut request = vec![5, 1, 0];
+    match destination {
+        Destination::Address(IpAddr::V4(ip)) => {
+            request.push(1);
+            request.extend_from_slice(&ip.octets());
+        }
+        Destination::Address(IpAddr::V6(ip)) => {
+            request.push(4);
+            request.extend_from_slice(&ip.octets());
+        }
+        Destination::Name(name) => {
+            let name = checked(name)?;
+            request.extend_from_slice(&[3, name.len() as u8]);
+            request.extend_from_slice(name.as_bytes());
+        }
+    }
+    request.extend_from_slice(&port.to_be_bytes());
+    Ok(request)
+}
+
+/// A name that its length byte, or its NUL, can end: one cut short would be another host (CVE-2023-38545 was worse).
+fn checked(name: &str) -> Result<&str, SocksError> {
+    if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
+        return Err(SocksError::TooLong);
+    }
+    Ok(name)
+}
+
+impl fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handshake").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+/// Why there is no way through a SOCKS proxy. curl's exit code for all of them is 97.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SocksError {
+    /// An HTTP proxy has no such handshake.
+    NotSocks,
+    /// A name where the protocol takes addresses: it must be resolved first.
+    Unresolved,
+    /// SOCKS 4 has no IPv6.
+    NoIpv6,
+    /// A name, user or password of more than 255 bytes, or a name that is empty.
+    TooLong,
+    /// What answered does not speak this SOCKS.
+    NotAProxy,
+    /// The proxy wants a user and password, and there are none.
+    WantsCredentials,
+    /// The proxy takes none of what was offered.
+    NoMethod,
+    /// The user or password is wrong.
+    WrongCredentials,
+    /// A reply of SOCKS 4: 91 and up.
+    Refused4(u8),
+    /// A reply of SOCKS 5 (RFC 1928 §6): not 0.
+    Refused5(u8),
+}
+
+impl SocksError {
+    /// 97.
+    pub fn exit_code(&self) -> u8 {
+        97
+    }
+}
+
+impl fmt::Display for SocksError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            SocksError::NotSocks => "not a SOCKS proxy",
+            SocksError::Unresolved => "this SOCKS version takes addresses only",
+            SocksError::NoIpv6 => "SOCKS 4 cannot reach IPv6 addresses",
+            SocksError::TooLong => "a host name, user or password that SOCKS cannot express",
+            SocksError::NotAProxy => "what answered is no such SOCKS proxy",
+            SocksError::WantsCredentials => "the SOCKS proxy wants a user name and password",
+            SocksError::NoMethod => "the SOCKS proxy accepts no offered authentication",
+            SocksError::WrongCredentials => "the SOCKS proxy refused the user name or password",
+            SocksError::Refused4(91) => "the SOCKS proxy rejected the request or failed to connect",
+            SocksError::Refused4(92) => "the SOCKS proxy cannot reach this host's identd",
+            SocksError::Refused4(93) => "the SOCKS proxy's identd names another user",
+            SocksError::Refused5(1) => "the SOCKS proxy failed",
+            SocksError::Refused5(2) => "the SOCKS proxy does not allow this connection",
+            SocksError::Refused5(3) => "the SOCKS proxy cannot reach the network",
+            SocksError::Refused5(4) => "the SOCKS proxy cannot reach the host",
+            SocksError::Refused5(5) => "the host refused the SOCKS proxy's connection",
+            SocksError::Refused5(6) => "the SOCKS proxy's connection timed out (TTL expired)",
+            SocksError::Refused5(7) => "the SOCKS proxy does not support this command",
+            SocksError::Refused5(8) => "the SOCKS proxy does not support this type of address",
+            SocksError::Refused4(code) | SocksError::Refused5(code) => {
+                return write!(f, "the SOCKS proxy refused, code {code}");
+            }
+        };
+        f.write_str(text)
+    }
+}
+
+impl core::error::Error for SocksError {}

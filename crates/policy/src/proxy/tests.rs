@@ -1,0 +1,289 @@
+//! Proxy URLs, the environment, no_proxy, routes, and SOCKS byte by byte.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::socks::{Destination, Handshake, SocksError, Step};
+use super::*;
+use crate::auth::Credentials;
+use crate::target::Target;
+
+fn target(url: &str) -> Target {
+    Target::parse(url).unwrap()
+}
+
+#[test]
+fn urls() {
+    for (text, shown) in [
+        ("h", "http://h:1080"),
+        ("h:3128", "http://h:3128"),
+        ("http://h", "http://h:1080"),
+        ("HTTP://H:80/ignored?x", "http://h:80"),
+        ("https://h", "https://h:443"),
+        ("socks://h", "socks4://h:1080"),
+        ("socks4a://h:1", "socks4a://h:1"),
+        ("socks5://[::1]", "socks5://[::1]:1080"),
+        ("SOCKS5H://u:p@127.1:9", "socks5h://127.0.0.1:9"),
+        ("u:p@h", "http://h:1080"),
+    ] {
+        assert_eq!(Proxy::parse(text).unwrap().to_string(), shown, "{text}");
+    }
+    assert_eq!(Proxy::parse_with("h", ProxyKind::Socks5).unwrap().to_string(), "socks5://h:1080");
+    let proxy = Proxy::parse("http://a%40b:%70%3aw@h").unwrap();
+    assert_eq!(proxy.credentials(), Some(&Credentials::new("a@b", "p:w").unwrap()));
+    assert_eq!(Proxy::parse("http://h").unwrap().credentials(), None);
+    assert_eq!(Proxy::parse("socks5h://localhost/run/tor.sock").unwrap().socket_path(), Some("/run/tor.sock"));
+    assert_eq!(Proxy::parse("http://localhost/x").unwrap().socket_path(), None);
+}
+
+#[test]
+fn refused_urls() {
+    for (text, exit) in [
+        ("ftp://h", 7),
+        ("://h", 7),
+        ("", 5),
+        ("http://", 5),
+        ("h:x", 5),
+        ("h:99999", 5),
+        ("http://a:b:c:d", 5),
+        ("http://u@v@h", 5),
+        ("http://u%0d%0aX:p@h", 5),
+        ("h\r\nX: y", 5),
+        ("http://h\\x", 5),
+    ] {
+        let error = Proxy::parse(text).unwrap_err();
+        assert_eq!(error.exit_code(), exit, "{text}");
+    }
+    let error = Proxy::parse("http://u:hunter2@@h").unwrap_err();
+    let proxy = Proxy::parse("http://u:hunter2@h").unwrap();
+    assert!(!format!("{error} {error:?} {proxy} {proxy:?}").contains("hunter2"));
+}
+
+#[test]
+fn environment() {
+    let read = |pairs: &[(&str, &str)]| {
+        let pairs: Vec<(String, String)> = pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Environment::read(move |name| pairs.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()))
+    };
+    let (http, https) = (target("http://h/"), target("https://h/"));
+    let both = |environment: &Environment| {
+        [&http, &https].map(|t| environment.proxy_for(t).unwrap_or("-").to_owned()).join(" ")
+    };
+    assert_eq!(both(&read(&[])), "- -");
+    assert_eq!(both(&read(&[("HTTP_PROXY", "evil")])), "- -");
+    assert_eq!(both(&read(&[("http_proxy", "a")])), "a -");
+    assert_eq!(both(&read(&[("HTTPS_PROXY", "A"), ("https_proxy", "a")])), "- a");
+    assert_eq!(both(&read(&[("HTTPS_PROXY", "A"), ("https_proxy", "")])), "- A");
+    assert_eq!(both(&read(&[("ALL_PROXY", "A")])), "A A");
+    assert_eq!(both(&read(&[("ALL_PROXY", "A"), ("all_proxy", "a"), ("http_proxy", "h")])), "h a");
+    assert_eq!(both(&read(&[("all_proxy", "a"), ("NO_PROXY", "h")])), "- -");
+    assert_eq!(both(&read(&[("all_proxy", "a"), ("NO_PROXY", "h"), ("no_proxy", "x")])), "a a");
+    let environment = read(&[("all_proxy", "a"), ("NO_PROXY", "h")]);
+    assert_eq!(environment.proxy_unless(&http, &NoProxy::parse("")), Some("a"));
+}
+
+#[test]
+fn no_proxy() {
+    let table: &[(&str, &[&str], &[&str])] = &[
+        ("*", &["http://h/", "http://[::1]/"], &[]),
+        ("x,*", &["http://h/"], &[]),
+        ("", &[], &["http://h/"]),
+        (",, ,", &[], &["http://h/"]),
+        (".", &[], &["http://h/"]),
+        (
+            "example.com",
+            &["http://example.com/", "http://EXAMPLE.com:81/", "http://a.example.com/", "http://example.com./"],
+            &["http://nexample.com/", "http://example.com.evil/", "http://example.co/"],
+        ),
+        (".example.com", &["http://example.com/", "http://a.example.com/"], &["http://nexample.com/"]),
+        ("Example.COM.", &["http://example.com/", "http://a.example.com./"], &[]),
+        ("example.com:80", &[], &["http://example.com/"]),
+        ("a b\tc,d", &["http://a/", "http://b/", "http://c/", "http://d/"], &["http://e/"]),
+        (
+            "10.0.0.1",
+            &["http://10.0.0.1/", "http://10.1/", "http://0xa.0.0.1/"],
+            &["http://110.0.0.1/", "http://10.0.0.10/"],
+        ),
+        (
+            "10.0.0.0/8",
+            &["http://10.255.255.255/"],
+            &["http://11.0.0.0/", "http://9.255.255.255/", "http://[::a00:0]/"],
+        ),
+        ("192.168.1.128/25", &["http://192.168.1.128/"], &["http://192.168.1.127/"]),
+        ("0.0.0.0/0", &["http://1.2.3.4/"], &["http://[::1]/", "http://h/"]),
+        ("10.0.0.0/33,10.0.0.0/,10.0.0.0/x,10.0.0.0/+8", &[], &["http://10.0.0.0/"]),
+        ("::1", &["http://[::1]/", "http://[0:0::1]/"], &["http://[::2]/", "http://0.0.0.1/"]),
+        ("[::1]", &["http://[::1]/"], &[]),
+        ("fd00::/8,2001:db8::/33", &["http://[fdff::1]/", "http://[2001:db8:7fff::]/"], &["http://[2001:db8:8000::]/"]),
+        ("::/129", &[], &["http://[::]/"]),
+        ("1", &[], &["http://10.0.0.1/"]),
+    ];
+    for (list, direct, proxied) in table {
+        let rules = NoProxy::parse(list);
+        for url in *direct {
+            assert!(rules.matches(target(url).host()), "{list:?} {url}");
+        }
+        for url in *proxied {
+            assert!(!rules.matches(target(url).host()), "{list:?} {url}");
+        }
+    }
+}
+
+#[test]
+fn routes_and_what_they_carry() {
+    let http = Proxy::parse("http://pu:pp@p").unwrap();
+    let socks = Proxy::parse("socks5://p").unwrap();
+    let (plain, tls) = (target("http://u:p@h.example/p?q#f"), target("https://[fe80::1%25eth0]/"));
+    assert_eq!(http.route(&plain, false), Route::Forward);
+    assert_eq!(http.route(&plain, true), Route::Tunnel);
+    assert_eq!(http.route(&tls, false), Route::Tunnel);
+    assert_eq!(socks.route(&plain, false), Route::Socks);
+    assert_eq!(absolute_form(&plain), "http://h.example/p?q");
+    assert_eq!(connect_authority(&plain), "h.example:80");
+    assert_eq!(connect_authority(&tls), "[fe80::1]:443");
+
+    let text = |fields: Fields| {
+        let line = |(name, value): (String, Vec<u8>)| format!("{name}: {}", String::from_utf8(value).unwrap());
+        fields.into_iter().map(line).collect::<Vec<_>>()
+    };
+    let basic = http.credentials().unwrap().basic();
+    assert_eq!(
+        text(connect_fields(&plain, Some(&basic), Some(b"x/1"), &[("X-P".to_owned(), b"1".to_vec())])),
+        [
+            "Host: h.example:80",
+            "Proxy-Authorization: Basic cHU6cHA=",
+            "User-Agent: x/1",
+            "Proxy-Connection: Keep-Alive",
+            "X-P: 1"
+        ]
+    );
+    let own = [("proxy-connection".to_owned(), b"close".to_vec())];
+    assert_eq!(text(forward_fields(None, &own)), ["proxy-connection: close"]);
+}
+
+/// Protocol, destination, credentials; the proxy's replies; what is sent.
+type Wire<'w> = (ProxyKind, Destination<'w>, Option<&'w Credentials>, Vec<u8>, Vec<Vec<u8>>);
+
+const NAME: Destination<'_> = Destination::Name("h.example");
+
+/// Plays `replies` in pieces of `size`; what was sent, and how it ended.
+fn play(handshake: &mut Handshake, replies: &[u8], size: usize) -> (Vec<Vec<u8>>, Result<usize, SocksError>) {
+    let mut sent = vec![handshake.start().to_vec()];
+    let (mut at, mut piece_end) = (0, 0);
+    loop {
+        if at == piece_end {
+            if piece_end == replies.len() {
+                return (sent, Ok(usize::MAX));
+            }
+            piece_end = (piece_end + size).min(replies.len());
+        }
+        match handshake.feed(&replies[at..piece_end]) {
+            Err(error) => return (sent, Err(error)),
+            Ok((used, step)) => {
+                at += used;
+                match step {
+                    Step::NeedMore => assert_eq!(at, piece_end),
+                    Step::Send(bytes) => sent.push(bytes),
+                    Step::Done => return (sent, Ok(at)),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn socks_wire_images_at_any_split() {
+    let user = Credentials::new("me", "pw").unwrap();
+    let v4 = Destination::Address(IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4)));
+    let v6 = Destination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let reply_name = [&[5, 0, 5, 0, 0, 3, 2][..], b"ab", &[0, 9]].concat();
+    let request_name = [&[5, 1, 0, 3, 9][..], b"h.example", &[0, 80]].concat();
+    let loopback = [&[5, 1, 0, 4][..], &Ipv6Addr::LOCALHOST.octets(), &[0, 80]].concat();
+    let verdict = [&[5, 2, 1, 0, 5, 0, 0, 4][..], &[7; 18]].concat();
+    let table: Vec<Wire<'_>> = vec![
+        (ProxyKind::Socks4, v4, None, vec![0, 90, 0, 0, 0, 0, 0, 0], vec![vec![4, 1, 0, 80, 1, 2, 3, 4, 0]]),
+        (
+            ProxyKind::Socks4a,
+            NAME,
+            Some(&user),
+            vec![0, 90, 1, 2, 3, 4, 5, 6],
+            vec![[&[4, 1, 0, 80, 0, 0, 0, 1][..], b"me\0h.example\0"].concat()],
+        ),
+        (ProxyKind::Socks5h, NAME, None, reply_name, vec![vec![5, 1, 0], request_name.clone()]),
+        (
+            ProxyKind::Socks5,
+            v4,
+            Some(&user),
+            vec![5, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0],
+            vec![vec![5, 2, 0, 2], vec![5, 1, 0, 1, 1, 2, 3, 4, 0, 80]],
+        ),
+        (ProxyKind::Socks5, v6, Some(&user), verdict, vec![vec![5, 2, 0, 2], b"\x01\x02me\x02pw".to_vec(), loopback]),
+    ];
+    for (kind, destination, credentials, mut replies, expected) in table {
+        let length = replies.len();
+        replies.extend_from_slice(b"220 from the destination");
+        for size in 1..=replies.len() {
+            let mut handshake = Handshake::new(kind, destination, 80, credentials).unwrap();
+            let (sent, end) = play(&mut handshake, &replies, size);
+            assert_eq!((sent, end), (expected.clone(), Ok(length)), "{kind:?} {size}");
+            assert_eq!(handshake.wants(), 0);
+            assert_eq!(handshake.feed(b"more").unwrap(), (0, Step::Done));
+        }
+        // No truncated handshake succeeds.
+        for end in 0..length {
+            let mut handshake = Handshake::new(kind, destination, 80, credentials).unwrap();
+            assert_eq!(play(&mut handshake, &replies[..end], 1).1, Ok(usize::MAX));
+            assert!(handshake.wants() > 0);
+        }
+    }
+}
+
+#[test]
+fn socks_refusals_have_a_clear_text() {
+    let user = Credentials::new("me", "hunter2").unwrap();
+    let end = |kind, credentials, replies: &[u8]| {
+        let mut handshake = Handshake::new(kind, NAME, 80, credentials).unwrap();
+        assert!(!format!("{handshake:?}").contains("hunter2"));
+        let error = play(&mut handshake, replies, 1).1.unwrap_err();
+        assert_eq!(error.exit_code(), 97);
+        error
+    };
+    assert_eq!(end(ProxyKind::Socks5h, None, &[5, 0xff]), SocksError::WantsCredentials);
+    assert_eq!(end(ProxyKind::Socks5h, Some(&user), &[5, 0xff]), SocksError::NoMethod);
+    assert_eq!(end(ProxyKind::Socks5h, None, &[5, 2]), SocksError::NotAProxy);
+    assert_eq!(end(ProxyKind::Socks5h, None, &[5, 1]), SocksError::NotAProxy);
+    assert_eq!(end(ProxyKind::Socks5h, Some(&user), &[5, 2, 1, 1]), SocksError::WrongCredentials);
+    assert_eq!(end(ProxyKind::Socks5h, None, &[5, 0, 5, 0, 0, 9]), SocksError::NotAProxy);
+    for kind in [ProxyKind::Socks4a, ProxyKind::Socks5h] {
+        assert_eq!(end(kind, None, b"HTTP/1.1 400 Bad Request\r\n"), SocksError::NotAProxy);
+    }
+    // Known with its second byte: some proxies close right after it.
+    let mut texts: Vec<String> =
+        (1..=9).map(|code| end(ProxyKind::Socks5h, None, &[5, 0, 5, code]).to_string()).collect();
+    texts.extend((91..=94).map(|code| end(ProxyKind::Socks4a, None, &[0, code, 0, 0, 0, 0, 0, 0]).to_string()));
+    let count = texts.len();
+    texts.sort();
+    texts.dedup();
+    assert_eq!(texts.len(), count);
+}
+
+#[test]
+fn what_socks_cannot_express() {
+    let new =
+        |kind, destination, credentials: Option<&Credentials>| Handshake::new(kind, destination, 1, credentials).err();
+    let long = "x".repeat(256);
+    let v6 = Destination::Address(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    assert_eq!(new(ProxyKind::Http, NAME, None), Some(SocksError::NotSocks));
+    assert_eq!(new(ProxyKind::Socks4, NAME, None), Some(SocksError::Unresolved));
+    assert_eq!(new(ProxyKind::Socks5, NAME, None), Some(SocksError::Unresolved));
+    assert_eq!(new(ProxyKind::Socks4, v6, None), Some(SocksError::NoIpv6));
+    for kind in [ProxyKind::Socks4a, ProxyKind::Socks5h] {
+        for name in ["", &long, "a\0b"] {
+            assert_eq!(new(kind, Destination::Name(name), None), Some(SocksError::TooLong));
+        }
+        let user = Credentials::new(&long, "").unwrap();
+        assert_eq!(new(kind, NAME, Some(&user)), Some(SocksError::TooLong));
+        assert_eq!(new(kind, Destination::Name(&long[1..]), None), None);
+    }
+    let password = Credentials::new("", &long).unwrap();
+    assert_eq!(new(ProxyKind::Socks5h, NAME, Some(&password)), Some(SocksError::TooLong));
+}

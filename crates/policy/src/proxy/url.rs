@@ -1,0 +1,197 @@
+//! A proxy's URL.
+
+use core::fmt;
+
+use crate::auth::Credentials;
+use crate::target::{Host, Scheme, Target, TargetError};
+
+/// The protocol spoken with a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ProxyKind {
+    /// `http`.
+    Http,
+    /// `https`: TLS to the proxy itself.
+    Https,
+    /// `socks4` and `socks`: IPv4 addresses, which the client resolves.
+    Socks4,
+    /// `socks4a`: the proxy resolves.
+    Socks4a,
+    /// `socks5` (RFC 1928): the client resolves.
+    Socks5,
+    /// `socks5h`: the proxy resolves.
+    Socks5h,
+}
+
+impl ProxyKind {
+    /// The scheme of its URL.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ProxyKind::Http => "http",
+            ProxyKind::Https => "https",
+            ProxyKind::Socks4 => "socks4",
+            ProxyKind::Socks4a => "socks4a",
+            ProxyKind::Socks5 => "socks5",
+            ProxyKind::Socks5h => "socks5h",
+        }
+    }
+
+    /// 443 for `https`, 1080 for all others, `http` too: curl's.
+    pub fn default_port(self) -> u16 {
+        match self {
+            ProxyKind::Https => 443,
+            _ => 1080,
+        }
+    }
+
+    /// Whether it is one of the four SOCKS.
+    pub fn is_socks(self) -> bool {
+        !matches!(self, ProxyKind::Http | ProxyKind::Https)
+    }
+
+    /// Whether names are the proxy's to resolve. All HTTP proxies do that.
+    pub fn resolves_names(self) -> bool {
+        !matches!(self, ProxyKind::Socks4 | ProxyKind::Socks5)
+    }
+
+    fn parse(scheme: &str) -> Option<ProxyKind> {
+        let named = |kind: &ProxyKind| scheme.eq_ignore_ascii_case(kind.as_str());
+        if scheme.eq_ignore_ascii_case("socks") {
+            return Some(ProxyKind::Socks4);
+        }
+        [
+            ProxyKind::Http,
+            ProxyKind::Https,
+            ProxyKind::Socks4,
+            ProxyKind::Socks4a,
+            ProxyKind::Socks5,
+            ProxyKind::Socks5h,
+        ]
+        .into_iter()
+        .find(named)
+    }
+}
+
+/// A proxy. Equal ones may share connections. `Debug` and `Display` leave the credentials out.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Proxy {
+    kind: ProxyKind,
+    host: Host,
+    host_text: Box<str>,
+    port: u16,
+    credentials: Option<Credentials>,
+    socket_path: Option<Box<str>>,
+}
+
+impl Proxy {
+    /// Parses `[scheme://][user:password@]host[:port]`, the user and password percent-decoded. Without a scheme it is `http`; a path is
+    /// ignored.
+    pub fn parse(text: &str) -> Result<Proxy, ProxyError> {
+        Proxy::parse_with(text, ProxyKind::Http)
+    }
+
+    /// Parses with another protocol for texts without a scheme: `--socks5 HOST` and its like.
+    ///
+    /// As curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
+    pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyError> {
+        let (kind, rest) = match text.split_once("://") {
+            Some((scheme, rest)) => (ProxyKind::parse(scheme).ok_or(ProxyError::Scheme)?, rest),
+            None => (default_kind, text),
+        };
+        // A proxy's authority is a URL's, with all its refusals. The scheme gives the right idea of which port was left out.
+        let target =
+            Target::parse_with(&format!("http://{rest}"), Scheme::Http, true).map_err(ProxyError::Malformed)?;
+        let credentials = target.userinfo_bytes().map(|(user, password)| Credentials::new(user, password)).transpose();
+        let is_local = matches!(target.host(), Host::Name(name) if name == "localhost");
+        let has_socket = kind.is_socks() && is_local && target.path() != "/";
+        Ok(Proxy {
+            kind,
+            host: target.host().clone(),
+            host_text: target.host_text().into(),
+            port: target.explicit_port().unwrap_or(kind.default_port()),
+            credentials: credentials.map_err(|_| ProxyError::Credentials)?,
+            socket_path: has_socket.then(|| target.path().into()),
+        })
+    }
+
+    /// The protocol.
+    pub fn kind(&self) -> ProxyKind {
+        self.kind
+    }
+
+    /// The host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The host as DNS, SNI and certificates see it.
+    pub fn host_text(&self) -> &str {
+        &self.host_text
+    }
+
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What it is told about the user; it alone.
+    pub fn credentials(&self) -> Option<&Credentials> {
+        self.credentials.as_ref()
+    }
+
+    /// The Unix socket instead of host and port.
+    pub fn socket_path(&self) -> Option<&str> {
+        self.socket_path.as_deref()
+    }
+
+    /// With other credentials: `-U`, which go before the URL's.
+    #[must_use]
+    pub fn with_credentials(self, credentials: Option<Credentials>) -> Proxy {
+        Proxy { credentials, ..self }
+    }
+}
+
+impl fmt::Display for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}:{}", self.kind.as_str(), self.host, self.port)
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Proxy({self})")
+    }
+}
+
+/// Why a text is no proxy. Its message never repeats the text, which may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// A scheme that is no proxy's.
+    Scheme,
+    /// Not one host.
+    Malformed(TargetError),
+    /// A user or password with CR, LF or NUL.
+    Credentials,
+}
+
+impl ProxyError {
+    /// curl's exit code for it: 7 or 5.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            ProxyError::Scheme => 7,
+            ProxyError::Malformed(_) | ProxyError::Credentials => 5,
+        }
+    }
+}
+
+impl fmt::Display for ProxyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProxyError::Scheme => f.write_str("unsupported proxy scheme"),
+            ProxyError::Malformed(error) => write!(f, "proxy: {error}"),
+            ProxyError::Credentials => f.write_str("proxy: a control byte in the user name or password"),
+        }
+    }
+}
+
+impl core::error::Error for ProxyError {}

@@ -1,0 +1,101 @@
+//! Percent-encoding for forms and queries: `--data-urlencode`, `--url-query`.
+//!
+//! ```
+//! use haul_policy::urlencode::{Field, Source};
+//!
+//! let field = Field::parse("name=a b&c");
+//! let Source::Text(text) = field.source else { panic!("no @ in it") };
+//! assert_eq!(field.encode(text.as_bytes()), "name=a+b%26c");
+//! assert_eq!(Field::parse("name@file.txt").source, Source::File("file.txt"));
+//! assert_eq!(Field::parse("=a=b").encode(b"a=b"), "a%3Db");
+//! ```
+
+use crate::target::path::push_byte;
+
+/// Where a field's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// Here.
+    Text(&'a str),
+    /// In this file; `-` is stdin.
+    File(&'a str),
+}
+
+/// The argument of `--data-urlencode`, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// What goes before the value and an equals sign, as it is: curl does not encode it. `None`: the value stands alone.
+    pub name: Option<&'a str>,
+    /// The value, to be encoded.
+    pub source: Source<'a>,
+}
+
+impl<'a> Field<'a> {
+    /// `content`, `=content`, `name=content`, `@file`, `name@file`: the first `=`, or else the first `@`, decides.
+    pub fn parse(argument: &'a str) -> Field<'a> {
+        let named = |name: &'a str| Some(name).filter(|name| !name.is_empty());
+        if let Some((name, text)) = argument.split_once('=') {
+            Field { name: named(name), source: Source::Text(text) }
+        } else if let Some((name, file)) = argument.split_once('@') {
+            Field { name: named(name), source: Source::File(file) }
+        } else {
+            Field { name: None, source: Source::Text(argument) }
+        }
+    }
+
+    /// The field, with the `value` that its source gave.
+    pub fn encode(&self, value: &[u8]) -> String {
+        let value = form(value);
+        self.name.map_or(value.clone(), |name| format!("{name}={value}"))
+    }
+}
+
+/// All but letters, digits and `-._~` (RFC 3986 §2.3) as `%XX`.
+pub fn percent(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len() + bytes.len() / 2);
+    for b in bytes {
+        if b.is_ascii_alphanumeric() || b"-._~".contains(b) {
+            out.push(char::from(*b));
+        } else {
+            push_byte(&mut out, *b);
+        }
+    }
+    out
+}
+
+/// The same with `+` for a blank, as HTML forms have it and curl since 7.86.
+pub fn form(bytes: &[u8]) -> String {
+    percent(bytes).replace("%20", "+")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte() {
+        for b in 0..=u8::MAX {
+            let text = percent(&[b]);
+            let plain = b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+            assert_eq!(text, if plain { char::from(b).to_string() } else { format!("%{b:02X}") });
+        }
+        assert_eq!(form(b"a b+%20 \xc3\xa9\n"), "a+b%2B%2520+%C3%A9%0A");
+    }
+
+    #[test]
+    fn arguments() {
+        for (argument, name, source) in [
+            ("plain z", None, Source::Text("plain z")),
+            ("=x=y", None, Source::Text("x=y")),
+            ("a=b@c", Some("a"), Source::Text("b@c")),
+            ("a@b=c", Some("a@b"), Source::Text("c")),
+            ("@f", None, Source::File("f")),
+            ("n@-", Some("n"), Source::File("-")),
+            ("n@a@b", Some("n"), Source::File("a@b")),
+            ("", None, Source::Text("")),
+        ] {
+            assert_eq!(Field::parse(argument), Field { name, source }, "{argument}");
+        }
+        assert_eq!(Field::parse("n&m=").encode(b"=&"), "n&m=%3D%26");
+    }
+}

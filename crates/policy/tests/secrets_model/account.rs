@@ -1,0 +1,226 @@
+//! The model's books: who may see which secret. It asks nothing of the crate.
+
+use proptest::prelude::*;
+
+use super::Receiver;
+
+/// Ways to write each host. The second is under the first; the last two are the own machine.
+pub(super) const HOSTS: [[&str; 2]; 5] = [
+    ["a.example", "A.Example"],
+    ["w.a.example", "w.%61.example"],
+    ["b.example", "b.EXAMPLE"],
+    ["127.0.0.1", "0x7f.1"],
+    ["[::1]", "[0:0::1]"],
+];
+
+pub(super) const NETRC: &str =
+    "machine a.example login neta password neta-pw\nmachine b.example login netb password netb-pw\n";
+
+const PROXY_SCHEMES: [&str; 6] = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub(super) tls: bool,
+    pub(super) host: usize,
+    pub(super) port: u16,
+}
+
+impl Peer {
+    pub(super) fn url(self, userinfo: &str, spelling: usize) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        format!("{scheme}://{userinfo}{}:{}/p", HOSTS[self.host][spelling], self.port)
+    }
+
+    fn is_private(self) -> bool {
+        self.tls || self.host >= 3
+    }
+}
+
+/// What the user gave.
+#[derive(Clone, Debug)]
+pub(super) struct World {
+    pub(super) user: bool,
+    pub(super) url_user: bool,
+    pub(super) bearer: bool,
+    pub(super) netrc: bool,
+    /// For http and https; past the end of the schemes is none.
+    pub(super) proxies: [usize; 2],
+    pub(super) no_proxy: Vec<usize>,
+    pub(super) tunnel: bool,
+}
+
+impl World {
+    pub(super) fn proxy_url(&self, which: usize) -> Option<String> {
+        let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
+        Some(format!("{scheme}://proxy{which}:proxy{which}-pw@proxy{which}.example"))
+    }
+
+    pub(super) fn no_proxy_text(&self) -> String {
+        let text = |host: &usize| HOSTS[*host][0].trim_matches(['[', ']']);
+        self.no_proxy.iter().map(text).collect::<Vec<_>>().join(",")
+    }
+
+    /// The proxy for a peer, and whether it is sent the request itself.
+    fn proxy(&self, peer: Peer) -> Option<(usize, bool)> {
+        let which = usize::from(peer.tls);
+        let scheme = PROXY_SCHEMES.get(self.proxies[which])?;
+        let direct = self.no_proxy.iter().any(|host| *host == peer.host || (*host, peer.host) == (0, 1));
+        (!direct).then_some((which, scheme.starts_with("http") && !peer.tls && !self.tunnel))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DomainAttribute {
+    None,
+    Own,
+    /// The name without its first label.
+    Parent,
+    Of(usize),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CookieSet {
+    pub(super) domain: DomainAttribute,
+    pub(super) secure: bool,
+}
+
+impl CookieSet {
+    pub(super) fn field(self, from: Peer, number: usize) -> String {
+        let own = HOSTS[from.host][0];
+        let domain = match self.domain {
+            DomainAttribute::None => String::new(),
+            DomainAttribute::Own => format!("; Domain={own}"),
+            DomainAttribute::Parent => format!("; Domain=.{}", own.split_once('.').map_or("x", |(_, parent)| parent)),
+            DomainAttribute::Of(host) => format!("; Domain={}", HOSTS[host][0]),
+        };
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!("n{number}=cookie-{number}.; Path=/{domain}{secure}")
+    }
+
+    /// The hosts that may see it; `None` if it must be refused.
+    fn audience(self, from: Peer) -> Option<Vec<usize>> {
+        let below = |host: usize| if host == 0 { vec![0, 1] } else { vec![host] };
+        if self.secure && !from.is_private() {
+            return None;
+        }
+        match (self.domain, from.host) {
+            (DomainAttribute::None, host) => Some(vec![host]),
+            (DomainAttribute::Own, host) => Some(below(host)),
+            (DomainAttribute::Of(0) | DomainAttribute::Parent, 1) => Some(below(0)),
+            (DomainAttribute::Of(other), host) if other == host => Some(below(host)),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) peer: Peer,
+    pub(super) spelling: usize,
+    /// A path alone.
+    pub(super) stays: bool,
+    /// With a user and password of the server's choice.
+    pub(super) userinfo: bool,
+    pub(super) cookies: Vec<CookieSet>,
+}
+
+impl Step {
+    pub(super) fn location(&self, from: Peer) -> (String, Peer) {
+        if self.stays {
+            return ("/q".to_owned(), from);
+        }
+        let userinfo = if self.userinfo { "mallory:evil@" } else { "" };
+        (self.peer.url(userinfo, self.spelling), self.peer)
+    }
+}
+
+pub(super) struct Account<'w> {
+    world: &'w World,
+    first: Peer,
+    from: Peer,
+    peer: Peer,
+    /// A server has put a user of its own into the URL at some time: what is sent to the first origin may be that one's.
+    foreign_user: bool,
+    cookies: Vec<(String, Vec<usize>, bool)>,
+}
+
+impl<'w> Account<'w> {
+    pub(super) fn new(world: &'w World, first: Peer) -> Account<'w> {
+        Account { world, first, from: first, peer: first, foreign_user: false, cookies: Vec::new() }
+    }
+
+    pub(super) fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    pub(super) fn moved(&mut self, to: Peer, userinfo: bool) {
+        (self.from, self.peer) = (self.peer, to);
+        self.foreign_user |= userinfo;
+    }
+
+    /// Books a cookie; whether it is to be taken.
+    pub(super) fn on_cookie(&mut self, cookie: &CookieSet, number: usize) -> bool {
+        let audience = cookie.audience(self.peer);
+        let taken = audience.is_some();
+        self.cookies.extend(audience.map(|hosts| (format!("=cookie-{number}."), hosts, cookie.secure)));
+        taken
+    }
+
+    /// All secrets there are, and whether the origin now asked may see each; `None` where it may but need not.
+    fn of_origin(&self) -> Vec<(String, Option<bool>)> {
+        let World { user, url_user, bearer, netrc, .. } = *self.world;
+        let is_first = self.peer == self.first;
+        let overheard = !is_first && !self.peer.tls && (self.from.tls || self.first.tls);
+        let mut secrets = vec![
+            ("cli-pw".to_owned(), Some(user && is_first)),
+            ("t0ken".to_owned(), Some(bearer && is_first)),
+            ("api-key".to_owned(), Some(is_first)),
+            // Left behind with the first hop to elsewhere.
+            ("url-pw".to_owned(), if url_user && !user && is_first { None } else { Some(false) }),
+        ];
+        for (host, password) in [(0, "neta-pw"), (2, "netb-pw")] {
+            let may = netrc && !user && self.peer.host == host && !overheard;
+            let need_not = is_first && (url_user || self.foreign_user);
+            secrets.push((password.to_owned(), if may && need_not { None } else { Some(may) }));
+        }
+        for (text, hosts, secure) in &self.cookies {
+            let may = hosts.contains(&self.peer.host) && (!secure || self.peer.is_private());
+            secrets.push((text.clone(), Some(may)));
+        }
+        secrets
+    }
+
+    /// Compares what a receiver could read with what it may.
+    pub(super) fn check(&self, receiver: Receiver, text: &str) -> Result<(), TestCaseError> {
+        let proxy = self.world.proxy(self.peer);
+        let sees_request = match receiver {
+            Receiver::Origin => true,
+            Receiver::Proxy(which) => {
+                prop_assert_eq!(proxy.map(|(proxy, _)| proxy), Some(which), "the wrong proxy is asked");
+                proxy.is_some_and(|(_, forwards)| forwards)
+            }
+        };
+        for (secret, may) in self.of_origin() {
+            let seen = text.contains(&secret);
+            match may.filter(|_| sees_request) {
+                Some(true) => prop_assert!(seen, "{receiver:?} of {:?} goes without {secret}: {text}", self.peer),
+                Some(false) => prop_assert!(!seen, "{receiver:?} of {:?} got {secret}: {text}", self.peer),
+                None if sees_request => {}
+                None => prop_assert!(!seen, "{receiver:?} of {:?} got {secret}: {text}", self.peer),
+            }
+        }
+        for which in 0..2 {
+            let own = receiver == Receiver::Proxy(which);
+            let scheme = PROXY_SCHEMES.get(self.world.proxies[which]).copied().unwrap_or_default();
+            // SOCKS 4 has no password, only the user.
+            prop_assert_eq!(
+                text.contains(&format!("proxy{which}-pw")),
+                own && !scheme.starts_with("socks4"),
+                "{}",
+                text
+            );
+            prop_assert!(own || !text.contains(&format!("proxy{which}")), "{receiver:?} got {which}'s user: {text}");
+        }
+        Ok(())
+    }
+}

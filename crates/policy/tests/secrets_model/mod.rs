@@ -1,0 +1,165 @@
+//! The same question with all that a request can carry: `-u`, a URL's user, a token, netrc entries, cookies that servers set, the
+//! credentials of two proxies.
+//!
+//! The client here is only glue between the crate's decisions: it puts together what an engine would send, and to whom. The model
+//! (`account`) keeps its own books on who may see what, from the steps alone.
+
+mod account;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use haul_policy::Target;
+use haul_policy::auth::{Credentials, Given, Netrc, identity_for};
+use haul_policy::cookie::Jar;
+use haul_policy::proxy::socks::{Destination, Handshake, Step as Socks};
+use haul_policy::proxy::{Environment, Proxy, Route, absolute_form, connect_fields, forward_fields};
+use haul_policy::redirect::{RedirectRules, Secrets, decide};
+use haul_policy::secrets::fields_for;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use account::{CookieSet, DomainAttribute, HOSTS, NETRC, Peer, Step, World};
+
+const NOW: u64 = 1_800_000_000;
+
+/// Who sees a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Receiver {
+    Origin,
+    /// The one for http (0) or https (1).
+    Proxy(usize),
+}
+
+/// What a receiver can read, Basic undone.
+fn readable(fields: &[(String, Vec<u8>)]) -> String {
+    let mut text = String::new();
+    for (name, value) in fields {
+        let value = String::from_utf8_lossy(value);
+        let decoded = value.strip_prefix("Basic ").and_then(|encoded| STANDARD.decode(encoded).ok());
+        let decoded = decoded.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        text.push_str(&format!("{name}: {value} {decoded}\n"));
+    }
+    text
+}
+
+/// The messages of one request.
+fn messages(
+    world: &World,
+    environment: &Environment,
+    jar: &Jar,
+    target: &Target,
+    secrets: Secrets,
+    downgraded: bool,
+) -> Vec<(Receiver, String)> {
+    let user = world.user.then(|| Credentials::new("cli", "cli-pw").unwrap());
+    let netrc = if world.netrc { Netrc::Optional(NETRC.as_bytes()) } else { Netrc::Off };
+    let given = Given { user: user.as_ref(), bearer: world.bearer.then_some(b"t0ken"), netrc };
+    let identity = identity_for(&given, target, secrets, downgraded).unwrap();
+    let own = [("X-Api-Key".to_owned(), b"api-key".to_vec())];
+    let mut fields: Vec<(String, Vec<u8>)> = fields_for(&own, secrets).cloned().collect();
+    // An engine sends one of the two; either way it must be allowed to.
+    fields.extend(identity.credentials.map(|c| ("Authorization".to_owned(), c.basic())));
+    fields.extend(identity.bearer.map(|token| ("Authorization".to_owned(), token)));
+    fields.extend(jar.cookie_for(target, NOW).map(|value| ("Cookie".to_owned(), value)));
+    let line = ("line".to_owned(), absolute_form(target).into_bytes());
+    let request = readable(&[&[line][..], &fields].concat());
+
+    let Some(url) = environment.proxy_for(target) else { return vec![(Receiver::Origin, request)] };
+    let proxy = Proxy::parse(url).unwrap();
+    let authorization = proxy.credentials().map(Credentials::basic);
+    let to_proxy = match proxy.route(target, world.tunnel) {
+        Route::Forward => format!("{request}{}", readable(&forward_fields(authorization.as_deref(), &[]))),
+        Route::Tunnel => readable(&connect_fields(target, authorization.as_deref(), None, &[])),
+        Route::Socks => socks(&proxy, target),
+    };
+    let which = usize::from(target.scheme().as_str() == "https");
+    vec![(Receiver::Proxy(which), to_proxy), (Receiver::Origin, request)]
+}
+
+/// All that a SOCKS proxy which asks for everything is told.
+fn socks(proxy: &Proxy, target: &Target) -> String {
+    let address = Destination::Address([192, 0, 2, 1].into());
+    let destination = if proxy.kind().resolves_names() { Destination::Name(target.host_text()) } else { address };
+    let mut handshake = Handshake::new(proxy.kind(), destination, target.port(), proxy.credentials()).unwrap();
+    let mut told = handshake.start().to_vec();
+    let replies: &[&[u8]] = match told[0] {
+        4 => &[&[0, 90, 0, 0, 0, 0, 0, 0]],
+        _ => &[&[5, 2], &[1, 0], &[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]],
+    };
+    for reply in replies {
+        if let (_, Socks::Send(bytes)) = handshake.feed(reply).unwrap() {
+            told.extend_from_slice(&bytes);
+        }
+    }
+    String::from_utf8_lossy(&told).into_owned()
+}
+
+fn run(world: &World, first: Peer, steps: &[Step]) -> Result<(), TestCaseError> {
+    let variable = |name: &str| match name {
+        "http_proxy" => world.proxy_url(0),
+        "https_proxy" => world.proxy_url(1),
+        "no_proxy" => Some(world.no_proxy_text()),
+        _ => None,
+    };
+    let environment = Environment::read(variable);
+    let rules = RedirectRules::default();
+    let mut account = account::Account::new(world, first);
+    let mut jar = Jar::new();
+    let mut target = Target::parse(&first.url(if world.url_user { "alice:url-pw@" } else { "" }, 0)).unwrap();
+    let origin = target.origin();
+    let (mut secrets, mut downgraded) = (Secrets::Keep, false);
+    for (hops, step) in steps.iter().enumerate() {
+        for (receiver, text) in messages(world, &environment, &jar, &target, secrets, downgraded) {
+            account.check(receiver, &text)?;
+        }
+        for (number, cookie) in step.cookies.iter().enumerate() {
+            let number = hops * 10 + number;
+            let field = cookie.field(account.peer(), number);
+            let taken = jar.set(&target, field.as_bytes(), NOW).is_ok();
+            prop_assert_eq!(taken, account.on_cookie(cookie, number), "{} from {:?}", field, account.peer());
+        }
+        let (location, next) = step.location(account.peer());
+        let hop = decide(&rules, hops as u32, 302, Some(location.as_bytes()), "GET", &target, &origin);
+        let hop = hop.map_err(|e| TestCaseError::fail(format!("{location}: {e}")))?.expect("followed");
+        account.moved(next, step.userinfo);
+        (target, secrets, downgraded) = (hop.target, hop.secrets, hop.downgraded);
+    }
+    Ok(())
+}
+
+fn worlds() -> impl Strategy<Value = World> {
+    let proxies = [0..7usize, 0..7usize];
+    let given = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (given, proxies, vec(0..HOSTS.len(), 0..3), any::<bool>()).prop_map(|(given, proxies, no_proxy, tunnel)| {
+        let (user, url_user, bearer, netrc) = given;
+        World { user, url_user, bearer, netrc, proxies, no_proxy, tunnel }
+    })
+}
+
+fn peers() -> impl Strategy<Value = Peer> {
+    (any::<bool>(), 0..HOSTS.len(), prop_oneof![3 => Just(None), 1 => Just(Some(8080))])
+        .prop_map(|(tls, host, port)| Peer { tls, host, port: port.unwrap_or(if tls { 443 } else { 80 }) })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let domain = prop_oneof![
+        Just(DomainAttribute::None),
+        Just(DomainAttribute::Own),
+        Just(DomainAttribute::Parent),
+        (0..HOSTS.len()).prop_map(DomainAttribute::Of),
+    ];
+    let cookie = (domain, any::<bool>()).prop_map(|(domain, secure)| CookieSet { domain, secure });
+    let step = (peers(), 0..2usize, any::<bool>(), prop_oneof![4 => Just(false), 1 => Just(true)], vec(cookie, 0..3));
+    let step =
+        step.prop_map(|(peer, spelling, stays, userinfo, cookies)| Step { peer, spelling, stays, userinfo, cookies });
+    vec(step, 1..7)
+}
+
+proptest! {
+    #![proptest_config(crate::common::config(20_000))]
+
+    #[test]
+    fn each_secret_reaches_its_own_peers_only(world in worlds(), first in peers(), steps in steps()) {
+        run(&world, first, &steps)?;
+    }
+}

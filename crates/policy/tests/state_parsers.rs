@@ -1,0 +1,274 @@
+//! No bytes make a parser of state or secrets panic, and what it lets through keeps its promises. The jar is held against a model.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use haul_policy::Target;
+use haul_policy::alt_svc::{self, AltSvc};
+use haul_policy::auth::{Allowed, Choice, Credentials, Digest, choose, parse_challenges};
+use haul_policy::cookie::{Cookie, Jar, Key, lwp, netscape};
+use haul_policy::hsts::{self, Hsts};
+use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part, Piece};
+use haul_policy::proxy::socks::{Destination, Handshake, Step};
+use haul_policy::proxy::{NoProxy, Proxy, ProxyKind};
+use haul_policy::{netrc, urlencode};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+const NOW: u64 = 1_800_000_000;
+
+/// Bytes that look like a field often enough to get far.
+fn fieldish(words: &'static [&'static str]) -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        8 => (0..words.len()).prop_map(move |at| words[at].as_bytes().to_vec()),
+        1 => vec(any::<u8>(), 0..4),
+    ];
+    vec(word, 0..24).prop_map(|words| words.concat())
+}
+
+fn line_safe(bytes: &[u8]) -> bool {
+    !bytes.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
+}
+
+proptest! {
+    #![proptest_config(common::config(4000))]
+
+    #[test]
+    fn set_cookie_and_its_files(field in fieldish(&[
+        "a", "=", "b", ";", " ", "\t", "Domain=", "a.example", ".example", "co.uk", "Path=", "/", "/p", "Secure", "HttpOnly",
+        "SameSite=", "Lax", "Max-Age=", "-1", "60", "Expires=", "Wed, 01 Jan 2030 00:00:00 GMT", "__Host-", "__Secure-", "\"", "\\",
+    ])) {
+        let at = Target::parse("https://w.a.example/p/q").unwrap();
+        let mut jar = Jar::new();
+        let taken = jar.set(&at, &field, NOW);
+        prop_assert!(jar.len() <= 1);
+        if taken.is_ok() {
+            for (text, read) in [
+                (netscape::write(&jar, NOW), None),
+                (lwp::write(&jar, NOW), Some(())),
+            ] {
+                let read = match read {
+                    None => netscape::read(&text, NOW),
+                    Some(()) => lwp::read(&text, NOW).expect("its own magic"),
+                };
+                prop_assert_eq!(read.refused, 0, "{}", text.escape_ascii());
+                let mut again = Jar::new();
+                again.load(read.cookies);
+                prop_assert_eq!(again.cookie_for(&at, NOW), jar.cookie_for(&at, NOW));
+            }
+            let value = jar.cookie_for(&at, NOW).unwrap_or_default();
+            prop_assert!(line_safe(&value) && !value.contains(&b';'));
+            let other = Target::parse("https://a.example.evil.example/p/q").unwrap();
+            prop_assert_eq!(jar.cookie_for(&other, NOW), None);
+        }
+    }
+
+    #[test]
+    fn cookie_files(text in fieldish(&[
+        "# Netscape HTTP Cookie File\n", "#LWP-Cookies-1.0\n", "#HttpOnly_", ".a.example", "a.example", "\t", "TRUE", "FALSE", "/",
+        "0", "1900000000", "-1", "n", "v", "\n", "\r\n", "Set-Cookie:", "Set-Cookie3: ", "n=v", "; domain=", "; path=\"/\"", "\"", "\\",
+        "; expires=\"2030-01-01 00:00:00Z\"", "co.uk", "127.0.0.1",
+    ])) {
+        for read in [Some(netscape::read(&text, NOW)), lwp::read(&text, NOW)].into_iter().flatten() {
+            let mut jar = Jar::new();
+            jar.load(read.cookies);
+            let written = netscape::write(&jar, NOW);
+            let mut again = Jar::new();
+            again.load(netscape::read(&written, NOW).cookies);
+            prop_assert_eq!(netscape::write(&again, NOW), written);
+        }
+    }
+
+    #[test]
+    fn challenges(field in fieldish(&[
+        "Basic", "Digest", "Bearer", "NTLM", "Negotiate", " ", ",", "=", "\"", "\\", "realm=\"r\"", "nonce=n", "nonce=\"\\\"\"",
+        "qop=\"auth\"", "qop=auth-int", "algorithm=SHA-256", "algorithm=MD5-sess", "userhash=true", "charset=UTF-8", "stale=true", "abc==",
+        "opaque=\"\t\"", "domain=\"/a\"",
+    ]), info in fieldish(&["nextnonce=", "\"", "x", ",", "\\", "\0"])) {
+        let challenges = parse_challenges([&field[..]]);
+        if let Ok(Choice::Digest(challenge)) = choose(&challenges, Allowed::ANY) {
+            let me = Credentials::new("u\"\u{e9}", "p").unwrap();
+            let mut digest = Digest::new(challenge);
+            for _ in 0..2 {
+                let value = digest.authorize(&me, "GET", "/x?y", None, "c").unwrap();
+                prop_assert!(line_safe(&value));
+                let read = parse_challenges([&value[..]]);
+                prop_assert_eq!(read.len(), 1, "{}", value.escape_ascii());
+                prop_assert_eq!(read[0].get("uri"), Some(&b"/x?y"[..]));
+                digest.on_info(&info);
+            }
+        }
+    }
+
+    #[test]
+    fn netrc_files(text in fieldish(&[
+        "machine ", "default ", "login ", "password ", "account ", "macdef ", "a ", "b ", "l ", "p ", "\n", "\n\n", "#", "\"", "\\",
+    ])) {
+        for host in ["a", "b"] {
+            for login in [None, Some(&b"l"[..])] {
+                if let (Ok(Some(entry)), Some(login)) = (netrc::find(&text, host, login), login) {
+                    prop_assert_eq!(entry.login.as_deref(), Some(login));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lists_and_stores(text in fieldish(&[
+        "*", ",", " ", ".", "a.example", "10.0.0.0", "/8", "/33", "::1", "[", "]", "/", "max-age=", "60", "\"", ";", "includeSubDomains",
+        "h2=", ":443", "ma=1", "persist=1", "clear", "\n", "#", "20300101 00:00:00", "unlimited", "h1 ", "443 ", "%2F", "0 0",
+    ])) {
+        let text = String::from_utf8_lossy(&text);
+        let site = Target::parse("https://a.example/").unwrap();
+        let _ = NoProxy::parse(&text).matches(site.host());
+        let _ = hsts::parse(text.as_bytes());
+        let _ = alt_svc::parse(text.as_bytes());
+        let mut known = Hsts::new();
+        known.load(&text, NOW);
+        known.on_field(&site, text.as_bytes(), NOW);
+        let mut again = Hsts::new();
+        again.load(&known.write(NOW), NOW);
+        prop_assert_eq!(again.write(NOW), known.write(NOW));
+        let mut known = AltSvc::new();
+        known.load(&text, NOW);
+        known.on_field(&site, alt_svc::Protocol::H2, text.as_bytes(), NOW);
+        let mut again = AltSvc::new();
+        again.load(&known.write(NOW), NOW);
+        prop_assert_eq!(again.write(NOW), known.write(NOW));
+        if let Ok(proxy) = Proxy::parse(&text) {
+            prop_assert!(Proxy::parse(&proxy.to_string()).is_ok());
+        }
+    }
+
+    #[test]
+    fn socks_proxies_of_any_kind(replies in vec(prop_oneof![Just(5u8), Just(0), Just(1), Just(2), Just(3), Just(90), any::<u8>()], 0..40), split in 1..9usize, four: bool) {
+        let kind = if four { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
+        let me = Credentials::new("u", "p").unwrap();
+        let play = |size: usize| {
+            let mut handshake = Handshake::new(kind, Destination::Name("h"), 1, Some(&me)).unwrap();
+            let (mut used_in_all, mut sent) = (0, Vec::new());
+            for chunk in replies.chunks(size) {
+                let mut rest = chunk;
+                loop {
+                    let wants = handshake.wants();
+                    match handshake.feed(rest) {
+                        Err(error) => return (sent, Err(error)),
+                        Ok((used, step)) => {
+                            used_in_all += used;
+                            rest = &rest[used..];
+                            match step {
+                                Step::NeedMore => { assert!(rest.is_empty() && handshake.wants() > 0 && wants > 0); break }
+                                Step::Send(bytes) => sent.push(bytes),
+                                Step::Done => return (sent, Ok(Some(used_in_all))),
+                            }
+                        }
+                    }
+                }
+            }
+            (sent, Ok(None))
+        };
+        prop_assert_eq!(play(split), play(replies.len().max(1)));
+    }
+
+    #[test]
+    fn forms(names in vec((vec(any::<u8>(), 0..8), vec(any::<u8>(), 0..8), proptest::option::of(0..1000u64)), 0..5), entropy: [u8; 16], backslash: bool) {
+        let escape = if backslash { Escape::Backslash } else { Escape::Percent };
+        let parts: Vec<Part> = names.iter().enumerate().map(|(index, (name, file, length))| {
+            Part::file(name, file, Content::Source { index, length: *length })
+        }).collect();
+        let layout = Layout::new(&parts, &Boundary::new(entropy), escape).unwrap();
+        let literal: Vec<u8> = layout.pieces.iter().filter_map(|piece| match piece {
+            Piece::Literal(bytes) => Some(bytes.clone()),
+            Piece::Source { .. } => None,
+        }).flatten().collect();
+        // A delimiter, three lines of head and the content's end for each part, the last delimiter: no name added a line.
+        prop_assert_eq!(literal.iter().filter(|b| **b == b'\n').count(), parts.len() * 5 + 1);
+        prop_assert!(!literal.contains(&0));
+        let sources = names.iter().try_fold(0, |sum, (_, _, length)| Some(sum + (*length)?));
+        prop_assert_eq!(layout.length, sources.map(|sum| sum + literal.len() as u64));
+        let encoded = urlencode::form(&entropy);
+        prop_assert!(encoded.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~%+".contains(&b)));
+    }
+}
+
+/// What happens to jars that share a file.
+#[derive(Clone, Debug)]
+enum Op {
+    Set { jar: usize, name: usize, value: u8 },
+    Remove { jar: usize, name: usize },
+    Save { jar: usize },
+}
+
+fn key(name: usize) -> String {
+    format!("n{name}")
+}
+
+proptest! {
+    #![proptest_config(common::config(3000))]
+
+    /// Three processes and one file: after each save, the file has what its saver did last, and nothing that others saved is lost.
+    #[test]
+    fn jars_that_share_a_file(ops in vec(prop_oneof![
+        3 => (0..3usize, 0..6usize, any::<u8>()).prop_map(|(jar, name, value)| Op::Set { jar, name, value }),
+        1 => (0..3usize, 0..6usize).prop_map(|(jar, name)| Op::Remove { jar, name }),
+        2 => (0..3usize).prop_map(|jar| Op::Save { jar }),
+    ], 0..40)) {
+        let at = Target::parse("http://h.example/").unwrap();
+        let initial = b"h.example\tFALSE\t/\tFALSE\t0\tn0\tinitial\n";
+        let mut file = initial.to_vec();
+        let mut jars: Vec<Jar> = (0..3).map(|_| {
+            let mut jar = Jar::new();
+            jar.load(netscape::read(initial, NOW).cookies);
+            jar
+        }).collect();
+        // The model: the file's values, and for each jar its values and what it has yet to write.
+        let mut model: BTreeMap<String, String> = BTreeMap::from([(key(0), "initial".to_owned())]);
+        let mut seen: Vec<BTreeMap<String, String>> = vec![model.clone(); 3];
+        let mut pending: Vec<BTreeMap<String, Option<String>>> = vec![BTreeMap::new(); 3];
+        let mut on_disk: Vec<Vec<String>> = vec![vec![key(0)]; 3];
+        for op in ops {
+            match op {
+                Op::Set { jar, name, value } => {
+                    jars[jar].set(&at, format!("n{name}={value}").as_bytes(), NOW).unwrap();
+                    seen[jar].insert(key(name), value.to_string());
+                    pending[jar].insert(key(name), Some(value.to_string()));
+                }
+                Op::Remove { jar, name } => {
+                    jars[jar].set(&at, format!("n{name}=; Max-Age=0").as_bytes(), NOW).unwrap();
+                    if seen[jar].remove(&key(name)).is_some() {
+                        if on_disk[jar].contains(&key(name)) {
+                            pending[jar].insert(key(name), None);
+                        } else {
+                            pending[jar].remove(&key(name));
+                        }
+                    }
+                }
+                Op::Save { jar } => {
+                    let changes = jars[jar].changes();
+                    let mut disk = Jar::new();
+                    disk.load(netscape::read(&file, NOW).cookies);
+                    changes.apply_to(&mut disk);
+                    file = netscape::write(&disk, NOW);
+                    jars[jar].saved(&changes);
+                    for (name, value) in core::mem::take(&mut pending[jar]) {
+                        match value {
+                            Some(value) => { on_disk[jar].push(name.clone()); model.insert(name, value); }
+                            None => { on_disk[jar].retain(|other| *other != name); model.remove(&name); }
+                        }
+                    }
+                    let read: BTreeMap<String, String> = netscape::read(&file, NOW).cookies.iter().map(|cookie| {
+                        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                        (text(cookie.name()), text(cookie.value()))
+                    }).collect();
+                    prop_assert_eq!(&read, &model);
+                }
+            }
+        }
+        for (jar, seen) in jars.iter().zip(&seen) {
+            prop_assert_eq!(jar.len(), seen.len());
+            let keys: Vec<Key> = jar.iter().map(Cookie::key).collect();
+            prop_assert!(keys.iter().all(|key| seen.contains_key(&*String::from_utf8_lossy(&key.name))));
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Strict-Transport-Security fields and files.
+#![no_main]
+
+use haul_policy::Target;
+use haul_policy::hsts::Hsts;
+use libfuzzer_sys::fuzz_target;
+
+const NOW: u64 = 1_800_000_000;
+
+fuzz_target!(|data: &[u8]| {
+    let site = Target::parse("https://a.example./").expect("a URL");
+    let mut known = Hsts::new();
+    known.load(&String::from_utf8_lossy(data), NOW);
+    let written = known.write(NOW);
+    let mut again = Hsts::new();
+    again.load(&written, NOW);
+    assert_eq!(again.write(NOW), written);
+    known.on_field(&site, data, NOW);
+    for url in ["http://a.example/", "http://A.example.:80/"] {
+        let up = known.upgrade(&Target::parse(url).expect("a URL"), NOW);
+        assert!(up.is_none_or(|up| up.port() == 443 && up.scheme().as_str() == "https"));
+    }
+});

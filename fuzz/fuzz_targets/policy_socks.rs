@@ -1,0 +1,41 @@
+//! SOCKS replies: however they are cut, the same is sent and the same is used.
+#![no_main]
+
+use haul_policy::auth::Credentials;
+use haul_policy::proxy::ProxyKind;
+use haul_policy::proxy::socks::{Destination, Handshake, SocksError, Step};
+use libfuzzer_sys::fuzz_target;
+
+type Seen = (Vec<Vec<u8>>, Result<Option<usize>, SocksError>);
+
+fn play(kind: ProxyKind, replies: &[u8], size: usize) -> Seen {
+    let me = Credentials::new("u", "p").expect("no control byte");
+    let mut handshake = Handshake::new(kind, Destination::Name("h.example"), 80, Some(&me)).expect("a short name");
+    let (mut used_in_all, mut sent) = (0, Vec::new());
+    for chunk in replies.chunks(size.max(1)) {
+        let mut rest = chunk;
+        loop {
+            match handshake.feed(rest) {
+                Err(error) => return (sent, Err(error)),
+                Ok((used, step)) => {
+                    used_in_all += used;
+                    rest = &rest[used..];
+                    match step {
+                        Step::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
+                        Step::Send(bytes) => sent.push(bytes),
+                        Step::Done => return (sent, Ok(Some(used_in_all))),
+                    }
+                }
+            }
+        }
+    }
+    (sent, Ok(None))
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&pick, replies)) = data.split_first() else { return };
+    let kind = if pick & 1 == 0 { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
+    let whole = play(kind, replies, replies.len());
+    assert_eq!(play(kind, replies, 1), whole);
+    assert_eq!(play(kind, replies, usize::from(pick / 2)), whole);
+});
