@@ -33,8 +33,11 @@ extern crate alloc;
 
 pub mod fields;
 pub mod h1;
+pub mod h2;
 pub mod head;
+pub mod hpack;
 mod limits;
+mod output;
 mod syntax;
 pub mod time;
 
