@@ -6,6 +6,7 @@ use super::frame::{self, FRAME_SIZES, Header, MAX_WINDOW, flag, setting};
 use super::streams::Upload;
 use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, ResetReason};
 use crate::time::Time;
+use alloc::vec::Vec;
 
 /// What our PINGs carry. They are told apart by time, not by content: there is never more than one.
 const PING: &[u8; 8] = b"haulping";
@@ -128,7 +129,9 @@ impl Conn {
         self.last_allowed = self.last_allowed.min(last);
         self.closing = Some(CloseReason::GoAway(code));
         self.due.push_back(Event::GoAway { last: RequestId(u64::from(self.last_allowed)), code });
-        while let Some(id) = self.streams.last().filter(|&id| id > self.last_allowed) {
+        let last = self.last_allowed;
+        let left_out: Vec<u32> = self.streams.ids().filter(|&id| id > last).collect();
+        for id in left_out {
             self.drop_stream(id, None);
             let reason = ResetReason::GoAway(code);
             self.due.push_back(Event::Reset { id: RequestId(u64::from(id)), reason, retryable: true });

@@ -115,6 +115,9 @@ impl Intake {
     }
 
     /// Bytes that nobody holds: padding, or payload of a stream that is gone. Gives the increment, if one is due.
+    ///
+    /// To be called with 0 when a frame was taken, too: it may have left the peer with less than is pending, and if nobody
+    /// released anything any more, the rest would never be announced.
     pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;

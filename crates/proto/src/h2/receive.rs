@@ -239,6 +239,7 @@ impl Conn {
         if !self.intake.take(length) {
             return Err(Error::FlowControl);
         }
+        self.give_back(0);
         let end = header.has(flag::END_STREAM);
         if payload > 0 {
             self.tally.useful(1);

@@ -108,11 +108,6 @@ impl Streams {
         self.index.is_empty()
     }
 
-    /// The number of the newest.
-    pub(crate) fn last(&self) -> Option<u32> {
-        self.index.last().map(|&(id, _)| id)
-    }
-
     /// Numbers, rising.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.index.iter().map(|&(id, _)| id)
