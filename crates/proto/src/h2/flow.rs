@@ -95,7 +95,7 @@ impl Intake {
 
     /// Is there room for one more stream beside those that are open?
     pub(crate) fn admits(&self, open: usize) -> bool {
-        open == 0 || self.initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
+        self.initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
     }
 
     pub(crate) fn begin(&self) -> Inbound {
