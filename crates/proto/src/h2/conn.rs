@@ -220,7 +220,7 @@ impl Conn {
             }
             None => (None, self.intake.release_orphaned(n)),
         };
-        if matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed)) {
+        if self.is_over() {
             return;
         }
         for (number, increment) in [(number, stream), (0, conn)] {
@@ -245,7 +245,9 @@ impl Conn {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
         if let Some(code) = code {
-            frame::rst_stream(id, code, self.output.tail());
+            if !self.is_over() {
+                frame::rst_stream(id, code, self.output.tail());
+            }
             self.stale.add(stream.inbound.window);
         }
         let undelivered = self.reader.abandon(id);
