@@ -3,8 +3,8 @@
 //! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as
 //! [`Conn::body_credit`] allows), then [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then
 //! [`Conn::step`] with what its socket gave, until [`Event::NeedInput`], and [`Conn::release`] for the payload that was
-//! taken. Reading is in `receive.rs`, frames about the connection itself in `control.rs`, request bodies in `send.rs`; the state
-//! diagram and a walk stand in [`h2`](super).
+//! taken. Reading is in `receive.rs`, frames about the connection itself in `control.rs`, request bodies in `send.rs`;
+//! the state diagram and a walk stand in [`h2`](super).
 
 use super::floods::Tally;
 use super::flow::Intake;
@@ -56,8 +56,8 @@ pub struct Conn {
 }
 
 impl Conn {
-    /// A connection that is open and has carried nothing yet. Its output begins with the preface and our SETTINGS; requests may
-    /// follow at once (RFC 9113 §3.4).
+    /// A connection that is open and has carried nothing yet. Its output begins with the preface and our SETTINGS;
+    /// requests may follow at once (RFC 9113 §3.4).
     pub fn new(mut config: Config) -> Conn {
         // Offsets in a head are 32 bits wide.
         config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
@@ -177,8 +177,8 @@ impl Conn {
         Ok(RequestId(u64::from(id)))
     }
 
-    /// Bytes to be sent, in one piece. Ask after every round of [`Conn::step`] and [`Conn::release`], too: updates of windows and
-    /// acknowledgements gather here.
+    /// Bytes to be sent, in one piece. Ask after every round of [`Conn::step`] and [`Conn::release`], too: updates of
+    /// windows and acknowledgements gather here.
     pub fn output(&self) -> &[u8] {
         self.output.pending()
     }
@@ -193,9 +193,9 @@ impl Conn {
 
     /// Reads the next thing from the input, which begins at the first byte that was not consumed before.
     ///
-    /// Call it until it answers [`Event::NeedInput`]: all of the input is consumed then, also parts of frames, so the caller
-    /// never keeps a rest. After an error there is nothing to read any more ([`Error::Closed`]); the output then ends with a GOAWAY that
-    /// tells the peer why, and [`Conn::unanswered`] says what was lost.
+    /// Call it until it answers [`Event::NeedInput`]: all of the input is consumed then, also parts of frames, so the
+    /// caller never keeps a rest. After an error there is nothing to read any more ([`Error::Closed`]); the output then
+    /// ends with a GOAWAY that tells the peer why, and [`Conn::unanswered`] says what was lost.
     pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
         self.start_clocks(now);
         let result = self.receive(now, input);
@@ -208,8 +208,8 @@ impl Conn {
     /// The sink took so many bytes of this request's body: they count no longer against the windows, which are
     /// announced to the peer in large steps.
     ///
-    /// Every byte of every [`Event::Body`] has to be released sooner or later, also after the response is complete and after it was
-    /// reset. What is not released is what bounds the memory.
+    /// Every byte of every [`Event::Body`] has to be released sooner or later, also after the response is complete and
+    /// after it was reset. What is not released is what bounds the memory.
     pub fn release(&mut self, now: Time, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
         let number = number(id);
@@ -230,8 +230,8 @@ impl Conn {
         }
     }
 
-    /// The answer to this request is not wanted (any further): RST_STREAM with this code, [`ErrorCode::CANCEL`] as a rule. No event
-    /// follows. Says whether the request was open.
+    /// The answer to this request is not wanted (any further): RST_STREAM with this code, [`ErrorCode::CANCEL`] as a
+    /// rule. No event follows. Says whether the request was open.
     pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
         let open = self.drop_stream(number(id), Some(code)).is_some();
         // Its last events may be due already.
@@ -318,7 +318,8 @@ impl Conn {
         self.streams.get(number(id)).is_some_and(|stream| stream.started)
     }
 
-    /// Has a byte of this open request been sent? One that has not left may go by another connection whatever its method.
+    /// Has a byte of this open request been sent? One that has not left may go by another connection whatever its
+    /// method.
     pub fn request_left(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
     }
@@ -333,8 +334,8 @@ impl Conn {
         self.closing.is_none() && self.streams.is_empty() && self.output().is_empty()
     }
 
-    /// Why no further request is taken. With requests open after [`CloseReason::GoAway`] and [`CloseReason::Local`] it is to be closed
-    /// when the last of them is complete.
+    /// Why no further request is taken. With requests open after [`CloseReason::GoAway`] and [`CloseReason::Local`] it
+    /// is to be closed when the last of them is complete.
     pub fn close_reason(&self) -> Option<CloseReason> {
         match self.closing {
             None if self.next_id > MAX_WINDOW as u32 => Some(CloseReason::StreamsExhausted),

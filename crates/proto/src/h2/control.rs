@@ -49,7 +49,8 @@ impl Conn {
         self.acknowledged()
     }
 
-    /// A new initial window moves the windows of open streams by the difference, below zero if need be (RFC 9113 §6.9.2).
+    /// A new initial window moves the windows of open streams by the difference, below zero if need be (RFC 9113
+    /// §6.9.2).
     fn shift_windows(&mut self, value: u32) -> Result<(), Error> {
         let difference = i64::from(value) - i64::from(self.peer.window);
         self.peer.window = value;
@@ -147,8 +148,8 @@ impl Conn {
         }
     }
 
-    /// When [`Conn::handle_timeout`] wants to be called: for the acknowledgement of our SETTINGS, for a keep-alive PING, for a body
-    /// that waits for `100 Continue`.
+    /// When [`Conn::handle_timeout`] wants to be called: for the acknowledgement of our SETTINGS, for a keep-alive
+    /// PING, for a body that waits for `100 Continue`.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.is_over() {
             return None;

@@ -26,7 +26,8 @@ pub enum Error {
         /// It begins with `HTTP/`.
         http1: bool,
     },
-    /// A frame above [`Config::max_frame_size`](super::Config::max_frame_size), or of a length that its type cannot have.
+    /// A frame above [`Config::max_frame_size`](super::Config::max_frame_size), or of a length that its type cannot
+    /// have.
     FrameSize {
         /// The frame's type.
         kind: u8,
@@ -59,8 +60,8 @@ pub enum Error {
         /// The limit.
         limit: u32,
     },
-    /// All heads of this response together pass [`Limits::head_bytes`](crate::Limits::head_bytes), or one block does before it
-    /// is decoded.
+    /// All heads of this response together pass [`Limits::head_bytes`](crate::Limits::head_bytes), or one block does
+    /// before it is decoded.
     HeadTooLarge {
         /// The limit in bytes.
         limit: usize,

@@ -32,7 +32,8 @@ use core::ops::Range;
 pub enum Event {
     /// All of the input was consumed and nothing is left to be said about it.
     NeedInput,
-    /// The peer's settings came, at the beginning or later: [`Conn::can_enqueue`](super::Conn::can_enqueue) may have changed.
+    /// The peer's settings came, at the beginning or later: [`Conn::can_enqueue`](super::Conn::can_enqueue) may have
+    /// changed.
     Settings {
         /// Requests that the peer takes at a time.
         max_concurrent: u32,
@@ -102,8 +103,8 @@ impl Event {
 /// An event, and how much of the input it took.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Bytes from the start of the input that are done with. The next call begins behind them. With [`Event::NeedInput`] it is
-    /// all of them.
+    /// Bytes from the start of the input that are done with. The next call begins behind them. With
+    /// [`Event::NeedInput`] it is all of them.
     pub consumed: usize,
     /// What they were.
     pub event: Event,

@@ -1,9 +1,10 @@
 //! Counting frames that serve no purpose.
 //!
-//! Any frame costs us some time and an acknowledgement costs memory too, so a peer could keep a client busy for ever with
-//! frames that are each allowed. The rule for all kinds: in any ten seconds no more of a kind than its limit, plus one for each
-//! frame that did carry something forward (a head, payload, a body frame that we sent). So a peer that answers each frame of an
-//! upload with two WINDOW_UPDATEs never gets near it, and what a hostile one can cost is a constant rate.
+//! Any frame costs us some time and an acknowledgement costs memory too, so a peer could keep a client busy for ever
+//! with frames that are each allowed. The rule for all kinds: in any ten seconds no more of a kind than its limit, plus
+//! one for each frame that did carry something forward (a head, payload, a body frame that we sent). So a peer that
+//! answers each frame of an upload with two WINDOW_UPDATEs never gets near it, and what a hostile one can cost is a
+//! constant rate.
 //!
 //! A limit without time, the rejected alternative, ends every long-lived connection some day; one without regard to use
 //! ends busy ones.
@@ -37,8 +38,8 @@ pub struct Floods {
     pub unknown: u32,
     /// CONTINUATION frames of one header block, in whatever time. Default 64: a head of 300 KiB needs 19.
     pub continuation: u32,
-    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read, in whatever time. Default
-    /// 2,000, about 34 KB.
+    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read, in whatever time.
+    /// Default 2,000, about 34 KB.
     pub unread: u32,
 }
 

@@ -10,18 +10,19 @@
 //! **Bound.** The peer can never send more than the connection's window, and that is opened only by what the driver
 //! released. So all that streams hold together is at most `total`, whoever stopped reading.
 //!
-//! **No starvation.** A stream's target (window and held together) is its own part of `total`, and a stream is only begun
-//! when its initial window is still free. So streams that nobody reads cannot use up what another was promised.
+//! **No starvation.** A stream's target (window and held together) is its own part of `total`, and a stream is only
+//! begun when its initial window is still free. So streams that nobody reads cannot use up what another was promised.
 //!
-//! **Batching.** A stream's window is announced when half of its target is free. The connection's is announced when the peer has no
-//! more left than could be announced: that is half of the total when all is released, and less when much is held, so that
-//! a rest is never kept back.
+//! **Batching.** A stream's window is announced when half of its target is free. The connection's is announced when the
+//! peer has no more left than could be announced: that is half of the total when all is released, and less when much is
+//! held, so that a rest is never kept back.
 //!
-//! **Growth.** A stream that uses up half of its window within one round trip is held back by it: its rate is W/2 in a time t < RTT,
-//! so the product of bandwidth and delay is more than W/2, and by the time an update has arrived the window is empty. Its target is doubled
-//! then, up to its share of the pool. The round trip is the shortest one measured, by the acknowledgement of SETTINGS and of keep-alive PINGs. The
-//! rejected alternative, a PING for each measurement, is taken by some servers for a flood. A driver that does not release
-//! takes longer than a round trip, and so its windows stay as they are.
+//! **Growth.** A stream that uses up half of its window within one round trip is held back by it: its rate is W/2 in a
+//! time t < RTT, so the product of bandwidth and delay is more than W/2, and by the time an update has arrived the
+//! window is empty. Its target is doubled then, up to its share of the pool. The round trip is the shortest one
+//! measured, by the acknowledgement of SETTINGS and of keep-alive PINGs. The rejected alternative, a PING for each
+//! measurement, is taken by some servers for a flood. A driver that does not release takes longer than a round trip,
+//! and so its windows stay as they are.
 
 use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
 use crate::time::Time;
@@ -116,8 +117,8 @@ impl Intake {
 
     /// Bytes that nobody holds: padding, or payload of a stream that is gone. Gives the increment, if one is due.
     ///
-    /// To be called with 0 when a frame was taken, too: it may have left the peer with less than is pending, and if nobody
-    /// released anything any more, the rest would never be announced.
+    /// To be called with 0 when a frame was taken, too: it may have left the peer with less than is pending, and if
+    /// nobody released anything any more, the rest would never be announced.
     pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;

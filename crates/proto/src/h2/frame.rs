@@ -114,7 +114,8 @@ pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// Puts frames around a header block that was written from `start` on, with room for the first frame's header before it.
+/// Puts frames around a header block that was written from `start` on, with room for the first frame's header before
+/// it.
 pub(crate) fn wrap_block(start: usize, stream: u32, end_stream: bool, max_frame: u32, out: &mut Vec<u8>) {
     let max_frame = max_frame as usize;
     let length = out.len() - start - HEADER;

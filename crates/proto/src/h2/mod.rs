@@ -1,8 +1,9 @@
 //! HTTP/2, client side (RFC 9113): requests in, responses out, side by side on one connection.
 //!
-//! The sibling of [`h1`](crate::h1): the same words, heads and ids. What differs follows from many responses at a time: each call
-//! about a body names its request; payload is given back with [`Conn::release`], because windows are what stops a
-//! peer here; all input is consumed always, so a driver keeps no rest; a response can fail alone ([`Event::Reset`]).
+//! The sibling of [`h1`](crate::h1): the same words, heads and ids. What differs follows from many responses at a time:
+//! each call about a body names its request; payload is given back with [`Conn::release`], because windows are what
+//! stops a peer here; all input is consumed always, so a driver keeps no rest; a response can fail alone
+//! ([`Event::Reset`]).
 //!
 //! # States of a request
 //!
@@ -98,16 +99,16 @@ use core::time::Duration;
 /// Settings of one connection.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What a response may cost besides its body. `head_bytes` and `trailer_bytes` count as RFC 9113 §6.5.2 does: 32 bytes for each field
-    /// above its name and value.
+    /// What a response may cost besides its body. `head_bytes` and `trailer_bytes` count as RFC 9113 §6.5.2 does: 32
+    /// bytes for each field above its name and value.
     pub limits: Limits,
     /// How many frames may come to no purpose.
     pub floods: Floods,
     /// What the peer may send of one response before anything is released, in bytes; at most
     /// [`Config::connection_window`].
     ///
-    /// Default 262,144 (256 KiB). It grows by itself where it holds a response back. As many requests may be open as initial
-    /// windows fit the connection's. Hazard: a small one costs round trips at the beginning of each body.
+    /// Default 262,144 (256 KiB). It grows by itself where it holds a response back. As many requests may be open as
+    /// initial windows fit the connection's. Hazard: a small one costs round trips at the beginning of each body.
     pub stream_window: u32,
     /// What the peer may send on all streams together before anything is released, in bytes: the memory budget of the
     /// connection. At least 65,535, at most 2³¹−1.
@@ -117,7 +118,8 @@ pub struct Config {
     /// The largest frame taken, in bytes: 16,384 to 16,777,215.
     ///
     /// Default 65,536. DATA frames are never held, so a larger one only saves headers; other frames that come in pieces
-    /// are, up to [`Limits::head_bytes`] for heads and this for the rest. Hazard: a large frame holds up other responses.
+    /// are, up to [`Limits::head_bytes`] for heads and this for the rest. Hazard: a large frame holds up other
+    /// responses.
     pub max_frame_size: u32,
     /// The table that the peer compresses heads with, in bytes.
     ///
@@ -127,11 +129,11 @@ pub struct Config {
     pub max_streams: u32,
     /// How long a body is held back for `100 Continue`, counted from [`Conn::enqueue`]. Default 1 s, as curl.
     pub expect_timeout: Duration,
-    /// How long the peer may take to acknowledge our SETTINGS, counted from the first call with a time. Default 30 s, because a
-    /// server may acknowledge them only when it has something to send.
+    /// How long the peer may take to acknowledge our SETTINGS, counted from the first call with a time. Default 30 s,
+    /// because a server may acknowledge them only when it has something to send.
     pub settings_timeout: Duration,
-    /// After so long a silence with requests open a PING is sent, and after so long again without any answer to it the connection is given
-    /// up. Default none.
+    /// After so long a silence with requests open a PING is sent, and after so long again without any answer to it the
+    /// connection is given up. Default none.
     pub keepalive: Option<Duration>,
 }
 

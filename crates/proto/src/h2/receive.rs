@@ -1,8 +1,8 @@
 //! The receiving half: frames and bodies. (Heads are in `blocks.rs`, the rest in `control.rs`.)
 //!
-//! Payload of DATA is never gathered: it is handed on as it comes, however the frame is cut. Other frames are decoded where they
-//! lie when they are there as a whole, and gathered in a buffer of our own when they are not; so everything that is given is
-//! consumed, and a driver whose records are decrypted in place never has to join two of them.
+//! Payload of DATA is never gathered: it is handed on as it comes, however the frame is cut. Other frames are decoded
+//! where they lie when they are there as a whole, and gathered in a buffer of our own when they are not; so everything
+//! that is given is consumed, and a driver whose records are decrypted in place never has to join two of them.
 
 use super::blocks::Gathered;
 use super::conn::Conn;

@@ -1,8 +1,8 @@
 //! Requests: what a caller may ask for, and its header block.
 //!
-//! Names are sent in lower case. What belongs to an HTTP/1 connection is left out, because callers give the same fields whichever
-//! version is spoken (RFC 9113 §8.2.2): Connection and the fields it names, Keep-Alive, Proxy-Connection, Transfer-Encoding,
-//! Upgrade, HTTP2-Settings, and any TE but `trailers`. Host becomes `:authority`.
+//! Names are sent in lower case. What belongs to an HTTP/1 connection is left out, because callers give the same fields
+//! whichever version is spoken (RFC 9113 §8.2.2): Connection and the fields it names, Keep-Alive, Proxy-Connection,
+//! Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but `trailers`. Host becomes `:authority`.
 //!
 //! ```
 //! use haul_proto::h2::{BodyLength, Config, Conn, Request, RequestError};
@@ -36,8 +36,8 @@ use core::fmt;
 /// `Debug` prints the names of the fields but no value, and no path, because these hold credentials.
 #[derive(Copy, Clone)]
 pub struct Request<'a> {
-    /// A token, in the case that the server wants (`GET`). HEAD changes how the response is read; CONNECT is sent without
-    /// scheme and path (RFC 9113 §8.5).
+    /// A token, in the case that the server wants (`GET`). HEAD changes how the response is read; CONNECT is sent
+    /// without scheme and path (RFC 9113 §8.5).
     pub method: &'a str,
     /// `https` or `http`.
     pub scheme: &'a str,
@@ -47,13 +47,14 @@ pub struct Request<'a> {
     pub path: &'a str,
     /// All other fields, in order.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// How long the body is. `Known` adds Content-Length where the caller gave none; `Chunked` is a body of unknown length.
+    /// How long the body is. `Known` adds Content-Length where the caller gave none; `Chunked` is a body of unknown
+    /// length.
     pub body: BodyLength,
     /// Hold the body back until the server says `100 Continue` or [`Config::expect_timeout`](super::Config) has passed.
     /// `Expect: 100-continue` is added where the caller gave no Expect. Without a body this does nothing.
     pub expect_continue: bool,
-    /// Fields (lower case) that must never enter a compression table, beside Authorization, Proxy-Authorization and a Cookie of
-    /// less than 20 bytes. These could be guessed from the lengths of encrypted blocks (RFC 7541 §7.1.3).
+    /// Fields (lower case) that must never enter a compression table, beside Authorization, Proxy-Authorization and a
+    /// Cookie of less than 20 bytes. These could be guessed from the lengths of encrypted blocks (RFC 7541 §7.1.3).
     pub sensitive: &'a [&'a str],
 }
 

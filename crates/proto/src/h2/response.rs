@@ -1,7 +1,7 @@
 //! From a header block to a head or trailers (RFC 9113 §8.1 to §8.3).
 //!
-//! The lines are decoded straight into the buffer of the result. A block with a fault in it is still decoded to its end,
-//! because the table has to follow; nothing more is kept of it.
+//! The lines are decoded straight into the buffer of the result. A block with a fault in it is still decoded to its
+//! end, because the table has to follow; nothing more is kept of it.
 
 use super::error::{Error, FieldFault};
 use crate::Limits;
@@ -135,7 +135,8 @@ impl Reading<'_> {
         if is_connection_specific(&self.text[name.clone()]) {
             return Err(Error::Field(FieldFault::ConnectionSpecific));
         }
-        // RFC 9113 §8.2.1 calls spaces around a value malformed; there are servers that send them, and no harm is in them.
+        // RFC 9113 §8.2.1 calls spaces around a value malformed; there are servers that send them, and no harm is in
+        // them.
         while !value.is_empty() && matches!(self.text[value.start], b' ' | b'\t') {
             value.start += 1;
         }

@@ -6,13 +6,13 @@ use super::request;
 use super::streams::Upload;
 use super::{CloseReason, RequestError, RequestId};
 
-/// Body bytes are taken only while less than this waits to be sent: it fills a socket's buffer for one wake-up and bounds the
-/// memory of a connection, however many uploads it carries.
+/// Body bytes are taken only while less than this waits to be sent: it fills a socket's buffer for one wake-up and
+/// bounds the memory of a connection, however many uploads it carries.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl Conn {
-    /// How many bytes of this request's body are taken now; `None` when nothing of a body is (or is any longer) expected. At most
-    /// 64 KiB of all bodies wait in the output.
+    /// How many bytes of this request's body are taken now; `None` when nothing of a body is (or is any longer)
+    /// expected. At most 64 KiB of all bodies wait in the output.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.streams.get(number(id))?;
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
@@ -25,11 +25,11 @@ impl Conn {
         }
     }
 
-    /// Appends body bytes to the output, framed, and says how many it took: all of them, or as many as [`Conn::body_credit`]
-    /// said. A body of known length is finished with its last byte.
+    /// Appends body bytes to the output, framed, and says how many it took: all of them, or as many as
+    /// [`Conn::body_credit`] said. A body of known length is finished with its last byte.
     ///
-    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice. Between several uploads the
-    /// driver chooses; giving each a part in turn shares the connection's window.
+    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice. Between several uploads
+    /// the driver chooses; giving each a part in turn shares the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
         let number = number(id);
@@ -67,8 +67,8 @@ impl Conn {
         Ok(data.len())
     }
 
-    /// Ends a body of unknown length, with trailers if there are any; for a body of known length it checks that all of it
-    /// came.
+    /// Ends a body of unknown length, with trailers if there are any; for a body of known length it checks that all of
+    /// it came.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let number = number(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };

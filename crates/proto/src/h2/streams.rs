@@ -1,8 +1,8 @@
 //! The streams that are open: found by number, in the order in which they were begun.
 //!
-//! Numbers rise, so a new one goes to the end of a sorted list and a look-up is a binary search in it; the streams themselves
-//! do not move. A queue indexed by number, the rejected alternative, would be one step faster and would grow without
-//! bound behind one long download; a tree allocates for each stream.
+//! Numbers rise, so a new one goes to the end of a sorted list and a look-up is a binary search in it; the streams
+//! themselves do not move. A queue indexed by number, the rejected alternative, would be one step faster and would grow
+//! without bound behind one long download; a tree allocates for each stream.
 
 use super::flow::Inbound;
 use crate::h1::framing::AnswerTo;

@@ -11,8 +11,8 @@ pub enum Indexing {
     Add,
     /// No: it would only push others out. (If a table has it already, its index is sent.)
     Skip,
-    /// No, and nobody on the way may put it there either: it is a secret whose value could be guessed from the lengths of
-    /// blocks (RFC 7541 §7.1).
+    /// No, and nobody on the way may put it there either: it is a secret whose value could be guessed from the lengths
+    /// of blocks (RFC 7541 §7.1).
     Never,
 }
 

@@ -75,8 +75,8 @@ pub(super) enum Found {
     Nothing,
 }
 
-/// Looks a field up. Names of one length are few, so the walk compares little more than lengths; a hash of the name would
-/// cost as much as the walk.
+/// Looks a field up. Names of one length are few, so the walk compares little more than lengths; a hash of the name
+/// would cost as much as the walk.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
     let mut found = Found::Nothing;
     for (place, (known, known_value)) in TABLE.iter().enumerate() {

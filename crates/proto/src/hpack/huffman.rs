@@ -1,11 +1,12 @@
 //! The Huffman code of RFC 7541, Appendix B.
 //!
-//! The code is canonical: symbols of one length have consecutive codes in the order of their values, and shorter codes come
-//! first. So the lengths are all there is to write down; codes and decoding tables follow from them at compile time.
+//! The code is canonical: symbols of one length have consecutive codes in the order of their values, and shorter codes
+//! come first. So the lengths are all there is to write down; codes and decoding tables follow from them at compile
+//! time.
 //!
-//! Decoding looks ten bits up at once, which finds every letter and digit in one step, and walks the lengths only for what
-//! is longer. The rejected alternative, a state machine over whole bytes, needs 256 KiB of tables: more than the first-level
-//! cache, for strings of some twenty bytes.
+//! Decoding looks ten bits up at once, which finds every letter and digit in one step, and walks the lengths only for
+//! what is longer. The rejected alternative, a state machine over whole bytes, needs 256 KiB of tables: more than the
+//! first-level cache, for strings of some twenty bytes.
 
 use super::Error;
 use alloc::vec::Vec;

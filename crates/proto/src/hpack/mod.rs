@@ -7,13 +7,14 @@
 //!               └─ the same entries, if every block is decoded, in order ┘
 //! ```
 //!
-//! The decoder writes its lines straight into the buffer that becomes a [`Head`](crate::Head), so a field is copied once:
-//! from the block, or from a table. Both tables keep all their entries in one buffer; an insertion or an eviction moves two
-//! numbers. (One allocation an entry, the rejected alternative, costs two allocations for each new field of each response.)
+//! The decoder writes its lines straight into the buffer that becomes a [`Head`](crate::Head), so a field is copied
+//! once: from the block, or from a table. Both tables keep all their entries in one buffer; an insertion or an eviction
+//! moves two numbers. (One allocation an entry, the rejected alternative, costs two allocations for each new field of
+//! each response.)
 //!
-//! Nothing here limits how long a field section may get: a table entry of 4,096 bytes can be named again and again by one byte.
-//! The caller counts after each line and stops where its own limit says so; one line is never longer than a table entry or
-//! than 8/5 of the block.
+//! Nothing here limits how long a field section may get: a table entry of 4,096 bytes can be named again and again by
+//! one byte. The caller counts after each line and stops where its own limit says so; one line is never longer than a
+//! table entry or than 8/5 of the block.
 //!
 //! ```
 //! use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};

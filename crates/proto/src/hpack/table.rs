@@ -78,7 +78,8 @@ impl Table {
         }
     }
 
-    /// Drops the bytes of entries that are gone, once they are the larger part: each byte is moved once at most on average.
+    /// Drops the bytes of entries that are gone, once they are the larger part: each byte is moved once at most on
+    /// average.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);
         if gone > self.bytes.len() / 2 {

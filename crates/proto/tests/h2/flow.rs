@@ -170,8 +170,8 @@ impl Model {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The peer is never allowed more than the budget, whatever is held nobody else is starved, and when all is released
-    /// all can go on.
+    /// The peer is never allowed more than the budget, whatever is held nobody else is starved, and when all is
+    /// released all can go on.
     #[test]
     fn receiving(
         ops in prop::collection::vec(op(), 0..150),
