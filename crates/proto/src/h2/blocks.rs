@@ -72,7 +72,7 @@ impl Conn {
         };
         let reader = &mut self.reader;
         let decoded = match response::decode(&mut self.decoder, bytes, section, &self.config.limits, &mut reader.hint) {
-            Err(fault) => return Err(Error::Hpack(fault)),
+            Err(fault) => return Err(fault),
             Ok(_) if section == Section::Unwanted => return Ok(()),
             Ok(Err(fault)) => {
                 self.violated(id, fault);

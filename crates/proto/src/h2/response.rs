@@ -7,7 +7,7 @@ use super::error::{Error, FieldFault};
 use crate::Limits;
 use crate::fields::{Fields, Span};
 use crate::head::{Head, Version};
-use crate::hpack::{self, Block, Decoder, Line};
+use crate::hpack::{Block, Decoder, Line};
 use crate::syntax::is_tchar;
 use alloc::vec::Vec;
 
@@ -22,6 +22,10 @@ pub(crate) enum Section {
     /// Of a stream that is gone.
     Unwanted,
 }
+
+/// How many times the limit of a head is decoded in one block, only to keep the table right, before the connection is
+/// given up. A block of 300 KiB can name a gigabyte.
+const FOLLOWED: usize = 16;
 
 /// A section that is well formed.
 pub(crate) struct Decoded {
@@ -65,7 +69,7 @@ pub(crate) fn decode(
     section: Section,
     limits: &Limits,
     hint: &mut Hint,
-) -> Result<Result<Decoded, Error>, hpack::Error> {
+) -> Result<Result<Decoded, Error>, Error> {
     let mut reading = Reading {
         section,
         limits,
@@ -76,12 +80,16 @@ pub(crate) fn decode(
         size: 0,
     };
     let mut block = Block::new(block);
-    let mut fault = None;
+    let (mut fault, mut unwanted) = (None, 0);
     loop {
         let start = reading.text.len();
-        let Some(line) = decoder.line(&mut block, &mut reading.text)? else { break };
+        let Some(line) = decoder.line(&mut block, &mut reading.text).map_err(Error::Hpack)? else { break };
         if section == Section::Unwanted || fault.is_some() {
             reading.text.truncate(start);
+            unwanted += line.value.end - start;
+            if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
+                return Err(Error::HeadTooLarge { limit: limits.head_bytes });
+            }
         } else if let Err(error) = reading.line(line) {
             fault = Some(error);
             reading.text.clear();

@@ -50,7 +50,9 @@ fn pick(windows: &BTreeMap<u32, i64>, which: u8) -> Option<u32> {
 }
 
 impl Model {
-    fn new(config: Config) -> Model {
+    fn new(mut config: Config) -> Model {
+        // As the machine does it.
+        config.stream_window = config.stream_window.min(config.connection_window);
         let mut model = Model {
             conn: Conn::new(config),
             config,
