@@ -74,7 +74,7 @@ impl Fields {
         self.spans.is_empty()
     }
 
-    /// The section exactly as received, with the empty line that ends it.
+    /// The section exactly as received, with the empty line that ends it. (In HTTP/2: what it would be in HTTP/1.)
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }

@@ -27,6 +27,8 @@ pub enum Version {
     Http10,
     /// HTTP/1.1 (RFC 9112).
     Http11,
+    /// HTTP/2 (RFC 9113).
+    Http2,
 }
 
 impl fmt::Display for Version {
@@ -34,6 +36,7 @@ impl fmt::Display for Version {
         f.write_str(match self {
             Version::Http10 => "HTTP/1.0",
             Version::Http11 => "HTTP/1.1",
+            Version::Http2 => "HTTP/2",
         })
     }
 }
@@ -88,6 +91,9 @@ impl Head {
     }
 
     /// The head exactly as received, from the status line to the empty line that ends it.
+    ///
+    /// HTTP/2 has no such text. There it is what the head would be in HTTP/1: `HTTP/2 200 ` (with that space), then the
+    /// fields with their names in lower case, all with CR LF.
     pub fn raw(&self) -> &[u8] {
         self.fields.raw()
     }

@@ -20,7 +20,8 @@ use crate::head::Head;
 use core::fmt;
 use core::ops::Range;
 
-/// A request on one connection; numbers rise in the order of [`Conn::enqueue`](super::Conn::enqueue).
+/// A request on one connection; numbers rise in the order of [`Conn::enqueue`](super::Conn::enqueue). In HTTP/2 it is the
+/// number of the stream.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub u64);
 
@@ -31,7 +32,7 @@ pub enum BodyFraming {
     None,
     /// So many bytes.
     Length(u64),
-    /// Chunks.
+    /// Chunks; in HTTP/2 frames, until one ends the stream.
     Chunked,
     /// All that comes until the peer closes.
     UntilClose,

@@ -39,7 +39,7 @@ pub(crate) fn of_response(head: &Head, answer_to: AnswerTo) -> Result<(BodyFrami
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => connection.read(value),
             14 if !bodiless && name.eq_ignore_ascii_case("content-length") => {
-                let one = content_length(value)?;
+                let one = content_length(value).map_err(Error::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(Error::ContentLength(LengthFault::Conflicting));
                 }
@@ -70,21 +70,19 @@ pub(crate) fn of_response(head: &Head, answer_to: AnswerTo) -> Result<(BodyFrami
 }
 
 /// One value, or a list of equal ones, which some servers make of a field sent twice (RFC 9110 §8.6).
-fn content_length(value: &[u8]) -> Result<u64, Error> {
+pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
     let mut length = None;
     for element in value.split(|&byte| byte == b',') {
-        let one = decimal(trim_ows(element)).map_err(|fault| {
-            Error::ContentLength(match fault {
-                DecimalFault::NotANumber => LengthFault::Malformed,
-                DecimalFault::TooLarge => LengthFault::TooLarge,
-            })
+        let one = decimal(trim_ows(element)).map_err(|fault| match fault {
+            DecimalFault::NotANumber => LengthFault::Malformed,
+            DecimalFault::TooLarge => LengthFault::TooLarge,
         })?;
         if length.is_some_and(|known| known != one) {
-            return Err(Error::ContentLength(LengthFault::Conflicting));
+            return Err(LengthFault::Conflicting);
         }
         length = Some(one);
     }
-    length.ok_or(Error::ContentLength(LengthFault::Malformed))
+    length.ok_or(LengthFault::Malformed)
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]

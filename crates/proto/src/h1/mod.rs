@@ -68,11 +68,10 @@ mod chunked;
 mod conn;
 mod error;
 mod event;
-mod framing;
-mod output;
+pub(crate) mod framing;
 mod parse;
 mod receive;
-mod request;
+pub(crate) mod request;
 mod send;
 
 pub use conn::Conn;

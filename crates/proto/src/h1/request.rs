@@ -288,7 +288,7 @@ fn agrees(name: &str, value: &[u8], body: BodyLength) -> bool {
     }
 }
 
-fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut start = digits.len();
     loop {

@@ -1,7 +1,7 @@
 //! The sending half: the output buffer, the body being sent, and the wait for `100 Continue`.
 
-use super::output::Output;
 use super::request::{self, BodyLength, RequestError};
+use crate::output::Output;
 use crate::time::Time;
 
 /// Body bytes are taken only while less than this waits to be sent. 64 KiB fill a socket's buffer for one wake-up and

@@ -1,0 +1,161 @@
+//! Header blocks: put together, decoded, and what they mean for their stream (RFC 9113 §8.1).
+
+use super::conn::Conn;
+use super::error::FrameFault;
+use super::frame::{Header, flag};
+use super::response::{self, Section};
+use super::streams::Phase;
+use super::{BodyFraming, Error, Event, Flood, LengthFault, RequestId};
+use crate::h1::framing::{AnswerTo, content_length};
+use crate::head::Head;
+use alloc::vec::Vec;
+
+/// A header block of which more is to come.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    pub(super) id: u32,
+    end_stream: bool,
+    pub(super) bytes: Vec<u8>,
+    continuations: u32,
+}
+
+impl Conn {
+    pub(super) fn headers(&mut self, header: Header, payload: &[u8]) -> Result<(), Error> {
+        let fault = Error::Frame(FrameFault::Padding);
+        let mut fragment = payload;
+        let mut padding = 0;
+        if header.has(flag::PADDED) {
+            let (&length, behind) = fragment.split_first().ok_or(fault)?;
+            (padding, fragment) = (usize::from(length), behind);
+        }
+        if header.has(flag::PRIORITY) {
+            // Five bytes of a scheme that was given up (RFC 9113 §5.3.2).
+            fragment = fragment.get(5..).ok_or(fault)?;
+        }
+        let end = fragment.len().checked_sub(padding).ok_or(fault)?;
+        let fragment = &fragment[..end];
+        let end_stream = header.has(flag::END_STREAM);
+        if header.has(flag::END_HEADERS) {
+            return self.block(header.stream, end_stream, fragment);
+        }
+        let bytes = fragment.to_vec();
+        self.reader.block = Some(Gathered { id: header.stream, end_stream, bytes, continuations: 0 });
+        Ok(())
+    }
+
+    pub(super) fn continuation(&mut self, header: Header, payload: &[u8]) -> Result<(), Error> {
+        let Some(block) = &mut self.reader.block else {
+            return Err(Error::Frame(FrameFault::StrayContinuation));
+        };
+        block.continuations += 1;
+        self.tally.check_absolute(Flood::Continuation, block.continuations)?;
+        block.bytes.extend_from_slice(payload);
+        if !header.has(flag::END_HEADERS) {
+            return Ok(());
+        }
+        let Some(block) = self.reader.block.take() else { return Ok(()) };
+        self.block(block.id, block.end_stream, &block.bytes)
+    }
+
+    /// A whole header block.
+    fn block(&mut self, id: u32, end_stream: bool, bytes: &[u8]) -> Result<(), Error> {
+        let section = match self.streams.get_mut(id) {
+            None if self.stale.block() => Section::Unwanted,
+            None => return Err(Error::Frame(FrameFault::ClosedStream)),
+            Some(stream) => {
+                stream.started = true;
+                match stream.phase {
+                    Phase::Head => Section::Head { before: stream.head_bytes },
+                    Phase::Body { .. } => Section::Trailers,
+                }
+            }
+        };
+        let reader = &mut self.reader;
+        let decoded = match response::decode(&mut self.decoder, bytes, section, &self.config.limits, &mut reader.hint) {
+            Err(fault) => return Err(fault),
+            Ok(_) if section == Section::Unwanted => return Ok(()),
+            Ok(Err(fault)) => {
+                self.violated(id, fault);
+                return Ok(());
+            }
+            Ok(Ok(decoded)) => decoded,
+        };
+        self.tally.useful(1);
+        let judged = if section == Section::Trailers {
+            self.trailers(id, end_stream, decoded)
+        } else {
+            if let Some(stream) = self.streams.get_mut(id) {
+                stream.head_bytes += decoded.size;
+            }
+            self.head(id, end_stream, decoded.into_head())
+        };
+        if let Err(fault) = judged {
+            self.violated(id, fault);
+        }
+        Ok(())
+    }
+
+    /// What a head means. An error ends the stream.
+    fn head(&mut self, id: u32, end_stream: bool, head: Head) -> Result<(), Error> {
+        let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
+        let request = RequestId(u64::from(id));
+        let status = head.status();
+        if status < 200 {
+            if end_stream {
+                return Err(Error::Frame(FrameFault::InterimEnd));
+            }
+            stream.interim += 1;
+            let limit = self.config.limits.interim;
+            if stream.interim > limit {
+                return Err(Error::TooManyInterim { limit });
+            }
+            if status == 100 {
+                self.stop_holding(id, true);
+            }
+            self.due.push_back(Event::Interim { id: request, head });
+            return Ok(());
+        }
+        // An answer to CONNECT is a tunnel, which has no length (RFC 9110 §9.3.6).
+        let tunnel = stream.answer_to == AnswerTo::Connect && status < 300;
+        let none = stream.answer_to == AnswerTo::Head || matches!(status, 204 | 304);
+        let mut expected = None;
+        if !none && !tunnel {
+            for value in head.get_all("content-length") {
+                let one = content_length(value).map_err(Error::ContentLength)?;
+                if expected.is_some_and(|known| known != one) {
+                    return Err(Error::ContentLength(LengthFault::Conflicting));
+                }
+                expected = Some(one);
+            }
+        }
+        if end_stream && let Some(expected @ 1..) = expected {
+            return Err(Error::Length { expected, got: 0 });
+        }
+        let framing = match expected {
+            _ if none => BodyFraming::None,
+            Some(length) => BodyFraming::Length(length),
+            None if end_stream => BodyFraming::Length(0),
+            None => BodyFraming::Chunked,
+        };
+        stream.phase = Phase::Body { expected, got: 0, none };
+        self.stop_holding(id, false);
+        self.due.push_back(Event::Head { id: request, head, framing });
+        if end_stream {
+            self.complete(id, None);
+        }
+        Ok(())
+    }
+
+    fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::Decoded) -> Result<(), Error> {
+        if !end_stream {
+            return Err(Error::Frame(FrameFault::HeadInBody));
+        }
+        if let Some(Phase::Body { expected: Some(expected), got, .. }) = self.streams.get(id).map(|stream| stream.phase)
+            && got != expected
+        {
+            return Err(Error::Length { expected, got });
+        }
+        self.complete(id, Some(decoded));
+        Ok(())
+    }
+}

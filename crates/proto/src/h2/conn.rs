@@ -1,0 +1,350 @@
+//! The connection: requests in, events out.
+//!
+//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as
+//! [`Conn::body_credit`] allows), then [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then
+//! [`Conn::step`] with what its socket gave, until [`Event::NeedInput`], and [`Conn::release`] for the payload that was
+//! taken. Reading is in `receive.rs`, frames about the connection itself in `control.rs`, request bodies in `send.rs`;
+//! the state diagram and a walk stand in [`h2`](super).
+
+use super::floods::Tally;
+use super::flow::Intake;
+use super::frame::{self, FRAME_SIZES, INITIAL_WINDOW, MAX_WINDOW, setting};
+use super::receive::Reader;
+use super::request::{self, Request, RequestError};
+use super::state::{Clocks, Peer, Stale};
+use super::streams::{Phase, Stream, Streams, Upload};
+use super::{BodyLength, CloseReason, Config, Error, ErrorCode, Event, RequestId, ResetReason, Step};
+use crate::hpack::{Decoder, Encoder};
+use crate::output::Output;
+use crate::time::Time;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// Streams that a peer is taken to accept before it has said so. RFC 9113 §6.5.2 advises peers to allow at least that.
+const STREAMS_ASSUMED: u32 = 100;
+
+/// The compression table for requests. More would help with very many different cookies only.
+const ENCODER_TABLE: u32 = 4096;
+
+/// One HTTP/2 connection, client side.
+#[derive(Debug)]
+pub struct Conn {
+    pub(crate) config: Config,
+    pub(crate) output: Output,
+    pub(crate) streams: Streams,
+    pub(crate) encoder: Encoder,
+    pub(crate) decoder: Decoder,
+    pub(crate) reader: Reader,
+    pub(crate) intake: Intake,
+    pub(crate) tally: Tally,
+    pub(crate) peer: Peer,
+    pub(crate) clocks: Clocks,
+    /// Events that are due before anything more is read.
+    pub(crate) due: VecDeque<Event>,
+    /// What the peer lets us send on all streams together.
+    pub(crate) send_window: i64,
+    pub(crate) next_id: u32,
+    pub(crate) closing: Option<CloseReason>,
+    /// The last stream that the peer's GOAWAY left in.
+    pub(crate) last_allowed: u32,
+    /// Acknowledgements since the output was empty.
+    pub(crate) unread: u32,
+    /// What the peer may still send on streams that we have reset, because it crosses our RST_STREAM.
+    pub(crate) stale: Stale,
+    pub(crate) name: Vec<u8>,
+}
+
+impl Conn {
+    /// A connection that is open and has carried nothing yet. Its output begins with the preface and our SETTINGS;
+    /// requests may follow at once (RFC 9113 §3.4).
+    pub fn new(mut config: Config) -> Conn {
+        // Offsets in a head are 32 bits wide.
+        config.limits.head_bytes = config.limits.head_bytes.min(u32::MAX as usize);
+        config.limits.trailer_bytes = config.limits.trailer_bytes.min(u32::MAX as usize);
+        config.max_frame_size = config.max_frame_size.clamp(*FRAME_SIZES.start(), *FRAME_SIZES.end());
+        config.connection_window = config.connection_window.clamp(INITIAL_WINDOW, MAX_WINDOW as u32);
+        config.stream_window = config.stream_window.clamp(1, config.connection_window);
+        let mut intake = Intake::new(config.connection_window, config.stream_window);
+        let mut output = Output::default();
+        let out = output.tail();
+        out.extend_from_slice(frame::PREFACE);
+        frame::settings(
+            &[
+                (setting::HEADER_TABLE_SIZE, config.header_table_size),
+                (setting::ENABLE_PUSH, 0),
+                (setting::INITIAL_WINDOW_SIZE, config.stream_window),
+                (setting::MAX_FRAME_SIZE, config.max_frame_size),
+                (setting::MAX_HEADER_LIST_SIZE, config.limits.head_bytes as u32),
+            ],
+            out,
+        );
+        if let Some(increment) = intake.open() {
+            frame::window_update(0, increment, out);
+        }
+        Conn {
+            output,
+            streams: Streams::default(),
+            encoder: Encoder::new(ENCODER_TABLE),
+            // Until our SETTINGS are acknowledged the peer may use what holds without them.
+            decoder: Decoder::new(config.header_table_size.max(ENCODER_TABLE)),
+            reader: Reader::default(),
+            intake,
+            tally: Tally::new(config.floods),
+            peer: Peer {
+                seen: false,
+                max_streams: STREAMS_ASSUMED,
+                window: INITIAL_WINDOW,
+                max_frame: *FRAME_SIZES.start(),
+                max_head: None,
+            },
+            clocks: Clocks::default(),
+            due: VecDeque::new(),
+            send_window: i64::from(INITIAL_WINDOW),
+            next_id: 1,
+            closing: None,
+            last_allowed: u32::MAX,
+            unread: 0,
+            stale: Stale::default(),
+            name: Vec::new(),
+            config,
+        }
+    }
+
+    /// Would [`Conn::enqueue`] take a (valid) request now?
+    pub fn can_enqueue(&self) -> bool {
+        self.refusal().is_none()
+    }
+
+    fn refusal(&self) -> Option<RequestError> {
+        let limit = self.max_concurrent();
+        if let Some(reason) = self.closing {
+            Some(RequestError::Closed(reason))
+        } else if self.next_id > MAX_WINDOW as u32 {
+            Some(RequestError::Closed(CloseReason::StreamsExhausted))
+        } else if self.streams.len() >= limit as usize {
+            Some(RequestError::TooManyStreams { limit })
+        } else if !self.intake.admits(self.streams.len()) {
+            Some(RequestError::NoWindow)
+        } else {
+            None
+        }
+    }
+
+    /// Requests that may be unanswered at a time: what the peer said (100 before it did) or
+    /// [`Config::max_streams`], whichever is less.
+    pub fn max_concurrent(&self) -> u32 {
+        self.peer.max_streams.min(self.config.max_streams)
+    }
+
+    /// Appends a request's head to the output. An error changes nothing.
+    pub fn enqueue(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let facts = request::check(request, self.peer.max_head)?;
+        self.start_clocks(now);
+        let id = self.next_id;
+        self.next_id += 2;
+        let upload = match request.body {
+            BodyLength::None | BodyLength::Known(0) => Upload::Finished,
+            BodyLength::Known(left) => Upload::Known { left },
+            BodyLength::Chunked => Upload::Open,
+        };
+        let hold = request.expect_continue && upload != Upload::Finished;
+        self.clocks.holding += u32::from(hold);
+        let start = self.output.position();
+        let out = self.output.tail();
+        let place = out.len();
+        out.resize(place + frame::HEADER, 0);
+        request::write(request, &facts, &mut self.encoder, &mut self.name, out);
+        frame::wrap_block(place, id, upload == Upload::Finished, self.peer.max_frame, out);
+        self.streams.insert(
+            id,
+            Stream {
+                answer_to: facts.answer_to,
+                upload,
+                hold_until: hold.then(|| now + self.config.expect_timeout),
+                send_window: i64::from(self.peer.window),
+                inbound: self.intake.begin(),
+                phase: Phase::Head,
+                interim: 0,
+                head_bytes: 0,
+                started: false,
+                start,
+            },
+        );
+        Ok(RequestId(u64::from(id)))
+    }
+
+    /// Bytes to be sent, in one piece. Ask after every round of [`Conn::step`] and [`Conn::release`], too: updates of
+    /// windows and acknowledgements gather here.
+    pub fn output(&self) -> &[u8] {
+        self.output.pending()
+    }
+
+    /// The transport took so many bytes of [`Conn::output`].
+    pub fn advance_output(&mut self, n: usize) {
+        self.output.advance(n);
+        if self.output.pending().is_empty() {
+            self.unread = 0;
+        }
+    }
+
+    /// Reads the next thing from the input, which begins at the first byte that was not consumed before.
+    ///
+    /// Call it until it answers [`Event::NeedInput`]: all of the input is consumed then, also parts of frames, so the
+    /// caller never keeps a rest. After an error there is nothing to read any more ([`Error::Closed`]); the output then
+    /// ends with a GOAWAY that tells the peer why, and [`Conn::unanswered`] says what was lost.
+    pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
+        self.start_clocks(now);
+        let result = self.receive(now, input);
+        if let Err(error) = result {
+            self.fail(error);
+        }
+        result
+    }
+
+    /// The sink took so many bytes of this request's body: they count no longer against the windows, which are
+    /// announced to the peer in large steps.
+    ///
+    /// Every byte of every [`Event::Body`] has to be released sooner or later, also after the response is complete and
+    /// after it was reset. What is not released is what bounds the memory.
+    pub fn release(&mut self, now: Time, id: RequestId, n: u64) {
+        let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
+        let number = number(id);
+        let (stream, conn) = match self.streams.get_mut(number) {
+            Some(stream) => {
+                let left = stream.left();
+                self.intake.release(&mut stream.inbound, n, now, left, (open, expected))
+            }
+            None => (None, self.intake.release_orphaned(n)),
+        };
+        if self.is_over() {
+            return;
+        }
+        for (number, increment) in [(number, stream), (0, conn)] {
+            if let Some(increment) = increment {
+                frame::window_update(number, increment, self.output.tail());
+            }
+        }
+    }
+
+    /// The answer to this request is not wanted (any further): RST_STREAM with this code, [`ErrorCode::CANCEL`] as a
+    /// rule. No event follows. Says whether the request was open.
+    pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
+        let open = self.drop_stream(number(id), Some(code)).is_some();
+        // Its last events may be due already.
+        let before = self.due.len();
+        self.due.retain(|event| event.id() != Some(id));
+        open || self.due.len() < before
+    }
+
+    /// Takes a stream out. With a code its other half may still be open, so the peer is told and may go on for a while.
+    pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<Stream> {
+        let mut stream = self.streams.remove(id)?;
+        self.clocks.holding -= u32::from(stream.hold_until.is_some());
+        if let Some(code) = code {
+            if !self.is_over() {
+                frame::rst_stream(id, code, self.output.tail());
+            }
+            self.stale.add(stream.inbound.window);
+        }
+        let undelivered = self.reader.abandon(id);
+        stream.inbound.held -= undelivered.min(stream.inbound.held);
+        self.intake.end(&stream.inbound);
+        self.give_back(undelivered);
+        Some(stream)
+    }
+
+    /// Bytes that came and that nobody holds.
+    pub(crate) fn give_back(&mut self, bytes: u64) {
+        if let Some(increment) = self.intake.give(bytes) {
+            frame::window_update(0, increment, self.output.tail());
+        }
+    }
+
+    /// The response is malformed: the stream ends, the connection goes on.
+    pub(crate) fn violated(&mut self, id: u32, error: Error) {
+        if self.drop_stream(id, Some(error.code())).is_some() {
+            let reason = ResetReason::Violation(error);
+            self.due.push_back(Event::Reset { id: RequestId(u64::from(id)), reason, retryable: false });
+        }
+    }
+
+    /// The peer closed its side. Input that there is has to have been given to [`Conn::step`] before.
+    ///
+    /// No response ends rightly this way in HTTP/2, so the answer is always the error that says in what it ended
+    /// ([`Error::EndedIdle`] where nothing was lost).
+    pub fn end_of_input(&mut self) -> Error {
+        let error = match self.closing {
+            Some(reason @ (CloseReason::Broken | CloseReason::PeerClosed)) => return Error::Closed(reason),
+            _ if self.streams.is_empty() => Error::EndedIdle,
+            _ if self.streams.iter().any(|stream| stream.started) => {
+                Error::EndedInResponse { open: self.streams.len() }
+            }
+            _ => Error::EndedBeforeResponse,
+        };
+        self.reader.close();
+        self.closing = Some(CloseReason::PeerClosed);
+        error
+    }
+
+    pub(crate) fn fail(&mut self, error: Error) {
+        if matches!(error, Error::Closed(_)) {
+            return;
+        }
+        frame::go_away(error.code(), self.output.tail());
+        self.reader.close();
+        self.due.clear();
+        self.closing = Some(CloseReason::Broken);
+    }
+
+    /// No further requests: GOAWAY. Those that are open go on. Says so once only.
+    pub fn go_away(&mut self) {
+        if self.closing.is_none() {
+            self.closing = Some(CloseReason::Local);
+            frame::go_away(ErrorCode::NO_ERROR, self.output.tail());
+        }
+    }
+
+    /// Requests without a complete response, in order.
+    pub fn unanswered(&self) -> impl Iterator<Item = RequestId> {
+        self.streams.ids().map(|id| RequestId(u64::from(id)))
+    }
+
+    /// Was something of the response to this open request seen?
+    pub fn response_started(&self, id: RequestId) -> bool {
+        self.streams.get(number(id)).is_some_and(|stream| stream.started)
+    }
+
+    /// Has a byte of this open request been sent? One that has not left may go by another connection whatever its
+    /// method.
+    pub fn request_left(&self, id: RequestId) -> bool {
+        self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
+    }
+
+    /// The shortest round trip that was measured.
+    pub fn rtt(&self) -> Option<Duration> {
+        self.intake.rtt()
+    }
+
+    /// Is the connection open with nothing to send and nothing unanswered?
+    pub fn is_idle(&self) -> bool {
+        self.closing.is_none() && self.streams.is_empty() && self.output().is_empty()
+    }
+
+    /// Why no further request is taken. With requests open after [`CloseReason::GoAway`] and [`CloseReason::Local`] it
+    /// is to be closed when the last of them is complete.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        match self.closing {
+            None if self.next_id > MAX_WINDOW as u32 => Some(CloseReason::StreamsExhausted),
+            closing => closing,
+        }
+    }
+}
+
+/// The number of a request's stream; 0, which no request has, for an id that never was one.
+pub(crate) fn number(id: RequestId) -> u32 {
+    u32::try_from(id.0).unwrap_or(0)
+}

@@ -1,0 +1,250 @@
+//! Frames about the connection itself, and time.
+
+use super::conn::Conn;
+use super::error::FrameFault;
+use super::frame::{self, FRAME_SIZES, Header, MAX_WINDOW, flag, setting};
+use super::streams::Upload;
+use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, ResetReason};
+use crate::time::Time;
+use alloc::vec::Vec;
+
+/// What our PINGs carry. They are told apart by time, not by content: there is never more than one.
+const PING: &[u8; 8] = b"haulping";
+
+fn word(payload: &[u8], at: usize) -> u32 {
+    payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_be_bytes)
+}
+
+impl Conn {
+    pub(crate) fn on_settings(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+        self.tally.count(now, Flood::Settings)?;
+        if header.has(flag::ACK) {
+            if let Some(sent) = self.clocks.settings.take() {
+                self.intake.round_trip(now - sent);
+                self.clocks.settings_done = true;
+                self.decoder.set_limit(self.config.header_table_size);
+            }
+            return Ok(());
+        }
+        for entry in payload.chunks_exact(6) {
+            let id = u16::from_be_bytes([entry[0], entry[1]]);
+            let value = word(entry, 2);
+            let impossible = Err(Error::Setting { id, value });
+            match id {
+                setting::HEADER_TABLE_SIZE => self.encoder.set_peer_limit(value),
+                // A server has nothing to switch on (RFC 9113 §6.5.2).
+                setting::ENABLE_PUSH if value != 0 => return impossible,
+                setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
+                setting::INITIAL_WINDOW_SIZE if i64::from(value) > MAX_WINDOW => return impossible,
+                setting::INITIAL_WINDOW_SIZE => self.shift_windows(value)?,
+                setting::MAX_FRAME_SIZE if !FRAME_SIZES.contains(&value) => return impossible,
+                setting::MAX_FRAME_SIZE => self.peer.max_frame = value,
+                setting::MAX_HEADER_LIST_SIZE => self.peer.max_head = Some(value),
+                _ => {}
+            }
+        }
+        self.peer.seen = true;
+        frame::settings_ack(self.output.tail());
+        self.due.push_back(Event::Settings { max_concurrent: self.max_concurrent() });
+        self.acknowledged()
+    }
+
+    /// A new initial window moves the windows of open streams by the difference, below zero if need be (RFC 9113
+    /// §6.9.2).
+    fn shift_windows(&mut self, value: u32) -> Result<(), Error> {
+        let difference = i64::from(value) - i64::from(self.peer.window);
+        self.peer.window = value;
+        for stream in self.streams.iter_mut() {
+            stream.send_window += difference;
+            if stream.send_window > MAX_WINDOW {
+                return Err(Error::WindowOverflow);
+            }
+        }
+        Ok(())
+    }
+
+    /// An acknowledgement was written: has the peer stopped reading them?
+    fn acknowledged(&mut self) -> Result<(), Error> {
+        self.unread += 1;
+        self.tally.check_absolute(Flood::Unread, self.unread)
+    }
+
+    pub(crate) fn on_ping(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+        if header.has(flag::ACK) {
+            if payload == PING
+                && let Some(sent) = self.clocks.ping.take()
+            {
+                self.intake.round_trip(now - sent);
+                return Ok(());
+            }
+            return self.tally.count(now, Flood::Ping);
+        }
+        self.tally.count(now, Flood::Ping)?;
+        frame::ping(flag::ACK, payload, self.output.tail());
+        self.acknowledged()
+    }
+
+    pub(crate) fn on_window_update(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+        self.tally.count(now, Flood::WindowUpdate)?;
+        let increment = i64::from(word(payload, 0) & 0x7fff_ffff);
+        let window = match header.stream {
+            0 => &mut self.send_window,
+            // It may cross the end of the stream.
+            id => match self.streams.get_mut(id) {
+                Some(stream) => &mut stream.send_window,
+                None => return Ok(()),
+            },
+        };
+        let fault = if increment == 0 {
+            Error::ZeroIncrement
+        } else if *window + increment > MAX_WINDOW {
+            Error::WindowOverflow
+        } else {
+            *window += increment;
+            return Ok(());
+        };
+        if header.stream == 0 {
+            return Err(fault);
+        }
+        self.violated(header.stream, fault);
+        Ok(())
+    }
+
+    pub(crate) fn on_rst_stream(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+        let code = ErrorCode(word(payload, 0));
+        if self.drop_stream(header.stream, None).is_none() {
+            return self.tally.count(now, Flood::Reset);
+        }
+        self.due.push_back(Event::Reset {
+            id: RequestId(u64::from(header.stream)),
+            reason: ResetReason::Peer(code),
+            retryable: code == ErrorCode::REFUSED_STREAM,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn on_go_away(&mut self, now: Time, payload: &[u8]) -> Result<(), Error> {
+        self.tally.count(now, Flood::GoAway)?;
+        let (last, code) = (word(payload, 0) & 0x7fff_ffff, ErrorCode(word(payload, 4)));
+        // A later one may lower the number and must not raise it (RFC 9113 §6.8).
+        self.last_allowed = self.last_allowed.min(last);
+        self.closing = Some(CloseReason::GoAway(code));
+        self.due.push_back(Event::GoAway { last: RequestId(u64::from(self.last_allowed)), code });
+        let last = self.last_allowed;
+        let left_out: Vec<u32> = self.streams.ids().filter(|&id| id > last).collect();
+        for id in left_out {
+            self.drop_stream(id, None);
+            let reason = ResetReason::GoAway(code);
+            self.due.push_back(Event::Reset { id: RequestId(u64::from(id)), reason, retryable: true });
+        }
+        Ok(())
+    }
+
+    /// The first call that hands a time in starts what is measured.
+    pub(crate) fn start_clocks(&mut self, now: Time) {
+        if self.clocks.settings.is_none() && !self.clocks.settings_done {
+            self.clocks.settings = Some(now);
+            self.clocks.heard = now;
+        }
+    }
+
+    /// When [`Conn::handle_timeout`] wants to be called: for the acknowledgement of our SETTINGS, for a keep-alive
+    /// PING, for a body that waits for `100 Continue`.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.is_over() {
+            return None;
+        }
+        let settings = self.clocks.settings.map(|sent| sent + self.config.settings_timeout);
+        let keepalive = self.config.keepalive.filter(|_| !self.streams.is_empty());
+        let ping = keepalive.map(|interval| self.clocks.silent_since() + interval);
+        let hold = match self.clocks.holding {
+            0 => None,
+            _ => self.streams.iter().filter_map(|stream| stream.hold_until).min(),
+        };
+        [settings, ping, hold].into_iter().flatten().min()
+    }
+
+    /// Time has passed. An error ends the connection as one of [`Conn::step`] does.
+    pub fn handle_timeout(&mut self, now: Time) -> Result<(), Error> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let result = self.check_times(now);
+        if let Err(error) = result {
+            self.fail(error);
+        }
+        result
+    }
+
+    fn check_times(&mut self, now: Time) -> Result<(), Error> {
+        if self.clocks.settings.is_some_and(|sent| sent + self.config.settings_timeout <= now) {
+            return Err(Error::SettingsTimeout);
+        }
+        if let Some(interval) = self.config.keepalive.filter(|_| !self.streams.is_empty()) {
+            match self.clocks.ping {
+                _ if self.clocks.silent_since() + interval > now => {}
+                Some(_) => return Err(Error::PingTimeout),
+                None => {
+                    self.clocks.ping = Some(now);
+                    frame::ping(0, PING, self.output.tail());
+                }
+            }
+        }
+        if self.clocks.holding > 0 {
+            let mut released = 0;
+            for stream in self.streams.iter_mut() {
+                if stream.hold_until.is_some_and(|until| until <= now) {
+                    stream.hold_until = None;
+                    released += 1;
+                }
+            }
+            self.clocks.holding -= released;
+        }
+        Ok(())
+    }
+
+    /// `100 Continue` lets the body go; a final response before that says that it is not wanted (RFC 9110 §10.1.1).
+    pub(crate) fn stop_holding(&mut self, id: u32, wanted: bool) {
+        if let Some(stream) = self.streams.get_mut(id)
+            && stream.hold_until.take().is_some()
+        {
+            self.clocks.holding -= 1;
+            if !wanted {
+                stream.upload = Upload::Abandoned;
+            }
+        }
+    }
+
+    /// The length of a frame, as far as its type decides it, and where it may stand.
+    pub(crate) fn check_header(&self, header: Header) -> Result<(), Error> {
+        use frame::kind;
+        let length = header.length;
+        let fits = match header.kind {
+            kind::PRIORITY => length == 5,
+            kind::RST_STREAM | kind::WINDOW_UPDATE => length == 4,
+            kind::SETTINGS => length.is_multiple_of(6) && (length == 0 || !header.has(flag::ACK)),
+            kind::PING => length == 8,
+            kind::GOAWAY => length >= 8,
+            _ => true,
+        };
+        if !fits || length > self.config.max_frame_size {
+            return Err(Error::FrameSize { kind: header.kind, length });
+        }
+        let fault = match header.kind {
+            kind::PUSH_PROMISE => return Err(Error::Push),
+            kind::DATA | kind::HEADERS | kind::RST_STREAM | kind::CONTINUATION | kind::PRIORITY
+                if header.stream == 0 =>
+            {
+                FrameFault::StreamZero
+            }
+            kind::SETTINGS | kind::PING | kind::GOAWAY if header.stream != 0 => FrameFault::NotStreamZero,
+            kind::DATA | kind::HEADERS | kind::RST_STREAM | kind::WINDOW_UPDATE
+                if header.stream != 0 && (header.stream.is_multiple_of(2) || header.stream >= self.next_id) =>
+            {
+                FrameFault::IdleStream
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Frame(fault))
+    }
+}

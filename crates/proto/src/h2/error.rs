@@ -1,0 +1,333 @@
+//! What a peer can do wrong, each with its own name.
+//!
+//! Returned by [`Conn::step`](super::Conn::step), an [`Error`] ends the connection; inside
+//! [`ResetReason::Violation`](super::ResetReason::Violation) it ends one response and the connection goes on
+//! (RFC 9113 §5.4). What the caller did wrong is a [`RequestError`](super::RequestError).
+//!
+//! ```
+//! use haul_proto::h2::{Error, ErrorCode, Flood};
+//!
+//! let error = Error::Flood { of: Flood::Ping, limit: 1_000 };
+//! assert_eq!(error.to_string(), "server sent more than the limit of 1000 PING frames to no purpose");
+//! assert_eq!(error.code(), ErrorCode::ENHANCE_YOUR_CALM);
+//! ```
+
+use super::{CloseReason, ErrorCode};
+use crate::h1::LengthFault;
+use crate::hpack;
+use core::fmt;
+
+/// Why a connection, or one response, cannot be understood any further.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The connection does not begin with the peer's SETTINGS. `http1` where it looks like an HTTP/1 response.
+    NotHttp2 {
+        /// It begins with `HTTP/`.
+        http1: bool,
+    },
+    /// A frame above [`Config::max_frame_size`](super::Config::max_frame_size), or of a length that its type cannot
+    /// have.
+    FrameSize {
+        /// The frame's type.
+        kind: u8,
+        /// Its length.
+        length: u32,
+    },
+    /// A frame where it must not be, or wrong inside.
+    Frame(FrameFault),
+    /// A header block that cannot be decoded.
+    Hpack(hpack::Error),
+    /// A setting outside its range (RFC 9113 §6.5.2).
+    Setting {
+        /// Its identifier.
+        id: u16,
+        /// Its value.
+        value: u32,
+    },
+    /// PUSH_PROMISE though push was switched off.
+    Push,
+    /// DATA above the window of its stream or of the connection.
+    FlowControl,
+    /// A window was raised above 2³¹−1.
+    WindowOverflow,
+    /// WINDOW_UPDATE by nothing.
+    ZeroIncrement,
+    /// More frames of one kind that serve no purpose than [`Floods`](super::Floods) allows.
+    Flood {
+        /// The kind.
+        of: Flood,
+        /// The limit.
+        limit: u32,
+    },
+    /// All heads of this response together pass [`Limits::head_bytes`](crate::Limits::head_bytes), or one block does
+    /// before it is decoded.
+    HeadTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// A head has more fields than [`Limits::head_fields`](crate::Limits::head_fields).
+    TooManyFields {
+        /// The limit.
+        limit: usize,
+    },
+    /// More interim responses than [`Limits::interim`](crate::Limits::interim).
+    TooManyInterim {
+        /// The limit.
+        limit: u32,
+    },
+    /// The trailer section passes [`Limits::trailer_bytes`](crate::Limits::trailer_bytes).
+    TrailersTooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// More trailer fields than [`Limits::trailer_fields`](crate::Limits::trailer_fields).
+    TooManyTrailers {
+        /// The limit.
+        limit: usize,
+    },
+    /// A field that makes the message malformed (RFC 9113 §8.2, §8.3).
+    Field(FieldFault),
+    /// A Content-Length that says no length, or several.
+    ContentLength(LengthFault),
+    /// DATA differ from Content-Length (RFC 9113 §8.1.1).
+    Length {
+        /// The length announced.
+        expected: u64,
+        /// The length that came, or at least that much.
+        got: u64,
+    },
+    /// DATA in a response that has no body: to HEAD, 204, 304.
+    UnexpectedBody,
+    /// SETTINGS were not acknowledged in [`Config::settings_timeout`](super::Config::settings_timeout).
+    SettingsTimeout,
+    /// A PING was not answered in [`Config::keepalive`](super::Config::keepalive).
+    PingTimeout,
+    /// The peer closed an idle connection. Nobody is to blame.
+    EndedIdle,
+    /// The peer closed before a byte of any response that was waited for.
+    EndedBeforeResponse,
+    /// The peer closed while responses were under way.
+    EndedInResponse {
+        /// How many were not complete.
+        open: usize,
+    },
+    /// The connection was at its end already; nothing more is to be read from it.
+    Closed(CloseReason),
+}
+
+/// How a frame is out of place or wrong inside.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum FrameFault {
+    /// Stream 0 for a frame that belongs to a stream.
+    StreamZero,
+    /// A stream for a frame that belongs to the connection.
+    NotStreamZero,
+    /// A stream that nobody has opened, or one with an even number.
+    IdleStream,
+    /// A stream that had ended.
+    ClosedStream,
+    /// Another frame within a header block.
+    Interleaved,
+    /// CONTINUATION without HEADERS before it.
+    StrayContinuation,
+    /// As much padding as payload, or more.
+    Padding,
+    /// DATA before the head.
+    DataBeforeHead,
+    /// A second head that does not end the stream.
+    HeadInBody,
+    /// An interim head that ends the stream.
+    InterimEnd,
+}
+
+/// How a field makes its message malformed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum FieldFault {
+    /// The name is no token.
+    Name,
+    /// The name holds an upper-case letter.
+    Uppercase,
+    /// The value holds CR, LF, NUL or another control byte.
+    Value,
+    /// A field about an HTTP/1 connection (Connection, Transfer-Encoding and their like).
+    ConnectionSpecific,
+    /// A pseudo-field that responses do not have.
+    UnknownPseudo,
+    /// `:status` twice.
+    RepeatedPseudo,
+    /// A pseudo-field behind a regular one.
+    LatePseudo,
+    /// No `:status`.
+    MissingStatus,
+    /// A pseudo-field among trailers.
+    PseudoInTrailers,
+    /// `:status` is not a number from 100 to 999, or is 101, which HTTP/2 has not.
+    Status,
+}
+
+/// Frames that cost us something and give us nothing.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum Flood {
+    /// PING.
+    Ping,
+    /// SETTINGS and their acknowledgements.
+    Settings,
+    /// DATA without payload that do not end the stream.
+    EmptyData,
+    /// WINDOW_UPDATE.
+    WindowUpdate,
+    /// PRIORITY.
+    Priority,
+    /// RST_STREAM.
+    Reset,
+    /// GOAWAY.
+    GoAway,
+    /// CONTINUATION within one header block.
+    Continuation,
+    /// Frames of unknown types.
+    Unknown,
+    /// Frames whose acknowledgements the peer does not read.
+    Unread,
+}
+
+impl Error {
+    /// The code that tells the peer (RFC 9113 §7).
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Error::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
+            Error::Frame(FrameFault::ClosedStream) => ErrorCode::STREAM_CLOSED,
+            Error::Hpack(_) => ErrorCode::COMPRESSION_ERROR,
+            Error::FlowControl | Error::WindowOverflow => ErrorCode::FLOW_CONTROL_ERROR,
+            Error::Setting { id: super::frame::setting::INITIAL_WINDOW_SIZE, .. } => ErrorCode::FLOW_CONTROL_ERROR,
+            Error::Flood { .. }
+            | Error::HeadTooLarge { .. }
+            | Error::TooManyFields { .. }
+            | Error::TooManyInterim { .. }
+            | Error::TrailersTooLarge { .. }
+            | Error::TooManyTrailers { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            Error::SettingsTimeout => ErrorCode::SETTINGS_TIMEOUT,
+            Error::PingTimeout
+            | Error::EndedIdle
+            | Error::EndedBeforeResponse
+            | Error::EndedInResponse { .. }
+            | Error::Closed(_) => ErrorCode::NO_ERROR,
+            _ => ErrorCode::PROTOCOL_ERROR,
+        }
+    }
+
+    /// Did the connection end before anything of a response was seen? Such a request may be tried again on a fresh
+    /// connection if it is idempotent (RFC 9110 §9.2.2).
+    pub fn is_before_response(&self) -> bool {
+        matches!(self, Error::EndedBeforeResponse | Error::EndedIdle)
+    }
+
+    /// Did the peer close or fall silent (in contrast to having sent something wrong)?
+    pub fn is_early_end(&self) -> bool {
+        matches!(
+            self,
+            Error::EndedIdle | Error::EndedBeforeResponse | Error::EndedInResponse { .. } | Error::PingTimeout
+        )
+    }
+}
+
+impl core::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::NotHttp2 { http1: true } => f.write_str("server answered by HTTP/1 where HTTP/2 was agreed"),
+            Error::NotHttp2 { http1: false } => f.write_str("server sent something that is not HTTP/2"),
+            Error::FrameSize { kind, length } => {
+                write!(f, "server sent a frame of type {kind} with an impossible length of {length} bytes")
+            }
+            Error::Frame(fault) => write!(f, "server sent {fault}"),
+            Error::Hpack(fault) => write!(f, "server sent a malformed header block: {fault}"),
+            Error::Setting { id, value } => write!(f, "server sent setting {id} with the impossible value {value}"),
+            Error::Push => f.write_str("server pushed though push is switched off"),
+            Error::FlowControl => f.write_str("server sent more than the window allowed"),
+            Error::WindowOverflow => f.write_str("server raised a window above 2147483647 bytes"),
+            Error::ZeroIncrement => f.write_str("server raised a window by nothing"),
+            Error::Flood { of, limit } => {
+                write!(f, "server sent more than the limit of {limit} {of} frames to no purpose")
+            }
+            Error::HeadTooLarge { limit } => write!(f, "server sent a head above the limit of {limit} bytes"),
+            Error::TooManyFields { limit } => write!(f, "server sent a head above the limit of {limit} fields"),
+            Error::TooManyInterim { limit } => {
+                write!(f, "server sent more than the limit of {limit} interim responses")
+            }
+            Error::TrailersTooLarge { limit } => write!(f, "server sent trailers above the limit of {limit} bytes"),
+            Error::TooManyTrailers { limit } => write!(f, "server sent trailers above the limit of {limit} fields"),
+            Error::Field(fault) => write!(f, "server sent a malformed header: {fault}"),
+            Error::ContentLength(LengthFault::Malformed) => f.write_str("server sent a malformed Content-Length"),
+            Error::ContentLength(LengthFault::TooLarge) => f.write_str("server sent a Content-Length above 64 bits"),
+            Error::ContentLength(LengthFault::Conflicting) => f.write_str("server sent two Content-Length that differ"),
+            Error::Length { expected, got } => {
+                write!(f, "server sent a body of {got} bytes where {expected} were announced")
+            }
+            Error::UnexpectedBody => f.write_str("server sent a body where there can be none"),
+            Error::SettingsTimeout => f.write_str("server did not acknowledge the settings in time"),
+            Error::PingTimeout => f.write_str("server did not answer a ping in time"),
+            Error::EndedIdle => f.write_str("server closed the idle connection"),
+            Error::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
+            Error::EndedInResponse { open } => {
+                write!(f, "server closed the connection with {open} responses incomplete")
+            }
+            Error::Closed(reason) => write!(f, "connection is closed: {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for FrameFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FrameFault::StreamZero => "a frame of a stream on stream 0",
+            FrameFault::NotStreamZero => "a frame of the connection on a stream",
+            FrameFault::IdleStream => "a frame on a stream that was never opened",
+            FrameFault::ClosedStream => "a frame on a stream that had ended",
+            FrameFault::Interleaved => "another frame within a header block",
+            FrameFault::StrayContinuation => "a continuation of nothing",
+            FrameFault::Padding => "a frame with more padding than it has room for",
+            FrameFault::DataBeforeHead => "a body before its head",
+            FrameFault::HeadInBody => "a second head that does not end the stream",
+            FrameFault::InterimEnd => "an interim head that ends the stream",
+        })
+    }
+}
+
+impl fmt::Display for FieldFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FieldFault::Name => "a name that is not a token",
+            FieldFault::Uppercase => "a name with an upper-case letter",
+            FieldFault::Value => "a control byte in a value",
+            FieldFault::ConnectionSpecific => "a field of HTTP/1 connections",
+            FieldFault::UnknownPseudo => "an unknown pseudo-field",
+            FieldFault::RepeatedPseudo => "a pseudo-field twice",
+            FieldFault::LatePseudo => "a pseudo-field behind a regular one",
+            FieldFault::MissingStatus => "no status",
+            FieldFault::PseudoInTrailers => "a pseudo-field among trailers",
+            FieldFault::Status => "an impossible status",
+        })
+    }
+}
+
+impl fmt::Display for Flood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Flood::Ping => "PING",
+            Flood::Settings => "SETTINGS",
+            Flood::EmptyData => "empty DATA",
+            Flood::WindowUpdate => "WINDOW_UPDATE",
+            Flood::Priority => "PRIORITY",
+            Flood::Reset => "RST_STREAM",
+            Flood::GoAway => "GOAWAY",
+            Flood::Continuation => "CONTINUATION",
+            Flood::Unknown => "unknown",
+            Flood::Unread => "unread acknowledged",
+        })
+    }
+}

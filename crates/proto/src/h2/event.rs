@@ -1,0 +1,213 @@
+//! What [`Conn::step`](super::Conn::step) answers.
+//!
+//! ```
+//! use haul_proto::h2::{ErrorCode, Event, RequestId, ResetReason};
+//!
+//! fn say(buffer: &[u8], event: Event) -> String {
+//!     match event {
+//!         Event::Head { id, head, framing } => format!("{}: {} with {framing:?}", id.0, head.status()),
+//!         Event::Body { id, range } => format!("{}: {} bytes", id.0, buffer[range].len()),
+//!         Event::Complete { id, .. } => format!("{}: done", id.0),
+//!         Event::Reset { id, reason, retryable: true } => format!("{}: again, {reason}", id.0),
+//!         Event::Reset { id, reason, retryable: false } => format!("{}: failed, {reason}", id.0),
+//!         _ => String::new(),
+//!     }
+//! }
+//! assert_eq!(say(b"hello", Event::Body { id: RequestId(1), range: 0..5 }), "1: 5 bytes");
+//! let reason = ResetReason::Peer(ErrorCode::REFUSED_STREAM);
+//! let refused = Event::Reset { id: RequestId(3), reason, retryable: true };
+//! assert_eq!(say(b"", refused), "3: again, server reset the stream: REFUSED_STREAM");
+//! ```
+
+use super::Error;
+use crate::fields::Fields;
+use crate::h1::{BodyFraming, RequestId};
+use crate::head::Head;
+use core::fmt;
+use core::ops::Range;
+
+/// The next thing in the input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// All of the input was consumed and nothing is left to be said about it.
+    NeedInput,
+    /// The peer's settings came, at the beginning or later: [`Conn::can_enqueue`](super::Conn::can_enqueue) may have
+    /// changed.
+    Settings {
+        /// Requests that the peer takes at a time.
+        max_concurrent: u32,
+    },
+    /// An interim response (1xx). Another head follows.
+    Interim {
+        /// Whose.
+        id: RequestId,
+        /// The head.
+        head: Head,
+    },
+    /// The head of the final response. (2xx to CONNECT: body and response body are the tunnel.)
+    Head {
+        /// Whose.
+        id: RequestId,
+        /// The head.
+        head: Head,
+        /// How its body ends. `Length(0)` also where the stream ended with the head.
+        framing: BodyFraming,
+    },
+    /// Payload. Give it back with [`Conn::release`](super::Conn::release) when it has been taken.
+    Body {
+        /// Whose.
+        id: RequestId,
+        /// Where it lies in the buffer given to `step`. No framing and no padding is inside.
+        range: Range<usize>,
+    },
+    /// The response has been read to its end, and its length is what it said. Nothing more comes with this id.
+    Complete {
+        /// Whose.
+        id: RequestId,
+        /// The trailer section, where there was one. Never merge it into the head (RFC 9110 §6.5.1).
+        trailers: Option<Fields>,
+    },
+    /// The response ended before its end. Nothing more comes with this id; the connection goes on.
+    Reset {
+        /// Whose.
+        id: RequestId,
+        /// Why.
+        reason: ResetReason,
+        /// The peer has not processed the request, so it may be sent again whatever its method (RFC 9113 §8.7).
+        retryable: bool,
+    },
+    /// The peer takes no further requests. Those up to `last` go on; a [`Event::Reset`] follows for each of the others.
+    GoAway {
+        /// The last request that the peer may have processed.
+        last: RequestId,
+        /// Why.
+        code: ErrorCode,
+    },
+}
+
+impl Event {
+    /// The request that it is about.
+    pub fn id(&self) -> Option<RequestId> {
+        match self {
+            Event::NeedInput | Event::Settings { .. } | Event::GoAway { .. } => None,
+            Event::Interim { id, .. }
+            | Event::Head { id, .. }
+            | Event::Body { id, .. }
+            | Event::Complete { id, .. }
+            | Event::Reset { id, .. } => Some(*id),
+        }
+    }
+}
+
+/// An event, and how much of the input it took.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Bytes from the start of the input that are done with. The next call begins behind them. With
+    /// [`Event::NeedInput`] it is all of them.
+    pub consumed: usize,
+    /// What they were.
+    pub event: Event,
+}
+
+/// Why one response ended early.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum ResetReason {
+    /// The peer reset the stream.
+    Peer(ErrorCode),
+    /// The peer's GOAWAY left it out.
+    GoAway(ErrorCode),
+    /// The response is malformed or passes a limit; we have reset the stream.
+    Violation(Error),
+}
+
+impl fmt::Display for ResetReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResetReason::Peer(code) => write!(f, "server reset the stream: {code}"),
+            ResetReason::GoAway(code) => write!(f, "server went away before this request: {code}"),
+            ResetReason::Violation(error) => error.fmt(f),
+        }
+    }
+}
+
+/// Why a connection takes no further request.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// The peer sent GOAWAY.
+    GoAway(ErrorCode),
+    /// We sent GOAWAY: [`Conn::go_away`](super::Conn::go_away).
+    Local,
+    /// All 2³⁰ stream numbers are used up.
+    StreamsExhausted,
+    /// The peer closed the connection.
+    PeerClosed,
+    /// The peer broke the protocol, or fell silent.
+    Broken,
+}
+
+impl fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CloseReason::GoAway(code) => write!(f, "the server went away: {code}"),
+            CloseReason::Local => f.write_str("it was shut down"),
+            CloseReason::StreamsExhausted => f.write_str("its stream numbers are used up"),
+            CloseReason::PeerClosed => f.write_str("the server closed it"),
+            CloseReason::Broken => f.write_str("the server broke the protocol"),
+        }
+    }
+}
+
+/// An error code of RST_STREAM and GOAWAY (RFC 9113 §7).
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
+pub struct ErrorCode(pub u32);
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl ErrorCode {
+            $($(#[$doc])* pub const $name: ErrorCode = ErrorCode($code);)*
+        }
+
+        impl fmt::Display for ErrorCode {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match *self {
+                    $(ErrorCode::$name => f.write_str(stringify!($name)),)*
+                    ErrorCode(code) => write!(f, "error {code:#x}"),
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Nothing is wrong.
+    NO_ERROR = 0x0;
+    /// The protocol was broken in a way that no other code names.
+    PROTOCOL_ERROR = 0x1;
+    /// The peer itself has failed.
+    INTERNAL_ERROR = 0x2;
+    /// More was sent than a window allowed, or a window grew too large.
+    FLOW_CONTROL_ERROR = 0x3;
+    /// SETTINGS were not acknowledged in time.
+    SETTINGS_TIMEOUT = 0x4;
+    /// A frame on a stream that was closed.
+    STREAM_CLOSED = 0x5;
+    /// A frame of a wrong length.
+    FRAME_SIZE_ERROR = 0x6;
+    /// The request was not processed.
+    REFUSED_STREAM = 0x7;
+    /// The stream is no longer wanted.
+    CANCEL = 0x8;
+    /// A header block that cannot be decoded.
+    COMPRESSION_ERROR = 0x9;
+    /// The tunnel's far end broke.
+    CONNECT_ERROR = 0xa;
+    /// Too much of something.
+    ENHANCE_YOUR_CALM = 0xb;
+    /// The transport is not secure enough.
+    INADEQUATE_SECURITY = 0xc;
+    /// Send it by HTTP/1.1.
+    HTTP_1_1_REQUIRED = 0xd;
+}

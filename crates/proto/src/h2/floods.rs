@@ -1,0 +1,134 @@
+//! Counting frames that serve no purpose.
+//!
+//! Any frame costs us some time and an acknowledgement costs memory too, so a peer could keep a client busy for ever
+//! with frames that are each allowed. The rule for all kinds: in any ten seconds no more of a kind than its limit, plus
+//! one for each frame that did carry something forward (a head, payload, a body frame that we sent). So a peer that
+//! answers each frame of an upload with two WINDOW_UPDATEs never gets near it, and what a hostile one can cost is a
+//! constant rate.
+//!
+//! A limit without time, the rejected alternative, ends every long-lived connection some day; one without regard to use
+//! ends busy ones.
+
+use super::{Error, Flood};
+use crate::time::Time;
+use core::time::Duration;
+
+const PERIOD: Duration = Duration::from_secs(10);
+
+/// How many frames of a kind may come to no purpose in ten seconds.
+///
+/// Nothing is kept of any of them but what [`Floods::unread`] is about.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Floods {
+    /// PING. Default 1,000. Hazard: some servers measure with a PING each round trip.
+    pub ping: u32,
+    /// SETTINGS and their acknowledgements. Default 100.
+    pub settings: u32,
+    /// DATA without payload that do not end the stream. Default 1,000.
+    pub empty_data: u32,
+    /// WINDOW_UPDATE. Default 10,000, and four more for each body frame sent.
+    pub window_update: u32,
+    /// PRIORITY. Default 1,000.
+    pub priority: u32,
+    /// RST_STREAM on streams that had ended. Default 1,000. (One on an open stream ends a request, and so is no flood.)
+    pub reset: u32,
+    /// GOAWAY. Default 16.
+    pub go_away: u32,
+    /// Frames of unknown types. Default 1,000.
+    pub unknown: u32,
+    /// CONTINUATION frames of one header block, in whatever time. Default 64: a head of 300 KiB needs 19.
+    pub continuation: u32,
+    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read, in whatever time.
+    /// Default 2,000, about 34 KB.
+    pub unread: u32,
+}
+
+impl Default for Floods {
+    fn default() -> Floods {
+        Floods {
+            ping: 1_000,
+            settings: 100,
+            empty_data: 1_000,
+            window_update: 10_000,
+            priority: 1_000,
+            reset: 1_000,
+            go_away: 16,
+            unknown: 1_000,
+            continuation: 64,
+            unread: 2_000,
+        }
+    }
+}
+
+impl Floods {
+    fn limit(&self, of: Flood) -> u32 {
+        match of {
+            Flood::Ping => self.ping,
+            Flood::Settings => self.settings,
+            Flood::EmptyData => self.empty_data,
+            Flood::WindowUpdate => self.window_update,
+            Flood::Priority => self.priority,
+            Flood::Reset => self.reset,
+            Flood::GoAway => self.go_away,
+            Flood::Unknown => self.unknown,
+            Flood::Continuation => self.continuation,
+            Flood::Unread => self.unread,
+        }
+    }
+}
+
+/// The counts of the current period.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    limits: Floods,
+    since: Time,
+    useful: u32,
+    counts: [u32; Flood::Unread as usize + 1],
+}
+
+impl Tally {
+    pub(crate) fn new(limits: Floods) -> Tally {
+        Tally { limits, since: Time(0), useful: 0, counts: [0; Flood::Unread as usize + 1] }
+    }
+
+    /// A frame carried something forward.
+    pub(crate) fn useful(&mut self, frames: u32) {
+        self.useful = self.useful.saturating_add(frames);
+    }
+
+    /// A frame did not.
+    pub(crate) fn count(&mut self, now: Time, of: Flood) -> Result<(), Error> {
+        if now - self.since >= PERIOD {
+            *self = Tally { since: now, ..Tally::new(self.limits) };
+        }
+        self.counts[of as usize] += 1;
+        self.check(of, self.counts[of as usize], self.useful)
+    }
+
+    /// A count that is kept elsewhere and that no time and no use makes smaller.
+    pub(crate) fn check_absolute(&self, of: Flood, count: u32) -> Result<(), Error> {
+        self.check(of, count, 0)
+    }
+
+    fn check(&self, of: Flood, count: u32, useful: u32) -> Result<(), Error> {
+        let limit = self.limits.limit(of);
+        if count > limit.saturating_add(useful) { Err(Error::Flood { of, limit }) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn use_and_time_make_room() {
+        let mut tally = Tally::new(Floods { ping: 2, ..Floods::default() });
+        let flood = Err(Error::Flood { of: Flood::Ping, limit: 2 });
+        assert_eq!([0; 3].map(|_| tally.count(Time(5), Flood::Ping)), [Ok(()), Ok(()), flood]);
+        tally.useful(2);
+        assert_eq!([0; 2].map(|_| tally.count(Time(6), Flood::Ping)), [Ok(()), flood]);
+        assert_eq!(tally.count(Time(6), Flood::Settings), Ok(()), "each kind by itself");
+        let later = Time(5) + PERIOD;
+        assert_eq!([0; 3].map(|_| tally.count(later, Flood::Ping)), [Ok(()), Ok(()), flood]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Windows for what comes in (RFC 9113 §5.2, §6.9): how much may be on its way or unreleased, and who gets it.
+//!
+//! ```text
+//!   connection  |<──────────────────────────── total (the memory budget) ─────────────────────────────>|
+//!               |  held: delivered, not released  |  pending: released, not announced  |  peer's window |
+//!
+//!   budget      |  initial × streams that may open  |             pool for growth             |
+//! ```
+//!
+//! **Bound.** The peer can never send more than the connection's window, and that is opened only by what the driver
+//! released. So all that streams hold together is at most `total`, whoever stopped reading.
+//!
+//! **No starvation.** A stream's target (window and held together) is its own part of `total`, and a stream is only
+//! begun when its initial window is still free. So streams that nobody reads cannot use up what another was promised.
+//!
+//! **Batching.** A stream's window is announced when half of its target is free. The connection's is announced when the
+//! peer has no more left than could be announced: that is half of the total when all is released, and less when much is
+//! held, so that a rest is never kept back.
+//!
+//! **Growth.** A stream that uses up half of its window within one round trip is held back by it: its rate is W/2 in a
+//! time t < RTT, so the product of bandwidth and delay is more than W/2, and by the time an update has arrived the
+//! window is empty. Its target is doubled then, up to its share of the pool. The round trip is the shortest one
+//! measured, by the acknowledgement of SETTINGS and of keep-alive PINGs. The rejected alternative, a PING for each
+//! measurement, is taken by some servers for a flood. A driver that does not release takes longer than a round trip,
+//! and so its windows stay as they are.
+
+use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
+use crate::time::Time;
+use core::time::Duration;
+
+/// Smaller updates of the connection's window are not worth a frame, unless the peer has nothing left.
+const WORTH_A_FRAME: u64 = 4 * 1024;
+
+/// What one stream may receive.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    /// What the peer may still send.
+    pub(crate) window: i64,
+    /// What has come (or is announced by the header of a frame) and is not released.
+    pub(crate) held: u64,
+    /// What both together should be.
+    target: u64,
+    /// When the window was announced last.
+    since: Option<Time>,
+}
+
+impl Inbound {
+    /// A frame of this length.
+    pub(crate) fn take(&mut self, length: u32) -> bool {
+        self.window -= i64::from(length);
+        self.window >= 0
+    }
+}
+
+/// What the connection may receive.
+#[derive(Debug)]
+pub(crate) struct Intake {
+    total: u64,
+    initial: u64,
+    /// What the peer may still send.
+    window: i64,
+    /// Released and not announced.
+    pending: u64,
+    /// Held by streams that have ended.
+    orphaned: u64,
+    /// What all open streams have above the initial window.
+    grown: u64,
+    rtt: Option<Duration>,
+}
+
+impl Intake {
+    pub(crate) fn new(total: u32, initial: u32) -> Intake {
+        Intake {
+            total: u64::from(total),
+            initial: u64::from(initial),
+            window: i64::from(INITIAL_WINDOW),
+            pending: u64::from(total.saturating_sub(INITIAL_WINDOW)),
+            orphaned: 0,
+            grown: 0,
+            rtt: None,
+        }
+    }
+
+    /// The increment that is due at once, from what every window begins with to the total.
+    pub(crate) fn open(&mut self) -> Option<u32> {
+        self.announce()
+    }
+
+    pub(crate) fn rtt(&self) -> Option<Duration> {
+        self.rtt
+    }
+
+    pub(crate) fn round_trip(&mut self, sample: Duration) {
+        self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
+    }
+
+    /// Is there room for one more stream beside those that are open?
+    pub(crate) fn admits(&self, open: usize) -> bool {
+        self.initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
+    }
+
+    pub(crate) fn begin(&self) -> Inbound {
+        Inbound { window: self.initial as i64, held: 0, target: self.initial, since: None }
+    }
+
+    /// A frame of this length.
+    pub(crate) fn take(&mut self, length: u32) -> bool {
+        self.window -= i64::from(length);
+        self.window >= 0
+    }
+
+    /// A stream is gone; what it held is still with the driver.
+    pub(crate) fn end(&mut self, inbound: &Inbound) {
+        self.grown -= inbound.target - self.initial;
+        self.orphaned += inbound.held;
+    }
+
+    /// Bytes that nobody holds: padding, or payload of a stream that is gone. Gives the increment, if one is due.
+    ///
+    /// To be called with 0 when a frame was taken, too: it may have left the peer with less than is pending, and if
+    /// nobody released anything any more, the rest would never be announced.
+    pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
+        self.pending += bytes;
+        let left = self.window.max(0) as u64;
+        if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
+    }
+
+    /// Bytes of a stream that had ended are released: as many of them as there are.
+    pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
+        let bytes = bytes.min(self.orphaned);
+        self.orphaned -= bytes;
+        self.give(bytes)
+    }
+
+    fn announce(&mut self) -> Option<u32> {
+        let increment = self.pending.min((MAX_WINDOW - self.window.max(0)) as u64);
+        self.pending -= increment;
+        self.window += increment as i64;
+        if increment == 0 { None } else { Some(increment as u32) }
+    }
+
+    /// Bytes of a stream are released: the increments of the stream and of the connection, where they are due.
+    ///
+    /// `left` is what is still to come of the body, where that is known; `open` and `expected` are the streams that are
+    /// open, and that may be.
+    pub(crate) fn release(
+        &mut self,
+        inbound: &mut Inbound,
+        bytes: u64,
+        now: Time,
+        left: Option<u64>,
+        (open, expected): (usize, u64),
+    ) -> (Option<u32>, Option<u32>) {
+        let bytes = bytes.min(inbound.held);
+        inbound.held -= bytes;
+        (self.raise(inbound, now, left, open, expected), self.give(bytes))
+    }
+
+    fn raise(
+        &mut self,
+        inbound: &mut Inbound,
+        now: Time,
+        left: Option<u64>,
+        open: usize,
+        expected: u64,
+    ) -> Option<u32> {
+        let window = inbound.window.max(0) as u64;
+        if left.is_some_and(|left| left <= window) {
+            // The rest fits, so no update is of use to anybody.
+            return None;
+        }
+        let free = inbound.target.saturating_sub(window + inbound.held);
+        if free == 0 || free < inbound.target / 2 {
+            return None;
+        }
+        if let (Some(since), Some(rtt)) = (inbound.since, self.rtt)
+            && now - since <= rtt
+        {
+            let more = self.growth(inbound, open, expected);
+            inbound.target += more;
+            self.grown += more;
+        }
+        inbound.since = Some(now);
+        let increment = inbound.target - window - inbound.held;
+        inbound.window += increment as i64;
+        Some(increment as u32)
+    }
+
+    /// How much a stream may grow by: no more than it has, than its share of the pool leaves it, than the pool has.
+    ///
+    /// The pool is what the streams that may open do not need, but half of the budget at least.
+    fn growth(&self, inbound: &Inbound, open: usize, expected: u64) -> u64 {
+        let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
+        let pool = self.total - needed;
+        let share = pool / open.max(1) as u64;
+        let has = inbound.target - self.initial;
+        // Several small streams may have been begun beyond the half that is kept for them.
+        let used = self.grown + self.orphaned + self.initial * open as u64;
+        inbound
+            .target
+            .min(share.saturating_sub(has))
+            .min(pool.saturating_sub(self.grown))
+            .min(self.total.saturating_sub(used))
+            .min((MAX_WINDOW as u64).saturating_sub(inbound.target))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: u32 = 1024;
+
+    fn used_up(intake: &mut Intake, stream: &mut Inbound, bytes: u32, now: Time) -> (Option<u32>, Option<u32>) {
+        assert!(stream.take(bytes) && intake.take(bytes));
+        stream.held += u64::from(bytes);
+        intake.release(stream, u64::from(bytes), now, None, (1, 100))
+    }
+
+    #[test]
+    fn a_window_grows_when_half_of_it_lasts_no_round_trip() {
+        let mut intake = Intake::new(4096 * KIB, 64 * KIB);
+        assert_eq!(intake.open(), Some(4096 * KIB - INITIAL_WINDOW));
+        intake.round_trip(Duration::from_nanos(300));
+        intake.round_trip(Duration::from_nanos(100));
+        intake.round_trip(Duration::from_nanos(200));
+        let mut stream = intake.begin();
+        assert_eq!(used_up(&mut intake, &mut stream, 31 * KIB, Time(0)), (None, None));
+        assert_eq!(used_up(&mut intake, &mut stream, KIB, Time(0)), (Some(32 * KIB), None), "nothing to compare with");
+        let (now, later) = (Time(100), Time(201));
+        assert_eq!(used_up(&mut intake, &mut stream, 32 * KIB, now), (Some(96 * KIB), None), "doubled");
+        assert_eq!(used_up(&mut intake, &mut stream, 64 * KIB, later), (Some(64 * KIB), None), "slow enough");
+        for _ in 0..10 {
+            let half = (stream.target / 2) as u32;
+            used_up(&mut intake, &mut stream, half, later);
+        }
+        assert_eq!(stream.target, 64 * 1024 + 2048 * 1024, "its share: half of the budget is for others");
+        intake.end(&stream);
+        assert_eq!(intake.grown, 0);
+    }
+
+    #[test]
+    fn the_connection_keeps_no_rest_back() {
+        let mut intake = Intake::new(1024 * KIB, 256 * KIB);
+        intake.open();
+        let mut stuck = [(); 3].map(|()| intake.begin());
+        for stream in &mut stuck {
+            assert!(stream.take(256 * KIB) && intake.take(256 * KIB));
+            stream.held += u64::from(256 * KIB);
+        }
+        assert!(intake.admits(3));
+        assert!(!intake.admits(4));
+        let mut moving = intake.begin();
+        let mut announced = 0;
+        for _ in 0..100 {
+            announced += used_up(&mut intake, &mut moving, 64 * KIB, Time(0)).1.unwrap_or(0);
+        }
+        assert!(announced > 6_000 * KIB, "three quarters are held, and the fourth stream went on: {announced}");
+    }
+
+    #[test]
+    fn a_known_rest_needs_no_update() {
+        let mut intake = Intake::new(1024 * KIB, 64 * KIB);
+        let mut stream = intake.begin();
+        assert!(stream.take(48 * KIB));
+        stream.held = u64::from(48 * KIB);
+        let left = Some(u64::from(16 * KIB));
+        assert_eq!(intake.release(&mut stream, 48 * 1024, Time(0), left, (1, 1)).0, None);
+        let left = Some(u64::from(16 * KIB) + 1);
+        assert_eq!(intake.release(&mut stream, 0, Time(0), left, (1, 1)).0, Some(48 * KIB));
+    }
+}

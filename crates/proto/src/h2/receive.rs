@@ -1,0 +1,310 @@
+//! The receiving half: frames and bodies. (Heads are in `blocks.rs`, the rest in `control.rs`.)
+//!
+//! Payload of DATA is never gathered: it is handed on as it comes, however the frame is cut. Other frames are decoded
+//! where they lie when they are there as a whole, and gathered in a buffer of our own when they are not; so everything
+//! that is given is consumed, and a driver whose records are decrypted in place never has to join two of them.
+
+use super::blocks::Gathered;
+use super::conn::Conn;
+use super::error::FrameFault;
+use super::frame::{self, Header, flag, kind};
+use super::response::{self, Hint};
+use super::streams::{Phase, Upload};
+use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, Step};
+use crate::time::Time;
+use alloc::vec::Vec;
+use core::mem;
+
+/// What comes next.
+#[derive(Debug, Default)]
+enum State {
+    /// The header of a frame, of which `partial` holds the beginning.
+    #[default]
+    Header,
+    /// The payload of this frame, of which `partial` holds the beginning.
+    Payload(Header),
+    /// The length of the padding of this DATA frame.
+    PadLength(Header),
+    /// Payload of this stream; padding behind it; and whether the stream ends then.
+    Data {
+        id: u32,
+        left: u32,
+        padding: u32,
+        end: bool,
+    },
+    /// So many bytes that mean nothing.
+    Skip(u32),
+    Closed,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    state: State,
+    partial: Vec<u8>,
+    pub(super) block: Option<Gathered>,
+    pub(super) hint: Hint,
+}
+
+impl Reader {
+    pub(crate) fn close(&mut self) {
+        *self = Reader { state: State::Closed, ..Reader::default() };
+    }
+
+    /// This stream is gone: what is left of its frame means nothing. Gives the payload that will not be delivered.
+    pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
+        match self.state {
+            State::Data { id, left, padding, .. } if id == stream => {
+                self.state = State::Skip(left + padding);
+                u64::from(left)
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Conn {
+    pub(crate) fn receive(&mut self, now: Time, input: &[u8]) -> Result<Step, Error> {
+        if !input.is_empty() {
+            self.clocks.heard = now;
+        }
+        let mut at = 0;
+        loop {
+            if let Some(event) = self.due.pop_front() {
+                return Ok(Step { consumed: at, event });
+            }
+            let rest = &input[at..];
+            if let State::Closed = self.reader.state {
+                return Err(Error::Closed(self.closing.unwrap_or(CloseReason::Broken)));
+            }
+            if let State::Data { id, left, padding, end } = self.reader.state {
+                if left > 0 && !rest.is_empty() {
+                    let take = (left as usize).min(rest.len());
+                    self.delivered(id, left - take as u32, padding, end);
+                    let event = Event::Body { id: RequestId(u64::from(id)), range: at..at + take };
+                    return Ok(Step { consumed: at + take, event });
+                }
+                if left == 0 {
+                    self.delivered(id, 0, padding, end);
+                    continue;
+                }
+            }
+            if rest.is_empty() {
+                return Ok(Step { consumed: at, event: Event::NeedInput });
+            }
+            at += self.advance(now, rest)?;
+        }
+    }
+
+    /// So much of a DATA frame is left. At its end the padding is, and then the next frame.
+    fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
+        if left > 0 {
+            self.reader.state = State::Data { id, left, padding, end };
+            return;
+        }
+        self.skip(padding);
+        if end {
+            self.complete(id, None);
+        }
+    }
+
+    fn skip(&mut self, bytes: u32) {
+        self.reader.state = if bytes > 0 { State::Skip(bytes) } else { State::Header };
+    }
+
+    /// Takes something from input that is not empty and not payload; says how much.
+    fn advance(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
+        match self.reader.state {
+            State::Header => self.header(now, input),
+            State::Payload(header) => {
+                let missing = header.length as usize - self.reader.partial.len();
+                let take = missing.min(input.len());
+                self.reader.partial.extend_from_slice(&input[..take]);
+                if take == missing {
+                    self.reader.state = State::Header;
+                    let mut payload = mem::take(&mut self.reader.partial);
+                    self.frame(now, header, &payload)?;
+                    payload.clear();
+                    // A large one is rare, and a connection in a pool should cost little.
+                    payload.shrink_to(1024);
+                    self.reader.partial = payload;
+                }
+                Ok(take)
+            }
+            State::PadLength(header) => {
+                self.data(now, header, Some(input[0]))?;
+                Ok(1)
+            }
+            State::Skip(left) => {
+                let take = (left as usize).min(input.len());
+                self.skip(left - take as u32);
+                Ok(take)
+            }
+            // Not reached: the caller looks at these first.
+            State::Data { .. } | State::Closed => Ok(0),
+        }
+    }
+
+    fn header(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
+        if self.reader.partial.is_empty()
+            && let Some((bytes, behind)) = input.split_first_chunk()
+        {
+            let header = self.judge_header(bytes)?;
+            let length = header.length as usize;
+            return match is_gathered(header.kind) {
+                true if behind.len() >= length => {
+                    self.frame(now, header, &behind[..length])?;
+                    Ok(frame::HEADER + length)
+                }
+                _ => self.begin(now, header).map(|()| frame::HEADER),
+            };
+        }
+        let take = (frame::HEADER - self.reader.partial.len()).min(input.len());
+        self.reader.partial.extend_from_slice(&input[..take]);
+        if let Ok(bytes) = <&[u8; frame::HEADER]>::try_from(&self.reader.partial[..]) {
+            let bytes = *bytes;
+            self.reader.partial.clear();
+            let header = self.judge_header(&bytes)?;
+            self.begin(now, header)?;
+        }
+        Ok(take)
+    }
+
+    /// What follows a header whose payload is not there as a whole, or is not needed as a whole.
+    fn begin(&mut self, now: Time, header: Header) -> Result<(), Error> {
+        match header.kind {
+            kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(Error::Frame(FrameFault::Padding)),
+            kind::DATA if header.has(flag::PADDED) => {
+                self.reader.state = State::PadLength(header);
+                Ok(())
+            }
+            kind::DATA => self.data(now, header, None),
+            _ if is_gathered(header.kind) && header.length > 0 => {
+                self.reader.state = State::Payload(header);
+                Ok(())
+            }
+            _ if is_gathered(header.kind) => self.frame(now, header, &[]),
+            other => {
+                let of = if other == kind::PRIORITY { Flood::Priority } else { Flood::Unknown };
+                self.tally.count(now, of)?;
+                self.skip(header.length);
+                Ok(())
+            }
+        }
+    }
+
+    fn judge_header(&self, bytes: &[u8; frame::HEADER]) -> Result<Header, Error> {
+        let header = Header::read(bytes);
+        // The server's preface is a SETTINGS frame (RFC 9113 §3.4).
+        if !self.peer.seen && (header.kind != kind::SETTINGS || header.has(flag::ACK)) {
+            return Err(Error::NotHttp2 { http1: bytes.starts_with(b"HTTP/") });
+        }
+        match &self.reader.block {
+            Some(block) if header.kind != kind::CONTINUATION || header.stream != block.id => {
+                return Err(Error::Frame(FrameFault::Interleaved));
+            }
+            None if header.kind == kind::CONTINUATION => return Err(Error::Frame(FrameFault::StrayContinuation)),
+            _ => {}
+        }
+        self.check_header(header)?;
+        // Before any of it is gathered.
+        if matches!(header.kind, kind::HEADERS | kind::CONTINUATION) {
+            let before = self.reader.block.as_ref().map_or(0, |block| block.bytes.len());
+            let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);
+            if before + header.length as usize > limit {
+                return Err(Error::HeadTooLarge { limit });
+            }
+        }
+        Ok(header)
+    }
+
+    /// A whole frame that is not DATA.
+    fn frame(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
+        match header.kind {
+            kind::HEADERS => self.headers(header, payload),
+            kind::CONTINUATION => self.continuation(header, payload),
+            kind::SETTINGS => self.on_settings(now, header, payload),
+            kind::PING => self.on_ping(now, header, payload),
+            kind::GOAWAY => self.on_go_away(now, payload),
+            kind::WINDOW_UPDATE => self.on_window_update(now, header, payload),
+            _ => self.on_rst_stream(now, header, payload),
+        }
+    }
+
+    /// The header of a DATA frame, and the first byte of its payload where that is the length of its padding.
+    fn data(&mut self, now: Time, header: Header, padding: Option<u8>) -> Result<(), Error> {
+        let (id, length) = (header.stream, header.length);
+        let behind = u32::from(padding.unwrap_or(0));
+        let overhead = behind + u32::from(padding.is_some());
+        let payload = length.checked_sub(overhead).ok_or(Error::Frame(FrameFault::Padding))?;
+        if !self.intake.take(length) {
+            return Err(Error::FlowControl);
+        }
+        self.give_back(0);
+        let end = header.has(flag::END_STREAM);
+        if payload > 0 {
+            self.tally.useful(1);
+        } else if !end || self.streams.get(id).is_none() {
+            self.tally.count(now, Flood::EmptyData)?;
+        }
+        let Some(stream) = self.streams.get_mut(id) else {
+            if !self.stale.data(length) {
+                return Err(Error::Frame(FrameFault::ClosedStream));
+            }
+            self.give_back(u64::from(length));
+            self.skip(payload + behind);
+            return Ok(());
+        };
+        stream.started = true;
+        if !stream.inbound.take(length) {
+            return Err(Error::FlowControl);
+        }
+        let fault = match &mut stream.phase {
+            Phase::Head => Some(Error::Frame(FrameFault::DataBeforeHead)),
+            Phase::Body { none: true, .. } if payload > 0 => Some(Error::UnexpectedBody),
+            Phase::Body { expected, got, .. } => {
+                *got = got.saturating_add(u64::from(payload));
+                let (known, got) = (*expected, *got);
+                known
+                    .filter(|&expected| got > expected || end && got < expected)
+                    .map(|expected| Error::Length { expected, got })
+            }
+        };
+        if let Some(fault) = fault {
+            self.violated(id, fault);
+            self.give_back(u64::from(length));
+            self.skip(payload + behind);
+            return Ok(());
+        }
+        stream.inbound.held += u64::from(length);
+        if overhead > 0 {
+            // Padding is done with as soon as it is known.
+            self.release(now, RequestId(u64::from(id)), u64::from(overhead));
+        }
+        self.delivered(id, payload, behind, end);
+        Ok(())
+    }
+
+    /// The response has ended.
+    pub(super) fn complete(&mut self, id: u32, trailers: Option<response::Decoded>) {
+        let Some(stream) = self.streams.get(id) else { return };
+        // The rest of a request that was answered already is of no use (RFC 9113 §8.1).
+        let unfinished = stream.upload != Upload::Finished;
+        self.drop_stream(id, unfinished.then_some(ErrorCode::CANCEL));
+        let trailers = trailers.map(response::Decoded::into_fields);
+        self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers });
+    }
+}
+
+/// Does a frame of this type have to be there as a whole?
+fn is_gathered(of: u8) -> bool {
+    matches!(
+        of,
+        kind::HEADERS
+            | kind::CONTINUATION
+            | kind::SETTINGS
+            | kind::PING
+            | kind::GOAWAY
+            | kind::WINDOW_UPDATE
+            | kind::RST_STREAM
+    )
+}

@@ -1,0 +1,246 @@
+//! From a header block to a head or trailers (RFC 9113 §8.1 to §8.3).
+//!
+//! The lines are decoded straight into the buffer of the result. A block with a fault in it is still decoded to its
+//! end, because the table has to follow; nothing more is kept of it.
+
+use super::error::{Error, FieldFault};
+use crate::Limits;
+use crate::fields::{Fields, Span};
+use crate::head::{Head, Version};
+use crate::hpack::{Block, Decoder, Line};
+use crate::syntax::is_tchar;
+use alloc::vec::Vec;
+
+/// What a block is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Section {
+    /// A head; heads of this response before it took so many bytes.
+    Head {
+        before: usize,
+    },
+    Trailers,
+    /// Of a stream that is gone.
+    Unwanted,
+}
+
+/// How many times the limit of a head is decoded in one block, only to keep the table right, before the connection is
+/// given up. A block of 300 KiB can name a gigabyte.
+const FOLLOWED: usize = 16;
+
+/// A section that is well formed.
+pub(crate) struct Decoded {
+    /// 0 for trailers.
+    status: u16,
+    fields: Fields,
+    /// As RFC 9113 §6.5.2 counts.
+    pub(crate) size: usize,
+}
+
+const STATUS_LINE: &[u8] = b"HTTP/2 200 \r\n";
+
+impl Decoded {
+    pub(crate) fn into_head(self) -> Head {
+        let end = STATUS_LINE.len() as u32 - 2;
+        Head::new(Version::Http2, self.status, (end, end), self.fields)
+    }
+
+    pub(crate) fn into_fields(self) -> Fields {
+        self.fields
+    }
+}
+
+/// How large the last section was: the next one is likely to be like it, and then takes two allocations.
+#[derive(Debug)]
+pub(crate) struct Hint {
+    bytes: usize,
+    fields: usize,
+}
+
+impl Default for Hint {
+    fn default() -> Hint {
+        Hint { bytes: 512, fields: 16 }
+    }
+}
+
+/// The outer error ends the connection, the inner one the stream.
+pub(crate) fn decode(
+    decoder: &mut Decoder,
+    block: &[u8],
+    section: Section,
+    limits: &Limits,
+    hint: &mut Hint,
+) -> Result<Result<Decoded, Error>, Error> {
+    let mut reading = Reading {
+        section,
+        limits,
+        text: Vec::with_capacity(hint.bytes),
+        spans: Vec::with_capacity(hint.fields),
+        status: 0,
+        count: 0,
+        size: 0,
+    };
+    let mut block = Block::new(block);
+    let (mut fault, mut unwanted) = (None, 0);
+    loop {
+        let start = reading.text.len();
+        let Some(line) = decoder.line(&mut block, &mut reading.text).map_err(Error::Hpack)? else { break };
+        if section == Section::Unwanted || fault.is_some() {
+            reading.text.truncate(start);
+            unwanted += line.value.end - start;
+            if unwanted > limits.head_bytes.saturating_mul(FOLLOWED) {
+                return Err(Error::HeadTooLarge { limit: limits.head_bytes });
+            }
+        } else if let Err(error) = reading.line(line) {
+            fault = Some(error);
+            reading.text.clear();
+        }
+    }
+    if let Some(fault) = fault {
+        return Ok(Err(fault));
+    }
+    if matches!(section, Section::Head { .. }) && reading.status == 0 {
+        return Ok(Err(Error::Field(FieldFault::MissingStatus)));
+    }
+    reading.text.extend_from_slice(b"\r\n");
+    // A large one is rare, and should not make all others large.
+    *hint = Hint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
+    let fields = Fields::new(reading.text, None, reading.spans);
+    Ok(Ok(Decoded { status: reading.status, fields, size: reading.size }))
+}
+
+struct Reading<'a> {
+    section: Section,
+    limits: &'a Limits,
+    text: Vec<u8>,
+    spans: Vec<Span>,
+    status: u16,
+    count: usize,
+    size: usize,
+}
+
+impl Reading<'_> {
+    fn line(&mut self, line: Line) -> Result<(), Error> {
+        let Line { name, mut value, .. } = line;
+        self.count += 1;
+        self.size += name.len() + value.len() + 32;
+        self.check_size()?;
+        let is_pseudo = self.text[name.clone()].first() == Some(&b':');
+        if is_pseudo {
+            let status = self.pseudo(&self.text[name.clone()], &self.text[value])?;
+            self.status = status;
+            self.text.truncate(name.start);
+            self.text.extend_from_slice(STATUS_LINE);
+            for (place, digit) in [status / 100, status / 10 % 10, status % 10].into_iter().enumerate() {
+                self.text[name.start + "HTTP/2 ".len() + place] = b'0' + digit as u8;
+            }
+            return Ok(());
+        }
+        check_name(&self.text[name.clone()])?;
+        let text = &self.text[value.clone()];
+        if !text.iter().all(|&byte| VALUE[usize::from(byte)]) {
+            return Err(Error::Field(FieldFault::Value));
+        }
+        if is_connection_specific(&self.text[name.clone()]) {
+            return Err(Error::Field(FieldFault::ConnectionSpecific));
+        }
+        // RFC 9113 §8.2.1 calls spaces around a value malformed; there are servers that send them, and no harm is in
+        // them.
+        while !value.is_empty() && matches!(self.text[value.start], b' ' | b'\t') {
+            value.start += 1;
+        }
+        while !value.is_empty() && matches!(self.text[value.end - 1], b' ' | b'\t') {
+            value.end -= 1;
+        }
+        let span = |range: core::ops::Range<usize>| (range.start as u32, range.end as u32);
+        self.spans.push(Span { name: span(name), value: span(value) });
+        Ok(())
+    }
+
+    fn check_size(&self) -> Result<(), Error> {
+        let limits = self.limits;
+        match self.section {
+            Section::Trailers if self.size > limits.trailer_bytes => {
+                Err(Error::TrailersTooLarge { limit: limits.trailer_bytes })
+            }
+            Section::Trailers if self.count > limits.trailer_fields => {
+                Err(Error::TooManyTrailers { limit: limits.trailer_fields })
+            }
+            Section::Head { before } if before + self.size > limits.head_bytes => {
+                Err(Error::HeadTooLarge { limit: limits.head_bytes })
+            }
+            // The pseudo-field is not one of the fields.
+            Section::Head { .. } if self.count > limits.head_fields + 1 => {
+                Err(Error::TooManyFields { limit: limits.head_fields })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn pseudo(&self, name: &[u8], value: &[u8]) -> Result<u16, Error> {
+        let fault = |fault| Err(Error::Field(fault));
+        if self.section == Section::Trailers {
+            return fault(FieldFault::PseudoInTrailers);
+        }
+        if name != b":status" {
+            return fault(FieldFault::UnknownPseudo);
+        }
+        if !self.spans.is_empty() {
+            return fault(FieldFault::LatePseudo);
+        }
+        if self.status != 0 {
+            return fault(FieldFault::RepeatedPseudo);
+        }
+        match *value {
+            [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
+                let digit = |byte: u8| u16::from(byte - b'0');
+                match digit(a) * 100 + digit(b) * 10 + digit(c) {
+                    // RFC 9113 §8.6: there is no switching of protocols.
+                    101 => fault(FieldFault::Status),
+                    status => Ok(status),
+                }
+            }
+            _ => fault(FieldFault::Status),
+        }
+    }
+}
+
+/// Bytes that a value may have: what HTTP/1 takes as well.
+static VALUE: [bool; 256] = {
+    let mut allowed = [true; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        allowed[byte] = byte == b'\t' as usize;
+        byte += 1;
+    }
+    allowed[0x7f] = false;
+    allowed
+};
+
+/// Bytes that a name may have.
+static NAME: [bool; 256] = {
+    let mut allowed = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        allowed[byte] = is_tchar(byte as u8) && !(byte as u8).is_ascii_uppercase();
+        byte += 1;
+    }
+    allowed
+};
+
+fn check_name(name: &[u8]) -> Result<(), Error> {
+    if !name.is_empty() && name.iter().all(|&byte| NAME[usize::from(byte)]) {
+        return Ok(());
+    }
+    let token = !name.is_empty() && name.iter().all(|&byte| is_tchar(byte));
+    Err(Error::Field(if token { FieldFault::Uppercase } else { FieldFault::Name }))
+}
+
+fn is_connection_specific(name: &[u8]) -> bool {
+    match name.len() {
+        7 => name == b"upgrade",
+        10 => name == b"connection" || name == b"keep-alive",
+        16 => name == b"proxy-connection",
+        17 => name == b"transfer-encoding",
+        _ => false,
+    }
+}

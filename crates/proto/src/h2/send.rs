@@ -1,0 +1,110 @@
+//! Request bodies: DATA within the windows, and the end of the stream.
+
+use super::conn::{Conn, number};
+use super::frame::{self, flag, kind};
+use super::request;
+use super::streams::Upload;
+use super::{CloseReason, RequestError, RequestId};
+
+/// Body bytes are taken only while less than this waits to be sent: it fills a socket's buffer for one wake-up and
+/// bounds the memory of a connection, however many uploads it carries.
+pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
+
+impl Conn {
+    /// How many bytes of this request's body are taken now; `None` when nothing of a body is (or is any longer)
+    /// expected. At most 64 KiB of all bodies wait in the output.
+    pub fn body_credit(&self, id: RequestId) -> Option<u64> {
+        let stream = self.streams.get(number(id))?;
+        let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
+        let window = self.send_window.min(stream.send_window).max(0) as u64;
+        match stream.upload {
+            Upload::Finished | Upload::Abandoned => None,
+            _ if stream.hold_until.is_some() || self.is_over() => Some(0),
+            Upload::Known { left } => Some(left.min(room).min(window)),
+            Upload::Open => Some(room.min(window)),
+        }
+    }
+
+    /// Appends body bytes to the output, framed, and says how many it took: all of them, or as many as
+    /// [`Conn::body_credit`] said. A body of known length is finished with its last byte.
+    ///
+    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice. Between several uploads
+    /// the driver chooses; giving each a part in turn shares the connection's window.
+    pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
+        let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
+        let number = number(id);
+        let Some(stream) = self.streams.get_mut(number) else { return Err(RequestError::UnknownRequest) };
+        if let Upload::Known { left } = stream.upload
+            && data.len() as u64 > left
+        {
+            return Err(RequestError::BodyTooLong { expected: left });
+        }
+        let data = &data[..data.len().min(credit as usize)];
+        if data.is_empty() {
+            return Ok(0);
+        }
+        if let Upload::Known { left } = &mut stream.upload {
+            *left -= data.len() as u64;
+            if *left == 0 {
+                stream.upload = Upload::Finished;
+            }
+        }
+        let finished = stream.upload == Upload::Finished;
+        stream.send_window -= data.len() as i64;
+        self.send_window -= data.len() as i64;
+        let out = self.output.tail();
+        let mut frames = data.chunks(self.peer.max_frame as usize).peekable();
+        let mut count = 0;
+        while let Some(payload) = frames.next() {
+            let last = finished && frames.peek().is_none();
+            let flags = if last { flag::END_STREAM } else { 0 };
+            out.extend_from_slice(&frame::header(payload.len(), kind::DATA, flags, number));
+            out.extend_from_slice(payload);
+            count += 1;
+        }
+        // Each may be answered by updates of two windows, in two halves.
+        self.tally.useful(4 * count);
+        Ok(data.len())
+    }
+
+    /// Ends a body of unknown length, with trailers if there are any; for a body of known length it checks that all of
+    /// it came.
+    pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
+        let number = number(id);
+        let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };
+        match stream.upload {
+            Upload::Known { left } => Err(RequestError::BodyTooShort { missing: left }),
+            Upload::Finished if !trailers.is_empty() => Err(RequestError::TrailersWithoutChunks),
+            Upload::Finished | Upload::Abandoned => Ok(()),
+            Upload::Open => {
+                request::check_trailers(trailers)?;
+                stream.upload = Upload::Finished;
+                let held = stream.hold_until.take().is_some();
+                self.clocks.holding -= u32::from(held);
+                let out = self.output.tail();
+                if trailers.is_empty() {
+                    out.extend_from_slice(&frame::header(0, kind::DATA, flag::END_STREAM, number));
+                } else {
+                    let start = out.len();
+                    out.resize(start + frame::HEADER, 0);
+                    request::write_trailers(trailers, &mut self.encoder, &mut self.name, out);
+                    frame::wrap_block(start, number, true, self.peer.max_frame, out);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn no_body(&self, id: RequestId) -> RequestError {
+        match self.closing {
+            _ if self.streams.get(number(id)).is_some() => RequestError::NoBodyExpected,
+            Some(reason) => RequestError::Closed(reason),
+            None => RequestError::UnknownRequest,
+        }
+    }
+
+    /// Is nothing to be sent any more?
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.closing, Some(CloseReason::Broken | CloseReason::PeerClosed))
+    }
+}

@@ -1,0 +1,123 @@
+//! The streams that are open: found by number, in the order in which they were begun.
+//!
+//! Numbers rise, so a new one goes to the end of a sorted list and a look-up is a binary search in it; the streams
+//! themselves do not move. A queue indexed by number, the rejected alternative, would be one step faster and would grow
+//! without bound behind one long download; a tree allocates for each stream.
+
+use super::flow::Inbound;
+use crate::h1::framing::AnswerTo;
+use crate::time::Time;
+use alloc::vec::Vec;
+
+/// What of a request's body is to be sent.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Upload {
+    /// All was given, the end of the stream included.
+    Finished,
+    Known {
+        left: u64,
+    },
+    Open,
+    /// The rest is not wanted; the end was not sent.
+    Abandoned,
+}
+
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Phase {
+    Head,
+    /// `expected` is what Content-Length says; `none` that there can be no body.
+    Body {
+        expected: Option<u64>,
+        got: u64,
+        none: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) answer_to: AnswerTo,
+    pub(crate) upload: Upload,
+    /// The body is held back until then.
+    pub(crate) hold_until: Option<Time>,
+    /// What the peer lets us send.
+    pub(crate) send_window: i64,
+    pub(crate) inbound: Inbound,
+    pub(crate) phase: Phase,
+    pub(crate) interim: u32,
+    pub(crate) head_bytes: usize,
+    /// Something of the response was seen.
+    pub(crate) started: bool,
+    /// Where the request begins in the output.
+    pub(crate) start: u64,
+}
+
+impl Stream {
+    /// What is still to come of the body, where that is known.
+    pub(crate) fn left(&self) -> Option<u64> {
+        match self.phase {
+            Phase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Streams {
+    slots: Vec<Option<Stream>>,
+    free: Vec<u32>,
+    /// Numbers, rising, and their slots.
+    index: Vec<(u32, u32)>,
+}
+
+impl Streams {
+    /// `id` has to be above all others.
+    pub(crate) fn insert(&mut self, id: u32, stream: Stream) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
+        });
+        self.slots[slot as usize] = Some(stream);
+        self.index.push((id, slot));
+    }
+
+    pub(crate) fn get(&self, id: u32) -> Option<&Stream> {
+        let (_, slot) = self.index[self.place(id)?];
+        self.slots[slot as usize].as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Stream> {
+        let (_, slot) = self.index[self.place(id)?];
+        self.slots[slot as usize].as_mut()
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) -> Option<Stream> {
+        let (_, slot) = self.index.remove(self.place(id)?);
+        self.free.push(slot);
+        self.slots[slot as usize].take()
+    }
+
+    fn place(&self, id: u32) -> Option<usize> {
+        self.index.binary_search_by_key(&id, |&(id, _)| id).ok()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// Numbers, rising.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
+        self.index.iter().map(|&(id, _)| id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.slots.iter().flatten()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Stream> {
+        self.slots.iter_mut().flatten()
+    }
+}

@@ -1,0 +1,132 @@
+//! From blocks to lines (RFC 7541 §3, §6).
+
+use super::table::Table;
+use super::{Error, fixed, huffman, integer};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// A block that is being decoded.
+#[derive(Clone, Debug)]
+pub struct Block<'a> {
+    rest: &'a [u8],
+    /// A field was read, so no change of the table's size may follow.
+    begun: bool,
+}
+
+impl<'a> Block<'a> {
+    /// A whole block: the fragments of HEADERS and its CONTINUATIONs put together.
+    pub fn new(bytes: &'a [u8]) -> Block<'a> {
+        Block { rest: bytes, begun: false }
+    }
+}
+
+/// Where one field stands in the buffer that it was written to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Line {
+    /// The name.
+    pub name: Range<usize>,
+    /// The value.
+    pub value: Range<usize>,
+    /// It must never enter a table, also not on the way on (RFC 7541 §7.1.3).
+    pub sensitive: bool,
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub struct Decoder {
+    table: Table,
+    /// What the peer may set the table to.
+    limit: u32,
+}
+
+impl Decoder {
+    /// `limit` is what the peer may set the dynamic table to (`SETTINGS_HEADER_TABLE_SIZE`), in bytes. The table has it
+    /// from the start; it takes memory as entries come, up to about twice that.
+    pub fn new(limit: u32) -> Decoder {
+        Decoder { table: Table::new(limit as usize), limit }
+    }
+
+    /// Another limit is in force: the peer has acknowledged it. When it is lower than what the table has now, the next
+    /// block has to begin with the change.
+    pub fn set_limit(&mut self, limit: u32) {
+        self.limit = limit;
+    }
+
+    /// Appends the next field to `out` as `name: value` and CR LF, and says where its parts are; `None` at the block's
+    /// end.
+    ///
+    /// Nothing is checked but the coding. Every block of a connection has to be decoded to its end, in order, or the
+    /// tables differ from then on; also where its fields are not wanted.
+    pub fn line(&mut self, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Option<Line>, Error> {
+        loop {
+            let Some(&first) = block.rest.first() else { return Ok(None) };
+            if first & 0xe0 != 0x20 {
+                if self.table.max() > self.limit as usize {
+                    return Err(Error::MissingTableSize);
+                }
+                block.begun = true;
+                return self.field(first, block, out).map(Some);
+            }
+            if block.begun {
+                return Err(Error::LateTableSize);
+            }
+            let size = integer::decode(&mut block.rest, 5)?;
+            if size > self.limit {
+                return Err(Error::TableSize { size, limit: self.limit });
+            }
+            self.table.resize(size as usize);
+        }
+    }
+
+    fn field(&mut self, first: u8, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Line, Error> {
+        let start = out.len();
+        if first & 0x80 != 0 {
+            let index = integer::decode(&mut block.rest, 7)?;
+            let (name, value) = self.entry(index)?;
+            out.reserve(name.len() + value.len() + ": \r\n".len());
+            out.extend_from_slice(name);
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+            let line =
+                Line { name: start..start + name.len(), value: out.len() - value.len()..out.len(), sensitive: false };
+            out.extend_from_slice(b"\r\n");
+            return Ok(line);
+        }
+        let added = first & 0x40 != 0;
+        match integer::decode(&mut block.rest, if added { 6 } else { 4 })? {
+            0 => string(block, out)?,
+            index => out.extend_from_slice(self.entry(index)?.0),
+        }
+        let name = start..out.len();
+        out.extend_from_slice(b": ");
+        let value = out.len();
+        string(block, out)?;
+        let value = value..out.len();
+        if added {
+            self.table.insert(&out[name.clone()], &out[value.clone()]);
+        }
+        out.extend_from_slice(b"\r\n");
+        Ok(Line { name, value, sensitive: first & 0xf0 == 0x10 })
+    }
+
+    fn entry(&self, index: u32) -> Result<(&[u8], &[u8]), Error> {
+        let unknown = Error::Index { index };
+        let place = (index as usize).checked_sub(1).ok_or(unknown)?;
+        match fixed::TABLE.get(place) {
+            Some(&entry) => Ok(entry),
+            None => self.table.get(place - fixed::TABLE.len()).ok_or(unknown),
+        }
+    }
+}
+
+fn string(block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    let &first = block.rest.first().ok_or(Error::Truncated)?;
+    let length = integer::decode(&mut block.rest, 7)? as usize;
+    let (text, behind) = block.rest.split_at_checked(length).ok_or(Error::Truncated)?;
+    block.rest = behind;
+    if first & 0x80 != 0 {
+        return huffman::decode(text, out);
+    }
+    out.extend_from_slice(text);
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The static table (RFC 7541, Appendix A).
+
+/// Entries in the order of the appendix; the first has index 1.
+pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
+    (b":authority", b""),
+    (b":method", b"GET"),
+    (b":method", b"POST"),
+    (b":path", b"/"),
+    (b":path", b"/index.html"),
+    (b":scheme", b"http"),
+    (b":scheme", b"https"),
+    (b":status", b"200"),
+    (b":status", b"204"),
+    (b":status", b"206"),
+    (b":status", b"304"),
+    (b":status", b"400"),
+    (b":status", b"404"),
+    (b":status", b"500"),
+    (b"accept-charset", b""),
+    (b"accept-encoding", b"gzip, deflate"),
+    (b"accept-language", b""),
+    (b"accept-ranges", b""),
+    (b"accept", b""),
+    (b"access-control-allow-origin", b""),
+    (b"age", b""),
+    (b"allow", b""),
+    (b"authorization", b""),
+    (b"cache-control", b""),
+    (b"content-disposition", b""),
+    (b"content-encoding", b""),
+    (b"content-language", b""),
+    (b"content-length", b""),
+    (b"content-location", b""),
+    (b"content-range", b""),
+    (b"content-type", b""),
+    (b"cookie", b""),
+    (b"date", b""),
+    (b"etag", b""),
+    (b"expect", b""),
+    (b"expires", b""),
+    (b"from", b""),
+    (b"host", b""),
+    (b"if-match", b""),
+    (b"if-modified-since", b""),
+    (b"if-none-match", b""),
+    (b"if-range", b""),
+    (b"if-unmodified-since", b""),
+    (b"last-modified", b""),
+    (b"link", b""),
+    (b"location", b""),
+    (b"max-forwards", b""),
+    (b"proxy-authenticate", b""),
+    (b"proxy-authorization", b""),
+    (b"range", b""),
+    (b"referer", b""),
+    (b"refresh", b""),
+    (b"retry-after", b""),
+    (b"server", b""),
+    (b"set-cookie", b""),
+    (b"strict-transport-security", b""),
+    (b"transfer-encoding", b""),
+    (b"user-agent", b""),
+    (b"vary", b""),
+    (b"via", b""),
+    (b"www-authenticate", b""),
+];
+
+/// What the static table has for a field.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Found {
+    /// Name and value.
+    Field(u32),
+    /// The name, under this index.
+    Name(u32),
+    Nothing,
+}
+
+/// Looks a field up. Names of one length are few, so the walk compares little more than lengths; a hash of the name
+/// would cost as much as the walk.
+pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
+    let mut found = Found::Nothing;
+    for (place, (known, known_value)) in TABLE.iter().enumerate() {
+        if known.len() != name.len() || *known != name {
+            continue;
+        }
+        let index = place as u32 + 1;
+        if *known_value == value {
+            return Found::Field(index);
+        }
+        if found == Found::Nothing {
+            found = Found::Name(index);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_fields_are_found() {
+        assert_eq!(find(b":method", b"POST"), Found::Field(3));
+        assert_eq!(find(b":method", b"PUT"), Found::Name(2));
+        assert_eq!(find(b":path", b"/x"), Found::Name(4));
+        assert_eq!(find(b"www-authenticate", b""), Found::Field(61));
+        assert_eq!(find(b"www-authenticate", b"x"), Found::Name(61));
+        assert_eq!(find(b"x-other", b""), Found::Nothing);
+    }
+}

@@ -1,0 +1,237 @@
+//! The Huffman code of RFC 7541, Appendix B.
+//!
+//! The code is canonical: symbols of one length have consecutive codes in the order of their values, and shorter codes
+//! come first. So the lengths are all there is to write down; codes and decoding tables follow from them at compile
+//! time.
+//!
+//! Decoding looks ten bits up at once, which finds every letter and digit in one step, and walks the lengths only for
+//! what is longer. The rejected alternative, a state machine over whole bytes, needs 256 KiB of tables: more than the
+//! first-level cache, for strings of some twenty bytes.
+
+use super::Error;
+use alloc::vec::Vec;
+
+/// Code lengths by symbol; the last is EOS.
+#[rustfmt::skip]
+const LENGTHS: [u8; 257] = [
+    13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28,
+    6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10,
+    13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 8, 7, 8, 13, 19, 13, 14, 6,
+    15, 5, 6, 5, 6, 5, 6, 6, 6, 5, 7, 7, 6, 6, 6, 5, 6, 7, 6, 5, 5, 6, 7, 7, 7, 7, 7, 15, 11, 14, 13, 28,
+    20, 22, 20, 20, 22, 22, 22, 23, 22, 23, 23, 23, 23, 23, 24, 23, 24, 24, 22, 23, 24, 23, 23, 23, 23, 21, 22, 23, 22, 23, 23, 24,
+    22, 21, 20, 22, 22, 23, 23, 21, 23, 22, 22, 24, 21, 22, 23, 23, 21, 21, 22, 21, 23, 22, 23, 23, 20, 22, 22, 22, 23, 22, 22, 23,
+    26, 26, 20, 19, 22, 23, 22, 25, 26, 26, 26, 27, 27, 26, 24, 25, 19, 21, 26, 27, 27, 26, 27, 24, 21, 21, 26, 26, 28, 27, 27, 27,
+    20, 24, 20, 21, 22, 21, 21, 23, 22, 22, 25, 25, 24, 24, 26, 23, 26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26,
+    30,
+];
+
+const EOS: usize = 256;
+const LONGEST: usize = 30;
+/// Bits looked up at once.
+const PEEK: u32 = 10;
+
+/// What follows from the lengths.
+struct Tables {
+    /// Code by symbol, in the low bits.
+    codes: [u32; 257],
+    /// By the next [`PEEK`] bits: symbol, and length in the high byte; 0 where the code is longer.
+    short: [u16; 1 << PEEK],
+    /// Symbols in the order of their codes.
+    ordered: [u16; 257],
+    /// By length: the first code, and where its symbol stands in `ordered`.
+    first: [u32; LONGEST + 2],
+    offset: [u16; LONGEST + 2],
+}
+
+static TABLES: Tables = tables();
+
+const fn tables() -> Tables {
+    let mut tables = Tables {
+        codes: [0; 257],
+        short: [0; 1 << PEEK],
+        ordered: [0; 257],
+        first: [0; LONGEST + 2],
+        offset: [0; LONGEST + 2],
+    };
+    let (mut length, mut code, mut place) = (1, 0u32, 0);
+    while length <= LONGEST {
+        tables.first[length] = code;
+        tables.offset[length] = place as u16;
+        let mut symbol = 0;
+        while symbol < 257 {
+            if LENGTHS[symbol] as usize == length {
+                tables.codes[symbol] = code;
+                tables.ordered[place] = symbol as u16;
+                place += 1;
+                if length <= PEEK as usize {
+                    let free = PEEK - length as u32;
+                    let mut fill = 0;
+                    while fill < 1 << free {
+                        tables.short[(code << free) as usize + fill] = symbol as u16 | (length as u16) << 8;
+                        fill += 1;
+                    }
+                }
+                code += 1;
+            }
+            symbol += 1;
+        }
+        code <<= 1;
+        length += 1;
+    }
+    tables.first[LONGEST + 1] = code;
+    tables.offset[LONGEST + 1] = place as u16;
+    tables
+}
+
+/// The length in bytes of `text` once coded.
+pub(crate) fn encoded_len(text: &[u8]) -> usize {
+    let bits: u64 = text.iter().map(|&byte| u64::from(LENGTHS[usize::from(byte)])).sum();
+    bits.div_ceil(8) as usize
+}
+
+/// Appends `text`, coded, with the end of the last byte filled up with ones.
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
+    let (mut bits, mut held) = (0u64, 0u32);
+    for &byte in text {
+        let length = u32::from(LENGTHS[usize::from(byte)]);
+        bits = bits << length | u64::from(TABLES.codes[usize::from(byte)]);
+        held += length;
+        // At most 31 bits stay and at most 30 come, so 64 are enough.
+        if held >= 32 {
+            held -= 32;
+            out.extend_from_slice(&((bits >> held) as u32).to_be_bytes());
+        }
+    }
+    while held >= 8 {
+        held -= 8;
+        out.push((bits >> held) as u8);
+    }
+    if held > 0 {
+        let free = 8 - held;
+        out.push((bits << free) as u8 | ((1u16 << free) - 1) as u8);
+    }
+}
+
+/// Appends what `coded` says. On an error `out` holds a part of it.
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    // The shortest code has five bits.
+    out.reserve(coded.len() * 8 / 5);
+    let mut rest = coded;
+    // The next bits from the top, ones behind the last: what follows the end then looks like padding.
+    let (mut bits, mut held) = (0u64, 0u32);
+    loop {
+        if let Some((word, behind)) = rest.split_first_chunk::<4>()
+            && held <= 32
+        {
+            bits |= u64::from(u32::from_be_bytes(*word)) << (32 - held);
+            held += 32;
+            rest = behind;
+        } else {
+            while held <= 56
+                && let Some((&byte, behind)) = rest.split_first()
+            {
+                bits |= u64::from(byte) << (56 - held);
+                held += 8;
+                rest = behind;
+            }
+        }
+        if held < LONGEST as u32 && rest.is_empty() {
+            return finish(bits, held, out);
+        }
+        while held >= LONGEST as u32 {
+            let (symbol, length) = symbol(bits)?;
+            out.push(symbol);
+            bits <<= length;
+            held -= length;
+        }
+    }
+}
+
+/// The last bits: symbols, then fewer than eight ones.
+fn finish(mut bits: u64, mut held: u32, out: &mut Vec<u8>) -> Result<(), Error> {
+    while held > 0 {
+        let padding = u64::MAX << (64 - held);
+        if held < 8 && bits == padding {
+            return Ok(());
+        }
+        let (symbol, length) = symbol(bits | !padding)?;
+        if length > held {
+            return Err(Error::Huffman);
+        }
+        out.push(symbol);
+        bits <<= length;
+        held -= length;
+    }
+    Ok(())
+}
+
+/// The symbol at the top, and the length of its code.
+fn symbol(bits: u64) -> Result<(u8, u32), Error> {
+    let entry = TABLES.short[(bits >> (64 - PEEK)) as usize];
+    if entry != 0 {
+        return Ok((entry as u8, u32::from(entry >> 8)));
+    }
+    for length in PEEK as usize + 1..=LONGEST {
+        let code = (bits >> (64 - length)) as u32;
+        let count = u32::from(TABLES.offset[length + 1] - TABLES.offset[length]);
+        let place = code.wrapping_sub(TABLES.first[length]);
+        if place < count {
+            let symbol = TABLES.ordered[usize::from(TABLES.offset[length]) + place as usize];
+            return if usize::from(symbol) == EOS { Err(Error::Huffman) } else { Ok((symbol as u8, length as u32)) };
+        }
+    }
+    Err(Error::Huffman)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn coded(text: &[u8]) -> Vec<u8> {
+        let mut out = vec![];
+        encode(text, &mut out);
+        assert_eq!(out.len(), encoded_len(text));
+        out
+    }
+
+    fn decoded(bytes: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut out = vec![];
+        decode(bytes, &mut out).map(|()| out)
+    }
+
+    /// Rows of RFC 7541, Appendix B: the first, the longest, and some between.
+    #[test]
+    fn codes_are_those_of_the_rfc() {
+        let rows = [(0, 0x1ff8), (10, 0x3fff_fffc), (48, 0), (97, 3), (58, 0x5c), (92, 0x7fff0), (255, 0x3ff_ffee)];
+        for (symbol, code) in rows {
+            assert_eq!(TABLES.codes[symbol], code, "{symbol}");
+        }
+        assert_eq!(TABLES.codes[EOS], 0x3fff_ffff);
+    }
+
+    #[test]
+    fn every_byte_alone_and_in_every_place() {
+        for byte in 0..=255u8 {
+            for before in 0..9 {
+                for behind in 0..9 {
+                    let text = [vec![b'a'; before], vec![byte], vec![b'0'; behind]].concat();
+                    assert_eq!(decoded(&coded(&text)), Ok(text), "{byte} behind {before}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn malformed_ends() {
+        assert_eq!(decoded(&[]), Ok(vec![]));
+        assert_eq!(decoded(&[0xff]), Err(Error::Huffman), "eight ones of padding");
+        assert_eq!(decoded(&[0x1f, 0xff]), Err(Error::Huffman), "a letter, then more than seven ones");
+        assert_eq!(decoded(&[0x1f]), Ok(vec![b'a']));
+        assert_eq!(decoded(&[0x18]), Err(Error::Huffman), "padded with zeros");
+        assert_eq!(decoded(&[0x1e]), Err(Error::Huffman), "padded with ones and a zero");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xff]), Err(Error::Huffman), "EOS");
+        assert_eq!(decoded(&[0xff, 0xff, 0xff, 0xfc, 0x1f]), Err(Error::Huffman), "EOS, then more");
+        assert_eq!(decoded(&[0xff, 0xc0]), Err(Error::Huffman), "cut within a code");
+    }
+}

@@ -1,0 +1,81 @@
+//! Integers with a prefix (RFC 7541 §5.1).
+
+use super::Error;
+use alloc::vec::Vec;
+
+/// Appends `value` behind a pattern that leaves the low `prefix` bits (1 to 8) of its byte free.
+pub(super) fn encode(value: u32, pattern: u8, prefix: u32, out: &mut Vec<u8>) {
+    let full = (1u32 << prefix) - 1;
+    if value < full {
+        out.push(pattern | value as u8);
+        return;
+    }
+    out.push(pattern | full as u8);
+    let mut rest = value - full;
+    while rest >= 0x80 {
+        out.push(rest as u8 | 0x80);
+        rest >>= 7;
+    }
+    out.push(rest as u8);
+}
+
+/// Takes an integer from the front of `input`, whose first byte holds it in its low `prefix` bits.
+pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
+    let (&first, mut rest) = input.split_first().ok_or(Error::Truncated)?;
+    let full = (1u32 << prefix) - 1;
+    let mut value = u64::from(u32::from(first) & full);
+    if value == u64::from(full) {
+        // Five bytes of seven bits hold 32 bits. A longer run of zeros says nothing and could go on for ever.
+        let mut shift = 0;
+        loop {
+            let (&byte, behind) = rest.split_first().ok_or(Error::Truncated)?;
+            rest = behind;
+            if shift > 28 {
+                return Err(Error::Integer);
+            }
+            value += u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+    }
+    *input = rest;
+    u32::try_from(value).map_err(|_| Error::Integer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn both(value: u32, prefix: u32, bytes: &[u8]) {
+        let mut out = vec![];
+        encode(value, 0, prefix, &mut out);
+        assert_eq!(out, bytes);
+        let mut input = bytes;
+        assert_eq!(decode(&mut input, prefix), Ok(value));
+        assert!(input.is_empty());
+    }
+
+    /// RFC 7541, Appendix C.1.
+    #[test]
+    fn examples_of_the_rfc() {
+        both(10, 5, &[0x0a]);
+        both(1337, 5, &[0x1f, 0x9a, 0x0a]);
+        both(42, 8, &[0x2a]);
+    }
+
+    #[test]
+    fn edges() {
+        both(0, 1, &[0]);
+        both(127, 7, &[0x7f, 0]);
+        both(126, 7, &[0x7e]);
+        both(u32::MAX, 4, &[0x0f, 0xf0, 0xff, 0xff, 0xff, 0x0f]);
+        let refused = |mut bytes: &[u8]| decode(&mut bytes, 4).unwrap_err();
+        assert_eq!(refused(&[]), Error::Truncated);
+        assert_eq!(refused(&[0x0f, 0x80]), Error::Truncated);
+        assert_eq!(refused(&[0x0f, 0xf1, 0xff, 0xff, 0xff, 0x0f]), Error::Integer, "one above 32 bits");
+        assert_eq!(refused(&[0x0f, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00]), Error::Integer, "zeros without an end");
+    }
+}

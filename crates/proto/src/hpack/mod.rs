@@ -1,0 +1,95 @@
+//! HPACK, the compression of field sections in HTTP/2 (RFC 7541): an [`Encoder`] and a [`Decoder`], each with its own
+//! dynamic table.
+//!
+//! ```text
+//!  fields ──▶ Encoder ──▶ block ──(HEADERS, CONTINUATION)──▶ block ──▶ Decoder ──▶ lines `name: value CR LF`
+//!               │ table                                                  │ table
+//!               └─ the same entries, if every block is decoded, in order ┘
+//! ```
+//!
+//! The decoder writes its lines straight into the buffer that becomes a [`Head`](crate::Head), so a field is copied
+//! once: from the block, or from a table. Both tables keep all their entries in one buffer; an insertion or an eviction
+//! moves two numbers. (One allocation an entry, the rejected alternative, costs two allocations for each new field of
+//! each response.)
+//!
+//! Nothing here limits how long a field section may get: a table entry of 4,096 bytes can be named again and again by
+//! one byte. The caller counts after each line and stops where its own limit says so; one line is never longer than a
+//! table entry or than 8/5 of the block.
+//!
+//! ```
+//! use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
+//!
+//! let mut encoder = Encoder::new(4096);
+//! let mut block = Vec::new();
+//! encoder.begin(&mut block);
+//! encoder.encode(b":method", b"GET", Indexing::Add, &mut block);
+//! encoder.encode(b"authorization", b"Basic YTpi", Indexing::Never, &mut block);
+//! assert_eq!(block[0], 0x82, "the static table has the method");
+//!
+//! let mut decoder = Decoder::new(4096);
+//! let (mut input, mut text) = (Block::new(&block), Vec::new());
+//! while let Some(line) = decoder.line(&mut input, &mut text)? {
+//!     assert_eq!(line.sensitive, &text[line.name.clone()] == b"authorization");
+//! }
+//! assert_eq!(text, b":method: GET\r\nauthorization: Basic YTpi\r\n");
+//! # Ok::<(), haul_proto::hpack::Error>(())
+//! ```
+
+mod decoder;
+mod encoder;
+mod fixed;
+pub(crate) mod huffman;
+mod integer;
+mod table;
+
+pub use decoder::{Block, Decoder, Line};
+pub use encoder::{Encoder, Indexing};
+
+use core::fmt;
+
+/// Why a block cannot be decoded. The tables of the two ends can no longer be the same, so this ends the connection
+/// (`COMPRESSION_ERROR`, RFC 9113 §4.3).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The block ends within a field.
+    Truncated,
+    /// An integer above 2³²−1, or one with more than five continuation bytes (RFC 7541 §5.1).
+    Integer,
+    /// An index that no table has (RFC 7541 §2.3.3).
+    Index {
+        /// The index.
+        index: u32,
+    },
+    /// A Huffman-coded string with EOS inside, or padded with something else than at most seven ones (RFC 7541 §5.2).
+    Huffman,
+    /// A dynamic table larger than was allowed (RFC 7541 §6.3).
+    TableSize {
+        /// The size asked for, in bytes.
+        size: u32,
+        /// The size allowed.
+        limit: u32,
+    },
+    /// A change of the table's size behind a field (RFC 7541 §4.2).
+    LateTableSize,
+    /// The allowed size was lowered, and the block does not begin with the change that has to follow (RFC 7541 §4.2).
+    MissingTableSize,
+}
+
+impl core::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Error::Truncated => f.write_str("header block ends within a field"),
+            Error::Integer => f.write_str("header block holds an integer above 32 bits"),
+            Error::Index { index } => write!(f, "header block names entry {index}, which no table has"),
+            Error::Huffman => f.write_str("header block holds a malformed Huffman code"),
+            Error::TableSize { size, limit } => {
+                write!(f, "header block asks for a table of {size} bytes where {limit} are allowed")
+            }
+            Error::LateTableSize => f.write_str("header block changes the table's size behind a field"),
+            Error::MissingTableSize => f.write_str("header block does not lower the table's size as it has to"),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Responses, one by one and side by side.
+
+use super::peer::{
+    END, GOAWAY, PING, RST_STREAM, SETTINGS, Seen, WINDOW_UPDATE, answer, asked, body, complete, data, feed, frame,
+    get, go_away, head, headers, padded, rst, sent, settings, settings_ack, window_update, with,
+};
+use haul_proto::h2::{
+    BodyFraming, BodyLength, CloseReason, Config, Conn, Error, ErrorCode, Event, RequestError, RequestId, ResetReason,
+};
+use haul_proto::head::Version;
+use haul_proto::time::Time;
+use std::time::Duration;
+
+const OK: &[(&str, &str)] = &[(":status", "200")];
+
+#[test]
+fn the_first_output() {
+    let conn = Conn::new(Config::default());
+    assert!(conn.output().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    let frames = super::peer::frames(conn.output());
+    let kinds: Vec<u8> = frames.iter().map(|frame| frame.0).collect();
+    assert_eq!(kinds, [SETTINGS, WINDOW_UPDATE]);
+    assert!(frames[0].3.chunks(6).any(|entry| entry == [0, 2, 0, 0, 0, 0]), "push is off");
+    assert_eq!(frames[1].3, (32 * 1024 * 1024 - 65_535u32).to_be_bytes());
+    assert!(!conn.is_idle(), "there is something to send");
+}
+
+#[test]
+fn framings() {
+    let mut conn = asked(Config::default(), &get(), 5);
+    let seen = answer(
+        &mut conn,
+        &[
+            headers(1, 0, &[(":status", "200"), ("content-length", "5")]),
+            data(1, END, b"hello"),
+            headers(3, 0, OK),
+            data(3, 0, b"some"),
+            data(3, END, b""),
+            headers(5, END, OK),
+            headers(7, 0, &[(":status", "304"), ("content-length", "42")]),
+            data(7, END, b""),
+            headers(9, END, &[(":status", "200"), ("content-length", "0")]),
+        ],
+    );
+    let expected = [
+        head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::Length(5)),
+        body(1, b"hello"),
+        complete(1),
+        head(3, "HTTP/2 200 \n\n", BodyFraming::Chunked),
+        body(3, b"some"),
+        complete(3),
+        head(5, "HTTP/2 200 \n\n", BodyFraming::Length(0)),
+        complete(5),
+        head(7, "HTTP/2 304 \ncontent-length: 42\n\n", BodyFraming::None),
+        complete(7),
+        head(9, "HTTP/2 200 \ncontent-length: 0\n\n", BodyFraming::Length(0)),
+        complete(9),
+    ];
+    assert_eq!(seen, expected);
+    assert_eq!(sent(&mut conn), [(SETTINGS, 1, 0, vec![])]);
+    assert!(conn.is_idle());
+}
+
+#[test]
+fn heads_say_what_they_are() {
+    let mut conn = asked(Config::default(), &with("HEAD", BodyLength::None), 1);
+    let wire = [settings(&[]), headers(1, END, &[(":status", "418"), ("x-a", " 1\t"), ("x-a", "")])].concat();
+    let mut wire = wire;
+    let first = conn.step(Time(0), &mut wire).expect("settings");
+    let step = conn.step(Time(0), &mut wire[first.consumed..]).expect("a head");
+    let Event::Head { id: RequestId(1), head, framing: BodyFraming::None } = step.event else { panic!() };
+    assert_eq!((head.version(), head.status(), head.reason()), (Version::Http2, 418, &b""[..]));
+    assert_eq!(head.version().to_string(), "HTTP/2");
+    assert_eq!(head.get_all("X-A").collect::<Vec<_>>(), [&b"1"[..], b""]);
+    assert_eq!(head.raw(), b"HTTP/2 418 \r\nx-a:  1\t\r\nx-a: \r\n\r\n");
+}
+
+#[test]
+fn interim_heads() {
+    let mut conn = asked(Config::default(), &get(), 1);
+    let early = [(":status", "103"), ("link", "</x>")];
+    let seen = answer(&mut conn, &[headers(1, 0, &early), headers(1, 0, &early), headers(1, END, OK)]);
+    let interim = Seen::Interim(1, b"HTTP/2 103 \r\nlink: </x>\r\n\r\n".to_vec());
+    let last = head(1, "HTTP/2 200 \n\n", BodyFraming::Length(0));
+    assert_eq!(seen, [interim.clone(), interim, last, complete(1)]);
+}
+
+#[test]
+fn many_at_a_time_within_the_limit_of_the_peer() {
+    let mut conn = asked(Config::default(), &get(), 100);
+    assert!(!conn.can_enqueue());
+    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::TooManyStreams { limit: 100 }));
+    assert_eq!(feed(&mut conn, &settings(&[(3, 101)]), &[]), [Seen::Settings(101)]);
+    assert_eq!(conn.enqueue(Time(0), &get()), Ok(RequestId(201)));
+    assert!(!conn.can_enqueue());
+    feed(&mut conn, &settings(&[(3, 50)]), &[]);
+    for id in (1..=199).step_by(2) {
+        assert_eq!(conn.can_enqueue(), id > 103, "{id}: fewer than 50 are open");
+        feed(&mut conn, &headers(id, END, OK), &[]);
+    }
+    assert_eq!(conn.unanswered().collect::<Vec<_>>(), [RequestId(201)]);
+}
+
+#[test]
+fn no_more_than_have_a_window() {
+    let config = Config { connection_window: 1 << 20, stream_window: 400_000, ..Config::default() };
+    let mut conn = asked(config, &get(), 2);
+    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::NoWindow));
+    assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
+    assert!(conn.can_enqueue());
+}
+
+#[test]
+fn refused_and_reset() {
+    let mut conn = asked(Config::default(), &get(), 3);
+    let seen = answer(
+        &mut conn,
+        &[
+            rst(1, ErrorCode::REFUSED_STREAM),
+            headers(3, 0, OK),
+            data(3, 0, b"half"),
+            rst(3, ErrorCode::INTERNAL_ERROR),
+            rst(5, ErrorCode::HTTP_1_1_REQUIRED),
+            rst(5, ErrorCode::NO_ERROR),
+        ],
+    );
+    let reset = |id, code, retryable| Seen::Reset(id, ResetReason::Peer(code), retryable);
+    assert_eq!(seen[0], reset(1, ErrorCode::REFUSED_STREAM, true));
+    assert_eq!(seen[3], reset(3, ErrorCode::INTERNAL_ERROR, false));
+    assert_eq!(seen[4], reset(5, ErrorCode::HTTP_1_1_REQUIRED, false));
+    assert_eq!((seen.len(), conn.can_enqueue()), (5, true));
+}
+
+#[test]
+fn go_away_lets_the_earlier_ones_end() {
+    let mut conn = asked(Config::default(), &get(), 4);
+    let last = 0x7fff_ffff;
+    let seen = answer(&mut conn, &[headers(1, 0, OK), go_away(last, ErrorCode::NO_ERROR)]);
+    assert_eq!(seen[1..], [Seen::GoAway(u64::from(last), ErrorCode::NO_ERROR)], "a warning");
+    let reason = CloseReason::GoAway(ErrorCode::NO_ERROR);
+    assert_eq!(conn.enqueue(Time(0), &get()), Err(RequestError::Closed(reason)));
+    let seen = feed(&mut conn, &go_away(3, ErrorCode::ENHANCE_YOUR_CALM), &[]);
+    let left_out = |id| Seen::Reset(id, ResetReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM), true);
+    assert_eq!(seen, [Seen::GoAway(3, ErrorCode::ENHANCE_YOUR_CALM), left_out(5), left_out(7)]);
+    let seen = feed(&mut conn, &[data(1, END, b"x"), headers(3, END, OK)].concat(), &[]);
+    assert_eq!((seen.first(), seen.last()), (Some(&body(1, b"x")), Some(&complete(3))));
+    assert_eq!(conn.close_reason(), Some(CloseReason::GoAway(ErrorCode::ENHANCE_YOUR_CALM)));
+    assert!(!conn.is_idle());
+    assert_eq!(conn.end_of_input(), Error::EndedIdle, "nothing was lost");
+}
+
+#[test]
+fn our_go_away() {
+    let mut conn = asked(Config::default(), &get(), 1);
+    conn.go_away();
+    conn.go_away();
+    assert_eq!(sent(&mut conn), [(GOAWAY, 0, 0, vec![0; 8])]);
+    assert!(!conn.can_enqueue());
+    assert_eq!(answer(&mut conn, &[headers(1, END, OK)]).last(), Some(&complete(1)));
+}
+
+#[test]
+fn what_crosses_our_reset_is_ignored() {
+    let mut conn = asked(Config::default(), &get(), 2);
+    answer(&mut conn, &[headers(1, 0, OK), data(1, 0, b"some")]);
+    assert!(conn.reset(RequestId(1), ErrorCode::CANCEL));
+    assert!(!conn.reset(RequestId(1), ErrorCode::CANCEL), "once");
+    let reset = sent(&mut conn).pop();
+    assert_eq!(reset, Some((RST_STREAM, 0, 1, ErrorCode::CANCEL.0.to_be_bytes().to_vec())));
+    let late = [
+        data(1, 0, &[7; 5_000]),
+        padded(1, 0, b"", 200),
+        window_update(1, 5),
+        headers(1, END, &[("x", "y")]),
+        rst(1, ErrorCode::CANCEL),
+        headers(3, END, OK),
+    ];
+    let seen = feed(&mut conn, &late.concat(), &[]);
+    assert_eq!(seen, [head(3, "HTTP/2 200 \n\n", BodyFraming::Length(0)), complete(3)]);
+}
+
+#[test]
+fn a_reset_within_a_frame_and_with_events_due() {
+    let mut conn = asked(Config::default(), &get(), 2);
+    let mut wire = [settings(&[]), headers(1, 0, OK), data(1, END, b"0123456789"), headers(3, END, OK)].concat();
+    let cut = wire.len() - headers(3, END, OK).len() - 4;
+    let mut rest = wire.split_off(cut);
+    let mut at = 0;
+    loop {
+        let step = conn.step(Time(0), &mut wire[at..]).expect("valid");
+        at += step.consumed;
+        if let Event::Body { id, range } = step.event {
+            assert_eq!(range.len(), 6);
+            assert!(conn.reset(id, ErrorCode::CANCEL));
+            conn.release(Time(0), id, 6);
+            break;
+        }
+    }
+    assert_eq!(conn.step(Time(0), &mut wire[at..]).map(|step| step.event), Ok(Event::NeedInput));
+    let step = conn.step(Time(0), &mut rest).expect("valid");
+    let Event::Head { id: RequestId(3), .. } = step.event else { panic!("{step:?}") };
+    assert!(conn.reset(RequestId(3), ErrorCode::CANCEL), "its Complete is due and does not come");
+    assert_eq!(conn.step(Time(0), &mut []).map(|step| step.event), Ok(Event::NeedInput));
+}
+
+#[test]
+fn pings_and_settings_are_acknowledged() {
+    let mut conn = asked(Config::default(), &get(), 1);
+    let seen = answer(&mut conn, &[frame(PING, 0, 0, b"abcdefgh"), settings(&[(1, 0), (5, 20_000)])]);
+    assert_eq!(seen, [Seen::Settings(100)]);
+    assert_eq!(
+        sent(&mut conn),
+        [(SETTINGS, 1, 0, vec![]), (PING, 1, 0, b"abcdefgh".to_vec()), (SETTINGS, 1, 0, vec![])]
+    );
+}
+
+#[test]
+fn time_that_passes() {
+    let config = Config {
+        settings_timeout: Duration::from_nanos(100),
+        keepalive: Some(Duration::from_nanos(30)),
+        ..Config::default()
+    };
+    let mut conn = asked(config, &get(), 1);
+    conn.step(Time(10), &mut settings(&[])).expect("settings");
+    sent(&mut conn);
+    assert_eq!(conn.poll_timeout(), Some(Time(40)), "silence since 10");
+    assert_eq!(conn.handle_timeout(Time(40)), Ok(()));
+    assert_eq!(sent(&mut conn), [(PING, 0, 0, b"haulping".to_vec())]);
+    assert_eq!(conn.poll_timeout(), Some(Time(70)));
+    conn.step(Time(45), &mut frame(PING, 1, 0, b"haulping")).expect("an answer");
+    assert_eq!(conn.rtt(), Some(Duration::from_nanos(5)));
+    assert_eq!(conn.poll_timeout(), Some(Time(75)));
+    assert_eq!(conn.handle_timeout(Time(100)), Err(Error::SettingsTimeout), "since the request at 0");
+    assert_eq!(sent(&mut conn).pop().map(|frame| frame.0), Some(GOAWAY));
+    assert_eq!((conn.poll_timeout(), conn.handle_timeout(Time(900))), (None, Ok(())));
+
+    let mut conn = asked(config, &get(), 1);
+    conn.step(Time(10), &mut [settings(&[]), settings_ack()].concat()).expect("settings");
+    conn.step(Time(10), &mut settings_ack()).expect("settings");
+    assert_eq!(conn.rtt(), Some(Duration::from_nanos(10)));
+    assert_eq!(conn.handle_timeout(Time(50)), Ok(()));
+    assert_eq!(conn.handle_timeout(Time(79)), Ok(()));
+    assert_eq!(conn.handle_timeout(Time(80)), Err(Error::PingTimeout));
+}
+
+#[test]
+fn ends() {
+    let mut conn = asked(Config::default(), &get(), 2);
+    assert!(conn.request_left(RequestId(1)) && !conn.response_started(RequestId(1)));
+    assert_eq!(conn.end_of_input(), Error::EndedBeforeResponse);
+    assert_eq!(conn.end_of_input(), Error::Closed(CloseReason::PeerClosed));
+    assert_eq!(conn.step(Time(0), &mut []), Err(Error::Closed(CloseReason::PeerClosed)));
+    let mut conn = asked(Config::default(), &get(), 2);
+    answer(&mut conn, &[headers(1, 0, OK)]);
+    assert!(conn.response_started(RequestId(1)) && !conn.response_started(RequestId(3)));
+    assert_eq!(conn.end_of_input(), Error::EndedInResponse { open: 2 });
+    assert_eq!(conn.unanswered().count(), 2, "what was lost");
+    let mut conn = Conn::new(Config::default());
+    conn.enqueue(Time(0), &get()).expect("valid");
+    assert!(!conn.request_left(RequestId(1)));
+}

@@ -1,0 +1,167 @@
+//! A session: any operation at any time, on any request. Nothing panics, windows and limits hold, and the accounts of
+//! what is open agree.
+//!
+//! The input is a row of operations of one byte each; those that need bytes take them from the rest of the input.
+#![no_main]
+
+#[path = "support/h2.rs"]
+#[allow(dead_code, reason = "each target uses its own part")]
+mod support;
+
+use haul_proto::h2::{BodyLength, Config, Conn, Error, ErrorCode, Event, RequestId};
+use haul_proto::time::Time;
+use libfuzzer_sys::fuzz_target;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use support::{SETTINGS, config, request};
+
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn one(&mut self) -> Option<u8> {
+        let (&first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(first)
+    }
+
+    fn many(&mut self) -> &'a [u8] {
+        let count = usize::from(self.one().unwrap_or(0)).min(self.0.len());
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken
+    }
+
+    /// One of the first few requests, or one that never was.
+    fn id(&mut self) -> RequestId {
+        RequestId(u64::from(self.one().unwrap_or(0) % 16))
+    }
+}
+
+struct Session {
+    conn: Conn,
+    now: Time,
+    open: BTreeSet<RequestId>,
+    held: BTreeMap<RequestId, u64>,
+}
+
+fuzz_target!(|data: &[u8]| {
+    let mut data = Bytes(data);
+    let conn = Conn::new(Config {
+        connection_window: 1,
+        stream_window: 30_000,
+        keepalive: Some(Duration::from_millis(500)),
+        max_streams: 6,
+        ..config()
+    });
+    let mut session = Session { conn, now: Time(0), open: BTreeSet::new(), held: BTreeMap::new() };
+    while let Some(operation) = data.one() {
+        session.apply(operation, &mut data);
+        session.check();
+    }
+});
+
+impl Session {
+    fn apply(&mut self, operation: u8, data: &mut Bytes<'_>) {
+        let conn = &mut self.conn;
+        match operation % 12 {
+            0 => self.enqueue(data.one().unwrap_or(0)),
+            1 => {
+                let (id, bytes) = (data.id(), data.many());
+                let credit = conn.body_credit(id);
+                if let Ok(taken) = conn.send_body(id, bytes) {
+                    assert!(taken as u64 <= credit.expect("a body was expected"));
+                }
+            }
+            2 => {
+                let _ = conn.finish_body(data.id(), &[("X-Trailer", data.many())]);
+            }
+            3 => conn.advance_output(usize::from(data.one().unwrap_or(0)).min(conn.output().len())),
+            4 => conn.advance_output(conn.output().len()),
+            5 => self.read(data.many().to_vec()),
+            6 => self.read(SETTINGS.to_vec()),
+            // A frame whose header is well formed.
+            7 => {
+                let (kind, flags, id) = (data.one().unwrap_or(0) % 11, data.one().unwrap_or(0), data.id().0 as u8);
+                let payload = data.many();
+                self.read([&[0, 0, payload.len() as u8, kind, flags, 0, 0, 0, id][..], payload].concat());
+            }
+            8 => {
+                self.now = Time(self.now.0 + u64::from(data.one().unwrap_or(0)) * 10_000_000);
+                let ended = conn.handle_timeout(self.now);
+                assert!(ended.is_err() || conn.poll_timeout().is_none_or(|deadline| deadline > self.now));
+            }
+            9 => {
+                let id = data.id();
+                assert_eq!(conn.reset(id, ErrorCode::CANCEL), self.open.remove(&id));
+            }
+            10 => {
+                let id = data.id();
+                let held = self.held.remove(&id).unwrap_or(0);
+                let part = held * u64::from(data.one().unwrap_or(0)) / 255;
+                conn.release(self.now, id, part);
+                self.held.insert(id, held - part);
+            }
+            _ => match data.one().unwrap_or(0) {
+                0 => {
+                    conn.end_of_input();
+                    assert!(conn.close_reason().is_some());
+                }
+                _ => conn.go_away(),
+            },
+        }
+    }
+
+    fn enqueue(&mut self, pick: u8) {
+        const METHODS: [&str; 4] = ["GET", "HEAD", "POST", "CONNECT"];
+        const BODIES: [BodyLength; 4] =
+            [BodyLength::None, BodyLength::Known(0), BodyLength::Known(300), BodyLength::Chunked];
+        let mut request = request(METHODS[usize::from(pick & 3)], BODIES[usize::from(pick >> 2 & 3)]);
+        request.expect_continue = pick & 0x10 != 0;
+        let possible = self.conn.can_enqueue();
+        let result = self.conn.enqueue(self.now, &request);
+        // A peer may take very small heads only.
+        assert!(!(result.is_ok() && !possible), "{result:?}");
+        if let Ok(id) = result {
+            assert!(self.open.insert(id));
+        }
+    }
+
+    fn read(&mut self, mut wire: Vec<u8>) {
+        let mut at = 0;
+        loop {
+            let length = wire.len() - at;
+            let step = match self.conn.step(self.now, &mut wire[at..]) {
+                Ok(step) => step,
+                Err(error) => {
+                    assert!(self.conn.close_reason().is_some() && !self.conn.can_enqueue());
+                    assert!(!self.conn.is_idle() || matches!(error, Error::Closed(_)));
+                    return;
+                }
+            };
+            assert!(step.consumed <= length);
+            at += step.consumed;
+            match step.event {
+                Event::NeedInput => {
+                    assert_eq!(at, wire.len());
+                    return;
+                }
+                Event::Body { id, range } => {
+                    assert!(!range.is_empty() && range.end <= step.consumed);
+                    *self.held.entry(id).or_default() += range.len() as u64;
+                }
+                Event::Complete { id, .. } | Event::Reset { id, .. } => assert!(self.open.remove(&id), "once"),
+                Event::Head { id, .. } | Event::Interim { id, .. } => assert!(self.open.contains(&id)),
+                _ => {}
+            }
+        }
+    }
+
+    fn check(&self) {
+        let conn = &self.conn;
+        assert!(conn.unanswered().eq(self.open.iter().copied()), "what is open");
+        assert!(!(conn.is_idle() && conn.close_reason().is_some()));
+        assert!(!(conn.can_enqueue() && conn.close_reason().is_some()));
+        assert!(conn.output().len() <= 64 * 1024 + 40_000);
+        assert!(self.held.values().sum::<u64>() <= 65_535, "more than the budget is held");
+    }
+}

@@ -1,0 +1,39 @@
+//! Header blocks: lines lie where they are said to lie and are no longer than the block and the table make possible;
+//! and what was decoded, encoded again, is decoded to the same.
+//!
+//! The input is a row of blocks, each behind a byte with its length.
+#![no_main]
+
+use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
+use libfuzzer_sys::fuzz_target;
+
+const TABLE: u32 = 512;
+
+fuzz_target!(|data: &[u8]| {
+    let mut decoder = Decoder::new(TABLE);
+    let mut again = (Encoder::new(TABLE), Decoder::new(TABLE));
+    let mut rest = data;
+    while let Some((&length, behind)) = rest.split_first() {
+        let (block, behind) = behind.split_at(usize::from(length).min(behind.len()));
+        rest = behind;
+        let (mut input, mut text, mut coded) = (Block::new(block), Vec::new(), Vec::new());
+        again.0.begin(&mut coded);
+        loop {
+            let start = text.len();
+            match decoder.line(&mut input, &mut text) {
+                Err(_) => return,
+                Ok(None) => break,
+                Ok(Some(line)) => {
+                    assert_eq!((line.name.start, line.value.start), (start, line.name.end + 2));
+                    assert_eq!(&text[line.value.end..], b"\r\n");
+                    assert!(line.name.len() + line.value.len() <= TABLE as usize + block.len() * 8 / 5);
+                    let how = if line.sensitive { Indexing::Never } else { Indexing::Add };
+                    again.0.encode(&text[line.name], &text[line.value], how, &mut coded);
+                }
+            }
+        }
+        let (mut input, mut second) = (Block::new(&coded), Vec::new());
+        while again.1.line(&mut input, &mut second).expect("what we encode we decode").is_some() {}
+        assert_eq!(second, text);
+    }
+});

@@ -1,0 +1,112 @@
+//! A driver in memory: feeds an HTTP/2 connection in pieces and writes down what happens, without regard to the cuts.
+
+use haul_proto::Limits;
+use haul_proto::h2::{BodyLength, Config, Conn, Error, Event, Floods, Request, RequestId};
+use haul_proto::time::Time;
+
+/// SETTINGS that say nothing.
+pub const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+/// Limits that a small input can reach.
+pub fn config() -> Config {
+    Config {
+        limits: Limits {
+            head_bytes: 2_000,
+            head_fields: 30,
+            interim: 3,
+            trailer_bytes: 500,
+            trailer_fields: 10,
+            ..Limits::default()
+        },
+        floods: Floods {
+            ping: 3,
+            settings: 3,
+            empty_data: 3,
+            window_update: 5,
+            priority: 3,
+            reset: 3,
+            go_away: 2,
+            unknown: 3,
+            continuation: 3,
+            unread: 5,
+        },
+        stream_window: 200,
+        header_table_size: 200,
+        ..Config::default()
+    }
+}
+
+pub fn request(method: &str, body: BodyLength) -> Request<'_> {
+    Request {
+        method,
+        scheme: "https",
+        authority: "h",
+        path: "/",
+        fields: &[],
+        body,
+        expect_continue: false,
+        sensitive: &[],
+    }
+}
+
+/// A connection on which so many requests have been sent.
+pub fn asked(method: &str, requests: usize) -> Conn {
+    let mut conn = Conn::new(config());
+    for _ in 0..requests {
+        conn.enqueue(Time(0), &request(method, BodyLength::None)).expect("a valid request");
+    }
+    conn.advance_output(conn.output().len());
+    conn
+}
+
+/// What was seen: neighbouring bodies of a response as one.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Seen {
+    Head(RequestId, Vec<u8>, String),
+    Body(RequestId, Vec<u8>),
+    Other(String),
+    Error(Error),
+    Answered(Vec<u8>),
+}
+
+/// Feeds the wire in pieces of this size. Nothing is released, because when that happens depends on the cuts.
+pub fn feed(mut conn: Conn, wire: &[u8], piece: usize) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    'wire: for piece in wire.chunks(piece.max(1)) {
+        let mut buffer = piece.to_vec();
+        let mut at = 0;
+        loop {
+            let step = match conn.step(Time(0), &mut buffer[at..]) {
+                Ok(step) => step,
+                Err(error) => {
+                    assert!(matches!(conn.step(Time(0), &mut []), Err(Error::Closed(_))), "an error is the end");
+                    seen.push(Seen::Error(error));
+                    break 'wire;
+                }
+            };
+            let input = &buffer[at..];
+            at += step.consumed;
+            match step.event {
+                Event::NeedInput => {
+                    assert_eq!(at, buffer.len(), "all input is consumed");
+                    break;
+                }
+                Event::Interim { id, head } => seen.push(Seen::Head(id, head.raw().to_vec(), "interim".to_owned())),
+                Event::Head { id, head, framing } => {
+                    let text: Vec<String> = head.fields().map(|(name, value)| format!("{name}: {value:?}")).collect();
+                    seen.push(Seen::Head(id, head.raw().to_vec(), format!("{} {framing:?} {text:?}", head.status())));
+                }
+                Event::Body { id, range } => {
+                    assert!(!range.is_empty() && range.end <= step.consumed, "{range:?} of {}", step.consumed);
+                    match seen.last_mut() {
+                        Some(Seen::Body(last, bytes)) if *last == id => bytes.extend_from_slice(&input[range]),
+                        _ => seen.push(Seen::Body(id, input[range].to_vec())),
+                    }
+                }
+                other => seen.push(Seen::Other(format!("{other:?}"))),
+            }
+        }
+    }
+    seen.push(Seen::Answered(conn.output().to_vec()));
+    seen
+}
