@@ -107,7 +107,7 @@ impl Client {
     }
 
     pub(crate) fn put_idle(&self, link: Link, now: Instant) {
-        self.inner.pool.put(Arc::clone(&link.key), link, now);
+        self.inner.pool.put(Arc::clone(link.key()), link, now);
     }
 
     /// Closes the idle connections; what they carried is in [`Client::stats`] then.

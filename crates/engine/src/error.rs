@@ -44,6 +44,10 @@ pub enum ErrorKind {
     Connect,
     /// The peer does not speak HTTP, or broke its rules in the head. Exit 8.
     Protocol,
+    /// The peer broke the rules of HTTP/2. Exit 16.
+    Http2,
+    /// A response of HTTP/2 was ended before its end. Exit 92.
+    Http2Stream,
     /// The body ended before its announced length. Exit 18.
     PartialBody,
     /// The status was 400 or above and failing on that was asked for. Exit 22.
@@ -95,6 +99,7 @@ impl ErrorKind {
             Self::Resolve => 6,
             Self::Connect => 7,
             Self::Protocol => 8,
+            Self::Http2 => 16,
             Self::PartialBody => 18,
             Self::Status => 22,
             Self::Write => 23,
@@ -110,6 +115,7 @@ impl ErrorKind {
             Self::PeerCertificate => 60,
             Self::ContentCoding => 61,
             Self::TooLarge => 63,
+            Self::Http2Stream => 92,
             Self::CaFile => 77,
             Self::Interrupted => 130,
         }

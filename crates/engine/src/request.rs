@@ -73,6 +73,9 @@ pub struct RequestOptions {
     pub connect: ConnectOptions,
     /// Where connections go in place of what the target says; the first that fits is used.
     pub connect_to: Vec<ConnectTo>,
+    /// Speak HTTP/2 without agreeing on it first (RFC 9113 section 3.3). Default no: over TLS it is agreed on where
+    /// [`TlsOptions::alpn`] offers `h2`.
+    pub prior_knowledge: bool,
     /// How TLS is done.
     pub tls: TlsOptions,
     /// Send the URL that redirected as `Referer`.
@@ -161,6 +164,7 @@ impl Default for RequestOptions {
             family: Family::Any,
             connect: ConnectOptions::default(),
             connect_to: Vec::new(),
+            prior_knowledge: false,
             tls: TlsOptions::default(),
             auto_referer: false,
             trace: None,

@@ -90,6 +90,8 @@ struct HostState<T, K> {
     waiting: BTreeMap<Place, T>,
     running: usize,
     paused_until: Option<Time>,
+    /// This host's own cap in place of the common one.
+    cap: Option<usize>,
     listed: Listed,
 }
 
@@ -165,7 +167,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         if state.running == 0 || state.paused_until.is_some() {
             return None;
         }
-        let over_cap = state.running > self.caps.per_host;
+        let over_cap = state.running > state.cap.unwrap_or(self.caps.per_host);
         let first = *self.state(index).waiting.first_key_value()?.0;
         let head = self.startable_head(head).filter(|(_, at)| *at == index).map(|(place, _)| place);
         let starved = self.running >= self.caps.total && self.starved.first().is_some_and(|(place, _)| *place < first);
@@ -207,6 +209,13 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     /// Another total cap, from now on (EMFILE: less parallel). Running jobs go on. 0 counts as 1.
     pub fn set_total(&mut self, total: usize) {
         self.caps.total = total.max(1);
+    }
+
+    /// Another cap for `host` alone, until it is forgotten: its jobs share one connection. 0 counts as 1.
+    pub fn set_host_cap(&mut self, host: HostId, cap: usize) {
+        let Some(index) = self.resolve(host) else { return };
+        self.state(index).cap = Some(cap.max(1));
+        self.relist(index);
     }
 
     /// The caps.
@@ -277,6 +286,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
             waiting: BTreeMap::new(),
             running: 0,
             paused_until: None,
+            cap: None,
             listed: Listed::Nowhere,
         };
         let index = match self.free.pop() {
@@ -310,7 +320,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         let fed = if state.running == 0 { Fed::No } else { Fed::Yes };
         let wanted = match (first, state.paused_until) {
             (Some(_), Some(until)) => Listed::Paused(until),
-            (Some(first), None) if state.running < per_host => Listed::Ready(first, fed),
+            (Some(first), None) if state.running < state.cap.unwrap_or(per_host) => Listed::Ready(first, fed),
             (None, Some(until)) if fed == Fed::No => Listed::Resting(until),
             _ => Listed::Nowhere,
         };

@@ -41,6 +41,8 @@ mod header;
 mod help;
 mod host;
 mod http1_1;
+mod http2;
+mod http2_prior_knowledge;
 mod include;
 mod input_file;
 mod insecure;
@@ -270,6 +272,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &header::Header,
     &help::Help,
     &http1_1::Http11,
+    &http2::Http2,
+    &http2_prior_knowledge::Http2PriorKnowledge,
     &include::Include,
     &input_file::InputFile,
     &insecure::Insecure,

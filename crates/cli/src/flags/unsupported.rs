@@ -13,7 +13,7 @@ const NAMES: &str = "
     ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv ftp-port ftp-pret ftp-skip-pasv-ip
     ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd get
     happy-eyeballs-timeout-ms haproxy-clientip haproxy-protocol hostpubmd5 hostpubsha256 hsts
-    http0.9 http1.0 http2 http2-prior-knowledge http3 http3-only ignore-content-length interface
+    http0.9 http1.0 http3 http3-only ignore-content-length interface
     ip-tos ipfs-gateway junk-session-cookies keepalive keepalive-cnt keepalive-time key key-type
     krb krb4 libcurl list-only local-port location-trusted login-options mail-auth
     mail-from mail-rcpt mail-rcpt-allowfails manual metalink mptcp negotiate netrc netrc-file

@@ -143,6 +143,8 @@ pub enum HttpVersion {
     Any,
     /// HTTP/1.1 only.
     Http11,
+    /// HTTP/2 without asking whether the server speaks it.
+    Http2PriorKnowledge,
 }
 
 /// TLS settings.

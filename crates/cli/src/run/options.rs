@@ -11,7 +11,7 @@ use haul::{Client, RequestOptions, Result};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
-use crate::plan::{self, ContinueAt, Credentials, FieldArg, Global, IpVersion, StageArgs};
+use crate::plan::{self, ContinueAt, Credentials, FieldArg, Global, HttpVersion, IpVersion, StageArgs};
 
 /// How far the parts of one body may run ahead of what has gone out.
 const SPLIT_MEMORY: u64 = 16 << 20;
@@ -64,7 +64,8 @@ pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn 
             IpVersion::V6 => Family::V6,
         },
         connect_to: transfer.connect_to.iter().map(connect_to).collect(),
-        tls: tls(&transfer.tls),
+        prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
+        tls: tls(&transfer.tls, transfer.http_version),
         trace,
         ..RequestOptions::default()
     };
@@ -105,7 +106,7 @@ fn connect_to(entry: &plan::ConnectToArg) -> ConnectTo {
     ConnectTo { host: entry.host.clone(), port: entry.port, to_host: entry.to_host.clone(), to_port: entry.to_port }
 }
 
-fn tls(args: &plan::TlsArgs) -> TlsOptions {
+fn tls(args: &plan::TlsArgs, version: HttpVersion) -> TlsOptions {
     let mut options = TlsOptions::default();
     options.verify = !args.insecure;
     options.ca_file = args.cacert.clone().or_else(|| std::env::var_os("CURL_CA_BUNDLE").map(Into::into));
@@ -113,6 +114,10 @@ fn tls(args: &plan::TlsArgs) -> TlsOptions {
         plan::TlsVersion::V1_2 => TlsVersion::V1_2,
         plan::TlsVersion::V1_3 => TlsVersion::V1_3,
     };
-    options.alpn = vec![b"http/1.1".to_vec()];
+    options.alpn = match version {
+        HttpVersion::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
+        HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],
+    };
     options
 }

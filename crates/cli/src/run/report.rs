@@ -117,6 +117,7 @@ fn facts<'a>(told: &'a Told<'_>, url_effective: &'a str, error: Option<&'a str>)
         http_version: match facts.version {
             Some(haul::Version::Http10) => "1.0",
             Some(haul::Version::Http11) => "1.1",
+            Some(haul::Version::Http2) => "2",
             _ => "",
         },
         remote_ip: facts.peer.map(|peer| peer.ip()),

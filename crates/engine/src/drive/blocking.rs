@@ -165,11 +165,11 @@ fn drive(
         if scout.is_worth_trying(link, now) {
             break;
         }
-        if link.look_at().is_some_and(|at| at <= now)
-            && let Some(error) = link.overdue(now)
-        {
-            link.break_off(error, now, finished);
-            break;
+        if link.look_at().is_some_and(|at| at <= now) {
+            link.expire(now, finished);
+            if !finished.is_empty() {
+                break;
+            }
         }
         if let Some(deadline) = deadline {
             let left = deadline.saturating_duration_since(now);

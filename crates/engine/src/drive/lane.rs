@@ -42,6 +42,8 @@ pub struct Lane {
     pub idle_since: u64,
     /// The peer has shown that it cannot be sent a request before it has answered the last one.
     pub is_serial: bool,
+    /// It is not open yet, and will most likely be shared: other transfers wait for it.
+    pub hopes_to_share: bool,
     /// By when it must be open.
     opens_by: Instant,
     depth: usize,
@@ -86,6 +88,7 @@ impl Lane {
             ended: false,
             idle_since: 0,
             is_serial: false,
+            hopes_to_share: false,
             opens_by: clock::after(now, timeout),
             depth,
         }
@@ -95,13 +98,14 @@ impl Lane {
     #[must_use]
     pub fn open(link: Link, depth: usize, now: Instant) -> Self {
         Self {
-            key: Arc::clone(&link.key),
+            key: Arc::clone(link.key()),
             state: State::Open(Box::new(link)),
             waiting: VecDeque::new(),
             paused: false,
             ended: false,
             idle_since: 0,
             is_serial: false,
+            hopes_to_share: false,
             opens_by: now,
             depth,
         }
@@ -122,6 +126,9 @@ impl Lane {
         let last = match &self.state {
             State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
             State::Open(link) if link.is_closing() => return false,
+            // Those that find no room wait for it here: another connection would bring nothing.
+            State::Open(link) if link.is_shared() => return true,
+            _ if self.hopes_to_share => return true,
             State::Open(link) => self.waiting.back().or(link.last()),
             _ => self.waiting.back(),
         };
@@ -132,8 +139,18 @@ impl Lane {
     pub fn next_waiting(&mut self) -> Option<Transfer> {
         let State::Open(link) = &self.state else { return None };
         let next = self.waiting.front()?;
-        let may = if self.is_serial { link.depth() == 0 && link.can_start() } else { link.takes(next) };
+        let may =
+            if self.is_serial && !link.is_shared() { link.depth() == 0 && link.can_start() } else { link.takes(next) };
         may.then(|| self.waiting.pop_front())?
+    }
+
+    /// Whether transfers run side by side on it, or will.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        match &self.state {
+            State::Open(link) => link.is_shared() && !link.is_closing(),
+            _ => self.hopes_to_share,
+        }
     }
 
     /// When it must be looked at though nothing happened.

@@ -35,7 +35,7 @@ use super::direct::Mover;
 use super::idle_cores::IdleCores;
 use super::inbox::{Inbox, Message};
 use super::lane::{Lane, State};
-use super::link::{Finished, Link};
+use super::link::{Finished, Link, Progress};
 use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::net::pool::Key;
@@ -124,6 +124,8 @@ struct Worker {
     by_key: HashMap<Arc<Key>, Vec<usize>>,
     /// Keys of peers that are not pipelined to again.
     serial: HashSet<Arc<Key>>,
+    /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
+    unshared: HashSet<Arc<Key>>,
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
@@ -132,6 +134,8 @@ struct Worker {
     /// Transfers that have no connection yet, and a lane that may be free for them. A list, for a transfer that fails at
     /// once makes room for the next, and a million of them must not be a million calls deep.
     to_place: VecDeque<(Transfer, Option<usize>)>,
+    /// Shared lanes with new requests: those of one turn leave in one write.
+    unsent: Vec<usize>,
     /// Lanes that had their turn and have more to receive.
     again: Vec<usize>,
     finished: Finished,
@@ -199,11 +203,13 @@ impl Worker {
             lanes: Slab::new(),
             by_key: HashMap::new(),
             serial: HashSet::new(),
+            unshared: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,
             stamp: 0,
             delayed: BinaryHeap::new(),
             to_place: VecDeque::new(),
+            unsent: Vec::new(),
             again: Vec::new(),
             finished: Finished::new(),
             totals: Totals::default(),
@@ -238,6 +244,9 @@ impl Worker {
             while let Some(transfer) = self.supply.next(self.index, self.now) {
                 self.to_place.push_back((transfer, None));
                 self.place_all();
+            }
+            for lane in std::mem::take(&mut self.unsent) {
+                self.pump(lane);
             }
             self.flush()?;
             if self.supply.is_over() {
@@ -357,15 +366,18 @@ impl Worker {
         let overdue: Vec<usize> = self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(token, _)| token).collect();
         for token in overdue {
             match self.lanes.get_mut(token) {
-                Some(Lane { state: State::Open(link), paused, .. }) => {
-                    if let Some(error) = link.overdue(now) {
-                        let mut finished = std::mem::take(&mut self.finished);
-                        link.break_off(error, now, &mut finished);
+                Some(Lane { state: State::Open(link), .. }) => {
+                    let mut finished = std::mem::take(&mut self.finished);
+                    let progress = link.expire(now, &mut finished);
+                    let is_over = progress == Progress::Closed;
+                    if is_over {
                         self.remove(token);
-                        self.settle(token, &mut finished);
-                        self.finished = finished;
-                        continue;
                     }
+                    self.settle(token, &mut finished);
+                    self.finished = finished;
+                    let Some(Lane { state: State::Open(link), paused, .. }) = self.lanes.get_mut(token) else {
+                        continue;
+                    };
                     if link.resumes_at().is_some_and(|at| at <= now) {
                         link.resume();
                         *paused = false;

@@ -396,6 +396,11 @@ impl Supply for Run {
         self.rouse();
     }
 
+    fn shares(&self, slot: HostId) {
+        self.dispatch.lock().queue().set_host_cap(slot, usize::MAX);
+        self.rouse();
+    }
+
     fn is_heavy(&self) -> bool {
         self.heavy
     }

@@ -36,6 +36,8 @@ pub struct Key {
     pub family: Family,
     /// How the connection is made.
     pub connect: ConnectOptions,
+    /// HTTP/2 is spoken without being agreed on.
+    pub prior_knowledge: bool,
 }
 
 impl Key {
@@ -52,6 +54,7 @@ impl Key {
             tls: (target.scheme() == Scheme::Https).then(|| options.tls.clone()),
             family: options.family,
             connect: options.connect.clone(),
+            prior_knowledge: options.prior_knowledge,
         }
     }
 
@@ -80,6 +83,7 @@ impl Key {
             && self.family == options.family
             && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
             && self.connect == options.connect
+            && self.prior_knowledge == options.prior_knowledge
     }
 }
 

@@ -76,6 +76,12 @@ impl Stream {
         self.tls.is_some()
     }
 
+    /// The protocol that was agreed on in the TLS handshake (RFC 7301), if any.
+    #[must_use]
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.tls.as_ref()?.tls.alpn()
+    }
+
     /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.
     ///
     /// On a blocking socket it waits, until the deadline if there is one; then the socket has a receive timeout.

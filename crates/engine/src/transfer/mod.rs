@@ -127,6 +127,8 @@ pub struct Transfer {
     pub is_pipelined: bool,
     /// How often it has waited for a descriptor.
     pub starved: u32,
+    /// How often it was given back unprocessed, by a server that refused or broke off.
+    pub replays: u32,
     /// Which of its host's addresses is tried first: parts of one body spread over them.
     pub spread: usize,
 }
@@ -237,6 +239,7 @@ impl Transfer {
             wants_fresh: false,
             is_pipelined: false,
             starved: 0,
+            replays: 0,
             spread: 0,
         }
     }
@@ -492,11 +495,15 @@ impl Transfer {
             // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
             (ErrorKind::Resolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
             (
-                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::PartialBody,
+                ErrorKind::EmptyReply
+                | ErrorKind::Send
+                | ErrorKind::Receive
+                | ErrorKind::PartialBody
+                | ErrorKind::Http2Stream,
                 Broke::InResponse,
             ) => Trouble::ResetInBody,
             (
-                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive,
+                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream,
                 Broke::WhileStale | Broke::BeforeResponse,
             ) => Trouble::ResetBeforeResponse,
             _ => Trouble::Permanent,

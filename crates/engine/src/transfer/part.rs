@@ -41,6 +41,7 @@ impl Transfer {
         let fits = self.may_range
             && matches!(head.status(), 200 | 206)
             && !refuses
+            && !self.options.prior_knowledge
             && self.skip == 0
             && self.extent.is_plain()
             && self.body.is_plain();
@@ -103,6 +104,9 @@ impl Transfer {
             resume_from: None,
             ..(*self.options).clone()
         };
+        // Each part has a connection of its own, which HTTP/2 would share.
+        let mut options = options;
+        options.tls.alpn.retain(|protocol| protocol != b"h2");
         let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
         part.authorization.clone_from(&self.authorization);
         part.referer.clone_from(&self.referer);

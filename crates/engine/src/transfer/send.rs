@@ -11,6 +11,7 @@ use haul_policy::range::validator::Validator;
 
 use super::{Disposition, Transfer};
 use crate::clock;
+use crate::drive::link::Machine;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
@@ -19,7 +20,7 @@ impl Transfer {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent.
-    pub fn enqueue(&mut self, conn: &mut h1::Conn, now: Instant) -> Result<h1::RequestId> {
+    pub(crate) fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
         self.disposition = Disposition::Unknown;
         self.asked_pause = None;
         self.wants_fresh = false;
@@ -81,7 +82,7 @@ impl Transfer {
         if let Some(trace) = &options.trace {
             trace.event(&trace::request(&request));
         }
-        conn.enqueue(clock::time(now), &request).map_err(|error| {
+        conn.take(clock::time(now), self.target.scheme().as_str(), &request).map_err(|error| {
             Error::with_source(ErrorKind::Setup, "the request cannot be sent", error).with_url(self.target.to_url())
         })
     }

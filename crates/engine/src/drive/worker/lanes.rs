@@ -29,6 +29,11 @@ const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
 /// How often it does so at least; while others are at work, for ever.
 const MAX_STARVED: u32 = 250;
 
+/// Whether the peer may take transfers side by side.
+fn may_share(key: &Key) -> bool {
+    key.prior_knowledge || key.tls.as_ref().is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
+}
+
 /// Whether the system refused a descriptor.
 fn lacks_descriptors(error: &Error) -> bool {
     matches!(error.io_source().and_then(io::Error::raw_os_error), Some(libc::EMFILE | libc::ENFILE))
@@ -93,6 +98,7 @@ impl Worker {
         let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
         let mut lane = Lane::new(Arc::clone(&key), transfer, self.workers.depth, self.now);
         lane.is_serial = self.serial.contains(&key);
+        lane.hopes_to_share = may_share(&key) && !self.unshared.contains(&key);
         let token = self.lanes.insert(lane);
         self.by_key.entry(key).or_default().push(token);
         self.serve(token, false);
@@ -106,7 +112,7 @@ impl Worker {
         let best = tokens.iter().filter(free).min_by_key(|token| self.lanes[**token].depth()).copied()?;
         let idle = self.lanes[best].depth() == 0;
         let most = self.supply.connections().unwrap_or(self.workers.per_host);
-        (idle || tokens.len() >= most).then_some(best)
+        (idle || tokens.len() >= most || self.lanes[best].is_shared()).then_some(best)
     }
 
     /// Gives a transfer to a lane.
@@ -119,14 +125,26 @@ impl Worker {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;
+                    if let Some(slot) = transfer.slot.filter(|_| link.is_shared()) {
+                        self.supply.shares(slot);
+                    }
                 }
                 let mut finished = std::mem::take(&mut self.finished);
                 link.start(transfer, now, &mut finished);
                 self.settle(token, &mut finished);
                 self.finished = finished;
-                self.pump(token);
+                self.send(token);
             }
             _ => lane.waiting.push_back(transfer),
+        }
+    }
+
+    /// Sees to it that new requests are sent: at once, or with others of this turn where they share a connection.
+    fn send(&mut self, token: usize) {
+        if !self.lanes.get(token).is_some_and(Lane::is_shared) {
+            self.pump(token);
+        } else if self.unsent.last() != Some(&token) {
+            self.unsent.push(token);
         }
     }
 
@@ -171,7 +189,7 @@ impl Worker {
                 Progress::Paused | Progress::Throttled => *paused = true,
                 Progress::Closed => {
                     if link.has_misbehaved() {
-                        let key = Arc::clone(&link.key);
+                        let key = Arc::clone(link.key());
                         self.not_again(key);
                     }
                     self.remove(token);
@@ -205,6 +223,7 @@ impl Worker {
         match lane.advance(token, &mut around) {
             Ok(false) => {}
             Ok(true) => {
+                self.is_open(token);
                 self.start_waiting(token);
                 // What came with the handshake waits in no socket: look once.
                 self.serve(token, false);
@@ -214,6 +233,24 @@ impl Worker {
                 self.remove(token);
                 self.could_not_open(waiting, error);
             }
+        }
+    }
+
+    /// A lane is open: those that waited because it was to be shared go elsewhere if it is not.
+    fn is_open(&mut self, token: usize) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        let State::Open(link) = &lane.state else { return };
+        if link.is_shared() {
+            if let Some(slot) = lane.waiting.front().and_then(|transfer| transfer.slot) {
+                self.supply.shares(slot);
+            }
+        } else if std::mem::take(&mut lane.hopes_to_share) {
+            if self.unshared.len() >= MAX_SERIAL {
+                self.unshared.clear();
+            }
+            self.unshared.insert(Arc::clone(&lane.key));
+            let others = lane.waiting.split_off(lane.waiting.len().min(1));
+            self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
         }
     }
 
@@ -272,7 +309,7 @@ impl Worker {
         for (transfer, after) in failed {
             self.go_on(transfer, after, Some(token));
         }
-        self.pump(token);
+        self.send(token);
     }
 
     /// Sends a peer one request at a time from now on.

@@ -61,6 +61,9 @@ pub trait Supply: Send + Sync {
     /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
     fn end(&self, error: Error);
 
+    /// The host of this slot takes transfers side by side on one connection: it may have as many as there are slots.
+    fn shares(&self, _slot: HostId) {}
+
     /// How many connections to one host there may be, if that is not what the run was started with.
     fn connections(&self) -> Option<usize> {
         None

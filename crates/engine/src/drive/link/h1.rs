@@ -1,28 +1,21 @@
-//! One open connection with its HTTP/1.1 machine and the transfers that wait for responses on it, in order.
-//!
-//! Both drivers use it, the one that waits and the one that does not: a link only ever does what can be done now, and
-//! says what it stopped at. On a blocking socket "now" includes the wait inside `recv`.
-//!
-//! ```text
-//!  start ──▶ h1::Conn ──▶ pump ──▶ Stream      Stream ──▶ receive ──▶ h1::Conn ──▶ Transfer ──▶ finished
-//! ```
+//! A connection that speaks HTTP/1.1: its transfers are answered one after the other, in the order of their requests.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
 use haul_proto::h1::{self, BodyFraming, CloseReason, Conn, Event};
 
+use super::{Finished, Machine, Pipes, Progress, Waker};
 use crate::buffer::{Buffer, Lease};
 use crate::clock;
 use crate::drive::bulk::Bulk;
 use crate::drive::direct::{self, Mover, Stop, Waited, Way};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
-use crate::sink::Wake;
 use crate::transfer::{After, Broke, Credit, Transfer};
 use crate::{Error, ErrorKind, Result};
 
@@ -63,55 +56,11 @@ enum Direct {
     Copied,
 }
 
-/// What a driver does with a sink that is a pipe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pipes {
-    /// It waits until it has room: bytes can be moved to it.
-    Awaited,
-    /// It watches sockets only. The sink itself has to wait for room, so the bytes are written by it.
-    Written,
-}
-
 /// With less than this to come of a body, it is not worth finding out whether it could be moved.
 const WORTH_MOVING: u64 = 64 << 10;
 
 /// A sealed record with its header is no longer (RFC 8446 section 5.2, RFC 5246 section 6.2.3).
 const LARGEST_RECORD: usize = 5 + (16 << 10) + 2048;
-
-/// What a link stopped at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// Nothing has come.
-    WouldBlock,
-    /// Something came, and there may be more.
-    More,
-    /// Something came, and that was all for now.
-    Drained,
-    /// The sink takes nothing: do not read before it wakes us.
-    Paused,
-    /// The transfer is at its rate: do not read before [`Link::resumes_at`].
-    Throttled,
-    /// The connection is of no further use. Its transfers have been given back.
-    Closed,
-}
-
-/// Who to wake when a sink has credit again.
-#[derive(Clone, Copy)]
-pub struct Waker<'a> {
-    /// The driver; none for one that waits in the sink itself.
-    pub wake: Option<&'a Arc<dyn Wake>>,
-    /// What the driver knows the connection by.
-    pub token: usize,
-}
-
-/// Transfers whose exchange is over, and what becomes of them.
-pub type Finished = Vec<(Transfer, After)>;
-
-impl AsFd for Link {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.stream.as_fd()
-    }
-}
 
 impl Link {
     /// A link over an open stream.
@@ -371,13 +320,6 @@ impl Link {
                 .map_or(Direct::Copied, Direct::Moved);
         }
         matches!(self.direct, Direct::Moved(_))
-    }
-
-    /// Whether there is something to receive now: for a bulk body, a large piece.
-    #[must_use]
-    pub fn has_more(&self) -> bool {
-        let waited = direct::wait(self.stream.as_fd(), false, None, Some(Duration::ZERO), None);
-        !matches!(waited, Ok(Waited::Quiet))
     }
 
     /// Waits until there is something to do for the body under way; for a driver that waits in no receive.
@@ -676,19 +618,24 @@ impl Link {
         Progress::Closed
     }
 
-    /// When [`Link::overdue`] is to be asked though nothing happened.
+    /// When [`Link::expire`] is to be called though nothing happened.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(Transfer::look_at);
         [self.deadline(), look].into_iter().flatten().min()
     }
 
-    /// What is wrong with a transfer of it that took too long, or is too slow.
-    pub fn overdue(&mut self, now: Instant) -> Option<Error> {
-        if self.deadline().is_some_and(|deadline| deadline <= now) {
-            return Some(Error::new(ErrorKind::Timeout, "the operation timed out"));
+    /// Ends what took too long or is too slow.
+    pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        let overdue = if self.deadline().is_some_and(|deadline| deadline <= now) {
+            Some(Error::new(ErrorKind::Timeout, "the operation timed out"))
+        } else {
+            self.queue.front_mut().and_then(|transfer| transfer.look(now))
+        };
+        match overdue {
+            Some(error) => self.break_off(error, now, finished),
+            None => Progress::More,
         }
-        self.queue.front_mut().and_then(|transfer| transfer.look(now))
     }
 
     /// The transfer under way, for who is to decide whether more connections would help.
@@ -726,6 +673,17 @@ impl Gathered {
             self.bytes = bytes;
         }
         fits
+    }
+}
+
+impl Machine for Conn {
+    fn take(
+        &mut self,
+        now: haul_proto::time::Time,
+        _scheme: &'static str,
+        request: &h1::Request<'_>,
+    ) -> Result<h1::RequestId, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.enqueue(now, request)?)
     }
 }
 

@@ -1,0 +1,28 @@
+//! `--http2`.
+
+use super::prelude::*;
+use crate::plan::HttpVersion;
+
+pub(super) struct Http2;
+
+impl Flag for Http2 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "http2",
+            short: None,
+            takes: Takes::Once,
+            category: Category::Http,
+            important: false,
+            help: "Use HTTP/2 where the server does",
+            doc: "Offers HTTP/2 in the TLS handshake and takes HTTP/1.1 otherwise, which is the default, too. Over plain HTTP it is\nHTTP/1.1: see --http2-prior-knowledge.",
+            example: "haul --http2 https://example.com/",
+            see_also: &["http1.1", "http2-prior-knowledge"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = value;
+        args.transfer().http_version = HttpVersion::Any;
+        Ok(())
+    }
+}

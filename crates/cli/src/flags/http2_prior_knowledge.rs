@@ -1,0 +1,28 @@
+//! `--http2-prior-knowledge`.
+
+use super::prelude::*;
+use crate::plan::HttpVersion;
+
+pub(super) struct Http2PriorKnowledge;
+
+impl Flag for Http2PriorKnowledge {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "http2-prior-knowledge",
+            short: None,
+            takes: Takes::Once,
+            category: Category::Http,
+            important: false,
+            help: "Use HTTP/2 without asking",
+            doc: "Speaks HTTP/2 at once, also over plain HTTP, without the server having agreed to it. A server that does not speak it\nis a failure.",
+            example: "haul --http2-prior-knowledge http://example.com/",
+            see_also: &["http2"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = value;
+        args.transfer().http_version = HttpVersion::Http2PriorKnowledge;
+        Ok(())
+    }
+}

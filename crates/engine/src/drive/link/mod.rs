@@ -1,0 +1,324 @@
+//! One open connection with its protocol machine and the transfers that wait for responses on it.
+//!
+//! Both drivers use it, the one that waits and the one that does not: a link only ever does what can be done now, and
+//! says what it stopped at. On a blocking socket "now" includes the wait inside `recv`.
+//!
+//! ```text
+//!  start ──▶ machine ──▶ pump ──▶ Stream      Stream ──▶ receive ──▶ machine ──▶ Transfer ──▶ finished
+//! ```
+//!
+//! | protocol | its transfers |
+//! |---|---|
+//! | [`h1`] | one after the other, in the order of their requests |
+//! | [`h2`] | side by side |
+
+pub mod h1;
+pub mod h2;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::buffer::Buffer;
+use crate::drive::direct::{Mover, Waited};
+use crate::net::pool::Key;
+use crate::net::stream::Stream;
+use crate::sink::Wake;
+use crate::transfer::{After, Transfer};
+use crate::{Error, Result};
+
+/// What a driver does with a sink that is a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pipes {
+    /// It waits until it has room: bytes can be moved to it.
+    Awaited,
+    /// It watches sockets only. The sink itself has to wait for room, so the bytes are written by it.
+    Written,
+}
+
+/// What a link stopped at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing has come.
+    WouldBlock,
+    /// Something came, and there may be more.
+    More,
+    /// Something came, and that was all for now.
+    Drained,
+    /// The sink takes nothing: do not read before it wakes us.
+    Paused,
+    /// The transfer is at its rate: do not read before [`Link::resumes_at`].
+    Throttled,
+    /// The connection is of no further use. Its transfers have been given back.
+    Closed,
+}
+
+/// Who to wake when a sink has credit again.
+#[derive(Clone, Copy)]
+pub struct Waker<'a> {
+    /// The driver; none for one that waits in the sink itself.
+    pub wake: Option<&'a Arc<dyn Wake>>,
+    /// What the driver knows the connection by.
+    pub token: usize,
+}
+
+/// Transfers whose exchange is over, and what becomes of them.
+pub type Finished = Vec<(Transfer, After)>;
+
+/// An open connection.
+pub enum Link {
+    /// HTTP/1.1 or 1.0.
+    H1(Box<h1::Link>),
+    /// HTTP/2.
+    H2(Box<h2::Link>),
+}
+
+/// The same call on whichever it is.
+macro_rules! either {
+    ($link:expr, $inner:ident => $call:expr) => {
+        match $link {
+            Link::H1($inner) => $call,
+            Link::H2($inner) => $call,
+        }
+    };
+}
+
+impl AsFd for Link {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream().as_fd()
+    }
+}
+
+impl Link {
+    /// A link over an open stream, by the protocol that was agreed on; `depth` is how many requests may be outstanding where
+    /// they are answered one after the other.
+    #[must_use]
+    pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
+        if key.prior_knowledge || stream.alpn() == Some(b"h2") {
+            Self::H2(Box::new(h2::Link::new(stream, key)))
+        } else {
+            Self::H1(Box::new(h1::Link::new(stream, key, depth)))
+        }
+    }
+
+    /// What it may be used for.
+    #[must_use]
+    pub fn key(&self) -> &Arc<Key> {
+        either!(self, link => &link.key)
+    }
+
+    /// Whether its transfers are side by side, so that one connection does for many.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::H2(_))
+    }
+
+    /// The stream.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        either!(self, link => link.stream())
+    }
+
+    /// How many transfers wait on it.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        either!(self, link => link.depth())
+    }
+
+    /// Whether it can take a further request now.
+    #[must_use]
+    pub fn can_start(&self) -> bool {
+        either!(self, link => link.can_start())
+    }
+
+    /// Whether this transfer's request can be sent now.
+    #[must_use]
+    pub fn takes(&self, transfer: &Transfer) -> bool {
+        match self {
+            Self::H1(link) => link.takes(transfer),
+            Self::H2(link) => link.can_start(),
+        }
+    }
+
+    /// The transfer that a further one would have to wait behind.
+    #[must_use]
+    pub fn last(&self) -> Option<&Transfer> {
+        match self {
+            Self::H1(link) => link.last(),
+            Self::H2(_) => None,
+        }
+    }
+
+    /// Whether the peer left requests unanswered that it should not have had to be sent again.
+    #[must_use]
+    pub fn has_misbehaved(&self) -> bool {
+        match self {
+            Self::H1(link) => link.has_misbehaved(),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Whether it takes no further request, ever.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
+        either!(self, link => link.is_closing())
+    }
+
+    /// Whether it is open and nothing is outstanding.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        either!(self, link => link.is_idle())
+    }
+
+    /// Whether responses were received on it before.
+    #[must_use]
+    pub fn has_served(&self) -> bool {
+        either!(self, link => link.has_served())
+    }
+
+    /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
+    pub fn start(&mut self, transfer: Transfer, now: Instant, finished: &mut Finished) {
+        either!(self, link => link.start(transfer, now, finished));
+    }
+
+    /// Sends what there is to send. `false` when the socket has no room for all of it.
+    ///
+    /// # Errors
+    /// The socket's. A response may have come all the same: receive before giving up.
+    pub fn pump(&mut self) -> io::Result<bool> {
+        either!(self, link => link.pump())
+    }
+
+    /// Whether more of a request's content is to be sent than was taken at once.
+    #[must_use]
+    pub fn is_uploading(&self) -> bool {
+        either!(self, link => link.is_uploading())
+    }
+
+    /// Whether something is waiting for room in the socket.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        either!(self, link => link.has_output())
+    }
+
+    /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.
+    pub fn receive(
+        &mut self,
+        buffer: &mut Buffer,
+        now: Instant,
+        waker: Waker<'_>,
+        finished: &mut Finished,
+    ) -> Progress {
+        either!(self, link => link.receive(buffer, now, waker, finished))
+    }
+
+    /// When a transfer that was at its rate goes on.
+    #[must_use]
+    pub fn resumes_at(&self) -> Option<Instant> {
+        either!(self, link => link.resumes_at())
+    }
+
+    /// It goes on: the moment has come, or the wait was for something else.
+    pub fn resume(&mut self) {
+        either!(self, link => link.resume());
+    }
+
+    /// How many bytes of the body under way are still to come, as far as that is known, where there is just one.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        either!(self, link => link.remaining())
+    }
+
+    /// Whether the rest of the body under way can go past our memory: [`Link::move_body`] in place of
+    /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
+    pub fn is_direct(&mut self, pipes: Pipes) -> bool {
+        match self {
+            Self::H1(link) => link.is_direct(pipes),
+            Self::H2(_) => false,
+        }
+    }
+
+    /// Whether there is something to receive now: for a bulk body, a large piece.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        let waited = crate::drive::direct::wait(self.as_fd(), false, None, Some(Duration::ZERO), None);
+        !matches!(waited, Ok(Waited::Quiet))
+    }
+
+    /// Waits until there is something to do for the body under way; for a driver that waits in no receive.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
+        either!(self, link => link.wait(deadline))
+    }
+
+    /// How long [`Link::wait`] has waited for the server.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        either!(self, link => link.waited())
+    }
+
+    /// Moves once what has come of the body under way to its sink; see [`Link::is_direct`].
+    pub fn move_body(
+        &mut self,
+        mover: &mut Mover,
+        now: Instant,
+        waker: Waker<'_>,
+        finished: &mut Finished,
+    ) -> Progress {
+        match self {
+            Self::H1(link) => link.move_body(mover, now, waker, finished),
+            Self::H2(_) => Progress::More,
+        }
+    }
+
+    /// Until when a bulk body must have brought its next piece, or [`Link::hurry`].
+    #[must_use]
+    pub fn quiet_at(&self) -> Option<Instant> {
+        either!(self, link => link.quiet_at())
+    }
+
+    /// A bulk body has slowed down: from now on every byte wakes us.
+    pub fn hurry(&mut self) {
+        either!(self, link => link.hurry());
+    }
+
+    /// The connection cannot go on: the transfer under way fails with `error`, the others with it.
+    pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
+        either!(self, link => link.break_off(error, now, finished))
+    }
+
+    /// When [`Link::expire`] is to be called though nothing happened.
+    #[must_use]
+    pub fn look_at(&self) -> Option<Instant> {
+        either!(self, link => link.look_at())
+    }
+
+    /// Ends what took too long or is too slow.
+    pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        either!(self, link => link.expire(now, finished))
+    }
+
+    /// The one transfer under way, for who is to decide whether more connections would help.
+    pub(crate) fn front(&self) -> Option<&Transfer> {
+        either!(self, link => link.front())
+    }
+
+    /// The same, to be told so.
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
+        either!(self, link => link.front_mut())
+    }
+}
+
+/// What a transfer puts its request into.
+pub(crate) trait Machine {
+    /// Takes a request.
+    fn take(
+        &mut self,
+        now: haul_proto::time::Time,
+        scheme: &'static str,
+        request: &haul_proto::h1::Request<'_>,
+    ) -> Result<haul_proto::h1::RequestId, Box<dyn std::error::Error + Send + Sync>>;
+}
