@@ -20,7 +20,7 @@ impl Transfer {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent.
-    pub(crate) fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
+    pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
         self.disposition = Disposition::Unknown;
         self.asked_pause = None;
         self.wants_fresh = false;

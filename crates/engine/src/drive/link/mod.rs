@@ -313,7 +313,7 @@ impl Link {
 }
 
 /// What a transfer puts its request into.
-pub(crate) trait Machine {
+pub trait Machine {
     /// Takes a request.
     fn take(
         &mut self,
