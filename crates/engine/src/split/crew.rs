@@ -99,7 +99,7 @@ impl Crew {
         };
         let counter = first.counter();
         let cut = Cut::none();
-        let watch = first.begin_split(&cut);
+        let watch = first.begin_split(&cut, Instant::now());
         let mut window = Window::new(body.total, done, order);
         let first_id = window.first(first.position());
         let state = State {
@@ -153,7 +153,11 @@ impl Crew {
         let at = part.at;
         part.at += bytes.len() as u64;
         match &mut state.first {
-            Some(first) if first.position() == at => first.push(bytes)?,
+            // The first stream may have gone past where this part begins, before it was known to come.
+            Some(first) if first.position() >= at => {
+                let there = (first.position() - at).min(bytes.len() as u64) as usize;
+                first.push(&bytes[there..])?;
+            }
             _ => {
                 if part.bytes.capacity() == 0 {
                     part.bytes.reserve_exact((part.end - at) as usize);
@@ -188,12 +192,10 @@ impl Crew {
             (None, Err(error)) => After::Done(Err(error)),
             (None, Ok(())) => After::Alone,
         };
-        let mut facts = state.model.facts.clone();
-        if self.file.is_some() {
-            facts.body_bytes = state.of_parts;
-        }
         let mut first = state.first.take().expect("a worker gives back the parts that it has");
-        first.adds(&facts);
+        // Into a file parts are written by themselves; else all bytes have passed the first.
+        let bytes = if self.file.is_some() { state.of_parts } else { 0 };
+        first.adds(&state.model.facts, bytes);
         if matches!(end, After::Alone) {
             first.end_split();
         }
@@ -371,18 +373,19 @@ impl State {
         let Some(first) = &mut self.first else { return Ok(()) };
         loop {
             let at = first.position();
-            let next = self.waiting.iter().position(|(place, _)| *place == at);
-            let bytes = match next {
-                Some(index) => self.waiting.swap_remove(index).1,
+            let next = self.waiting.iter().position(|(place, _)| *place <= at);
+            let (place, bytes) = match next {
+                Some(index) => self.waiting.swap_remove(index),
                 None => {
-                    let held = |part: &&mut Member| !part.bytes.is_empty() && part.at - part.bytes.len() as u64 == at;
+                    let held = |part: &&mut Member| !part.bytes.is_empty() && part.at - part.bytes.len() as u64 <= at;
                     match self.parts.values_mut().find(held) {
-                        Some(part) => std::mem::take(&mut part.bytes),
+                        Some(part) => (part.at - part.bytes.len() as u64, std::mem::take(&mut part.bytes)),
                         None => break,
                     }
                 }
             };
-            first.push(&bytes)?;
+            let there = (at - place).min(bytes.len() as u64) as usize;
+            first.push(&bytes[there..])?;
         }
         self.window.emitted(first.position());
         Ok(())
@@ -406,7 +409,7 @@ impl Supply for Crew {
         match transfer.crew_id() {
             None => self.first_is_back(state, transfer, result),
             Some(id) => {
-                state.model.adds(&transfer.facts);
+                state.model.adds(&transfer.facts, 0);
                 state.window.release(id);
                 if let Some(part) = state.parts.remove(&id)
                     && !part.bytes.is_empty()

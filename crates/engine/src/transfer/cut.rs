@@ -31,8 +31,14 @@ impl Cut {
     }
 
     /// The byte before which the transfer stops.
-    pub(crate) fn at(&self) -> u64 {
+    fn at(&self) -> u64 {
         self.at.load(Ordering::SeqCst)
+    }
+
+    /// The byte from which on nothing is delivered. A tentative cut holds up the reads alone: what was read past it (TLS
+    /// reads whole records) is delivered, for if the other part never comes nobody else would bring it.
+    pub(super) fn end(&self) -> u64 {
+        if self.is_settled.load(Ordering::SeqCst) { self.at() } else { u64::MAX }
     }
 
     /// How far the transfer has got.

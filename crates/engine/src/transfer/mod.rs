@@ -77,6 +77,8 @@ pub struct Transfer {
     referer: Option<String>,
     target: Target,
     first: Origin,
+    /// What was asked for, once a redirect has led elsewhere.
+    asked: Option<Box<Target>>,
     method: String,
     with_body: bool,
     secrets: Secrets,
@@ -204,6 +206,7 @@ impl Transfer {
             authorization,
             referer: options.referer.clone(),
             first: target.origin(),
+            asked: None,
             target,
             method: options.method.clone(),
             with_body: options.body.is_some(),
@@ -370,7 +373,7 @@ impl Transfer {
         if self.may_range && self.extent.goal().is_some_and(|goal| came_to > goal) {
             return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
         }
-        let end = self.cut.as_ref().map_or(came_to, |cut| came_to.min(cut.at().max(at)));
+        let end = self.cut.as_ref().map_or(came_to, |cut| came_to.min(cut.end().max(at)));
         self.moved_to(end);
         self.facts.body_bytes += end - at;
         self.check_size(end)?;
@@ -390,7 +393,7 @@ impl Transfer {
     /// As [`Transfer::on_body`].
     pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
-        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.at() >= self.extent.at + bytes);
+        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.end() >= self.extent.at + bytes);
         if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece)));
         }
@@ -440,7 +443,8 @@ impl Transfer {
                 if self.options.auto_referer {
                     self.referer = referer(&self.target, &hop.target);
                 }
-                self.target = hop.target;
+                let left = std::mem::replace(&mut self.target, hop.target);
+                self.asked.get_or_insert_with(|| Box::new(left));
                 self.method = hop.method;
                 self.same_origin = hop.same_origin;
                 self.with_body &= hop.keep_body;
