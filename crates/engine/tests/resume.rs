@@ -76,8 +76,7 @@ fn what_got_on_has_all_its_retries_again() {
 #[test]
 fn the_whole_of_the_same_content_is_skipped_into_place() {
     let origin = origin();
-    let plan =
-        Plan { ignore_range: true, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let plan = Plan { ignore_range: true, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
     let path = origin.serve("whole", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(1));
     assert_eq!(code, 0);
@@ -89,11 +88,8 @@ fn the_whole_of_the_same_content_is_skipped_into_place() {
 #[test]
 fn another_content_is_an_error_or_a_new_start() {
     let origin = origin();
-    let plan = Plan {
-        change: Some(Change::Requests(1)),
-        breaks: vec![Break::close_at(MIB + 3).times(1)],
-        ..Plan::default()
-    };
+    let plan =
+        Plan { change: Some(Change::Requests(1)), breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
     let path = origin.serve("once", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(3));
     assert_eq!(code, 36);
@@ -137,8 +133,7 @@ fn a_wrong_part_is_never_delivered() {
 #[test]
 fn a_refusal_on_the_way_is_tried_again() {
     let origin = origin();
-    let plan =
-        Plan { unavailable: 2, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let plan = Plan { unavailable: 2, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
     let path = origin.serve("busy", plan.clone());
     let (code, got) = once(&origin, &path, &retrying(3));
     assert_eq!(code, 0);

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use haul::buffer::Lease;
-use haul::request::{Split, SpeedLimit};
+use haul::request::{SpeedLimit, Split};
 use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
@@ -153,10 +153,8 @@ fn a_server_that_does_no_ranges_rightly_is_left_with_one_stream() {
 #[test]
 fn accept_ranges_none_is_believed() {
     let body = Pattern::new(3).slice(0, 2 * MIB as usize);
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: \"x\"\r\nAccept-Ranges: none\r\n\r\n",
-        body.len()
-    );
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: \"x\"\r\nAccept-Ranges: none\r\n\r\n", body.len());
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Send(body.clone())]);
     let relay = Relay::to(peer.addr()).rate(RATE).start().unwrap();
     let once = Once::default();
@@ -224,11 +222,7 @@ fn a_stalled_part_and_a_stalled_first_stream_are_asked_for_anew() {
     let threads = [2 * MIB + 5, 700 << 10].map(|at| {
         thread::spawn(move || {
             let origin = origin();
-            let plan = Plan {
-                breaks: vec![Break::stall_at(at).times(1)],
-                range_rate: Some(RATE / 4),
-                ..held()
-            };
+            let plan = Plan { breaks: vec![Break::stall_at(at).times(1)], range_rate: Some(RATE / 4), ..held() };
             let path = origin.serve("stalled", plan.clone());
             let dir = TempDir::new().unwrap();
             let file = dir.path().join("file");

@@ -57,12 +57,7 @@ fn checksum(digest: &asked::Digest) -> Option<Checksum> {
 }
 
 /// The list at `place`: a URL, a file, or `-`.
-pub(super) fn read(
-    client: &Client,
-    request: &RequestOptions,
-    target: Option<&Target>,
-    place: &str,
-) -> Result<Vec<u8>> {
+pub(super) fn read(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let scheme = place.get(..8).unwrap_or(place).to_ascii_lowercase();
     if scheme.starts_with("http://") || scheme.starts_with("https://") {
         return fetch(client, request, target, place);
@@ -84,7 +79,10 @@ pub(super) fn read(
 fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let list = Target::parse(place)
         .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
+    // A list is got: what is sent to the body's URL is not sent to that of the list.
     let mut options = RequestOptions {
+        method: "GET".to_owned(),
+        body: None,
         range: None,
         resume_from: None,
         include_head: false,
