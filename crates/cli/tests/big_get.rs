@@ -119,6 +119,8 @@ fn names_of_the_server_and_files_that_are_there() {
     haul_in(dir, &["-s", "-O", "--no-clobber", "-o", "named.txt", &url, &url]).ok();
     assert_eq!(names(dir), ["download", "named.txt", "named.txt.1", "named.txt.2"]);
     assert_eq!(fs::read(dir.join("named.txt")).unwrap(), b"mine");
+    haul_in(dir, &["-s", "-S", "-O", "-J", "--skip-existing", &url]).ok();
+    assert_eq!(fs::read(dir.join("named.txt")).unwrap(), b"mine");
     haul_in(dir, &["-s", "-O", "-J", "--clobber", &url]).ok();
     assert_eq!(fs::read(dir.join("named.txt")).unwrap(), b"hello");
 }

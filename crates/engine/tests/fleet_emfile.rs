@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use common::{Run, fetching, run_reading, threads};
+use haul::sink::file::FileOptions;
 use haul::fleet::{Destination, FleetOptions, Item};
 use haul::net::dns::{DnsOptions, Resolver};
-use haul::sink::file::FileOptions;
 use haul::{Client, RequestOptions};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use testkit::origin::Origin;
@@ -49,10 +49,8 @@ fn the_client() {
     let dir = tempfile::tempdir().unwrap();
     let path = |i: usize| -> PathBuf { dir.path().join(i.to_string()) };
     for count in [1, 4] {
-        let file = |i| Item {
-            url: url(&port, i),
-            destination: Destination::File { path: path(i), options: FileOptions::default() },
-        };
+        let file =
+            |i| Item { url: url(&port, i), destination: Destination::File { path: path(i), options: FileOptions::default() } };
         let done = limited(24, threads(count), (0..URLS).map(file).collect());
         let failure = done.reports.iter().find(|got| got.exit != 0).map(|got| got.message.as_str());
         assert_eq!((done.summary().succeeded, failure), (400, None), "{:?}", done.summary().causes);

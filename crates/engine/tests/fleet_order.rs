@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use common::{PATIENCE, Run, fetching, item, one_thread, run, run_reading, start_origin, threads};
-use haul::fleet::{Destination, Fleet, FleetOptions, Item, Job, Report};
 use haul::sink::file::FileOptions;
+use haul::fleet::{Destination, Fleet, FleetOptions, Item, Job, Report};
 use haul::sink::output::Output;
 use haul::transfer::Outcome;
 use haul::{Client, ErrorKind, RequestOptions};
@@ -342,10 +342,7 @@ fn files_appear_whole_or_not_at_all() {
     ]);
     let to = |url: String, name: &str, create_dirs| Item {
         url,
-        destination: Destination::File {
-            path: dir.path().join(name),
-            options: FileOptions { create_dirs, ..FileOptions::default() },
-        },
+        destination: Destination::File { path: dir.path().join(name), options: FileOptions { create_dirs, ..FileOptions::default() } },
     };
     fs::write(dir.path().join("old"), "old").unwrap();
     let items = vec![

@@ -1,5 +1,6 @@
 //! Files between two runs: what one leaves the next completes, if it is surely of the same content; what a file is called
 //! and what is left of one that failed.
+#![expect(clippy::single_range_in_vec_init, reason = "one span is meant")]
 
 mod common;
 mod ranged;
@@ -137,7 +138,8 @@ fn a_redirect_leads_to_the_same_partial_file() {
 fn what_may_be_of_something_else_is_not_completed() {
     let origin = origin();
     let elsewhere = origin.url("/f/elsewhere");
-    let cases: [(&str, &dyn Fn(&Path, &str)); 6] = [
+    type Make<'a> = &'a dyn Fn(&Path, &str);
+    let cases: [(&str, Make<'_>); 6] = [
         ("another-url", &|beside, _| leave(beside, &elsewhere, "\"1-0\"", &[0..MIB])),
         ("another-boot", &|beside, url| {
             leave(beside, url, "\"1-0\"", &[0..MIB]);

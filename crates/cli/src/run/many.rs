@@ -14,9 +14,9 @@ use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::glob::{Expansions, Glob};
 use haul_policy::target::Scheme;
 
-use super::checksum;
 use super::options;
 use super::report::{Reporter, ReporterRef};
+use super::checksum;
 use super::single::{file_for, file_options};
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource};
 
@@ -127,8 +127,9 @@ impl Sources {
                 Some(path) if self.operation.existing == Existing::Skip && path.exists() => return Ok(None),
                 Some(path) => {
                     let list = self.list.as_ref();
-                    let checksum =
-                        list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;
+                    let checksum = list
+                        .map(|(list, place)| checksum::listed(list, place, &target, Some(&path)))
+                        .transpose()?;
                     Destination::File { path, options: file_options(&self.operation, checksum) }
                 }
                 None => Destination::Output,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haul::net::dns::Family;
 use haul::net::tls::{TlsOptions, TlsVersion};
-use haul::request::{ConnectTo, SpeedLimit, Split};
+use haul::request::{ConnectTo, Split, SpeedLimit};
 use haul::trace::Trace;
 use haul::transfer::basic;
 use haul::{Client, RequestOptions, Result};
