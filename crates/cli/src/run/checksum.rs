@@ -79,7 +79,10 @@ pub(super) fn read(client: &Client, request: &RequestOptions, target: Option<&Ta
 fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, place: &str) -> Result<Vec<u8>> {
     let list = Target::parse(place)
         .map_err(|error| Error::with_source(ErrorKind::Url, "the URL of the checksums cannot be used", error))?;
+    // A list is got: what is sent to the body's URL is not sent to that of the list.
     let mut options = RequestOptions {
+        method: "GET".to_owned(),
+        body: None,
         range: None,
         resume_from: None,
         include_head: false,

@@ -57,6 +57,14 @@ pub(super) fn run(
     if outcome.result.as_ref().is_err_and(closed) {
         return Ok(ErrorKind::Write.exit_code());
     }
+    // The name that the reply gave is there already: that is known only now, and no failure where such files are passed over.
+    let is_there = |error: &Error| {
+        error.kind() == ErrorKind::Write
+            && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)
+    };
+    if operation.existing == Existing::Skip && outcome.result.as_ref().is_err_and(is_there) {
+        return Ok(0);
+    }
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let told = Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
     let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);

@@ -183,7 +183,10 @@ impl FileSink {
         let asked = self.options.mode.unwrap_or(0o666);
         let mode = metadata.map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
         if self.options.append.is_some() {
-            let mut file = OpenOptions::new().create(true).truncate(false).write(true).mode(mode).open(&self.path)?;
+            let mut options = OpenOptions::new();
+            // Read where the whole of it is to be held against a checksum.
+            options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
+            let mut file = options.open(&self.path)?;
             file.seek(SeekFrom::Start(begin.map_or(0, |begin| begin.offset)))?;
             return Ok(State::InPlace(Arc::new(file)));
         }
@@ -205,7 +208,8 @@ impl FileSink {
     /// The partial file for this response, if it is worth one.
     fn partial_for(&mut self, begin: &Begin<'_>, target: &Path, mode: u32) -> io::Result<Option<PartWriter>> {
         if let Some(left) = self.left.take() {
-            if begin.offset > 0 {
+            // By the status: the first gap may well begin at the first byte.
+            if begin.head.status() == 206 {
                 return left.writer(begin.offset).map(Some);
             }
             left.remove();
@@ -260,12 +264,19 @@ impl FileSink {
         }
     }
 
+    /// Whether it goes on with a regular file.
+    fn adds_to_file(&self) -> bool {
+        self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
+    }
+
     /// Holds the content against its checksum.
     fn check(&mut self) -> Result<()> {
         let Some(checksum) = &self.options.checksum else { return Ok(()) };
         let found = match (self.hasher.take(), &self.state) {
             (Some(hasher), _) => Ok(hasher.finish()),
             (None, State::Partial(writer)) => checksum.of(writer.partial().file()),
+            // Nothing was missing: no response has begun.
+            (None, State::Closed) if self.adds_to_file() => File::open(&self.path).and_then(|file| checksum.of(&file)),
             (None, state) => match state.file() {
                 Some(file) => checksum.of(file),
                 None => return Ok(()),
@@ -274,7 +285,9 @@ impl FileSink {
         let found = found.map_err(|error| self.error(error))?;
         checksum.agrees(&found).inspect_err(|_| {
             // What can be looked at is kept, but not under the name of what it should have been.
-            let Some(beside) = PartialFile::beside(&self.target()) else { return };
+            let Some(beside) = PartialFile::beside(&self.target()).filter(|_| !self.options.remove_on_error) else {
+                return;
+            };
             match &self.state {
                 #[cfg(target_os = "linux")]
                 State::Unnamed(file) => {
@@ -338,8 +351,9 @@ impl Sink for FileSink {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
-        let in_place = matches!(self.state, State::InPlace(_));
-        self.hasher = self.options.checksum.as_ref().filter(|_| in_place).map(Checksum::hasher);
+        // What is added to is read at the end, from its beginning.
+        let in_passing = matches!(self.state, State::InPlace(_)) && !self.adds_to_file();
+        self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);
         match (&self.state, begin.length) {
             #[cfg(target_os = "linux")]
             (State::Unnamed(file), Some(length)) => reserve(file, length),

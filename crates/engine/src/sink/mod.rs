@@ -51,7 +51,7 @@ pub trait Counter: Send + Sync {
 pub struct Begin<'a> {
     /// The response's head.
     pub head: &'a Head,
-    /// What it is the content of.
+    /// What was asked for: where redirects led to from there may be another place each time.
     pub target: &'a Target,
     /// The length of what will be pushed, where known: not known for a decoded or extracted body.
     pub length: Option<u64>,

@@ -99,7 +99,7 @@ impl Crew {
         };
         let counter = first.counter();
         let cut = Cut::none();
-        let watch = first.begin_split(&cut);
+        let watch = first.begin_split(&cut, Instant::now());
         let mut window = Window::new(body.total, done, order);
         let first_id = window.first(first.position());
         let state = State {
@@ -192,12 +192,10 @@ impl Crew {
             (None, Err(error)) => After::Done(Err(error)),
             (None, Ok(())) => After::Alone,
         };
-        let mut facts = state.model.facts.clone();
-        if self.file.is_some() {
-            facts.body_bytes = state.of_parts;
-        }
         let mut first = state.first.take().expect("a worker gives back the parts that it has");
-        first.adds(&facts);
+        // Into a file parts are written by themselves; else all bytes have passed the first.
+        let bytes = if self.file.is_some() { state.of_parts } else { 0 };
+        first.adds(&state.model.facts, bytes);
         if matches!(end, After::Alone) {
             first.end_split();
         }
@@ -417,7 +415,7 @@ impl Supply for Crew {
         match transfer.crew_id() {
             None => self.first_is_back(state, transfer, result),
             Some(id) => {
-                state.model.adds(&transfer.facts);
+                state.model.adds(&transfer.facts, 0);
                 state.window.release(id);
                 if let Some(part) = state.parts.remove(&id)
                     && !part.bytes.is_empty()

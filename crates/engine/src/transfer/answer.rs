@@ -145,7 +145,7 @@ impl Transfer {
         self.body.begin(
             &Begin {
                 head,
-                target: &self.target,
+                target: self.asked.as_deref().unwrap_or(&self.target),
                 length,
                 offset: self.extent.at,
                 total: self.extent.total,

@@ -31,7 +31,7 @@ impl Cut {
     }
 
     /// The byte before which the transfer stops.
-    pub(crate) fn at(&self) -> u64 {
+    fn at(&self) -> u64 {
         self.at.load(Ordering::SeqCst)
     }
 

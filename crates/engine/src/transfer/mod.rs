@@ -77,6 +77,8 @@ pub struct Transfer {
     referer: Option<String>,
     target: Target,
     first: Origin,
+    /// What was asked for, once a redirect has led elsewhere.
+    asked: Option<Box<Target>>,
     method: String,
     with_body: bool,
     secrets: Secrets,
@@ -206,6 +208,7 @@ impl Transfer {
             authorization,
             referer: options.referer.clone(),
             first: target.origin(),
+            asked: None,
             target,
             method: options.method.clone(),
             with_body: options.body.is_some(),
@@ -444,7 +447,8 @@ impl Transfer {
                 if self.options.auto_referer {
                     self.referer = referer(&self.target, &hop.target);
                 }
-                self.target = hop.target;
+                let left = std::mem::replace(&mut self.target, hop.target);
+                self.asked.get_or_insert_with(|| Box::new(left));
                 self.method = hop.method;
                 self.same_origin = hop.same_origin;
                 self.with_body &= hop.keep_body;

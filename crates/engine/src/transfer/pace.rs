@@ -7,7 +7,7 @@ use haul_policy::rate::Bucket;
 use haul_policy::speed::{SpeedWatch, Verdict};
 
 use crate::clock;
-use crate::request::RequestOptions;
+use crate::request::{RequestOptions, SpeedLimit};
 use crate::{Error, ErrorKind};
 
 /// The pace of one transfer. A transfer and the parts that it is split into share one rate.
@@ -23,6 +23,21 @@ struct Slowest {
     look_at: Instant,
     is_paused: bool,
     text: String,
+}
+
+impl Slowest {
+    fn new(limit: SpeedLimit, now: Instant) -> Self {
+        Self {
+            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::policy_time(now)),
+            look_at: now,
+            is_paused: false,
+            text: format!(
+                "the transfer was slower than {} bytes a second for {} seconds",
+                limit.bytes_per_second,
+                limit.time.as_secs()
+            ),
+        }
+    }
 }
 
 /// How much may be received now.
@@ -49,16 +64,12 @@ impl Pace {
 
     /// An exchange begins: from now on it must not be slower than this.
     pub(super) fn watch(&mut self, options: &RequestOptions, now: Instant) {
-        self.slowest = options.speed_limit.map(|limit| Slowest {
-            watch: SpeedWatch::new(limit.bytes_per_second, limit.time, clock::policy_time(now)),
-            look_at: now,
-            is_paused: false,
-            text: format!(
-                "the transfer was slower than {} bytes a second for {} seconds",
-                limit.bytes_per_second,
-                limit.time.as_secs()
-            ),
-        });
+        self.slowest = options.speed_limit.map(|limit| Slowest::new(limit, now));
+    }
+
+    /// From now on it must not be slower than this, whatever was said.
+    pub(super) fn not_below(&mut self, limit: SpeedLimit, now: Instant) {
+        self.slowest = Some(Slowest::new(limit, now));
     }
 
     /// Whether it is bound to a rate.

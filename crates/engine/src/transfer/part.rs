@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::range::validator::Validator;
+use haul_policy::retry::RetryRules;
 
 use super::cut::Cut;
 use super::extent::Extent;
@@ -60,11 +61,12 @@ impl Transfer {
     }
 
     /// From now on it is the first of several, which stops where it is cut. Answers what is to watch over the speed of all.
-    pub(crate) fn begin_split(&mut self, cut: &Arc<Cut>) -> Watch {
+    pub(crate) fn begin_split(&mut self, cut: &Arc<Cut>, now: Instant) -> Watch {
         self.is_part = true;
         self.cut = Some(Arc::clone(cut));
         cut.moved_to(self.extent.at);
-        let rest = self.pace.sharing();
+        let mut rest = self.pace.sharing();
+        rest.not_below(STALLED, now);
         Watch(std::mem::replace(&mut self.pace, rest))
     }
 
@@ -102,6 +104,8 @@ impl Transfer {
             fail: true,
             include_head: false,
             resume_from: None,
+            // It is tried once: a pause that a server asks for (Retry-After) must hold up no stream that is under way.
+            retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };
         // Each part has a connection of its own, which HTTP/2 would share.
@@ -139,8 +143,9 @@ impl Transfer {
         self.is_part
     }
 
-    /// Adds what another of the same body cost.
-    pub(crate) fn adds(&mut self, other: &Facts) {
+    /// Adds what others of the same body cost; `bytes` of it they brought past this one.
+    pub(crate) fn adds(&mut self, other: &Facts, bytes: u64) {
+        self.facts.body_bytes += bytes;
         self.facts.requests += other.requests;
         self.facts.connects += other.connects;
         self.facts.head_bytes += other.head_bytes;

@@ -1,0 +1,170 @@
+//! One stream that breaks: it goes on at its exact byte, or it ends with an error that says why it cannot.
+
+mod common;
+mod ranged;
+
+use common::retrying;
+use haul::sink::file::FileSink;
+use haul::{Client, RequestOptions};
+use ranged::{MIB, Once, SIZE, assert_same, content, exit, fetch, origin, ranges, went_well};
+use tempfile::TempDir;
+use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
+
+fn after(bytes: u64) -> Break {
+    Break { how: How::Close, place: Place::After(bytes), times: None }
+}
+
+fn once(origin: &Faulty, path: &str, options: &RequestOptions) -> (u8, Vec<u8>) {
+    let sink = Once::default();
+    let outcome = fetch(&Client::new(), &origin.url(path), options, sink.clone());
+    let got = sink.taken();
+    assert_eq!(outcome.facts.body_bytes, got.len() as u64, "{:?}", outcome.result);
+    (exit(&outcome), got)
+}
+
+#[test]
+fn it_goes_on_at_the_exact_byte_and_nothing_is_sent_twice() {
+    let origin = origin();
+    let places = [1, 70_001, MIB + 17, SIZE - 1];
+    let plan = Plan { breaks: places.iter().map(|&at| Break::close_at(at).times(1)).collect(), ..Plan::default() };
+    let expected: Vec<String> = places.iter().map(|at| format!("bytes={at}-")).collect();
+
+    let path = origin.serve("once", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(4));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+
+    let path = origin.serve("file", plan.clone());
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    went_well(&fetch(&Client::new(), &origin.url(&path), &retrying(4), FileSink::new(&file)));
+    assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 0));
+
+    let (options, _file) = common::trusting(origin.ca_pem());
+    let options = RequestOptions { tls: options.tls, ..retrying(4) };
+    let path = origin.serve("tls", plan.clone());
+    let sink = Once::default();
+    went_well(&fetch(&Client::new(), &origin.https_url(&path), &options, sink.clone()));
+    assert_same(&sink.taken(), &content(&plan, 0));
+
+    for name in ["once", "file", "tls"] {
+        let seen = origin.seen(name);
+        assert_eq!(ranges(&seen), expected, "{name}");
+        assert!(seen.requests[1..].iter().all(|request| request.if_range.as_deref() == Some("\"1-0\"")));
+        assert_eq!((seen.twice(), seen.sent()), (0, SIZE), "{name}");
+    }
+}
+
+#[test]
+fn what_got_on_has_all_its_retries_again() {
+    let origin = origin();
+    let plan = Plan { breaks: vec![after(400 << 10)], ..Plan::default() };
+    let path = origin.serve("far", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(1));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+    assert_eq!(origin.seen("far").requests.len(), 11, "each brings 400 KiB of 4 MiB");
+
+    let plan = Plan { breaks: vec![after(100 << 10)], ..Plan::default() };
+    let path = origin.serve("near", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(2));
+    assert_eq!(code, 18);
+    assert_same(&got, &content(&plan, 0)[..300 << 10]);
+    assert_eq!(origin.seen("near").requests.len(), 3);
+}
+
+#[test]
+fn the_whole_of_the_same_content_is_skipped_into_place() {
+    let origin = origin();
+    let plan = Plan { ignore_range: true, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let path = origin.serve("whole", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(1));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+    let seen = origin.seen("whole");
+    assert_eq!((seen.requests.len(), seen.requests[1].status), (2, 200));
+}
+
+#[test]
+fn another_content_is_an_error_or_a_new_start() {
+    let origin = origin();
+    let plan =
+        Plan { change: Some(Change::Requests(1)), breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let path = origin.serve("once", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(3));
+    assert_eq!(code, 36);
+    assert_same(&got, &content(&plan, 0)[..MIB as usize + 3]);
+
+    let path = origin.serve("file", plan.clone());
+    let dir = TempDir::new().unwrap();
+    let file = dir.path().join("file");
+    let outcome = fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file));
+    went_well(&outcome);
+    assert_eq!(outcome.facts.body_bytes, SIZE);
+    assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 1));
+    assert_eq!(origin.seen("file").requests.len(), 2, "the answer that tells of the change is the new start");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_wrong_part_is_never_delivered() {
+    let lies = [Lie::Start(1), Lie::End(-1), Lie::Total(5), Lie::Unit, Lie::Missing];
+    let cut = |plan: Plan| Plan { breaks: vec![Break::close_at(MIB + 3).times(1)], ..plan };
+    let mut plans: Vec<_> =
+        lies.map(|lie| cut(Plan { content_range: Some(lie), ..Plan::default() })).into_iter().collect();
+    plans.push(cut(Plan { part_length: 7, ..Plan::default() }));
+    plans.push(cut(Plan { gzip: true, ..Plan::default() }));
+    plans.push(cut(Plan { refuse_416: u64::MAX / 2, ..Plan::default() }));
+    for (number, plan) in plans.into_iter().enumerate() {
+        let origin = origin();
+        let path = origin.serve("once", plan.clone());
+        let (code, got) = once(&origin, &path, &retrying(3));
+        assert!(matches!(code, 18 | 36), "{number}: {code}");
+        assert_same(&got, &content(&plan, 0)[..MIB as usize + 3]);
+
+        let path = origin.serve("file", plan.clone());
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("file");
+        went_well(&fetch(&Client::new(), &origin.url(&path), &retrying(3), FileSink::new(&file)));
+        assert_same(&std::fs::read(&file).unwrap(), &content(&plan, 0));
+    }
+}
+
+#[test]
+fn a_refusal_on_the_way_is_tried_again() {
+    let origin = origin();
+    let plan = Plan { unavailable: 2, breaks: vec![Break::close_at(MIB + 3).times(1)], ..Plan::default() };
+    let path = origin.serve("busy", plan.clone());
+    let (code, got) = once(&origin, &path, &retrying(3));
+    assert_eq!(code, 0);
+    assert_same(&got, &content(&plan, 0));
+    let statuses: Vec<u16> = origin.seen("busy").requests.iter().map(|request| request.status).collect();
+    assert_eq!(statuses, [200, 503, 503, 206]);
+}
+
+#[test]
+fn from_an_offset_on() {
+    let origin = origin();
+    let from = |offset| RequestOptions { resume_from: Some(offset), fail: true, ..retrying(1) };
+    let path = origin.serve("from", Plan::default());
+    let all = content(&Plan::default(), 0);
+    let (code, got) = once(&origin, &path, &from(MIB + 5));
+    assert_eq!(code, 0);
+    assert_same(&got, &all[MIB as usize + 5..]);
+    assert_eq!(once(&origin, &path, &from(SIZE)), (0, Vec::new()), "all of it is there");
+    assert_eq!(once(&origin, &path, &from(SIZE + 1)), (33, Vec::new()), "there is no such byte");
+    assert_eq!(ranges(&origin.seen("from")), ["bytes=1048581-", "bytes=4194304-", "bytes=4194305-"]);
+
+    let path = origin.serve("whole", Plan { ignore_range: true, ..Plan::default() });
+    assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
+    let path = origin.serve("refused", Plan { refuse_416: 100, ..Plan::default() });
+    assert_eq!(once(&origin, &path, &from(10)), (33, Vec::new()));
+
+    // What breaks goes on, still with the part that was asked for.
+    let breaks = vec![Break::close_at(2 * MIB).times(1)];
+    let path = origin.serve("broken", Plan { breaks, ..Plan::default() });
+    let (code, got) = once(&origin, &path, &from(MIB));
+    assert_eq!(code, 0);
+    assert_same(&got, &all[MIB as usize..]);
+    assert_eq!(origin.seen("broken").twice(), 0);
+}
