@@ -286,7 +286,9 @@ impl Link {
     /// Whether something is waiting for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        let is_fed = self.upload.is_some() && self.conn.body_credit().is_some_and(|credit| credit > 0);
+        let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
+        let may_feed = || self.conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
+        let is_fed = self.upload.is_some() && self.upload_failed.is_none() && may_feed();
         !self.conn.output().is_empty() || self.stream.has_output() || is_fed
     }
 
@@ -604,7 +606,11 @@ impl Link {
             };
             match step.event {
                 Event::NeedInput => return Ok(at),
-                Event::Interim { head, .. } => transfer.facts.head_bytes += head.raw().len() as u64,
+                Event::Interim { head, .. } => {
+                    transfer.facts.head_bytes += head.raw().len() as u64;
+                    // It may have let the content go. A failure is found by the next receive.
+                    let _ = self.pump();
+                }
                 Event::Head { head, framing, .. } => {
                     transfer.on_head(head, framing, now);
                     if transfer.is_cut_short(framing) {
