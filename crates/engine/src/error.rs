@@ -80,6 +80,12 @@ pub enum ErrorKind {
     ContentCoding,
     /// The body is larger than allowed, as announced, received or decoded. Exit 63.
     TooLarge,
+    /// A client certificate or its key cannot be used. Exit 58.
+    ClientCertificate,
+    /// The content cannot be sent again, and has to be. Exit 65.
+    Rewind,
+    /// The server wants what cannot be done to authenticate. Exit 94.
+    Auth,
     /// The file of CA certificates cannot be used. Exit 77.
     CaFile,
     /// A setting cannot be used (a regular expression, a template, a header field). Exit 2.
@@ -116,6 +122,9 @@ impl ErrorKind {
             Self::ContentCoding => 61,
             Self::TooLarge => 63,
             Self::Http2Stream => 92,
+            Self::ClientCertificate => 58,
+            Self::Rewind => 65,
+            Self::Auth => 94,
             Self::CaFile => 77,
             Self::Interrupted => 130,
         }

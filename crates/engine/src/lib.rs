@@ -48,7 +48,8 @@
 //! | [`pipeline`] | what is taken from pages: matches, each once, sorted |
 //! | [`sink`] | where bodies go, and how a sink says how much it can take |
 //! | [`transfer`], [`facts`], [`stats`], [`trace`] | what became of a request; sums of all; who wants to watch |
-//! | [`body`] | content decoding with its guard, and the way of a body to its sink |
+//! | [`state`] | what replies leave behind: cookies, HSTS, Alt-Svc; credentials |
+//! | [`body`] | content decoding with its guard, the way of a body to its sink, and what a request sends |
 //! | [`net`] | names, connections, TLS, the pool |
 //! | [`buffer`] | read buffers that a sink can take over |
 //!
@@ -60,7 +61,7 @@
 //!
 //! # Left out
 //!
-//! HTTP/2 and HTTP/3, proxies, cookie jars, authentication beyond Basic and Bearer, resuming a body in its middle.
+//! HTTP/2 and HTTP/3, proxies, NTLM and Negotiate.
 
 pub mod body;
 pub mod buffer;
@@ -77,6 +78,7 @@ pub mod pipeline;
 pub mod request;
 pub mod sink;
 mod split;
+pub mod state;
 pub mod stats;
 pub mod trace;
 pub mod transfer;

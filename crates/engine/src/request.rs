@@ -15,9 +15,14 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use crate::body::DecodeLimits;
+use crate::body::upload::Body;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
 use crate::net::tls::TlsOptions;
+use crate::state::alt_svc::AltSvc;
+use crate::state::auth::Auth;
+use crate::state::hsts::Hsts;
+use crate::state::jar::Jar;
 use crate::trace::Trace;
 
 /// Everything about a request but its target.
@@ -31,16 +36,29 @@ pub struct RequestOptions {
     pub without: Vec<String>,
     /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
     pub user_agent: Option<String>,
-    /// `Authorization`, sent only to the first target's origin.
+    /// `Authorization` as it is, sent only to the first target's origin; there it goes before [`auth`](Self::auth).
     pub authorization: Option<Vec<u8>>,
-    /// `Cookie`, sent only to the first target's origin.
+    /// In whose name. Default: that of the target's own user, by Basic.
+    pub auth: Auth,
+    /// `Cookie`, sent only to the first target's origin, behind what the jar has for it.
     pub cookie: Option<Vec<u8>>,
+    /// Where cookies are kept and taken from. Default: none are.
+    pub jar: Option<Jar>,
+    /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
+    /// certificate was not checked is not believed. Default: none is known.
+    pub hsts: Option<Hsts>,
+    /// Where the Alt-Svc fields of replies are kept. Default: nowhere.
+    pub alt_svc: Option<AltSvc>,
     /// `Referer`.
     pub referer: Option<String>,
     /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2).
     pub range: Option<String>,
-    /// The content to send. `Content-Length` is set from it.
-    pub body: Option<Arc<[u8]>>,
+    /// The content to send. Where its length is known `Content-Length` is set from it, else it goes by chunks. A method
+    /// that redirects change loses it.
+    pub body: Option<Body>,
+    /// How long the server is waited for that is asked whether it wants the content (`Expect: 100-continue`), as it is with
+    /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
+    pub expect_timeout: Duration,
     /// Ask for compressed content and decode it. Default no.
     pub decode: bool,
     /// Bounds of decoding.
@@ -144,10 +162,15 @@ impl Default for RequestOptions {
             without: Vec::new(),
             user_agent: Some(concat!("haul/", env!("CARGO_PKG_VERSION")).into()),
             authorization: None,
+            auth: Auth::default(),
             cookie: None,
+            jar: None,
+            hsts: None,
+            alt_svc: None,
             referer: None,
             range: None,
             body: None,
+            expect_timeout: Duration::from_secs(1),
             decode: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,

@@ -57,7 +57,13 @@ fn a_server_that_answers_while_it_is_sent_to_stops_neither_side() {
         ];
         let peer = RawPeer::start(vec![script]);
         let body: Arc<[u8]> = vec![b'y'; SIZE].into();
-        let options = RequestOptions { method: "POST".into(), body: Some(body), ..RequestOptions::default() };
+        let options = RequestOptions {
+            method: "POST".into(),
+            body: Some(body.into()),
+            // Both are to send at once.
+            expect_timeout: Duration::ZERO,
+            ..RequestOptions::default()
+        };
         let got = driver.get(&Client::new(), &peer.url("/"), &options);
         assert_eq!(got.ok().len(), SIZE, "{driver:?}");
     }

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use common::{DRIVERS, following, one_thread, run};
 use haul::fleet::Stage;
 use haul::pipeline::Pattern;
-use haul::{Client, RequestOptions};
+use haul::state::auth::{Auth, Netrc};
+use haul::state::jar::Jar;
+use haul::{Client, RequestOptions, Target};
 use haul_policy::template::Template;
 use testkit::origin::{LoggedRequest, Origin};
 use testkit::rng::Rng;
@@ -236,4 +238,53 @@ fn pages_do_not_choose_who_gets_a_secret() {
         }
     }
     assert!(strangers > 50, "{strangers}");
+}
+
+/// What the jar and the netrc file have for a host of the world; the plain origins are one host, those over TLS another.
+fn mark_of(tls: bool) -> &'static str {
+    if tls { "theirs-localhost" } else { "theirs-127" }
+}
+
+#[test]
+fn cookies_and_netrc_entries_go_to_their_hosts_and_never_into_the_clear() {
+    let world = World::new();
+    let (base, _ca) = options_for(&world);
+    let clients = DRIVERS.map(|_| Client::new());
+    let (mut withheld, mut moved) = (0, 0);
+    for seed in 0..CHAINS {
+        world.forget();
+        let mut rng = Rng::new(5000 + seed);
+        let places: Vec<Place> = (0..2 + rng.below(5)).map(|_| place(&mut rng)).collect();
+        let jar = Jar::new();
+        let mut netrc = String::new();
+        for (host, tls) in [("127.0.0.1", false), ("localhost", true)] {
+            let site = Target::parse(&format!("http://{host}/")).unwrap();
+            jar.take(&site, [format!("sid=cookie-{}", mark_of(tls)).as_bytes()]);
+            netrc.push_str(&format!("machine {host} login netrc password {}\n", mark_of(tls)));
+        }
+        let auth = Auth { netrc: Netrc::Required(netrc.as_bytes().into()), ..Auth::default() };
+        let options = RequestOptions { auth, jar: Some(jar), ..base.clone() };
+        let url = world.chain(&mut rng, &places);
+        let which = (seed % 2) as usize;
+        let got = DRIVERS[which].get(&clients[which], &url, &options);
+        assert_eq!((got.exit, got.status), (0, 200), "seed {seed}: {} {}", got.url, got.message);
+
+        let mut log = world.log();
+        assert_eq!(log.len(), places.len(), "seed {seed}");
+        for (at, place) in places.iter().enumerate() {
+            let found = log.iter().position(|(other, _)| other == place).unwrap();
+            let (_, request) = log.remove(found);
+            let expected = format!("sid=cookie-{}", mark_of(place.1));
+            assert_eq!(request.header("cookie"), Some(expected.as_str()), "seed {seed}, {at}");
+            // From TLS into the clear nothing goes along, but back to the first.
+            let was_private = at > 0 && (places[at - 1].1 || places[0].1);
+            let downgraded = was_private && !place.1 && *place != places[0];
+            let known = haul::transfer::basic(b"netrc", mark_of(place.1).as_bytes());
+            let known = (!downgraded).then(|| String::from_utf8(known).unwrap());
+            assert_eq!(request.header("authorization"), known.as_deref(), "seed {seed}, {at}: {places:?}");
+            withheld += u32::from(downgraded);
+            moved += u32::from(*place != places[0]);
+        }
+    }
+    assert!(withheld > 50 && moved > 300, "the chains are no test: {withheld} withheld, {moved} moved");
 }

@@ -27,7 +27,7 @@ pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn 
         authorization: request.credentials.as_ref().map(authorization),
         cookie: request.cookie.clone(),
         range: request.range.clone(),
-        body: request.body.as_deref().map(Arc::from),
+        body: request.body.as_deref().map(Into::into),
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
         fail: transfer.fail,

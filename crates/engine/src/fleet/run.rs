@@ -293,7 +293,9 @@ impl Run {
 fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     let mut bare = RequestOptions::clone(options);
     bare.authorization = None;
+    bare.auth = bare.auth.without_first();
     bare.cookie = None;
+    bare.tls.identity = None;
     bare.fields.retain(|(name, _)| !is_secret_field(name) && !name.eq_ignore_ascii_case("host"));
     Arc::new(bare)
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use haul_policy::redirect;
 use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::Head;
@@ -23,6 +22,7 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
+        self.leave_behind(&head);
         self.asked_pause = self.pause_in(&head);
         let earlier = self.heads.len();
         if self.options.include_head {
@@ -41,16 +41,7 @@ impl Transfer {
     fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
         let status = head.status();
-        let hop = redirect::decide(
-            &options.redirects,
-            self.hops,
-            status,
-            head.get("location"),
-            &self.method,
-            &self.target,
-            &self.first,
-        );
-        match hop {
+        match self.hop(status, head.get("location")) {
             Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
             Ok(None) => {}
             Err(error) => {
@@ -62,6 +53,9 @@ impl Transfer {
                 return Disposition::Fail(Error::with_source(kind, "the redirect cannot be followed", error));
             }
         }
+        if let Some(disposition) = self.on_challenge(head).or_else(|| self.on_expectation_failed(head)) {
+            return disposition;
+        }
         if self.may_range {
             match self.extent.judge(head, framing) {
                 Verdict::Ordinary => {}
@@ -71,7 +65,8 @@ impl Transfer {
         if status >= 400 {
             let retry_after =
                 head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
-            if let Some(wait) = self.may_retry(Trouble::Status(status), retry_after) {
+            let may_retry = self.may_retry(Trouble::Status(status), retry_after);
+            if let Some(wait) = may_retry.filter(|_| self.cannot_send_again().is_none()) {
                 return Disposition::Retry(wait);
             }
             if options.fail {

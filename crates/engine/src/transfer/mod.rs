@@ -12,7 +12,10 @@
 //! | part | what it is |
 //! |---|---|
 //! | `send` | the request of the next exchange |
+//! | `content` | what the request carries, and whether it can be sent again |
+//! | `auth` | in whose name, and how challenges are answered |
 //! | `answer` | what a response's head means |
+//! | `leaves` | what a response leaves behind for later requests |
 //! | `extent` | which bytes are delivered, and how a broken body goes on |
 //! | `pace` | how fast it may and must be |
 //! | `part`, `cut` | one of several that fetch one body; where it stops because another part begins |
@@ -20,8 +23,11 @@
 //! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
 
 mod answer;
+mod auth;
+mod content;
 mod cut;
 mod extent;
+mod leaves;
 mod pace;
 mod part;
 mod send;
@@ -50,6 +56,7 @@ use crate::facts::Facts;
 use crate::request::RequestOptions;
 use crate::sink::Wake;
 use crate::{Error, ErrorKind, Result};
+use auth::Login;
 use extent::Extent;
 use pace::Pace;
 
@@ -73,7 +80,7 @@ const MOST_HEADS: usize = 1 << 20;
 /// A transfer under way.
 pub struct Transfer {
     options: Arc<RequestOptions>,
-    authorization: Option<Vec<u8>>,
+    login: Login,
     referer: Option<String>,
     target: Target,
     first: Origin,
@@ -83,6 +90,12 @@ pub struct Transfer {
     with_body: bool,
     secrets: Secrets,
     same_origin: bool,
+    /// It was led from TLS into the clear.
+    is_downgraded: bool,
+    /// The server was asked whether it wants the content under way.
+    asked_first: bool,
+    /// It does not want to be asked.
+    is_refused_to_be_asked: bool,
     hops: u32,
     attempt: u32,
     began: Instant,
@@ -197,15 +210,12 @@ impl Transfer {
     /// A transfer of `target`'s content along `body`.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Self {
-        let authorization = options.authorization.clone().or_else(|| {
-            let (user, password) = target.userinfo_bytes()?;
-            Some(basic(&user, &password))
-        });
+        let target = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)).unwrap_or(target);
         let is_named = |name: &str| options.fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
         let may_range =
             options.method == "GET" && options.range.is_none() && options.body.is_none() && !is_named("range");
         Self {
-            authorization,
+            login: Login::new(&target),
             referer: options.referer.clone(),
             first: target.origin(),
             asked: None,
@@ -227,6 +237,9 @@ impl Transfer {
             options,
             secrets: Secrets::Keep,
             same_origin: true,
+            is_downgraded: false,
+            asked_first: false,
+            is_refused_to_be_asked: false,
             hops: 0,
             attempt: 0,
             began: now,
@@ -268,7 +281,7 @@ impl Transfer {
     /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_follow(&self, earlier: &Self) -> bool {
-        let plain = |transfer: &Self| retry::is_idempotent(&transfer.method) && transfer.content().is_none();
+        let plain = |transfer: &Self| retry::is_idempotent(&transfer.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.rank <= self.rank
     }
 
@@ -451,8 +464,14 @@ impl Transfer {
                 self.asked.get_or_insert_with(|| Box::new(left));
                 self.method = hop.method;
                 self.same_origin = hop.same_origin;
+                self.is_downgraded = hop.downgraded;
                 self.with_body &= hop.keep_body;
                 self.secrets = hop.secrets;
+                self.is_refused_to_be_asked = false;
+                self.login = self.login.elsewhere();
+                if let Some(error) = self.cannot_send_again() {
+                    return self.done(Err(error), now);
+                }
                 After::Again(Duration::ZERO)
             }
             Disposition::Retry(wait) => self.again(wait, now),
@@ -512,6 +531,9 @@ impl Transfer {
             ) => Trouble::ResetBeforeResponse,
             _ => Trouble::Permanent,
         };
+        if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
+            return self.done(Err(error), now);
+        }
         let idempotent = retry::is_idempotent(&self.method);
         if broke == Broke::WhileStale && idempotent && trouble == Trouble::ResetBeforeResponse {
             // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.

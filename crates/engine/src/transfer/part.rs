@@ -112,7 +112,8 @@ impl Transfer {
         let mut options = options;
         options.tls.alpn.retain(|protocol| protocol != b"h2");
         let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
-        part.authorization.clone_from(&self.authorization);
+        part.login = self.login.elsewhere();
+        part.is_downgraded = self.is_downgraded;
         part.referer.clone_from(&self.referer);
         part.first = self.first.clone();
         part.secrets = self.secrets;

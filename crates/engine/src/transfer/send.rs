@@ -1,11 +1,11 @@
 //! The request of the next exchange: which fields it has, and which secrets may go along.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_policy::redirect::Secrets;
 use haul_policy::secrets::fields_for;
-use haul_proto::h1::{self, BodyLength};
+use haul_proto::h1;
 
 use haul_policy::range::validator::Validator;
 
@@ -19,15 +19,28 @@ impl Transfer {
     /// Puts the request into the connection's machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if a field or the method cannot be sent.
+    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Read`] if the netrc file is none;
+    /// [`ErrorKind::Rewind`] if the content is gone.
     pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
         self.disposition = Disposition::Unknown;
         self.asked_pause = None;
         self.wants_fresh = false;
         self.look_for_partial();
-        let options = &*self.options;
+        if let Some(error) = self.cannot_send_again() {
+            return Err(error);
+        }
+        let options = Arc::clone(&self.options);
+        let (secrets, same_origin) = (self.secrets, self.same_origin);
+        // A Host of the caller's own belongs to the first origin only.
+        let is_host = |name: &str| name.eq_ignore_ascii_case("host");
+        let allowed = || fields_for(&options.fields, secrets).filter(|(name, _)| same_origin || !is_host(name));
+        let is_left_out = |name: &str| options.without.iter().any(|field| field.eq_ignore_ascii_case(name));
+        let is_given = |name: &str| allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
+        // What a user leaves out of a request to one host, another may need: that it is another, the user cannot know.
+        let is_made = |name: &str| !is_given(name) && (!is_left_out(name) || is_host(name) && !same_origin);
+
+        let authorization = self.authorize(!is_made("Authorization"))?;
         let authority = self.target.authority();
-        let keep_secrets = matches!(self.secrets, Secrets::Keep);
         let range = match &options.range {
             Some(range) => Some(format!("bytes={range}")),
             None => self.extent.range(),
@@ -35,50 +48,36 @@ impl Transfer {
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
         // Bytes that continue others must be of their coding.
         let decodes = options.decode && !self.extent.is_plain_part();
-        let own = |name: &str| {
-            !options.fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name))
-                && !options.without.iter().any(|field| field.eq_ignore_ascii_case(name))
-        };
+        let cookie = self.cookie();
         let made: [(&str, Option<&[u8]>); 9] = [
             ("Host", Some(authority.as_bytes())),
-            ("Authorization", self.authorization.as_deref().filter(|_| keep_secrets)),
+            ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
             ("Accept-Encoding", decodes.then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.referer.as_deref().map(str::as_bytes)),
-            ("Cookie", options.cookie.as_deref().filter(|_| keep_secrets)),
+            ("Cookie", cookie.as_deref()),
         ];
         let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(made.len() + options.fields.len());
-        fields.extend(made.iter().filter(|(name, _)| own(name)).filter_map(|&(name, value)| Some((name, value?))));
-        // A Host of the caller's own belongs to the first origin only.
-        let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-        // What describes content goes where the content goes (RFC 9110 section 15.4).
-        let orphan = |name: &str| {
-            options.body.is_some()
-                && !self.with_body
-                && name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"))
-        };
-        let given = fields_for(&options.fields, self.secrets)
-            .filter(|(name, _)| (self.same_origin || !is_host(name)) && !orphan(name));
+        fields.extend(made.iter().filter(|(name, _)| is_made(name)).filter_map(|&(name, value)| Some((name, value?))));
+        let given = allowed().filter(|(name, _)| !self.is_orphan(name));
         fields.extend(given.map(|(name, value)| (name.as_str(), value.as_slice())));
-        if !self.same_origin && !own("Host") {
-            fields.insert(0, ("Host", authority.as_bytes()));
-        }
-        let content = options.body.as_deref().filter(|_| self.with_body);
+        let framing = self.framing(&fields);
+        self.asked_first = self.asks_first(framing, &fields);
         let request = h1::Request {
             method: &self.method,
             target: self.target.path_and_query(),
             fields: &fields,
-            body: content.map_or(BodyLength::None, |content| BodyLength::Known(content.len() as u64)),
-            expect_continue: false,
+            body: framing,
+            expect_continue: self.asked_first,
         };
         if !self.has_begun {
             self.facts.body_bytes = 0;
         }
         self.facts.exchange_began(now);
-        self.pace.watch(options, now);
+        self.pace.watch(&options, now);
         if let Some(trace) = &options.trace {
             trace.event(&trace::request(&request));
         }
@@ -87,10 +86,29 @@ impl Transfer {
         })
     }
 
-    /// The content that goes with the request.
+    /// The cookies of the jar, then those of the user's word (as by curl).
+    fn cookie(&self) -> Option<Vec<u8>> {
+        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.target));
+        let given = self.options.cookie.as_deref().filter(|_| self.secrets == Secrets::Keep);
+        match (kept, given) {
+            (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
+            (Some(kept), None) => Some(kept),
+            (None, given) => given.map(<[u8]>::to_vec),
+        }
+    }
+
+    /// Whether a field of the caller's describes content that is not sent: it goes where that goes (RFC 9110 section 15.4).
+    fn is_orphan(&self, name: &str) -> bool {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+        let frames = is("content-length") || is("transfer-encoding") || is("expect");
+        self.options.body.is_some() && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
+    }
+
+    /// How long the server is waited for that was asked whether it wants the content.
     #[must_use]
-    pub fn content(&self) -> Option<&Arc<[u8]>> {
-        self.options.body.as_ref().filter(|_| self.with_body)
+    pub fn asks_for(&self) -> Option<Duration> {
+        self.asked_first.then_some(self.options.expect_timeout)
     }
 
     /// Before the first exchange: what an earlier run left of this very content need not be fetched again.

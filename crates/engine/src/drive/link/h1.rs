@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
 use haul_proto::h1::{self, BodyFraming, CloseReason, Conn, Event};
+use haul_proto::time::Time;
 
 use super::{Finished, Machine, Pipes, Progress, Waker};
+use crate::body::upload::Upload;
 use crate::buffer::{Buffer, Lease};
 use crate::clock;
 use crate::drive::bulk::Bulk;
@@ -29,8 +31,12 @@ pub struct Link {
     /// Plaintext that the machine could not use yet: a head or chunk line that came in part.
     tail: Vec<u8>,
     queue: VecDeque<Transfer>,
-    /// Content of the last request that is still to be put into the machine, and how far that is.
-    upload: Option<(Arc<[u8]>, usize)>,
+    /// Content of the last request that is still to be put into the machine.
+    upload: Option<Box<dyn Upload>>,
+    /// Until when the server is waited for to say whether it wants that.
+    held_until: Option<Instant>,
+    /// Since when, and why, it cannot be read.
+    upload_failed: Option<(Instant, Error)>,
     served: u64,
     closing: bool,
     reset: bool,
@@ -66,13 +72,16 @@ impl Link {
     /// A link over an open stream.
     #[must_use]
     pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
-        let config = h1::Config { max_pipeline: depth, ..h1::Config::default() };
+        // How long content is held back is its request's to say: the machine would know one time for all.
+        let config = h1::Config { max_pipeline: depth, expect_timeout: Duration::MAX, ..h1::Config::default() };
         Self {
             stream,
             conn: Conn::new(config),
             tail: Vec::new(),
             queue: VecDeque::new(),
             upload: None,
+            held_until: None,
+            upload_failed: None,
             served: 0,
             closing: false,
             reset: false,
@@ -153,7 +162,8 @@ impl Link {
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();
-                self.upload = transfer.content().filter(|content| !content.is_empty()).map(|c| (Arc::clone(c), 0));
+                self.upload = transfer.upload();
+                self.held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
                 self.queue.push_back(transfer);
                 self.feed();
             }
@@ -164,20 +174,35 @@ impl Link {
         }
     }
 
-    /// Puts content into the machine as far as it takes it, so that a head and a small body leave in one write.
+    /// Puts content into the machine as far as it takes it, so that a head and a small body leave in one write. What waits
+    /// for its source is not waited for before the rest has left.
     fn feed(&mut self) {
-        while let Some((content, done)) = &mut self.upload {
-            let Some(credit) = self.conn.body_credit().filter(|&credit| credit > 0) else { return };
-            let end = content.len().min(done.saturating_add(usize::try_from(credit).unwrap_or(usize::MAX)));
-            match self.conn.send_body(&content[*done..end]) {
-                Ok(n) if n > 0 => *done += n,
-                _ => return,
+        let Some(upload) = self.upload.as_mut().filter(|_| self.upload_failed.is_none()) else { return };
+        if self.held_until.is_some_and(|until| until <= Instant::now()) {
+            self.held_until = None;
+            self.conn.handle_timeout(Time(u64::MAX));
+        }
+        let mut piece = [0; 16 << 10];
+        while let Some(credit) = self.conn.body_credit().filter(|&credit| credit > 0) {
+            let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+            // The machine takes what it gave credit for, and of the end it says itself whether it is too early.
+            let fed = upload.read(&mut piece[..room]).and_then(|n| match n {
+                0 => self.conn.finish_body(&[]).map_err(io::Error::other).map(|()| 0),
+                n => self.conn.send_body(&piece[..n]).map_err(io::Error::other),
+            });
+            match fed {
+                Ok(n) if n == room => {}
+                Ok(_) => break,
+                Err(error) => {
+                    let error = Error::with_source(ErrorKind::Read, "the content to send cannot be read", error);
+                    self.upload_failed = Some((Instant::now(), error));
+                    return;
+                }
             }
-            if *done == content.len() {
-                // The length was announced from this very content, so the machine has nothing to object to.
-                let _ = self.conn.finish_body(&[]);
-                self.upload = None;
-            }
+        }
+        if self.conn.body_credit().is_none() {
+            self.upload = None;
+            self.held_until = None;
         }
     }
 
@@ -210,7 +235,10 @@ impl Link {
     /// Whether something is waiting for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.conn.output().is_empty() || self.stream.has_output() || self.upload.is_some()
+        let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
+        let may_feed = || self.conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
+        let is_fed = self.upload.is_some() && self.upload_failed.is_none() && may_feed();
+        !self.conn.output().is_empty() || self.stream.has_output() || is_fed
     }
 
     /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.
@@ -520,7 +548,11 @@ impl Link {
             };
             match step.event {
                 Event::NeedInput => return Ok(at),
-                Event::Interim { head, .. } => transfer.facts.head_bytes += head.raw().len() as u64,
+                Event::Interim { head, .. } => {
+                    transfer.facts.head_bytes += head.raw().len() as u64;
+                    // It may have let the content go. A failure is found by the next receive.
+                    let _ = self.pump();
+                }
                 Event::Head { head, framing, .. } => {
                     transfer.on_head(head, framing, now);
                     if transfer.is_cut_short(framing) {
@@ -622,12 +654,16 @@ impl Link {
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
         let look = self.queue.front().and_then(Transfer::look_at);
-        [self.deadline(), look].into_iter().flatten().min()
+        let held = self.held_until.filter(|_| self.conn.poll_timeout().is_some());
+        let failed = self.upload_failed.as_ref().map(|(since, _)| *since);
+        [self.deadline(), look, held, failed].into_iter().flatten().min()
     }
 
     /// Ends what took too long or is too slow.
     pub fn expire(&mut self, now: Instant, finished: &mut Finished) -> Progress {
-        let overdue = if self.deadline().is_some_and(|deadline| deadline <= now) {
+        let overdue = if let Some((_, error)) = self.upload_failed.take() {
+            Some(error)
+        } else if self.deadline().is_some_and(|deadline| deadline <= now) {
             Some(Error::new(ErrorKind::Timeout, "the operation timed out"))
         } else {
             self.queue.front_mut().and_then(|transfer| transfer.look(now))

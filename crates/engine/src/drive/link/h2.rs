@@ -14,6 +14,7 @@ use haul_proto::h1;
 use haul_proto::h2::{self, BodyFraming, Conn, ErrorCode, Event, RequestId, ResetReason};
 
 use super::{Finished, Machine, Progress, Waker};
+use crate::body::upload::Upload;
 use crate::buffer::{Buffer, Lease};
 use crate::clock;
 use crate::drive::bulk::Bulk;
@@ -40,9 +41,13 @@ pub struct Link {
     held: Vec<u64>,
     /// Uploads under way, in turn.
     uploads: Vec<u64>,
+    /// Uploads whose source failed.
+    unreadable: Vec<(u64, Error)>,
     /// Transfers with a limit of time or speed.
     limited: usize,
     served: u64,
+    /// When it was opened: a moment that is over.
+    born: Instant,
     closing: bool,
     bulk: Bulk,
     resumes_at: Option<Instant>,
@@ -54,8 +59,8 @@ pub struct Link {
 /// A transfer under way.
 struct Active {
     transfer: Transfer,
-    /// Content that is still to be sent, and how far that is.
-    upload: Option<(Arc<[u8]>, usize)>,
+    /// Content that is still to be sent.
+    upload: Option<Box<dyn Upload>>,
     /// Bytes that came and were not given back to the window.
     unreleased: u64,
     is_touched: bool,
@@ -75,8 +80,10 @@ impl Link {
             touched: Vec::new(),
             held: Vec::new(),
             uploads: Vec::new(),
+            unreadable: Vec::new(),
             limited: 0,
             served: 0,
+            born: Instant::now(),
             closing: false,
             bulk: Bulk::default(),
             resumes_at: None,
@@ -127,7 +134,7 @@ impl Link {
         transfer.is_pipelined = false;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
-                let upload = transfer.content().filter(|content| !content.is_empty()).map(|c| (Arc::clone(c), 0));
+                let upload = transfer.upload();
                 if upload.is_some() {
                     self.uploads.push(id.0);
                 }
@@ -144,20 +151,30 @@ impl Link {
 
     /// Puts content into the machine as far as it takes it, a part of each upload in turn.
     fn feed(&mut self) {
-        let Self { conn, active, uploads, .. } = self;
+        let Self { conn, active, uploads, unreadable, .. } = self;
         uploads.retain(|&id| {
-            let Some(Active { upload, .. }) = active.get_mut(&id) else { return false };
-            let Some((content, done)) = upload else { return false };
-            while *done < content.len() {
-                // Nothing is expected any more where the response came before the upload's end.
-                let Some(credit) = conn.body_credit(RequestId(id)) else { break };
-                let end = content.len().min(done.saturating_add(usize::try_from(credit).unwrap_or(usize::MAX)));
-                match conn.send_body(RequestId(id), &content[*done..end]) {
-                    Ok(n) if n > 0 => *done += n,
-                    _ => return true,
+            let Some(upload) = active.get_mut(&id).and_then(|active| active.upload.as_mut()) else { return false };
+            let mut piece = [0; 16 << 10];
+            // Nothing is expected any more where all was sent, or the response came first.
+            while let Some(credit) = conn.body_credit(RequestId(id)) {
+                let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+                if room == 0 {
+                    return true;
+                }
+                let fed = upload.read(&mut piece[..room]).and_then(|n| match n {
+                    0 => conn.finish_body(RequestId(id), &[]).map_err(io::Error::other).map(|()| 0),
+                    n => conn.send_body(RequestId(id), &piece[..n]).map_err(io::Error::other),
+                });
+                match fed {
+                    Ok(n) if n == room || n == 0 => {}
+                    Ok(_) => return true,
+                    Err(error) => {
+                        let message = "the content to send cannot be read";
+                        unreadable.push((id, Error::with_source(ErrorKind::Read, message, error)));
+                        return false;
+                    }
                 }
             }
-            *upload = None;
             false
         });
     }
@@ -233,6 +250,9 @@ impl Link {
         if let Err(error) = self.pump() {
             let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
             return self.break_off(error, now, finished);
+        }
+        for (id, error) in std::mem::take(&mut self.unreadable) {
+            self.fail(id, error, Broke::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { Progress::Closed } else { progress }
     }
@@ -506,7 +526,8 @@ impl Link {
         };
         let limit = if self.limited > 0 { limits() } else { None };
         let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::Time(at.0)));
-        [limit, machine].into_iter().flatten().min()
+        let failed = if self.unreadable.is_empty() { None } else { Some(self.born) };
+        [limit, machine, failed].into_iter().flatten().min()
     }
 
     /// Ends what took too long or is too slow.

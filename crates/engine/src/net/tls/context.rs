@@ -15,6 +15,7 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
+use super::identity::Identity;
 use super::verify::{AcceptAll, ListedOrSigned};
 use crate::net::dns::Family;
 use crate::{Error, ErrorKind, Result};
@@ -51,6 +52,8 @@ pub struct TlsOptions {
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
     pub ca_path: Option<PathBuf>,
+    /// Who we are, for servers that ask. Default: nobody. Hazard: redirects take it along, for servers ask on the connection.
+    pub identity: Option<Identity>,
     /// The lowest version to agree to. Default 1.2.
     pub min_version: TlsVersion,
     /// The highest version to agree to. Default 1.3.
@@ -67,6 +70,7 @@ impl Default for TlsOptions {
             verify: true,
             ca_file: None,
             ca_path: None,
+            identity: None,
             min_version: TlsVersion::V1_2,
             max_version: TlsVersion::V1_3,
             alpn: Vec::new(),
@@ -146,6 +150,7 @@ impl TlsContexts {
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`; keys are logged where `SSLKEYLOGFILE` says.
     ///
     /// # Errors
+    /// [`ErrorKind::ClientCertificate`] when the identity cannot be used;
     /// [`ErrorKind::CaFile`] when there is nothing to trust in the file or directory, or on the system;
     /// [`ErrorKind::Setup`] when no version is left between the lowest and the highest.
     pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
@@ -169,12 +174,15 @@ impl Built {
         let versions = versions(options)?;
         let provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(aws_lc_rs::default_provider())));
         let verifier = self.verifier(options, &provider)?;
-        let mut config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
-            .with_custom_certificate_verifier(verifier)
-            .with_no_client_auth();
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match &options.identity {
+            Some(identity) => identity.give(config)?,
+            None => config.with_no_client_auth(),
+        };
         config.alpn_protocols.clone_from(&options.alpn);
         config.enable_sni = options.sni;
         config.enable_secret_extraction = true;

@@ -27,17 +27,19 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Left out: client certificates, pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
+//! Left out: client keys with a passphrase, pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
 //! compression, and revocation.
 
 mod connection;
 mod context;
+mod identity;
 mod key;
 mod record;
 mod verify;
 
 pub use connection::{Handshake, Tls};
 pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
+pub use identity::Identity;
 pub use record::{Opened, State};
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A

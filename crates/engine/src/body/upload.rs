@@ -1,0 +1,395 @@
+//! What a request sends: bytes in memory, files and pieces of both, or a reader that can be read once.
+//!
+//! A [`Body`] belongs to the request's options, is cheap to clone, and opens nothing. An [`Upload`] is one sending of it: the
+//! driver pulls, so that a file of any size takes one buffer, and a redirect, an answer to a challenge or a retry begins a
+//! new one.
+//!
+//! ```
+//! use haul::body::upload::{Body, Piece};
+//!
+//! let small = Body::from(&b"name=value"[..]);
+//! assert_eq!(small.length(), Some(10));
+//! let mixed = Body::pieces([Piece::Bytes(b"--x\r\n"[..].into()), Piece::Bytes(b"--x--\r\n"[..].into())]);
+//! let mut upload = mixed.upload();
+//! let mut buffer = [0; 64];
+//! assert_eq!(upload.read(&mut buffer)?, 12);
+//! assert!(upload.rewind());
+//! let once = Body::reader(std::io::empty());
+//! assert_eq!((once.length(), once.is_repeatable()), (None, false));
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! Reading waits where its source does: a slow pipe as a body holds up the thread that sends it, and in a fleet all that this
+//! thread carries.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul_policy::multipart::{self, Layout};
+
+/// What a request sends.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// Bytes in memory. When small they leave in one write with the head.
+    Bytes(Arc<[u8]>),
+    /// Pieces, one behind the other; made by [`Body::file`], [`Body::reader`], [`Body::multipart`] and [`Body::pieces`].
+    Pieces(Arc<[Piece]>),
+}
+
+/// A part of a [`Body`].
+#[derive(Debug, Clone)]
+pub enum Piece {
+    /// Bytes in memory.
+    Bytes(Arc<[u8]>),
+    /// So many bytes of a file, which is opened when they are sent. That it has become shorter by then is an error; what was
+    /// appended is not sent.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Where they begin.
+        offset: u64,
+        /// How many there are.
+        length: u64,
+    },
+    /// All that a reader gives: of unknown length, and to be had once.
+    Once(Once),
+}
+
+/// A reader that can be read once, shared by the clones of the body that it is of.
+#[derive(Clone)]
+pub struct Once(Arc<Shared>);
+
+struct Shared {
+    reader: Mutex<Box<dyn Read + Send>>,
+    is_begun: AtomicBool,
+}
+
+/// One sending of a body.
+pub trait Upload: Send {
+    /// How many bytes it gives in all; `None` where that is not known before its end.
+    fn length(&self) -> Option<u64>;
+
+    /// The next bytes; 0 is the end. Fewer than fit are given at the end, or where waiting would begin.
+    ///
+    /// # Errors
+    /// The source's. Nothing more can be read then.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Goes back to the first byte. `false` where that cannot be done any more.
+    fn rewind(&mut self) -> bool;
+}
+
+impl Body {
+    /// A file's content, as long as the file is now. What is no regular file (a pipe, a terminal) is read once, to its end.
+    ///
+    /// # Errors
+    /// The file is not there or may not be read.
+    pub fn file(path: impl Into<PathBuf>) -> io::Result<Self> {
+        Piece::file(path).map(|piece| Self::pieces([piece]))
+    }
+
+    /// All that a reader gives, by chunks. It can be sent once: a redirect that keeps the body, or a retry, fails.
+    pub fn reader(reader: impl Read + Send + 'static) -> Self {
+        Self::pieces([Piece::Once(Once::new(reader))])
+    }
+
+    /// Pieces, one behind the other.
+    pub fn pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
+        Self::Pieces(pieces.into_iter().collect())
+    }
+
+    /// A form of this layout; `sources` are what its pieces name by index. Its `content_type` is the caller's to send.
+    ///
+    /// # Errors
+    /// A piece names a source that is not there.
+    pub fn multipart(layout: &Layout, sources: &[Piece]) -> io::Result<Self> {
+        let piece = |piece: &multipart::Piece| match piece {
+            multipart::Piece::Literal(bytes) => Ok(Piece::Bytes(bytes.as_slice().into())),
+            multipart::Piece::Source { index, .. } => sources
+                .get(*index)
+                .cloned()
+                .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a part of the form has no source")),
+        };
+        layout.pieces.iter().map(piece).collect::<io::Result<Vec<_>>>().map(Self::pieces)
+    }
+
+    /// How long it is, in bytes; `None` where a reader decides that.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::Pieces(pieces) => pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.length()?)),
+        }
+    }
+
+    /// Whether it can be sent any number of times.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        self.onces().next().is_none()
+    }
+
+    /// Whether something of it is gone: it cannot be sent (again).
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.onces().any(|once| once.0.is_begun.load(Ordering::Acquire))
+    }
+
+    /// Its bytes, where all of them are in memory in one place.
+    #[must_use]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Pieces(_) => None,
+        }
+    }
+
+    /// Its beginning. Opens nothing before the first read.
+    #[must_use]
+    pub fn upload(&self) -> Box<dyn Upload> {
+        let pieces = match self {
+            Self::Bytes(bytes) => Arc::from([Piece::Bytes(Arc::clone(bytes))]),
+            Self::Pieces(pieces) => Arc::clone(pieces),
+        };
+        Box::new(Sending { pieces, at: 0, done: 0, file: None })
+    }
+
+    fn onces(&self) -> impl Iterator<Item = &Once> {
+        let pieces = match self {
+            Self::Bytes(_) => &[][..],
+            Self::Pieces(pieces) => pieces,
+        };
+        pieces.iter().filter_map(|piece| if let Piece::Once(once) = piece { Some(once) } else { None })
+    }
+}
+
+impl Piece {
+    /// As [`Body::file`].
+    ///
+    /// # Errors
+    /// The file is not there or may not be read.
+    pub fn file(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let path = path.into();
+        // Opened now, so that a file that may not be read is found out before anything is sent.
+        let file = File::open(&path)?;
+        let about = file.metadata()?;
+        if about.is_file() {
+            return Ok(Self::File { path, offset: 0, length: about.len() });
+        }
+        if about.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        Ok(Self::Once(Once::new(file)))
+    }
+
+    fn length(&self) -> Option<u64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::File { length, .. } => Some(*length),
+            Self::Once(_) => None,
+        }
+    }
+}
+
+impl Once {
+    /// Takes the reader.
+    pub fn new(reader: impl Read + Send + 'static) -> Self {
+        Self(Arc::new(Shared { reader: Mutex::new(Box::new(reader)), is_begun: AtomicBool::new(false) }))
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("is_begun", &self.0.is_begun).finish_non_exhaustive()
+    }
+}
+
+impl From<Arc<[u8]>> for Body {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self::Bytes(bytes)
+    }
+}
+
+impl From<Vec<u8>> for Body {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+impl From<&[u8]> for Body {
+    fn from(bytes: &[u8]) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        text.as_bytes().into()
+    }
+}
+
+/// A sending of pieces.
+struct Sending {
+    pieces: Arc<[Piece]>,
+    /// The piece under way.
+    at: usize,
+    /// How much of it is out.
+    done: u64,
+    file: Option<File>,
+}
+
+impl Sending {
+    fn next_piece(&mut self) {
+        self.at += 1;
+        self.done = 0;
+        self.file = None;
+    }
+
+    /// Of the piece under way; 0 at its end.
+    fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &self.pieces[self.at] {
+            Piece::Bytes(bytes) => {
+                let rest = &bytes[self.done as usize..];
+                let n = rest.len().min(buffer.len());
+                buffer[..n].copy_from_slice(&rest[..n]);
+                Ok(n)
+            }
+            Piece::File { path, offset, length } => {
+                let left = length - self.done;
+                if left == 0 {
+                    return Ok(0);
+                }
+                let file = match &mut self.file {
+                    Some(file) => file,
+                    none => none.insert(open_at(path, offset + self.done)?),
+                };
+                let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                match file.read(&mut buffer[..most])? {
+                    0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file has become shorter")),
+                    n => Ok(n),
+                }
+            }
+            Piece::Once(once) => {
+                once.0.is_begun.store(true, Ordering::Release);
+                once.0.reader.lock().unwrap_or_else(PoisonError::into_inner).read(buffer)
+            }
+        }
+    }
+}
+
+fn open_at(path: &Path, offset: u64) -> io::Result<File> {
+    let mut file = File::open(path)?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset))?;
+    }
+    Ok(file)
+}
+
+impl Upload for Sending {
+    fn length(&self) -> Option<u64> {
+        self.pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.length()?))
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() && self.at < self.pieces.len() {
+            let waits = matches!(self.pieces[self.at], Piece::Once(_));
+            if waits && filled > 0 {
+                // What is there already should leave first.
+                break;
+            }
+            match self.read_piece(&mut buffer[filled..]) {
+                Ok(0) => self.next_piece(),
+                Ok(n) => {
+                    filled += n;
+                    self.done += n as u64;
+                    if waits {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn rewind(&mut self) -> bool {
+        let is_gone = |piece: &Piece| matches!(piece, Piece::Once(once) if once.0.is_begun.load(Ordering::Acquire));
+        if self.pieces.iter().any(is_gone) {
+            return false;
+        }
+        (self.at, self.done, self.file) = (0, 0, None);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use haul_policy::multipart::{Boundary, Content, Escape, Part};
+
+    use super::*;
+
+    fn all(upload: &mut dyn Upload, step: usize) -> io::Result<Vec<u8>> {
+        let mut got = Vec::new();
+        let mut buffer = vec![0; step];
+        loop {
+            match upload.read(&mut buffer)? {
+                0 => return Ok(got),
+                n => got.extend_from_slice(&buffer[..n]),
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_come_in_order_whatever_the_buffer_and_again_after_a_rewind() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let part = Piece::File { path: file.path().to_owned(), offset: 2, length: 5 };
+        let body = Body::pieces([Piece::Bytes(b"<"[..].into()), part, Piece::Bytes(b">"[..].into())]);
+        assert_eq!(body.length(), Some(7));
+        let mut upload = body.upload();
+        for step in 1..10 {
+            assert_eq!(all(&mut *upload, step).unwrap(), b"<23456>", "{step}");
+            assert!(upload.rewind());
+        }
+    }
+
+    #[test]
+    fn a_file_that_shrank_is_an_error_and_what_was_appended_is_not_sent() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let body = Body::file(file.path()).unwrap();
+        file.write_all(b"more").unwrap();
+        assert_eq!(all(&mut *body.upload(), 4).unwrap(), b"0123456789");
+        file.as_file().set_len(3).unwrap();
+        assert_eq!(all(&mut *body.upload(), 4).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_reader_is_spent_with_its_first_byte() {
+        let body = Body::reader(Cursor::new(b"abc"));
+        let (mut first, mut second) = (body.upload(), body.upload());
+        assert!(first.rewind() && !body.is_spent());
+        assert_eq!(all(&mut *first, 2).unwrap(), b"abc");
+        assert!(body.is_spent() && !second.rewind() && !body.is_repeatable());
+    }
+
+    #[test]
+    fn a_form_is_as_long_as_it_says() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[b'x'; 1000]).unwrap();
+        let source = Content::Source { index: 0, length: Some(1000) };
+        let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
+        let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent).unwrap();
+        let body = Body::multipart(&layout, &[Piece::file(file.path()).unwrap()]).unwrap();
+        assert_eq!(body.length(), layout.length);
+        assert_eq!(all(&mut *body.upload(), 333).unwrap().len() as u64, layout.length.unwrap());
+        assert!(Body::multipart(&layout, &[]).is_err());
+    }
+}

@@ -1,0 +1,299 @@
+//! Credentials, and what is known of the challenges that they answered.
+//!
+//! Where only Basic is allowed, or only a token, it goes along at once. Else the first request goes without, the server's
+//! challenge is answered, and from then on requests to the same protection space are answered in advance: a Digest's nonce is
+//! counted on, over all transfers that share the [`Auth`], until the server has another.
+//!
+//! ```
+//! use haul::RequestOptions;
+//! use haul::state::auth::{Auth, Allowed, Credentials};
+//!
+//! let auth = Auth { allowed: Allowed::ANY, ..Auth::user(Credentials::new("me", "secret")?) };
+//! assert!(!format!("{auth:?}").contains("secret"));
+//! let options = RequestOptions { auth, ..RequestOptions::default() };
+//! # drop(options);
+//! # Ok::<(), haul_policy::auth::AuthError>(())
+//! ```
+//!
+//! What is remembered belongs to the [`Auth`] and not to the client: who has other credentials has other answers.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haul_policy::auth::{Algorithm, DigestChallenge};
+pub use haul_policy::auth::{Allowed, Credentials};
+use haul_policy::auth::{AuthError, Choice, Digest, Given, Hasher, Identity, IdentityError, Qop, cnonce, identity_for};
+use haul_policy::redirect::Secrets;
+use haul_policy::target::{Origin, Target};
+
+/// How many protection spaces are remembered; the one that was added first makes room.
+pub const MAX_SPACES: usize = 256;
+
+/// Whose name a request is in. `Debug` shows no secret. Clones share what was learnt of challenges.
+#[derive(Clone)]
+pub struct Auth {
+    /// User and password (`-u`), for the first target's origin. With them, netrc is not looked at.
+    pub user: Option<Credentials>,
+    /// A token (`--oauth2-bearer`), for the first target's origin.
+    pub bearer: Option<Arc<[u8]>>,
+    /// Which schemes may be used. Default: Basic. With none but one it is used at once (Digest needs a challenge first).
+    pub allowed: Allowed,
+    /// What a netrc file says. Default: it is not used.
+    pub netrc: Netrc,
+    /// What was learnt of challenges. [`Auth::default`] has a fresh one.
+    pub memory: Memory,
+}
+
+/// Whether a netrc file is used, and its text. `Debug` does not show it.
+#[derive(Clone, Default)]
+pub enum Netrc {
+    /// Not at all.
+    #[default]
+    Off,
+    /// After what the URL says (`--netrc-optional`).
+    Optional(Arc<[u8]>),
+    /// In place of what the URL says (`--netrc`).
+    Required(Arc<[u8]>),
+}
+
+/// Challenges that were answered, and how.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Vec<Space>>>);
+
+/// A protection space (RFC 9110 section 11.5) of somebody's.
+struct Space {
+    origin: Origin,
+    credentials: Credentials,
+    /// The target that was challenged.
+    asked: Target,
+    answer: Answer,
+}
+
+enum Answer {
+    Basic,
+    Digest(Digest),
+}
+
+/// Which scheme a request's Authorization field is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// There is none of ours.
+    Nothing,
+    Basic,
+    Bearer,
+    Digest,
+}
+
+/// The request that is to be authorized.
+pub(crate) struct Ask<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) method: &'a str,
+    /// The content, where it is known: only `auth-int` asks.
+    pub(crate) content: Option<&'a [u8]>,
+}
+
+impl Auth {
+    /// With this user and password, by Basic.
+    #[must_use]
+    pub fn user(user: Credentials) -> Self {
+        Self { user: Some(user), ..Self::default() }
+    }
+
+    /// With this token.
+    #[must_use]
+    pub fn bearer(token: impl Into<Arc<[u8]>>) -> Self {
+        let allowed = Allowed { basic: false, digest: false, bearer: true };
+        Self { bearer: Some(token.into()), allowed, ..Self::default() }
+    }
+
+    /// Without what is bound to the first target's origin.
+    pub(crate) fn without_first(&self) -> Self {
+        Self { user: None, bearer: None, ..self.clone() }
+    }
+
+    /// Whose name a request to `target` is in.
+    pub(crate) fn identity(
+        &self,
+        user: Option<&Credentials>,
+        target: &Target,
+        secrets: Secrets,
+        downgraded: bool,
+    ) -> Result<Identity, IdentityError> {
+        let netrc = match &self.netrc {
+            Netrc::Off => haul_policy::auth::Netrc::Off,
+            Netrc::Optional(text) => haul_policy::auth::Netrc::Optional(text),
+            Netrc::Required(text) => haul_policy::auth::Netrc::Required(text),
+        };
+        let given = Given { user, bearer: self.bearer.as_deref(), netrc };
+        identity_for(&given, target, secrets, downgraded)
+    }
+
+    /// What may be used of what there is.
+    pub(crate) fn allowed_for(&self, identity: &Identity) -> Allowed {
+        let known = identity.credentials.is_some();
+        Allowed {
+            basic: self.allowed.basic && known,
+            digest: self.allowed.digest && known,
+            bearer: self.allowed.bearer && identity.bearer.is_some(),
+        }
+    }
+
+    /// The value of Authorization that goes along without being asked for.
+    pub(crate) fn in_advance(&self, identity: &Identity, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
+        let Allowed { basic, digest, bearer } = self.allowed_for(identity);
+        match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
+            (false, false, true, _, Some(token)) => Ok(Some((haul_policy::auth::bearer(token)?, Sent::Bearer))),
+            (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), Sent::Basic))),
+            (_, _, _, Some(credentials), _) => self.memory.answer(credentials, ask),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Memory {
+    /// The answer for a request in a space that is known.
+    fn answer(&self, credentials: &Credentials, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
+        let origin = ask.target.origin();
+        let mut spaces = self.lock();
+        let Some(space) = spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, ask.target)) else {
+            return Ok(None);
+        };
+        match &mut space.answer {
+            Answer::Basic => Ok(Some((credentials.basic(), Sent::Basic))),
+            Answer::Digest(digest) => {
+                let (qop, algorithm) = (digest.challenge().qop(), digest.challenge().algorithm());
+                let hash = match (qop, ask.content) {
+                    (Qop::AuthInt, Some(content)) => Some(hash(algorithm, content)),
+                    (Qop::AuthInt, None) => return Ok(None),
+                    _ => None,
+                };
+                let mut entropy = [0; 16];
+                aws_lc_rs::rand::fill(&mut entropy).map_err(|_| AuthError::DigestChallenge)?;
+                let uri = ask.target.path_and_query();
+                let value = digest.authorize(credentials, ask.method, uri, hash.as_deref(), &cnonce(entropy))?;
+                Ok(Some((value, Sent::Digest)))
+            }
+        }
+    }
+
+    /// Remembers what this challenge to a request for `target` is answered with.
+    pub(crate) fn learn(&self, credentials: &Credentials, target: &Target, choice: &Choice) {
+        let origin = target.origin();
+        let mut spaces = self.lock();
+        let (realm, answer) = match choice {
+            Choice::Digest(challenge) => (Some(challenge.realm()), Answer::Digest(Digest::new(challenge.clone()))),
+            _ => (None, Answer::Basic),
+        };
+        // Another transfer may have had the same challenge: its count goes on.
+        let is_known = |space: &Space| match (&space.answer, choice) {
+            (Answer::Digest(digest), Choice::Digest(challenge)) => digest.challenge() == challenge,
+            _ => false,
+        };
+        if let Some(at) = spaces.iter().position(|space| space.is_of(&origin, credentials) && is_known(space)) {
+            // The last one is asked first: this is the server's latest word.
+            let known = spaces.remove(at);
+            spaces.push(known);
+            return;
+        }
+        spaces.retain(|space| !(space.is_of(&origin, credentials) && space.realm() == realm));
+        if spaces.len() >= MAX_SPACES {
+            spaces.remove(0);
+        }
+        spaces.push(Space { origin, credentials: credentials.clone(), asked: target.clone(), answer });
+    }
+
+    /// Whether a challenge to a request that was answered already is worth another answer: only the nonce was too old.
+    pub(crate) fn may_answer_again(&self, credentials: &Credentials, target: &Target, new: &DigestChallenge) -> bool {
+        let origin = target.origin();
+        let spaces = self.lock();
+        let known = spaces.iter().rev().find_map(|space| match &space.answer {
+            Answer::Digest(digest) if space.is_of(&origin, credentials) => Some(digest),
+            _ => None,
+        });
+        // Another transfer may have learnt the new nonce first.
+        known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.challenge() == new)
+    }
+
+    /// Takes the Authentication-Info field of a reply.
+    pub(crate) fn on_info(&self, credentials: &Credentials, target: &Target, field: &[u8]) {
+        let origin = target.origin();
+        let mut spaces = self.lock();
+        if let Some(Space { answer: Answer::Digest(digest), .. }) =
+            spaces.iter_mut().rev().find(|space| space.covers(&origin, credentials, target))
+        {
+            digest.on_info(field);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Space>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Space {
+    fn is_of(&self, origin: &Origin, credentials: &Credentials) -> bool {
+        self.origin == *origin && self.credentials == *credentials
+    }
+
+    fn realm(&self) -> Option<&[u8]> {
+        match &self.answer {
+            Answer::Basic => None,
+            Answer::Digest(digest) => Some(digest.challenge().realm()),
+        }
+    }
+
+    /// Whether a request to `target` is in it, as far as may be told in advance.
+    fn covers(&self, origin: &Origin, credentials: &Credentials, target: &Target) -> bool {
+        self.is_of(origin, credentials)
+            && match &self.answer {
+                // The very path is, whatever domains the server names.
+                Answer::Digest(digest) => {
+                    self.asked.path() == target.path() || digest.challenge().covers(&self.asked, target)
+                }
+                // At or below the depth of the path that was challenged (RFC 7617 section 2.2).
+                Answer::Basic => {
+                    let path = self.asked.path();
+                    target.path().starts_with(&path[..=path.rfind('/').unwrap_or(0)])
+                }
+            }
+    }
+}
+
+fn hash(algorithm: Algorithm, content: &[u8]) -> String {
+    let mut hasher: Hasher = algorithm.hasher();
+    hasher.update(content);
+    hasher.finish()
+}
+
+impl Default for Auth {
+    fn default() -> Self {
+        Self { user: None, bearer: None, allowed: Allowed::BASIC, netrc: Netrc::Off, memory: Memory::default() }
+    }
+}
+
+impl fmt::Debug for Auth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Auth")
+            .field("user", &self.user.is_some())
+            .field("bearer", &self.bearer.is_some())
+            .field("allowed", &self.allowed)
+            .field("netrc", &self.netrc)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Netrc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Off => "Off",
+            Self::Optional(_) => "Optional(..)",
+            Self::Required(_) => "Required(..)",
+        })
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("spaces", &self.lock().len()).finish()
+    }
+}

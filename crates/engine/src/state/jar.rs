@@ -1,0 +1,148 @@
+//! A jar of cookies, shared.
+//!
+//! ```
+//! use haul::Target;
+//! use haul::state::jar::Jar;
+//!
+//! let site = Target::parse("http://h.example/")?;
+//! let (ours, same) = { let jar = Jar::new(); (jar.clone(), jar) };
+//! ours.take(&site, [&b"sid=31"[..]]);
+//! assert_eq!(same.cookie_for(&site).unwrap(), b"sid=31");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use haul_policy::cookie::{self, netscape};
+use haul_policy::target::Target;
+
+use super::files;
+use crate::{Result, clock};
+
+/// How many Set-Cookie fields of one reply are read; curl's number. The rest is ignored.
+pub const MAX_PER_REPLY: usize = 50;
+
+/// Cookies for any number of requests at once; clones are the same jar. Limits are those of [`haul_policy::cookie`].
+#[derive(Clone, Default)]
+pub struct Jar(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    cookies: RwLock<cookie::Jar>,
+    /// Held by who saves: a second one would take for changed what the first has just written.
+    saving: Mutex<()>,
+}
+
+impl Jar {
+    /// An empty jar.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds what a Netscape file (or one of `Set-Cookie:` lines) holds, and says how many of its lines were no cookies. A file
+    /// that is not there is an empty one.
+    ///
+    /// For the file that [`Jar::save`] will write. Of another, use [`Jar::import`]: else its cookies are not saved.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<usize> {
+        let read = netscape::read(&files::read(path.as_ref())?, clock::unix_now());
+        self.write().load(read.cookies);
+        Ok(read.refused)
+    }
+
+    /// As [`Jar::load`], for a file that is only read; what it holds will be saved with the rest.
+    ///
+    /// # Errors
+    /// As [`Jar::load`].
+    pub fn import(&self, path: impl AsRef<Path>) -> Result<usize> {
+        Ok(self.import_text(&files::read(path.as_ref())?))
+    }
+
+    /// As [`Jar::import`], of a text.
+    pub fn import_text(&self, text: &[u8]) -> usize {
+        let read = netscape::read(text, clock::unix_now());
+        let mut jar = self.write();
+        for cookie in read.cookies {
+            jar.insert(cookie);
+        }
+        read.refused
+    }
+
+    /// Puts what was set and removed since [`Jar::load`] or the last save into a Netscape file, with mode 0600. What other
+    /// processes have put there meanwhile stays; of two that set the same cookie, the later save counts. What is no regular
+    /// file, such as `/dev/stdout`, gets the changes as a file of its own.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let changes = self.read().changes();
+        files::update(path.as_ref(), |text| {
+            let now = clock::unix_now();
+            let mut file = cookie::Jar::new();
+            file.load(netscape::read(text, now).cookies);
+            changes.apply_to(&mut file);
+            netscape::write(&file, now)
+        })?;
+        self.write().saved(&changes);
+        Ok(())
+    }
+
+    /// All of it as a Netscape file.
+    #[must_use]
+    pub fn to_text(&self) -> Vec<u8> {
+        netscape::write(&self.read(), clock::unix_now())
+    }
+
+    /// Removes the cookies that end with the session (`-j`).
+    pub fn clear_session(&self) {
+        self.write().clear_session();
+    }
+
+    /// Takes the Set-Cookie fields of a reply to a request to `target`, at most [`MAX_PER_REPLY`]. Answers how many were
+    /// refused.
+    pub fn take<'f>(&self, target: &Target, fields: impl IntoIterator<Item = &'f [u8]>) -> usize {
+        let mut fields = fields.into_iter().take(MAX_PER_REPLY).peekable();
+        // Most replies set none, and need no lock.
+        if fields.peek().is_none() {
+            return 0;
+        }
+        let (now, mut jar) = (clock::unix_now(), self.write());
+        fields.filter(|field| jar.set(target, field, now).is_err()).count()
+    }
+
+    /// The value of the Cookie field of a request to `target`.
+    #[must_use]
+    pub fn cookie_for(&self, target: &Target) -> Option<Vec<u8>> {
+        self.read().cookie_for(target, clock::unix_now())
+    }
+
+    /// Looks into it.
+    pub fn with<T>(&self, look: impl FnOnce(&cookie::Jar) -> T) -> T {
+        look(&self.read())
+    }
+
+    /// Changes it; no request sees it meanwhile.
+    pub fn change<T>(&self, change: impl FnOnce(&mut cookie::Jar) -> T) -> T {
+        change(&mut self.write())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, cookie::Jar> {
+        self.0.cookies.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, cookie::Jar> {
+        self.0.cookies.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Jar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jar").field("cookies", &self.read().len()).finish()
+    }
+}

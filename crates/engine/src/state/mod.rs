@@ -1,0 +1,32 @@
+//! What replies leave behind for later requests, shared by any number of clients and threads, and kept in files that any
+//! number of processes may write.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`jar`] | cookies; Netscape's file |
+//! | [`hsts`] | hosts that must be reached over TLS; curl's `--hsts` file |
+//! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
+//! | [`auth`] | credentials, and the challenges that they answer |
+//! | `files` | a save that loses nothing |
+//!
+//! The rules are `haul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
+//! it holds.
+//!
+//! ```no_run
+//! use haul::RequestOptions;
+//! use haul::state::jar::Jar;
+//!
+//! let jar = Jar::new();
+//! jar.load("cookies.txt")?;
+//! let options = RequestOptions { jar: Some(jar.clone()), ..RequestOptions::default() };
+//! // ... requests ...
+//! # drop(options);
+//! jar.save("cookies.txt")?;
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+pub mod alt_svc;
+pub mod auth;
+mod files;
+pub mod hsts;
+pub mod jar;

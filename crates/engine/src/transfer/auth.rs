@@ -1,0 +1,163 @@
+//! In whose name the requests of a transfer are, and how challenges are answered.
+
+use haul_policy::auth::{Choice, Credentials, Identity, IdentityError, Qop, choose, parse_challenges};
+use haul_policy::redirect::Secrets;
+use haul_policy::target::Target;
+use haul_proto::head::Head;
+
+use super::{Disposition, Transfer};
+use crate::state::auth::{Ask, Netrc, Sent};
+use crate::{Error, ErrorKind, Result};
+
+/// A server may call each nonce stale: after so many answers its word is final.
+const MOST_ANSWERS: u8 = 3;
+
+/// Where the authentication of a transfer stands.
+#[derive(Debug)]
+pub(super) struct Login {
+    /// The first target, where it has a user: what a redirect says instead is not the user's word.
+    first: Option<Target>,
+    /// What may be used at the present target; none: it was not looked for yet.
+    identity: Option<Identity>,
+    sent: Sent,
+    /// How many challenges of this target were answered.
+    answers: u8,
+    /// The request under way has no content because its only purpose is to be challenged.
+    pub(super) is_probe: bool,
+    /// No challenge came where one was expected.
+    is_unasked: bool,
+}
+
+impl Login {
+    const NONE: Self =
+        Self { first: None, identity: None, sent: Sent::Nothing, answers: 0, is_probe: false, is_unasked: false };
+
+    pub(super) fn new(target: &Target) -> Self {
+        Self { first: target.userinfo_bytes().is_some().then(|| target.clone()), ..Self::NONE }
+    }
+
+    /// The same for another target: nothing of the present one's is kept.
+    pub(super) fn elsewhere(&self) -> Self {
+        Self { first: self.first.clone(), ..Self::NONE }
+    }
+}
+
+impl Transfer {
+    /// The value of the next request's Authorization field, unless its own fields have one.
+    pub(super) fn authorize(&mut self, has_own: bool) -> Result<Option<Vec<u8>>> {
+        (self.login.sent, self.login.is_probe) = (Sent::Nothing, false);
+        if has_own {
+            self.login.identity = Some(Identity::default());
+            return Ok(None);
+        }
+        if let (Some(literal), Secrets::Keep) = (&self.options.authorization, self.secrets) {
+            self.login.identity = Some(Identity::default());
+            return Ok(Some(literal.clone()));
+        }
+        let identity = match self.login.identity.take() {
+            Some(identity) => identity,
+            None => self.look_up()?,
+        };
+        let content = match &self.options.body {
+            Some(body) if self.with_body => body.bytes(),
+            _ => Some(&b""[..]),
+        };
+        let ask = Ask { target: &self.target, method: &self.method, content };
+        let auth = &self.options.auth;
+        let answer = auth.in_advance(&identity, &ask).map_err(refused)?;
+        let allowed = auth.allowed_for(&identity);
+        // A bearer's answer is in nobody's memory.
+        let token = identity.bearer.as_deref().filter(|_| self.login.answers > 0 && allowed.bearer && answer.is_none());
+        let answer = match token {
+            Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, Sent::Bearer)),
+            None => answer,
+        };
+        let may_answer = allowed.basic || allowed.digest || allowed.bearer;
+        self.login.is_probe = answer.is_none() && may_answer && !self.login.is_unasked && self.is_once();
+        self.login.identity = Some(identity);
+        let (value, sent) = answer.unzip();
+        self.login.sent = sent.unwrap_or(Sent::Nothing);
+        Ok(value)
+    }
+
+    fn look_up(&self) -> Result<Identity> {
+        let auth = &self.options.auth;
+        let first = self.login.first.as_ref().filter(|_| self.secrets == Secrets::Keep);
+        // To a trusting user's other origins goes what the first URL says; netrc knows them better.
+        let of_first = match (first, &auth.netrc) {
+            (Some(first), Netrc::Off) if !self.same_origin => first
+                .userinfo_bytes()
+                .map(|(user, password)| Credentials::new(user, password))
+                .transpose()
+                .map_err(refused)?,
+            _ => None,
+        };
+        let target = first.filter(|_| self.same_origin).unwrap_or(&self.target);
+        auth.identity(auth.user.as_ref().or(of_first.as_ref()), target, self.secrets, self.is_downgraded).map_err(
+            |error| match error {
+                IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
+                IdentityError::Auth(error) => refused(error),
+                error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
+            },
+        )
+    }
+
+    /// What a response says about the credentials of its request. `None`: it is the answer.
+    pub(super) fn on_challenge(&mut self, head: &Head) -> Option<Disposition> {
+        let identity = self.login.identity.as_ref()?;
+        let (auth, login) = (&self.options.auth, &self.login);
+        if head.status() != 401 {
+            if let (Some(credentials), Sent::Digest) = (&identity.credentials, login.sent) {
+                for field in head.get_all("authentication-info") {
+                    auth.memory.on_info(credentials, &self.target, field);
+                }
+            }
+            // Nobody asked: then the content may go as it is.
+            if login.is_probe && head.status() < 300 {
+                self.login.is_unasked = true;
+                return Some(Disposition::Again);
+            }
+            return None;
+        }
+        let allowed = auth.allowed_for(identity);
+        if login.answers >= MOST_ANSWERS || !(allowed.basic || allowed.digest || allowed.bearer) {
+            return None;
+        }
+        let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
+            Ok(choice) => choice,
+            Err(error) => return Some(Disposition::Fail(refused(error))),
+        };
+        let is_new = match (&choice, &identity.credentials) {
+            (Choice::Nothing, _) => false,
+            (Choice::Bearer, _) => login.sent != Sent::Bearer,
+            (Choice::Basic, _) => login.sent != Sent::Basic,
+            // An answer in advance may be to a challenge of long ago: that is no wrong password yet.
+            (Choice::Digest(new), Some(credentials)) => {
+                login.sent != Sent::Digest
+                    || login.answers == 0
+                    || auth.memory.may_answer_again(credentials, &self.target, new)
+            }
+            (Choice::Digest(_), None) => false,
+        };
+        if !is_new {
+            return None;
+        }
+        let is_unseen = self.given().is_some_and(|body| body.bytes().is_none());
+        if is_unseen && matches!(&choice, Choice::Digest(new) if new.qop() == Qop::AuthInt) {
+            let message = "the server wants a digest of the content, which is not in memory";
+            return Some(Disposition::Fail(Error::new(ErrorKind::Auth, message)));
+        }
+        if let (Some(credentials), Choice::Digest(_) | Choice::Basic) = (&identity.credentials, &choice) {
+            auth.memory.learn(credentials, &self.target, &choice);
+        }
+        if let Some(error) = self.cannot_send_again() {
+            return Some(Disposition::Fail(error));
+        }
+        self.login.answers += 1;
+        Some(Disposition::Again)
+    }
+}
+
+fn refused(error: haul_policy::auth::AuthError) -> Error {
+    Error::with_source(ErrorKind::Auth, "cannot authenticate", error)
+}

@@ -1,0 +1,88 @@
+//! The content that goes with the requests of a transfer: whether, how long, whether the server is asked first, whether it
+//! can be sent again.
+
+use haul_proto::h1::BodyLength;
+use haul_proto::head::Head;
+
+use super::{Disposition, Transfer};
+use crate::body::upload::{Body, Upload};
+use crate::{Error, ErrorKind};
+
+/// Content longer than this is announced, and the server may say that it does not want it (RFC 9110 section 10.1.1); curl's
+/// number.
+const WORTH_ASKING: u64 = 1 << 20;
+
+impl Transfer {
+    /// The content that belongs to the method under way.
+    pub(super) fn given(&self) -> Option<&Body> {
+        self.options.body.as_ref().filter(|_| self.with_body)
+    }
+
+    /// Whether its next request has content.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.given().is_some()
+    }
+
+    /// The content of the request that was put into a connection's machine; none where there is nothing to send.
+    #[must_use]
+    pub fn upload(&self) -> Option<Box<dyn Upload>> {
+        let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
+        (upload.length() != Some(0)).then_some(upload)
+    }
+
+    /// How the next request's content is framed, with what its fields say.
+    pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
+        let Some(body) = self.given() else { return BodyLength::None };
+        if self.login.is_probe {
+            return BodyLength::Known(0);
+        }
+        let field =
+            |wanted: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|field| field.1);
+        if field("transfer-encoding").is_some() {
+            return BodyLength::Chunked;
+        }
+        // Who gives a reader may know how long it is.
+        let announced = || std::str::from_utf8(field("content-length")?).ok()?.trim().parse().ok();
+        body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
+    }
+
+    /// Whether the server is asked before the content is sent.
+    pub(super) fn asks_first(&self, framing: BodyLength, fields: &[(&str, &[u8])]) -> bool {
+        if self.is_refused_to_be_asked || self.options.expect_timeout.is_zero() {
+            return false;
+        }
+        let mut own = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("expect")).peekable();
+        if own.peek().is_some() {
+            return own.any(|(_, value)| value.eq_ignore_ascii_case(b"100-continue"));
+        }
+        let is_left_out = self.options.without.iter().any(|name| name.eq_ignore_ascii_case("expect"));
+        !is_left_out
+            && match framing {
+                BodyLength::None => false,
+                BodyLength::Known(length) => length > WORTH_ASKING,
+                BodyLength::Chunked => true,
+            }
+    }
+
+    /// A server that does not want to be asked is not (RFC 9110 section 15.5.18).
+    pub(super) fn on_expectation_failed(&mut self, head: &Head) -> Option<Disposition> {
+        let is_ours = head.status() == 417 && self.asked_first && !self.is_refused_to_be_asked;
+        if !is_ours {
+            return None;
+        }
+        self.is_refused_to_be_asked = true;
+        Some(self.cannot_send_again().map_or(Disposition::Again, Disposition::Fail))
+    }
+
+    /// Whether the content can be sent once only.
+    pub(super) fn is_once(&self) -> bool {
+        self.given().is_some_and(|body| !body.is_repeatable())
+    }
+
+    /// Why there can be no further request with this content, if so.
+    pub(super) fn cannot_send_again(&self) -> Option<Error> {
+        let is_spent = self.given().is_some_and(Body::is_spent);
+        is_spent.then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
+    }
+}

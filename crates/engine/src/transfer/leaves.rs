@@ -1,0 +1,43 @@
+//! What a response leaves behind for later requests, and where it leads.
+
+use haul_policy::redirect::{self, Hop, RedirectError, RedirectRules};
+use haul_policy::target::Scheme;
+use haul_proto::head::Head;
+
+use super::Transfer;
+
+impl Transfer {
+    /// Keeps its cookies, and what it says about how to reach its host.
+    pub(super) fn leave_behind(&self, head: &Head) {
+        let (options, target) = (&self.options, &self.target);
+        if let Some(jar) = &options.jar {
+            jar.take(target, head.get_all("set-cookie"));
+        }
+        // From who has not shown who he is, neither is believed (RFC 6797 section 8.1, RFC 7838 section 2.1).
+        if target.scheme() != Scheme::Https || !options.tls.verify {
+            return;
+        }
+        if let (Some(hsts), Some(field)) = (&options.hsts, head.get("strict-transport-security")) {
+            hsts.take(target, field);
+        }
+        if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
+            known.take(target, field);
+        }
+    }
+
+    /// Where a response leads. A target that must be reached over TLS is judged as that: what is lost on the way into the
+    /// clear is not lost where there is none.
+    pub(super) fn hop(&self, status: u16, location: Option<&[u8]>) -> Result<Option<Hop>, RedirectError> {
+        let rules = &self.options.redirects;
+        let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
+            redirect::decide(rules, self.hops, status, location, &self.method, &self.target, &self.first)
+        };
+        if let Some(hsts) = &self.options.hsts {
+            let any = RedirectRules { allow_http: true, allow_https: true, ..rules.clone() };
+            if let Some(upgraded) = decide(&any, location)?.and_then(|hop| hsts.upgrade(&hop.target)) {
+                return decide(rules, Some(upgraded.to_url().as_bytes()));
+            }
+        }
+        decide(rules, location)
+    }
+}

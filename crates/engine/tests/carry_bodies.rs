@@ -1,0 +1,149 @@
+//! What requests carry: files, forms, readers; asked for first, sent again or not; by both drivers.
+
+mod common;
+
+use std::fs;
+use std::io::{self, Read};
+use std::time::Duration;
+
+use common::{DRIVERS, following, start_origin, trusting};
+use haul::body::upload::{Body, Piece};
+use haul::{Client, ErrorKind, RequestOptions};
+use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
+use testkit::raw::{RawPeer, Step};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn sending(method: &str, body: impl Into<Body>) -> RequestOptions {
+    RequestOptions { method: method.into(), body: Some(body.into()), ..following() }
+}
+
+/// A reader that gives little at once, as pipes do.
+struct Dribble(Vec<u8>);
+
+impl Read for Dribble {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.0.len().min(777).min(buffer.len());
+        buffer[..n].copy_from_slice(&self.0[..n]);
+        self.0.drain(..n);
+        Ok(n)
+    }
+}
+
+#[test]
+fn files_and_readers_of_any_size_come_whole_and_files_again_after_redirects() {
+    let origin = start_origin();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("content");
+    for driver in DRIVERS {
+        let client = Client::new();
+        let (trusted, _ca) = trusting(origin.ca_pem());
+        for size in [0, 1, 16_384, 65_536, 3_000_000] {
+            let content = origin.pattern().slice(0, size);
+            fs::write(&path, &content).unwrap();
+            for (url, chunked) in [
+                (origin.url("/echo"), false),
+                (origin.https_url("/echo"), false),
+                (origin.url("/redirect/307?to=/echo"), false),
+                (origin.url("/echo"), true),
+            ] {
+                origin.forget();
+                let body = if chunked { Body::reader(Dribble(content.clone())) } else { Body::file(&path).unwrap() };
+                let options = RequestOptions { tls: trusted.tls.clone(), ..sending("PUT", body) };
+                let got = driver.get(&client, &url, &options);
+                assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {url} {size} {}", got.message);
+                let seen = origin.log().pop().unwrap();
+                let length = seen.header("content-length").map(str::to_owned);
+                assert_eq!(length, (!chunked).then(|| size.to_string()), "{driver:?} {url} {size}");
+                assert!(seen.body == content, "{driver:?} {url} {size}");
+                let asked = seen.header("expect").is_some();
+                assert_eq!(asked, chunked || size > 1 << 20, "{driver:?} {url} {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_form_has_the_length_it_says() {
+    let origin = start_origin();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("a.txt");
+    fs::write(&path, "the file").unwrap();
+    let source = Content::Source { index: 0, length: Some(8) };
+    let parts = [Part::field("who", "me"), Part::file("what", "a.txt", source)];
+    let layout = Layout::new(&parts, &Boundary::new([3; 16]), Escape::Percent).unwrap();
+    for driver in DRIVERS {
+        let body = Body::multipart(&layout, &[Piece::file(&path).unwrap()]).unwrap();
+        let mut options = sending("POST", body);
+        options.fields.push(("Content-Type".into(), layout.content_type.clone().into_bytes()));
+        assert_eq!(driver.get(&Client::new(), &origin.url("/echo"), &options).exit, 0, "{driver:?}");
+        let seen = origin.log().pop().unwrap();
+        assert_eq!(Some(seen.body.len() as u64), layout.length);
+        assert!(
+            String::from_utf8_lossy(&seen.body)
+                .contains("filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nthe file\r\n")
+        );
+    }
+}
+
+#[test]
+fn what_was_read_once_is_not_sent_again() {
+    for driver in DRIVERS {
+        let redirect = "HTTP/1.1 307 Go\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n";
+        let peer = RawPeer::start(vec![vec![
+            Step::ReadHead,
+            Step::send("HTTP/1.1 100 Continue\r\n\r\n"),
+            Step::ReadBytes(13),
+            Step::send(redirect),
+        ]]);
+        let options = sending("PUT", Body::reader(&b"abc"[..]));
+        let got = driver.get(&Client::new(), &peer.url("/"), &options);
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Rewind), 65), "{driver:?} {}", got.message);
+        // The same again: the reader is empty now, which is not the same as no content.
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(OK)]);
+        assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).exit, 65, "{driver:?}");
+    }
+}
+
+#[test]
+fn a_file_that_shrinks_is_a_failure_of_ours() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("content");
+    for driver in DRIVERS {
+        for (before, after) in [(3000, 2000), (300_000, 200_000)] {
+            fs::write(&path, vec![b'x'; before]).unwrap();
+            let options = sending("PUT", Body::file(&path).unwrap());
+            fs::write(&path, vec![b'x'; after]).unwrap();
+            let peer = RawPeer::always(vec![Step::ReadToEnd]);
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.kind, got.exit), (Some(ErrorKind::Read), 26), "{driver:?} {before} {}", got.message);
+            assert!(got.message.contains("shorter"), "{}", got.message);
+        }
+    }
+    assert!(Body::file(place.path()).is_err() && Body::file("/nonexistent").is_err());
+}
+
+#[test]
+fn the_server_is_asked_whether_it_wants_large_content() {
+    const SIZE: usize = (1 << 20) + 1;
+    for driver in DRIVERS {
+        let refused = "HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n";
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(refused), Step::ReadToEnd],
+            vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close],
+        ]);
+        let options = sending("POST", vec![b'x'; SIZE]);
+        assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
+        let (asked, unasked) = (peer.received(0), peer.received(1));
+        assert!(asked.ends_with(b"Expect: 100-continue\r\n\r\n"), "no content follows a no");
+        assert!(unasked.len() > SIZE && !unasked.windows(7).take(500).any(|w| w == b"Expect:"));
+
+        // A server that says nothing gets it all the same, after a while, or at once where it is not to be asked.
+        for (wait, is_asked) in [(Duration::from_millis(20), true), (Duration::ZERO, false)] {
+            let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(SIZE), Step::send(OK), Step::Close]]);
+            let options = RequestOptions { expect_timeout: wait, ..options.clone() };
+            assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {wait:?}");
+            assert_eq!(peer.received(0).windows(7).take(500).any(|w| w == b"Expect:"), is_asked);
+        }
+    }
+}
