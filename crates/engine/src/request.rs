@@ -17,6 +17,7 @@ use haul_policy::retry::RetryRules;
 use crate::body::DecodeLimits;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
+use crate::net::proxy::ProxyOptions;
 use crate::net::tls::TlsOptions;
 use crate::trace::Trace;
 
@@ -75,6 +76,8 @@ pub struct RequestOptions {
     pub connect_to: Vec<ConnectTo>,
     /// How TLS is done.
     pub tls: TlsOptions,
+    /// Which proxies are used. Default: none.
+    pub proxy: Option<ProxyOptions>,
     /// Send the URL that redirected as `Referer`.
     pub auto_referer: bool,
     /// Who watches.
@@ -162,6 +165,7 @@ impl Default for RequestOptions {
             connect: ConnectOptions::default(),
             connect_to: Vec::new(),
             tls: TlsOptions::default(),
+            proxy: None,
             auto_referer: false,
             trace: None,
         }

@@ -183,7 +183,8 @@ impl Link {
     /// Whether it is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.closing && self.queue.is_empty() && self.conn.is_idle() && self.tail.is_empty()
+        let is_read = self.tail.is_empty() && !self.stream.has_ahead();
+        !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
     /// Whether responses were received on it before.
@@ -200,7 +201,7 @@ impl Link {
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
-        transfer.facts.peer = Some(self.stream.peer);
+        transfer.facts.peer = self.stream.peer;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();
