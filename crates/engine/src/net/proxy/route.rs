@@ -71,9 +71,8 @@ impl Route {
                 None if proxy.kind().resolves_names() => None,
                 None => {
                     let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
-                    // SOCKS 4 has no room for the others.
-                    let is_four = proxy.kind() == haul_policy::proxy::ProxyKind::Socks4;
-                    let first = addresses.iter().find(|address| !is_four || address.is_ipv4()).or(addresses.first());
+                    // One is all that can be asked for, and IPv4 is what more proxies reach (SOCKS 4 nothing else).
+                    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
                     first.copied()
                 }
             });
