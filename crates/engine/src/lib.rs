@@ -49,7 +49,7 @@
 //! | [`sink`] | where bodies go, and how a sink says how much it can take |
 //! | [`transfer`], [`facts`], [`stats`], [`trace`] | what became of a request; sums of all; who wants to watch |
 //! | [`body`] | content decoding with its guard, and the way of a body to its sink |
-//! | [`net`] | names, connections, TLS, the pool |
+//! | [`net`] | names, connections, proxies, TLS, the pool |
 //! | [`buffer`] | read buffers that a sink can take over |
 //!
 //! `drive` (the two drivers) and `clock` are public for tests and benches alone: they are hidden here, and change
@@ -60,7 +60,7 @@
 //!
 //! # Left out
 //!
-//! HTTP/2 and HTTP/3, proxies, cookie jars, authentication beyond Basic and Bearer, resuming a body in its middle.
+//! HTTP/2 and HTTP/3, cookie jars, authentication beyond Basic and Bearer, resuming a body in its middle.
 
 pub mod body;
 pub mod buffer;

@@ -241,6 +241,56 @@ fn digest_is_answered_in_tunnels_and_for_forwarded_requests() {
 }
 
 #[test]
+fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
+    let challenge = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
+    for driver in DRIVERS {
+        for framing in ["Connection: close\r\nContent-Length: 2\r\n\r\nno", "\r\nno"] {
+            let asks = vec![Step::ReadHead, Step::send(format!("{challenge}{framing}")), Step::Close];
+            let opens = vec![
+                Step::ReadHead,
+                Step::send("HTTP/1.1 200 OK\r\n\r\n"),
+                Step::ReadHead,
+                Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),
+                Step::Close,
+            ];
+            let peer = RawPeer::start(vec![asks.clone(), opens]);
+            let options =
+                adjusted(through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
+                    (to.auth, to.tunnel) = (ProxyAuth::Any, true)
+                });
+            assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok");
+            let (first, second) = (peer.received(0), peer.received(1));
+            assert!(!String::from_utf8_lossy(&first).contains("Proxy-Authorization"));
+            assert!(String::from_utf8_lossy(&second).contains("Proxy-Authorization: Digest username=\"me\""));
+            // One that asks for ever is not asked for ever.
+            let stubborn = RawPeer::always(asks);
+            let options =
+                adjusted(through(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()), |to| {
+                    (to.auth, to.tunnel) = (ProxyAuth::Any, true)
+                });
+            fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Receive, 56, "407");
+            assert_eq!(stubborn.connections(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_large_body_that_began_with_the_proxys_answer_comes_whole() {
+    // Larger than one read, and half of it in the segment of the proxy's answer: none of it may be moved past what was
+    // read ahead.
+    let body = testkit::pattern::Pattern::new(7).slice(0, 400_000);
+    let mut answer = b"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec();
+    answer.extend_from_slice(&body);
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(answer.clone()), Step::ReadHead, Step::Close]);
+        let options =
+            adjusted(through(&format!("http://{}", peer.addr()), &RequestOptions::default()), |to| to.tunnel = true);
+        let got = driver.get(&client(), "http://example.test/", &options);
+        assert!(got.exit != 0 && got.body.is_empty() || got.body == body, "{} {}", got.message, got.body.len());
+    }
+}
+
+#[test]
 fn a_proxy_that_refuses_connect_ends_it_with_56() {
     for driver in DRIVERS {
         for (answer, says) in [

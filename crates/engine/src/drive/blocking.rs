@@ -268,6 +268,10 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
         let mut buffer = client.shelf().take();
         let outcome = opening.step(client.tls(), &mut buffer, deadline);
         transfer.facts.connect_status = opening.connect_status();
+        if outcome.is_err() && opening.wants_another() {
+            drop(opening);
+            return open(client, key, transfer);
+        }
         if !outcome? {
             return Err(Error::new(ErrorKind::Timeout, "the TLS handshake or that with a proxy timed out"));
         }

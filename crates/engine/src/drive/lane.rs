@@ -52,7 +52,7 @@ pub enum State {
     /// The names are being resolved.
     Resolving,
     /// The addresses are being tried; then this is to be said.
-    Connecting(Connector, Box<Opening>),
+    Connecting(Box<Connector>, Box<Opening>),
     /// What has to be said to proxies, and the TLS handshake, are under way.
     Securing(Box<Opening>),
     /// Requests can be sent.
@@ -159,7 +159,9 @@ impl Lane {
             }
             match &mut self.state {
                 State::Resolving => match self.resolve(token, around)? {
-                    Some((connector, opening)) => self.state = State::Connecting(connector, Box::new(opening)),
+                    Some((connector, opening)) => {
+                        self.state = State::Connecting(Box::new(connector), Box::new(opening))
+                    }
                     None => return Ok(false),
                 },
                 State::Connecting(connector, _) => {
@@ -192,6 +194,10 @@ impl Lane {
                     let outcome = opening.step(around.client.tls(), around.buffer, None);
                     if let Some(transfer) = self.waiting.front_mut() {
                         transfer.facts.connect_status = opening.connect_status();
+                    }
+                    if outcome.is_err() && opening.wants_another() {
+                        self.state = State::Resolving;
+                        continue;
                     }
                     if !outcome? {
                         return Ok(false);

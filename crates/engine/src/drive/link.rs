@@ -361,7 +361,8 @@ impl Link {
     /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
     pub fn is_direct(&mut self, pipes: Pipes) -> bool {
         if self.direct == Direct::Undecided {
-            let granted = self.remaining() >= WORTH_MOVING && !self.stream.is_secure() && !self.has_output();
+            let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();
+            let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
             if !granted {
                 return false;
             }

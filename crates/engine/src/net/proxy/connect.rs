@@ -117,7 +117,6 @@ impl Exchange {
                 }
                 Event::Complete { reuse, .. } => {
                     if !self.again || reuse.is_err() {
-                        // The challenge is remembered: who tries again on another connection is let in.
                         return Err(self.refused());
                     }
                     self.ask()?;
@@ -126,6 +125,12 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    /// Whether the proxy has asked who we are for the first time: the answer is known now, and if this connection is of no
+    /// further use another one may bring it. Only once, so that a proxy that asks for ever is not asked for ever.
+    pub(super) fn wants_another(&self) -> bool {
+        self.again && !self.answered
     }
 
     /// The proxy closed the connection.

@@ -25,6 +25,7 @@ pub struct Opening {
     outgoing: Vec<u8>,
     sent: usize,
     connect_status: u16,
+    wants_another: bool,
 }
 
 enum Stage {
@@ -95,7 +96,7 @@ impl Opening {
                 is_proxy: false,
             })));
         }
-        Ok(Self { stream: None, stages, outgoing: Vec::new(), sent: 0, connect_status: 0 })
+        Ok(Self { stream: None, stages, outgoing: Vec::new(), sent: 0, connect_status: 0, wants_another: false })
     }
 
     /// The connection stands.
@@ -107,6 +108,13 @@ impl Opening {
     #[must_use]
     pub fn connect_status(&self) -> u16 {
         self.connect_status
+    }
+
+    /// After an error: a proxy asked who we are and left. The answer is known now, so all of this is to be done again, on
+    /// another connection.
+    #[must_use]
+    pub fn wants_another(&self) -> bool {
+        self.wants_another
     }
 
     /// Whether nothing has to be said.
@@ -166,6 +174,7 @@ impl Opening {
                 Stage::Connect { exchange, .. } => {
                     let outcome = self.hear_connect(exchange, buffer, deadline);
                     self.connect_status = exchange.status;
+                    self.wants_another = outcome.is_err() && exchange.wants_another();
                     outcome?
                 }
             };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haul_policy::proxy::{Proxy, ProxyError, ProxyKind, Route as Manner, absolute_form, forward_fields};
+use haul_policy::proxy::{Fields, Proxy, ProxyError, ProxyKind, Route as Manner, absolute_form, forward_fields};
 use haul_policy::target::Target;
 use haul_proto::head::Head;
 
@@ -135,7 +135,7 @@ impl Hop {
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] when no answer to the proxy can be made.
-    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, Vec<(String, Vec<u8>)>)> {
+    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, Fields)> {
         let uri = absolute_form(target);
         let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
         Ok((uri, forward_fields(authorization.as_deref(), &self.fields)))
