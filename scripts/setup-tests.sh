@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx (a second
-# origin), strace (system calls counted).
+# origin), strace (system calls counted), tinyproxy and microsocks (proxies).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -25,6 +25,8 @@ look_all() {
     look curl curl
     look nginx nginx-light
     look strace strace
+    look tinyproxy tinyproxy-bin
+    look microsocks microsocks
 }
 
 look_all

@@ -38,6 +38,8 @@ pub enum ErrorKind {
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
+    /// A proxy's name has no address, or its URL is none. Exit 5.
+    ProxyResolve,
     /// The host's name has no address. Exit 6.
     Resolve,
     /// No address of the host took the connection. Exit 7.
@@ -64,6 +66,8 @@ pub enum ErrorKind {
     TlsHandshake,
     /// The content changed while it was fetched, and what is out already cannot be taken back. Exit 36.
     Changed,
+    /// Connections cannot leave by the interface, from the address or from the ports that are wanted. Exit 45.
+    Interface,
     /// More redirects than allowed. Exit 47.
     TooManyRedirects,
     /// The connection closed before any byte of a response. Exit 52.
@@ -88,6 +92,8 @@ pub enum ErrorKind {
     Auth,
     /// The file of CA certificates cannot be used. Exit 77.
     CaFile,
+    /// The handshake with a SOCKS proxy failed, or it refused. Exit 97.
+    Proxy,
     /// A setting cannot be used (a regular expression, a template, a header field). Exit 2.
     Setup,
     /// The run was ended by a signal. Exit 130.
@@ -102,6 +108,7 @@ impl ErrorKind {
             Self::UnsupportedScheme => 1,
             Self::Setup => 2,
             Self::Url => 3,
+            Self::ProxyResolve => 5,
             Self::Resolve => 6,
             Self::Connect => 7,
             Self::Protocol => 8,
@@ -114,6 +121,7 @@ impl ErrorKind {
             Self::Range => 33,
             Self::TlsHandshake => 35,
             Self::Changed => 36,
+            Self::Interface => 45,
             Self::TooManyRedirects => 47,
             Self::EmptyReply => 52,
             Self::Send => 55,
@@ -126,6 +134,7 @@ impl ErrorKind {
             Self::Rewind => 65,
             Self::Auth => 94,
             Self::CaFile => 77,
+            Self::Proxy => 97,
             Self::Interrupted => 130,
         }
     }
@@ -146,6 +155,20 @@ impl Error {
         let mut error = Self::new(kind, message);
         error.inner.source = Some(source.into());
         error
+    }
+
+    /// The same as of another kind; `what` it concerns goes before the sentence.
+    #[must_use]
+    pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {
+        self.inner.kind = kind;
+        self.about(what)
+    }
+
+    /// The same with what it concerns before the sentence.
+    #[must_use]
+    pub(crate) fn about(mut self, what: &str) -> Self {
+        self.inner.message = format!("{what}: {}", self.inner.message);
+        self
     }
 
     /// Names the URL this was for, unless one is named already.
@@ -179,12 +202,18 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Whether no connection could be made (name, address or TLS).
+    /// Whether no connection could be made (name, address, interface, SOCKS proxy or TLS).
     #[must_use]
     pub fn is_connect(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::TlsHandshake | ErrorKind::PeerCertificate
+            ErrorKind::Resolve
+                | ErrorKind::ProxyResolve
+                | ErrorKind::Connect
+                | ErrorKind::Interface
+                | ErrorKind::Proxy
+                | ErrorKind::TlsHandshake
+                | ErrorKind::PeerCertificate
         )
     }
 

@@ -12,6 +12,8 @@ pub struct Facts {
     pub started: Instant,
     /// The final response's status; 0 where none came.
     pub status: u16,
+    /// The status of a proxy's last answer to a CONNECT; 0 where none came.
+    pub connect_status: u16,
     /// The version of the final response.
     pub version: Option<Version>,
     /// Bytes of all heads received.
@@ -51,6 +53,7 @@ impl Facts {
         Self {
             started: now,
             status: 0,
+            connect_status: 0,
             version: None,
             head_bytes: 0,
             body_bytes: 0,

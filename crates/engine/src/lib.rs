@@ -50,7 +50,7 @@
 //! | [`transfer`], [`facts`], [`stats`], [`trace`] | what became of a request; sums of all; who wants to watch |
 //! | [`state`] | what replies leave behind: cookies, HSTS, Alt-Svc; credentials |
 //! | [`body`] | content decoding with its guard, the way of a body to its sink, and what a request sends |
-//! | [`net`] | names, connections, TLS, the pool |
+//! | [`net`] | names, connections, proxies, TLS, the pool |
 //! | [`buffer`] | read buffers that a sink can take over |
 //!
 //! `drive` (the two drivers) and `clock` are public for tests and benches alone: they are hidden here, and change
@@ -61,7 +61,7 @@
 //!
 //! # Left out
 //!
-//! HTTP/2 and HTTP/3, proxies, NTLM and Negotiate.
+//! HTTP/3, NTLM and Negotiate.
 
 pub mod body;
 pub mod buffer;

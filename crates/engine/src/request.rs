@@ -18,6 +18,7 @@ use crate::body::DecodeLimits;
 use crate::body::upload::Body;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
+use crate::net::proxy::ProxyOptions;
 use crate::net::tls::TlsOptions;
 use crate::state::alt_svc::AltSvc;
 use crate::state::auth::Auth;
@@ -96,6 +97,8 @@ pub struct RequestOptions {
     pub prior_knowledge: bool,
     /// How TLS is done.
     pub tls: TlsOptions,
+    /// Which proxies are used. Default: none.
+    pub proxy: Option<ProxyOptions>,
     /// Send the URL that redirected as `Referer`.
     pub auto_referer: bool,
     /// Who watches.
@@ -189,6 +192,7 @@ impl Default for RequestOptions {
             connect_to: Vec::new(),
             prior_knowledge: false,
             tls: TlsOptions::default(),
+            proxy: None,
             auto_referer: false,
             trace: None,
         }

@@ -210,7 +210,14 @@ fn another_port_resumes_no_session() {
     let setup = ServerSetup::new(authority.issue("localhost"));
     let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
     let context = contexts.context(&options).unwrap();
-    let place = |port| Place { host: "localhost".into(), port, dial: ("localhost".into(), port), family: Family::Any };
+    let place = |port| Place {
+        host: "localhost".into(),
+        port,
+        dial: ("localhost".into(), port),
+        family: Family::Any,
+        via: haul::net::proxy::Via::Direct,
+        connect: haul::net::connect::ConnectOptions::default(),
+    };
     for (port, resumed) in [(443, false), (443, true), (8443, false), (443, true), (8443, true)] {
         let mut pair = Pair::with(&config, &contexts, &options, "localhost");
         pair.client = Tls::new(&context.at(&place(port)), "localhost").unwrap();

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
-use crate::net::connect::{connect_blocking, with_port};
+use crate::net::connect::connect_blocking_by;
 use crate::net::pool::Key;
+use crate::net::proxy::{Opening, Route};
 use crate::net::stream::Stream;
-use crate::net::tls::Tls;
 use crate::request::Split;
 use crate::split::{self, Scout};
 use crate::transfer::{After, Broke, Outcome, Transfer};
@@ -193,7 +193,7 @@ fn drive(
             waits = Waits::InPoll;
             is_drained = true;
         }
-        if waits == Waits::InPoll && is_drained {
+        if waits == Waits::InPoll && is_drained && !link.stream().has_ahead() {
             match link.wait(link.look_at()) {
                 Ok(Waited::Ready) => {}
                 Ok(Waited::Quiet) => link.hurry(),
@@ -249,32 +249,39 @@ fn timed_out() -> Error {
     Error::new(ErrorKind::Timeout, "the operation timed out")
 }
 
-/// Makes a connection: name, address, TLS.
+/// Makes a connection: names, address, proxies, TLS.
 fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());
     let deadline =
         [transfer.deadline(), Instant::now().checked_add(options.connect.timeout)].into_iter().flatten().min();
-    let addresses = match key.address() {
-        Some(address) => Arc::from([address]),
-        None => client.resolver().resolve(&key.dial.0, key.dial.1, key.family, deadline)?,
-    };
+    let ask = |host: &str, port, family| client.resolver().resolve(host, port, family, deadline).map(Some);
+    let Some(route) = Route::find(&key, ask)? else { return Err(timed_out()) };
     transfer.facts.resolved = started.elapsed();
-    let (socket, peer) = connect_blocking(&key.dial.0, with_port(&addresses, key.dial.1), &options.connect, deadline)?;
+    let mut opening = Opening::new(&key, &route)?;
+    let (socket, peer) = connect_blocking_by(route.connector(&key, 0, Instant::now()), deadline)?;
     transfer.facts.connects += 1;
     transfer.facts.connected = started.elapsed();
     transfer.facts.local = socket.local_addr().ok();
-    let mut stream = Stream::plain(socket, peer);
-    if let Some(tls) = &key.tls {
-        stream = stream.secure(Tls::new(&client.tls().context(tls)?.at(&key.place()), &key.host)?);
+    opening.connected(Stream::plain(socket, peer));
+    if !opening.is_done() {
         let mut buffer = client.shelf().take();
-        if !stream.handshake(&mut buffer, deadline)? {
-            return Err(Error::new(ErrorKind::Timeout, "the TLS handshake timed out"));
+        let outcome = opening.step(client.tls(), &mut buffer, deadline);
+        transfer.facts.connect_status = opening.connect_status();
+        if outcome.is_err() && opening.wants_another() {
+            drop(opening);
+            return open(client, key, transfer);
         }
-        if deadline.is_some() {
-            stream.socket().set_recv_timeout(None).map_err(|_| timed_out())?;
+        if !outcome? {
+            return Err(Error::new(ErrorKind::Timeout, "the TLS handshake or that with a proxy timed out"));
         }
-        transfer.facts.secured = started.elapsed();
+        if key.tls.is_some() {
+            transfer.facts.secured = started.elapsed();
+        }
+    }
+    let stream = opening.into_stream()?;
+    if deadline.is_some() && stream.is_secure() || key.via.hop().is_some() {
+        stream.socket().set_recv_timeout(None).map_err(|_| timed_out())?;
     }
     Ok(Link::new(stream, Arc::new(key), 1))
 }

@@ -1,4 +1,4 @@
-//! A worker's connection from its name to its first request: resolve, connect, secure, open.
+//! A worker's connection from its name to its first request: resolve, connect, greet proxies, secure, open.
 //!
 //! ```text
 //! Resolving ──▶ Connecting ──▶ [Securing] ──▶ Open
@@ -18,11 +18,11 @@ use super::link::Link;
 use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::clock;
-use crate::net::connect::{Connect, Connector, with_port};
+use crate::net::connect::{Connect, Connector};
 use crate::net::dns::Lookup;
 use crate::net::pool::Key;
+use crate::net::proxy::{Opening, Route};
 use crate::net::stream::Stream;
-use crate::net::tls::Tls;
 use crate::transfer::Transfer;
 use crate::{Error, ErrorKind, Result};
 
@@ -51,12 +51,12 @@ pub struct Lane {
 
 /// How far a lane is.
 pub enum State {
-    /// The name is being resolved.
+    /// The names are being resolved.
     Resolving,
-    /// The addresses are being tried.
-    Connecting(Connector),
-    /// The TLS handshake is under way.
-    Securing(Box<Stream>),
+    /// The addresses are being tried; then this is to be said.
+    Connecting(Box<Connector>, Box<Opening>),
+    /// What has to be said to proxies, and the TLS handshake, are under way.
+    Securing(Box<Opening>),
     /// Requests can be sent.
     Open(Box<Link>),
 }
@@ -159,7 +159,7 @@ impl Lane {
         let limit = self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min();
         match &self.state {
             State::Open(link) => [link.look_at(), link.quiet_at(), link.resumes_at()].into_iter().flatten().min(),
-            State::Connecting(connector) => [limit, connector.next_timeout()].into_iter().flatten().min(),
+            State::Connecting(connector, _) => [limit, connector.next_timeout()].into_iter().flatten().min(),
             _ => limit,
         }
     }
@@ -176,10 +176,12 @@ impl Lane {
             }
             match &mut self.state {
                 State::Resolving => match self.resolve(token, around)? {
-                    Some(connector) => self.state = State::Connecting(connector),
+                    Some((connector, opening)) => {
+                        self.state = State::Connecting(Box::new(connector), Box::new(opening))
+                    }
                     None => return Ok(false),
                 },
-                State::Connecting(connector) => {
+                State::Connecting(connector, _) => {
                     let mut failed = None;
                     let outcome = connector.step(now, &mut |fd| {
                         failed = watch(around.registry, fd, token).err();
@@ -187,38 +189,47 @@ impl Lane {
                     if let Some(error) = failed {
                         return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
                     }
-                    match outcome {
+                    let (socket, peer) = match outcome {
                         Connect::Pending => return Ok(false),
                         Connect::Failed(error) => return Err(error),
-                        Connect::Done { socket, peer } => {
-                            if let Some(transfer) = self.waiting.front_mut() {
-                                transfer.facts.connects += 1;
-                                transfer.facts.connected = now.saturating_duration_since(transfer.facts.started);
-                                transfer.facts.local = socket.local_addr().ok();
-                            }
-                            let stream = Stream::plain(socket, peer);
-                            self.state = match &self.key.tls {
-                                Some(tls) => {
-                                    let context = around.client.tls().context(tls)?.at(&self.key.place());
-                                    let tls = Tls::new(&context, &self.key.host)?;
-                                    State::Securing(Box::new(stream.secure(tls)))
-                                }
-                                None => State::Open(Box::new(Link::new(stream, Arc::clone(&self.key), self.depth))),
-                            };
-                        }
-                    }
-                }
-                State::Securing(stream) => {
-                    if !stream.handshake(around.buffer, None)? {
-                        return Ok(false);
-                    }
+                        Connect::Done { socket, peer } => (socket, Some(peer)),
+                        Connect::Local(socket) => (socket, None),
+                    };
                     if let Some(transfer) = self.waiting.front_mut() {
-                        transfer.facts.secured = Instant::now().saturating_duration_since(transfer.facts.started);
+                        transfer.facts.connects += 1;
+                        transfer.facts.connected = now.saturating_duration_since(transfer.facts.started);
+                        transfer.facts.local = socket.local_addr().ok();
                     }
-                    let State::Securing(stream) = std::mem::replace(&mut self.state, State::Resolving) else {
+                    let State::Connecting(_, mut opening) = std::mem::replace(&mut self.state, State::Resolving) else {
                         unreachable!("the state was just looked at");
                     };
-                    self.state = State::Open(Box::new(Link::new(*stream, Arc::clone(&self.key), self.depth)));
+                    opening.connected(Stream::plain(socket, peer));
+                    self.state = State::Securing(opening);
+                }
+                State::Securing(opening) => {
+                    let had_to_speak = !opening.is_done();
+                    let outcome = opening.step(around.client.tls(), around.buffer, None);
+                    if let Some(transfer) = self.waiting.front_mut() {
+                        transfer.facts.connect_status = opening.connect_status();
+                    }
+                    if outcome.is_err() && opening.wants_another() {
+                        self.state = State::Resolving;
+                        continue;
+                    }
+                    if !outcome? {
+                        return Ok(false);
+                    }
+                    if let Some(transfer) = self.waiting.front_mut()
+                        && had_to_speak
+                        && self.key.tls.is_some()
+                    {
+                        transfer.facts.secured = Instant::now().saturating_duration_since(transfer.facts.started);
+                    }
+                    let State::Securing(opening) = std::mem::replace(&mut self.state, State::Resolving) else {
+                        unreachable!("the state was just looked at");
+                    };
+                    let link = Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth);
+                    self.state = State::Open(Box::new(link));
                 }
                 State::Open(_) => return Ok(true),
             }
@@ -229,25 +240,21 @@ impl Lane {
         self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min().unwrap_or(self.opens_by)
     }
 
-    fn resolve(&mut self, token: usize, around: &Surroundings<'_>) -> Result<Option<Connector>> {
+    fn resolve(&mut self, token: usize, around: &Surroundings<'_>) -> Result<Option<(Connector, Opening)>> {
         let key = &self.key;
         let Some(transfer) = self.waiting.front_mut() else { return Ok(None) };
-        let addresses = match key.address() {
-            Some(address) => Arc::from([address]),
-            None => {
-                let inbox = Arc::clone(around.inbox);
-                let notify = move || inbox.send(Message::Resolved(token));
-                match around.client.resolver().lookup(&key.dial.0, key.dial.1, key.family, notify) {
-                    Lookup::Ready(answer) => answer?,
-                    Lookup::Pending => return Ok(None),
-                }
+        let ask = |host: &str, port, family| {
+            let inbox = Arc::clone(around.inbox);
+            let notify = move || inbox.send(Message::Resolved(token));
+            match around.client.resolver().lookup(host, port, family, notify) {
+                Lookup::Ready(answer) => answer.map(Some),
+                Lookup::Pending => Ok(None),
             }
         };
+        let Some(route) = Route::find(key, ask)? else { return Ok(None) };
         transfer.facts.resolved = around.now.saturating_duration_since(transfer.facts.started);
-        let mut addresses = with_port(&addresses, key.dial.1);
-        let others = transfer.spread % addresses.len().max(1);
-        addresses.rotate_left(others);
-        Ok(Some(Connector::new(&key.dial.0, addresses, &key.connect, around.now)))
+        let opening = Opening::new(key, &route)?;
+        Ok(Some((route.connector(key, transfer.spread, around.now), opening)))
     }
 }
 

@@ -34,6 +34,7 @@ use std::{
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
 use crate::{Error, ErrorKind, Result};
 
@@ -47,6 +48,16 @@ pub struct ConnectOptions {
     pub timeout: Duration,
     /// Probes on a silent connection. Default on, as curl; three system calls a connection.
     pub keepalive: Option<Keepalive>,
+    /// Which interface or address they leave by (`--interface`). Default: the system's choice.
+    pub interface: Option<Interface>,
+    /// Which ports they leave from (`--local-port`). Default: any.
+    pub local_ports: Option<Ports>,
+    /// The local socket that all of them go to, whatever the URL says, and past any proxy (`--unix-socket`,
+    /// `--abstract-unix-socket`).
+    pub unix_socket: Option<UnixSocket>,
+    /// Whether a connection begins with a line of the PROXY protocol, version 1, that tells both its ends
+    /// (`--haproxy-protocol`). Default no.
+    pub haproxy_protocol: bool,
 }
 
 impl Default for ConnectOptions {
@@ -55,9 +66,16 @@ impl Default for ConnectOptions {
             attempt_delay: Duration::from_millis(200),
             timeout: Duration::from_secs(300),
             keepalive: Some(Keepalive::default()),
+            interface: None,
+            local_ports: None,
+            unix_socket: None,
+            haproxy_protocol: false,
         }
     }
 }
+
+/// How long to wait before a local socket with a full queue is tried again.
+const LOCAL_RETRY: Duration = Duration::from_millis(10);
 
 /// Where a race stands.
 #[derive(Debug)]
@@ -71,6 +89,8 @@ pub enum Connect {
         /// Its address.
         peer: SocketAddr,
     },
+    /// A socket of the local machine, still non-blocking.
+    Local(Socket),
     /// No address took the connection ([`ErrorKind::Connect`]), or time ran out ([`ErrorKind::Timeout`]).
     Failed(Error),
 }
@@ -85,7 +105,11 @@ pub struct Connector {
     deadline: Instant,
     attempt_delay: Duration,
     keepalive: Option<Keepalive>,
+    bind: Bind,
+    unix: Option<UnixSocket>,
     failure: Option<(SocketAddr, io::Error)>,
+    /// The failure that is kept is that of leaving from here.
+    could_not_bind: bool,
 }
 
 #[derive(Debug)]
@@ -107,13 +131,53 @@ impl Connector {
             deadline: now.checked_add(options.timeout).unwrap_or_else(|| far(now)),
             attempt_delay: options.attempt_delay,
             keepalive: options.keepalive,
+            bind: Bind { ports: options.local_ports, ..Bind::default() },
+            unix: None,
             failure: None,
+            could_not_bind: false,
+        }
+    }
+
+    /// Makes all sockets leave from here.
+    #[must_use]
+    pub fn from(self, bind: Bind) -> Self {
+        Self { bind, ..self }
+    }
+
+    /// No race: a socket of the local machine.
+    #[must_use]
+    pub fn local(socket: UnixSocket, options: &ConnectOptions, now: Instant) -> Self {
+        let mut connector = Self::new(&socket.to_string(), Vec::new(), options, now);
+        connector.unix = Some(socket);
+        connector
+    }
+
+    fn step_local(&mut self, unix: &UnixSocket, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> Connect {
+        if now >= self.deadline {
+            return Connect::Failed(self.out_of_time());
+        }
+        match unix.connect(true) {
+            Ok(socket) => {
+                opened(socket.as_fd());
+                Connect::Local(socket)
+            }
+            // Its listener has as many waiting as it takes, and tells nobody when it takes more.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.next_attempt = now + LOCAL_RETRY;
+                Connect::Pending
+            }
+            Err(error) => Connect::Failed(unix.failed(error)),
         }
     }
 
     /// Moves the race on: who has answered, who has failed, who is next. `opened` is shown each new socket, once.
     /// A socket that left the race is closed already.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> Connect {
+        if let Some(unix) = self.unix.take() {
+            let outcome = self.step_local(&unix, now, opened);
+            self.unix = Some(unix);
+            return outcome;
+        }
         let mut attempt_now = self.racing.is_empty();
         let mut place = 0;
         while let Some(attempt) = self.racing.get(place) {
@@ -136,7 +200,7 @@ impl Connector {
         while (attempt_now || now >= self.next_attempt)
             && let Some(peer) = self.waiting.pop_front()
         {
-            match start(&peer) {
+            match start(&peer, &self.bind) {
                 Ok((socket, Progress::Connected)) => {
                     opened(socket.as_fd());
                     return self.won(socket, peer);
@@ -147,13 +211,20 @@ impl Connector {
                     self.next_attempt = now + self.attempt_delay;
                     break;
                 }
-                Err(error) if lacks_descriptors(&error) && !self.racing.is_empty() => {
+                Err(Failed::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
                     // Those in the race may still win; this address had no chance yet, so it keeps its place.
                     self.waiting.push_front(peer);
                     self.next_attempt = now + self.attempt_delay;
                     break;
                 }
-                Err(error) => {
+                Err(Failed::Bind(error)) => {
+                    if self.failure.is_none() {
+                        self.failure = Some((peer, error));
+                        self.could_not_bind = true;
+                    }
+                    attempt_now = true;
+                }
+                Err(Failed::Connect(error)) => {
                     let hopeless = lacks_descriptors(&error);
                     self.lost(peer, error);
                     if hopeless {
@@ -169,7 +240,11 @@ impl Connector {
     /// When [`step`](Self::step) wants to be called though no socket has stirred.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Instant> {
-        if self.waiting.is_empty() { Some(self.deadline) } else { Some(self.deadline.min(self.next_attempt)) }
+        if self.waiting.is_empty() && self.unix.is_none() {
+            Some(self.deadline)
+        } else {
+            Some(self.deadline.min(self.next_attempt))
+        }
     }
 
     /// The sockets in the race, to be waited for until writable.
@@ -192,7 +267,8 @@ impl Connector {
     /// Keeps the failure that tells most: what an address answered before what this machine could not even try.
     fn lost(&mut self, peer: SocketAddr, error: io::Error) {
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
-        if replace {
+        if replace || self.could_not_bind {
+            self.could_not_bind = false;
             self.failure = Some((peer, error));
         }
     }
@@ -206,6 +282,7 @@ impl Connector {
 
     fn failed(&mut self) -> Error {
         match self.failure.take() {
+            Some((peer, error)) if self.could_not_bind => self.bind.failed(peer, error),
             Some((peer, error)) => failure(&self.host, peer.port(), error),
             None => Error::new(ErrorKind::Connect, format!("failed to connect to {}: it has no address", self.host)),
         }
@@ -223,29 +300,45 @@ pub fn connect_blocking(
     options: &ConnectOptions,
     deadline: Option<Instant>,
 ) -> Result<(Socket, SocketAddr)> {
+    let connector = Connector::new(host, addresses, options, Instant::now());
+    connect_blocking_by(connector, deadline).map(|(socket, peer)| {
+        let peer = peer.unwrap_or_else(|| unreachable!("a race has addresses"));
+        (socket, peer)
+    })
+}
+
+/// The same with a race that is set up already. The address is that of the peer, where it has one.
+///
+/// # Errors
+/// As [`connect_blocking`]; [`ErrorKind::Interface`] when no socket could leave from where it should.
+pub fn connect_blocking_by(
+    mut connector: Connector,
+    deadline: Option<Instant>,
+) -> Result<(Socket, Option<SocketAddr>)> {
     let now = Instant::now();
-    let mut connector = Connector::new(host, addresses, options, now);
     if let Some(deadline) = deadline {
         connector.deadline = connector.deadline.min(deadline);
     }
     #[cfg(target_os = "linux")]
     if let (Some(&peer), 1) = (connector.waiting.front(), connector.waiting.len()) {
-        return connect_one(connector, peer, now);
+        return connect_one(connector, peer, now).map(|(socket, peer)| (socket, Some(peer)));
     }
     race_blocking(connector, now)
 }
 
-fn race_blocking(mut connector: Connector, mut now: Instant) -> Result<(Socket, SocketAddr)> {
+fn race_blocking(mut connector: Connector, mut now: Instant) -> Result<(Socket, Option<SocketAddr>)> {
     loop {
-        match connector.step(now, &mut |_| ()) {
-            Connect::Done { socket, peer } => {
-                return match socket.set_nonblocking(false) {
-                    Ok(()) => Ok((socket, peer)),
-                    Err(error) => Err(failure(&connector.host, peer.port(), error)),
-                };
-            }
+        let (socket, peer) = match connector.step(now, &mut |_| ()) {
+            Connect::Done { socket, peer } => (Some(socket), Some(peer)),
+            Connect::Local(socket) => (Some(socket), None),
             Connect::Failed(error) => return Err(error),
-            Connect::Pending => {}
+            Connect::Pending => (None, None),
+        };
+        if let Some(socket) = socket {
+            return match socket.set_nonblocking(false) {
+                Ok(()) => Ok((socket, peer)),
+                Err(error) => Err(failure(&connector.host, peer.map_or(0, |peer| peer.port()), error)),
+            };
         }
         let wait = connector.next_timeout().map(|at| at.saturating_duration_since(now));
         let mut fds: Vec<_> = connector.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
@@ -274,6 +367,9 @@ fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Resu
         Ok(socket) => socket,
         Err(error) => return refuse(error),
     };
+    if let Err(error) = connector.bind.apply(&socket, &peer) {
+        return Err(connector.bind.failed(peer, error));
+    }
     match socket.connect(&peer) {
         Ok(()) => {}
         // A signal came: the handshake goes on by itself, and the race can take it from here.
@@ -283,7 +379,7 @@ fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Resu
             }
             connector.waiting.clear();
             connector.racing.push(Attempt { socket, peer });
-            return race_blocking(connector, Instant::now());
+            return race_blocking(connector, Instant::now()).map(|(socket, won)| (socket, won.unwrap_or(peer)));
         }
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => return Err(connector.out_of_time()),
         Err(error) => return refuse(error),
@@ -309,14 +405,20 @@ enum Progress {
     Started,
 }
 
-fn start(peer: &SocketAddr) -> io::Result<(Socket, Progress)> {
-    let socket = Socket::open(peer, true)?;
+enum Failed {
+    Bind(io::Error),
+    Connect(io::Error),
+}
+
+fn start(peer: &SocketAddr, bind: &Bind) -> std::result::Result<(Socket, Progress), Failed> {
+    let socket = Socket::open(peer, true).map_err(Failed::Connect)?;
+    bind.apply(&socket, peer).map_err(Failed::Bind)?;
     match socket.connect(peer) {
         Ok(()) => Ok((socket, Progress::Connected)),
         Err(error) if matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) => {
             Ok((socket, Progress::Started))
         }
-        Err(error) => Err(error),
+        Err(error) => Err(Failed::Connect(error)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The stages between a host's name and a connection that carries bytes; none of them knows a loop.
 //!
 //! ```text
-//! dns ─► connect (happy eyeballs) ─► socket ─► [tls] ─► tcp_info counts what it cost
+//! dns ─► connect (happy eyeballs) ─► socket ─► [proxy: SOCKS, CONNECT] ─► [tls] ─► tcp_info counts what it cost
 //! ```
 //!
 //! Each stage is a state machine or a call that may be bounded by a deadline, so that the reactor (one loop, many
@@ -10,7 +10,10 @@
 
 pub mod connect;
 pub mod dns;
+mod layer;
+pub mod local;
 pub mod pool;
+pub mod proxy;
 pub mod socket;
 pub mod stream;
 pub mod tcp_info;

@@ -1,22 +1,23 @@
 //! Idle connections, by everything that makes a connection another connection.
 //!
-//! The [`Key`] is the security boundary: two requests share a connection only if scheme, host, port, every TLS setting
-//! and every setting of how to connect are equal. A connection with unread or unsolicited bytes never comes back here,
+//! The [`Key`] is the security boundary: two requests share a connection only if scheme, host, port, every TLS setting,
+//! the proxies with their credentials, and every setting of how to connect are equal. A connection with unread or unsolicited bytes never comes back here,
 //! and before one is handed out a peek makes sure that it is silent and open.
 //!
 //! While a worker has work for a connection it keeps it; the pool is where connections lie between runs and where one
 //! worker leaves them for another.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use haul_policy::proxy::Proxy;
 use haul_policy::target::{Scheme, Target};
 
 use super::connect::ConnectOptions;
 use super::dns::Family;
+use super::proxy::{Hop, Via};
 use super::socket::{Idle as Peeked, peek_idle};
 use super::tls::{Place, TlsOptions};
 use crate::request::RequestOptions;
@@ -24,7 +25,7 @@ use crate::request::RequestOptions;
 /// What a connection may be used for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// The host, as DNS and TLS see it.
+    /// The host, as DNS and TLS see it. Of a proxy that forwards requests it is that proxy's: any origin's may use it.
     pub host: String,
     /// The port.
     pub port: u16,
@@ -34,16 +35,33 @@ pub struct Key {
     pub tls: Option<TlsOptions>,
     /// Which kinds of address it may have gone to.
     pub family: Family,
-    /// How the connection is made.
+    /// How the connection is made: interface, local ports and a Unix socket are among it.
     pub connect: ConnectOptions,
     /// HTTP/2 is spoken without being agreed on.
     pub prior_knowledge: bool,
+    /// Through whom it goes.
+    pub via: Via,
 }
 
 impl Key {
     /// The key for a request to this target.
     #[must_use]
     pub fn new(target: &Target, options: &RequestOptions) -> Self {
+        let via = Via::of(target, options);
+        if let Via::Forward(hop) = &via {
+            let (host, port) = (hop.proxy.host_text().to_owned(), hop.proxy.port());
+            return Self {
+                dial: (host.clone(), port),
+                host,
+                port,
+                // What is spoken with the proxy is part of `via`.
+                tls: None,
+                family: options.family,
+                connect: options.connect.clone(),
+                prior_knowledge: false,
+                via,
+            };
+        }
         Self {
             host: target.host_text().to_owned(),
             port: target.port(),
@@ -55,24 +73,54 @@ impl Key {
             family: options.family,
             connect: options.connect.clone(),
             prior_knowledge: options.prior_knowledge,
+            via,
         }
     }
 
     /// The server, as session tickets see it.
     #[must_use]
     pub fn place(&self) -> Place {
-        Place { host: self.host.clone(), port: self.port, dial: self.dial.clone(), family: self.family }
+        Place {
+            host: self.host.clone(),
+            port: self.port,
+            dial: self.dial.clone(),
+            family: self.family,
+            via: self.via.clone(),
+            connect: self.connect.clone(),
+        }
     }
 
-    /// The address to connect to, where it is given in place of a name.
-    #[must_use]
-    pub fn address(&self) -> Option<IpAddr> {
-        self.dial.0.trim_matches(['[', ']']).parse().ok()
+    /// An https proxy on the way, as session tickets see it.
+    pub(super) fn proxy_place(&self, proxy: &Proxy) -> Place {
+        let before = self.via.hop().and_then(|hop| {
+            let preproxy = hop.preproxy.clone()?;
+            Some(Via::Tunnel(Arc::new(Hop { proxy: preproxy, preproxy: None, ..Hop::clone(hop) })))
+        });
+        Place {
+            host: proxy.host_text().to_owned(),
+            port: proxy.port(),
+            dial: (proxy.host_text().to_owned(), proxy.port()),
+            family: self.family,
+            via: before.unwrap_or_default(),
+            connect: self.connect.clone(),
+        }
     }
 
     /// Whether a request to this target may use a connection of this key; without making another key.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
+        if self.family != options.family || self.connect != options.connect {
+            return false;
+        }
+        if options.proxy.is_some() || self.via != Via::Direct {
+            let via = Via::of(target, options);
+            if self.via != via || matches!(via, Via::Unusable(..)) {
+                return false;
+            }
+            if via.forwards().is_some() {
+                return true;
+            }
+        }
         self.port == target.port()
             && self.host == target.host_text()
             && match (&self.tls, target.scheme()) {
@@ -80,9 +128,7 @@ impl Key {
                 (None, Scheme::Http) => true,
                 _ => false,
             }
-            && self.family == options.family
             && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
-            && self.connect == options.connect
             && self.prior_knowledge == options.prior_knowledge
     }
 }

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
+use super::layer::{Secured, Transport};
 use super::socket::Socket;
 use super::tls::{Handshake, Tls};
 use crate::{Error, ErrorKind, Result};
@@ -17,20 +18,10 @@ use crate::{Error, ErrorKind, Result};
 /// A connection's byte stream.
 #[derive(Debug)]
 pub struct Stream {
-    socket: Socket,
+    transport: Transport,
     tls: Option<Box<Secured>>,
-    /// The peer's address.
-    pub peer: SocketAddr,
-}
-
-#[derive(Debug)]
-struct Secured {
-    tls: Tls,
-    /// Ciphertext that waits for the rest of its record.
-    partial: Vec<u8>,
-    /// Ciphertext that waits for room in the socket.
-    outgoing: Vec<u8>,
-    sent: usize,
+    /// The peer's address: through a proxy, the proxy's. None on a Unix socket.
+    pub peer: Option<SocketAddr>,
 }
 
 /// What one receive brought.
@@ -53,27 +44,40 @@ pub enum Received {
 impl Stream {
     /// A plain stream.
     #[must_use]
-    pub fn plain(socket: Socket, peer: SocketAddr) -> Self {
-        Self { socket, tls: None, peer }
+    pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
+        Self { transport: Transport::new(socket), tls: None, peer }
     }
 
     /// Goes on as TLS: the handshake has not begun.
     #[must_use]
     pub fn secure(mut self, tls: Tls) -> Self {
-        self.tls = Some(Box::new(Secured { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }));
+        self.tls = Some(Box::new(Secured::new(tls)));
         self
+    }
+
+    /// What was spoken so far was a proxy's, and it has opened a tunnel: from here on this is a plain stream again, inside
+    /// of what there was. It begins with these bytes, which came behind the proxy's answer.
+    pub fn nest(&mut self, ahead: Vec<u8>) {
+        self.transport.nest(self.tls.take(), ahead);
     }
 
     /// The socket.
     #[must_use]
     pub fn socket(&self) -> &Socket {
-        &self.socket
+        &self.transport.socket
     }
 
-    /// Whether TLS is spoken.
+    /// Whether TLS is spoken, with the origin or with a proxy: what is in the socket is not what is received.
     #[must_use]
     pub fn is_secure(&self) -> bool {
-        self.tls.is_some()
+        self.tls.is_some() || self.transport.is_secure()
+    }
+
+    /// Whether a receive brings something that is in the socket no more: a driver that waits for the socket then may wait
+    /// for ever.
+    #[must_use]
+    pub fn has_ahead(&self) -> bool {
+        self.transport.has_ahead()
     }
 
     /// The protocol that was agreed on in the TLS handshake (RFC 7301), if any.
@@ -108,9 +112,9 @@ impl Stream {
                         if left.is_zero() {
                             return Ok(false);
                         }
-                        self.socket.set_recv_timeout(Some(left)).map_err(|error| tls_error(broke, error))?;
+                        self.transport.socket.set_recv_timeout(Some(left)).map_err(|error| tls_error(broke, error))?;
                     }
-                    match self.socket.recv(buffer) {
+                    match self.transport.recv(buffer) {
                         Ok(0) => {
                             let message = "the server closed the connection in the TLS handshake";
                             return Err(Error::new(ErrorKind::TlsHandshake, message));
@@ -143,13 +147,13 @@ impl Stream {
             None => 0,
         };
         let room = buffer.len() - kept;
-        match self.socket.recv(&mut buffer[kept..]) {
+        match self.transport.recv(&mut buffer[kept..]) {
             Ok(0) => Ok(Received::End),
             Ok(n) => {
                 if let Some(secured) = &mut self.tls {
                     secured.partial.clear();
                 }
-                Ok(Received::Bytes { filled: kept + n, more: n == room })
+                Ok(Received::Bytes { filled: kept + n, more: n == room || self.transport.has_ahead() })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::WouldBlock),
             Err(error) => Err(error),
@@ -194,14 +198,13 @@ impl Stream {
     /// # Errors
     /// The socket's; [`io::ErrorKind::WouldBlock`] when there is no room at all.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(secured) = &mut self.tls else { return self.socket.send(bytes) };
-        if secured.sent < secured.outgoing.len() && !self.flush()? {
+        let Some(secured) = &mut self.tls else { return self.transport.send(bytes) };
+        let transport = &mut self.transport;
+        if !secured.flush(|sealed| transport.send(sealed))? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        if let Some(secured) = &mut self.tls {
-            secured.tls.seal(bytes, &mut secured.outgoing).map_err(io::Error::other)?;
-        }
-        self.flush()?;
+        secured.tls.seal(bytes, &mut secured.outgoing).map_err(io::Error::other)?;
+        secured.flush(|sealed| transport.send(sealed))?;
         Ok(bytes.len())
     }
 
@@ -210,24 +213,19 @@ impl Stream {
     /// # Errors
     /// The socket's.
     pub fn flush(&mut self) -> io::Result<bool> {
-        let Some(secured) = &mut self.tls else { return Ok(true) };
-        while secured.sent < secured.outgoing.len() {
-            match self.socket.send(&secured.outgoing[secured.sent..]) {
-                Ok(n) => secured.sent += n,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        let transport = &mut self.transport;
+        if let Some(secured) = &mut self.tls
+            && !secured.flush(|sealed| transport.send(sealed))?
+        {
+            return Ok(false);
         }
-        secured.outgoing.clear();
-        secured.sent = 0;
-        Ok(true)
+        transport.flush()
     }
 
     /// Whether sealed bytes are waiting for room.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        self.tls.as_ref().is_some_and(|secured| secured.sent < secured.outgoing.len())
+        self.tls.as_ref().is_some_and(|secured| secured.has_output()) || self.transport.has_output()
     }
 }
 
@@ -237,6 +235,6 @@ fn tls_error(message: &str, error: io::Error) -> Error {
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.transport.socket.as_fd()
     }
 }

@@ -10,9 +10,13 @@ use haul_proto::head::Head;
 use super::extent::Verdict;
 use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Transfer};
 use crate::clock;
+use crate::net::proxy::Via;
 use crate::sink::Begin;
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
+
+/// How often a proxy may ask anew who we are: it can say for ever that its nonce was too old.
+const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
     /// The head of the final response. Decides what becomes of the body.
@@ -41,6 +45,13 @@ impl Transfer {
     fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
         let status = head.status();
+        if status == 407 && self.proxy_rounds < MAX_PROXY_ROUNDS {
+            let via = Via::of(&self.target, &options);
+            if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_answered)) {
+                self.proxy_rounds += 1;
+                return Disposition::Again;
+            }
+        }
         match self.hop(status, head.get("location")) {
             Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
             Ok(None) => {}

@@ -126,6 +126,10 @@ pub struct Transfer {
     head: Option<Head>,
     /// How long the last response wants its host to be left alone.
     asked_pause: Option<Duration>,
+    /// The request under way tells a proxy who asks.
+    proxy_answered: bool,
+    /// How often a proxy has asked who that is.
+    proxy_rounds: u32,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
     /// What is known of it so far.
@@ -247,6 +251,8 @@ impl Transfer {
             body,
             head: None,
             asked_pause: None,
+            proxy_answered: false,
+            proxy_rounds: 0,
             heads: Vec::new(),
             facts: Facts::new(now),
             tag,
@@ -516,7 +522,9 @@ impl Transfer {
             (ErrorKind::Timeout, _) => Trouble::Timeout,
             (ErrorKind::Connect, _) => Trouble::ConnectRefused,
             // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
-            (ErrorKind::Resolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
+            (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => {
+                Trouble::Dns { transient: error.io_source().is_some() }
+            }
             (
                 ErrorKind::EmptyReply
                 | ErrorKind::Send

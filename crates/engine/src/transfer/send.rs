@@ -12,6 +12,7 @@ use haul_policy::range::validator::Validator;
 use super::{Disposition, Transfer};
 use crate::clock;
 use crate::drive::link::Machine;
+use crate::net::proxy::Via;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
@@ -66,9 +67,18 @@ impl Transfer {
         fields.extend(given.map(|(name, value)| (name.as_str(), value.as_slice())));
         let framing = self.framing(&fields);
         self.asked_first = self.asks_first(framing, &fields);
+        // The same answer as the connection's key has: what is for a proxy goes to no one else.
+        let via = Via::of(&self.target, &options);
+        let forwarded = via.forwards().map(|hop| hop.forwarded(&self.method, &self.target)).transpose()?;
+        self.proxy_answered = false;
+        if let Some((_, for_proxy)) = &forwarded {
+            self.proxy_answered = for_proxy.iter().any(|(name, _)| name.eq_ignore_ascii_case("proxy-authorization"));
+            fields.retain(|(name, _)| !for_proxy.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
+            fields.extend(for_proxy.iter().map(|(name, value)| (name.as_str(), value.as_slice())));
+        }
         let request = h1::Request {
             method: &self.method,
-            target: self.target.path_and_query(),
+            target: forwarded.as_ref().map_or(self.target.path_and_query(), |(uri, _)| uri),
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,

@@ -141,7 +141,8 @@ impl Link {
     /// Whether it is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.closing && self.queue.is_empty() && self.conn.is_idle() && self.tail.is_empty()
+        let is_read = self.tail.is_empty() && !self.stream.has_ahead();
+        !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
     /// Whether responses were received on it before.
@@ -158,7 +159,7 @@ impl Link {
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
-        transfer.facts.peer = Some(self.stream.peer);
+        transfer.facts.peer = self.stream.peer;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();
@@ -337,7 +338,8 @@ impl Link {
     /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
     pub fn is_direct(&mut self, pipes: Pipes) -> bool {
         if self.direct == Direct::Undecided {
-            let granted = self.remaining() >= WORTH_MOVING && !self.stream.is_secure() && !self.has_output();
+            let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();
+            let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
             if !granted {
                 return false;
             }

@@ -130,7 +130,7 @@ impl Link {
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
-        transfer.facts.peer = Some(self.stream.peer);
+        transfer.facts.peer = self.stream.peer;
         transfer.is_pipelined = false;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {

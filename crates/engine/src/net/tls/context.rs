@@ -17,7 +17,9 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use super::identity::Identity;
 use super::verify::{AcceptAll, ListedOrSigned};
+use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
+use crate::net::proxy::Via;
 use crate::{Error, ErrorKind, Result};
 
 /// A version of TLS.
@@ -97,6 +99,10 @@ pub struct Place {
     pub dial: (String, u16),
     /// Which kinds of address these may be of.
     pub family: Family,
+    /// Through whom it is reached.
+    pub via: Via,
+    /// How connections are made, the local socket that they go to included.
+    pub connect: ConnectOptions,
 }
 
 /// Places whose tickets are kept; beyond this all are forgotten, which costs full handshakes.

@@ -1,0 +1,220 @@
+//! What lies below a stream's own TLS: a socket, and where a tunnel was opened through a proxy that speaks TLS itself,
+//! that TLS. Above it everything is as on a plain socket.
+//!
+//! ```text
+//!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [TLS with the proxy] ◀─ socket
+//! ```
+//!
+//! The record layer opens in place, so one layer costs no copy. Two do: what the outer one opens is copied once into the
+//! reader's buffer. Opening it there would need room for a partial record of each layer in front of every read, and who
+//! goes through an https proxy pays for two encryptions anyway.
+
+use std::io;
+use std::ops::Range;
+
+use super::socket::Socket;
+use super::tls::{MAX_RECORD, State, Tls};
+
+/// How much of the outer layer's ciphertext is read at once.
+const WIRE: usize = 4 * MAX_RECORD;
+
+/// TLS and its bytes on their way.
+#[derive(Debug)]
+pub(super) struct Secured {
+    pub(super) tls: Tls,
+    /// Ciphertext that waits for the rest of its record.
+    pub(super) partial: Vec<u8>,
+    /// Ciphertext that waits for room below.
+    pub(super) outgoing: Vec<u8>,
+    pub(super) sent: usize,
+}
+
+impl Secured {
+    pub(super) fn new(tls: Tls) -> Self {
+        Self { tls, partial: Vec::new(), outgoing: Vec::new(), sent: 0 }
+    }
+
+    /// Whether sealed bytes are waiting for room.
+    pub(super) fn has_output(&self) -> bool {
+        self.sent < self.outgoing.len()
+    }
+
+    /// Sends sealed bytes that are waiting, by `send`. `true` when none is left.
+    pub(super) fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
+        while self.sent < self.outgoing.len() {
+            match send(&self.outgoing[self.sent..]) {
+                Ok(n) => self.sent += n,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.outgoing.clear();
+        self.sent = 0;
+        Ok(true)
+    }
+}
+
+/// A connection below the stream's own TLS.
+#[derive(Debug)]
+pub(super) struct Transport {
+    pub(super) socket: Socket,
+    /// Bytes that came behind a proxy's answer and belong to what follows it, and how many of them were taken.
+    ahead: (Vec<u8>, usize),
+    outer: Option<Box<Outer>>,
+}
+
+#[derive(Debug)]
+struct Outer {
+    secured: Secured,
+    wire: Box<[u8]>,
+    /// Received and not opened yet.
+    sealed: Range<usize>,
+    /// Opened and not taken yet.
+    plain: Range<usize>,
+    /// The proxy ended its TLS, or what it sent could not be opened.
+    over: Option<Over>,
+}
+
+#[derive(Debug)]
+enum Over {
+    Ended,
+    Broken(String),
+}
+
+impl Transport {
+    pub(super) fn new(socket: Socket) -> Self {
+        Self { socket, ahead: (Vec::new(), 0), outer: None }
+    }
+
+    /// What comes next comes through `outer`, where there is one, and begins with these bytes of plain text.
+    pub(super) fn nest(&mut self, outer: Option<Box<Secured>>, ahead: Vec<u8>) {
+        self.ahead = (ahead, 0);
+        if let Some(mut secured) = outer {
+            let partial = std::mem::take(&mut secured.partial);
+            let mut wire = vec![0; WIRE.max(2 * partial.len())].into_boxed_slice();
+            wire[..partial.len()].copy_from_slice(&partial);
+            let sealed = 0..partial.len();
+            self.outer = Some(Box::new(Outer { secured: *secured, wire, sealed, plain: 0..0, over: None }));
+        }
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.outer.is_some()
+    }
+
+    /// Whether a receive brings something without the socket: then the socket must not be waited for.
+    pub(super) fn has_ahead(&self) -> bool {
+        self.ahead.1 < self.ahead.0.len()
+            || self.outer.as_ref().is_some_and(|outer| !outer.plain.is_empty() || outer.over.is_some())
+    }
+
+    /// Receives; 0 is the end.
+    pub(super) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (bytes, taken) = &mut self.ahead;
+        if *taken < bytes.len() {
+            let n = buffer.len().min(bytes.len() - *taken);
+            buffer[..n].copy_from_slice(&bytes[*taken..*taken + n]);
+            *taken += n;
+            if *taken == bytes.len() {
+                self.ahead = (Vec::new(), 0);
+            }
+            return Ok(n);
+        }
+        match &mut self.outer {
+            None => self.socket.recv(buffer),
+            Some(outer) => outer.recv(&self.socket, buffer),
+        }
+    }
+
+    /// Sends what there is room for. Through an outer layer all of it is sealed, and what has no room is kept.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
+        let socket = &self.socket;
+        if !outer.secured.flush(|sealed| socket.send(sealed))? {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        outer.secured.tls.seal(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?;
+        outer.secured.flush(|sealed| socket.send(sealed))?;
+        Ok(bytes.len())
+    }
+
+    /// Sends what is kept. `true` when nothing is left.
+    pub(super) fn flush(&mut self) -> io::Result<bool> {
+        let Some(outer) = &mut self.outer else { return Ok(true) };
+        let socket = &self.socket;
+        outer.secured.flush(|sealed| socket.send(sealed))
+    }
+
+    pub(super) fn has_output(&self) -> bool {
+        self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
+    }
+}
+
+impl Outer {
+    /// Fills the buffer as far as what has been received allows, and receives only where that is nothing.
+    fn recv(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        loop {
+            let n = self.plain.len().min(buffer.len() - filled);
+            buffer[filled..filled + n].copy_from_slice(&self.wire[self.plain.start..self.plain.start + n]);
+            self.plain.start += n;
+            filled += n;
+            if filled == buffer.len() {
+                return Ok(filled);
+            }
+            match &self.over {
+                Some(_) if filled > 0 => return Ok(filled),
+                // Not taken: the end stays the end, whoever asks again.
+                Some(Over::Ended) => return Ok(0),
+                Some(Over::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
+                None => {}
+            }
+            if self.open() {
+                continue;
+            }
+            if filled > 0 {
+                return Ok(filled);
+            }
+            // Answers to key updates.
+            self.secured.tls.take_output(&mut self.secured.outgoing);
+            self.secured.flush(|sealed| socket.send(sealed))?;
+            self.wire.copy_within(self.sealed.clone(), 0);
+            self.sealed = 0..self.sealed.len();
+            match socket.recv(&mut self.wire[self.sealed.end..])? {
+                // Whether that was an end or a cut is for what is inside to tell.
+                0 => self.over = Some(Over::Ended),
+                n => self.sealed.end += n,
+            }
+        }
+    }
+
+    /// Opens the next record. `false` where more has to come first.
+    fn open(&mut self) -> bool {
+        if self.sealed.is_empty() {
+            return false;
+        }
+        match self.secured.tls.open(&mut self.wire[self.sealed.clone()]) {
+            Ok(opened) => {
+                let base = self.sealed.start;
+                self.sealed.start += opened.consumed;
+                if let Some(range) = opened.payload {
+                    self.plain = base + range.start..base + range.end;
+                }
+                match opened.state {
+                    State::Open => true,
+                    State::NeedMore => !self.plain.is_empty(),
+                    State::PeerClosed => {
+                        self.over = Some(Over::Ended);
+                        true
+                    }
+                }
+            }
+            Err(error) => {
+                self.over = Some(Over::Broken(error.cause()));
+                self.secured.tls.take_output(&mut self.secured.outgoing);
+                true
+            }
+        }
+    }
+}

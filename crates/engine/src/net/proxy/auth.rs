@@ -1,0 +1,129 @@
+//! Who we are to an HTTP proxy: Basic at once, Digest when it has asked (RFC 9110 §11.7, RFC 7616).
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haul_policy::auth::{Allowed, Choice, Digest, choose, cnonce, parse_challenges};
+use haul_policy::proxy::Proxy;
+use haul_proto::head::Head;
+
+use crate::{Error, ErrorKind, Result};
+
+/// How a proxy is told who asks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ProxyAuth {
+    /// By Basic, with the first request.
+    #[default]
+    Basic,
+    /// By Digest, when it asks.
+    Digest,
+    /// By the strongest that it offers, when it asks.
+    Any,
+}
+
+impl ProxyAuth {
+    fn allowed(self) -> Allowed {
+        match self {
+            Self::Basic => Allowed::BASIC,
+            Self::Digest => Allowed::DIGEST,
+            Self::Any => Allowed::ANY,
+        }
+    }
+}
+
+/// Proxies that are remembered; beyond this all are forgotten, which costs a round trip each.
+const MAX_PROXIES: usize = 64;
+
+/// How proxies want to be answered, by proxy and credentials. Clones share it. It is no part of what tells connections
+/// apart, so all of them compare equal.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<HashMap<Proxy, Answer>>>);
+
+enum Answer {
+    Basic,
+    Digest(Box<Digest>),
+}
+
+impl Memory {
+    /// The value of Proxy-Authorization for a request, as far as it is known how the proxy wants it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] when no answer can be made.
+    pub(super) fn authorization(
+        &self,
+        proxy: &Proxy,
+        auth: ProxyAuth,
+        method: &str,
+        uri: &str,
+    ) -> Result<Option<Vec<u8>>> {
+        let Some(credentials) = proxy.credentials() else { return Ok(None) };
+        if auth == ProxyAuth::Basic {
+            return Ok(Some(credentials.basic()));
+        }
+        match self.lock().get_mut(proxy) {
+            None => Ok(None),
+            Some(Answer::Basic) => Ok(Some(credentials.basic())),
+            Some(Answer::Digest(digest)) => {
+                let mut entropy = [0; 16];
+                aws_lc_rs::rand::fill(&mut entropy)
+                    .map_err(|error| Error::with_source(ErrorKind::Setup, "the system has no entropy", error))?;
+                digest
+                    .authorize(credentials, method, uri, None, &cnonce(entropy))
+                    .map(Some)
+                    .map_err(|error| Error::with_source(ErrorKind::Setup, "the proxy cannot be answered", error))
+            }
+        }
+    }
+
+    /// A proxy's 407. Whether the request is to be repeated with another answer; `answered`: it had one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Receive`] when the proxy asks for what there is not.
+    pub(super) fn asked(&self, proxy: &Proxy, auth: ProxyAuth, head: &Head, answered: bool) -> Result<bool> {
+        if proxy.credentials().is_none() || auth == ProxyAuth::Basic {
+            return Ok(false);
+        }
+        let challenges = parse_challenges(head.get_all("proxy-authenticate"));
+        let choice = choose(&challenges, auth.allowed())
+            .map_err(|error| Error::with_source(ErrorKind::Receive, "the proxy cannot be answered", error))?;
+        let mut known = self.lock();
+        let answer = match choice {
+            Choice::Digest(new) => match known.get(proxy) {
+                // Another connection's newer nonce may have taken the place of the one that was answered to; stale
+                // says that the password was right.
+                Some(Answer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
+                _ => Answer::Digest(Box::new(Digest::new(new))),
+            },
+            Choice::Basic if !answered => Answer::Basic,
+            Choice::Basic | Choice::Bearer | Choice::Nothing => return Ok(false),
+        };
+        if known.len() >= MAX_PROXIES && !known.contains_key(proxy) {
+            known.clear();
+        }
+        known.insert(proxy.clone(), answer);
+        Ok(true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Proxy, Answer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialEq for Memory {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Memory {}
+
+impl Hash for Memory {
+    fn hash<H: Hasher>(&self, _state: &mut H) {}
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").field("proxies", &self.lock().len()).finish_non_exhaustive()
+    }
+}

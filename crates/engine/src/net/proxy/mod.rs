@@ -1,0 +1,85 @@
+//! The way to an origin: direct, or through proxies.
+//!
+//! ```text
+//!  ProxyOptions ──Via::of(target)──▶ Via ──in the pool's key──▶ Route (names resolved) ──▶ Opening (a machine over a Stream)
+//!
+//!  forward   TCP [TLS with the proxy]                        GET http://origin/ ..      any origin's requests
+//!  tunnel    TCP [TLS with the proxy] CONNECT [TLS]          GET / ..                   one origin's
+//!  SOCKS     TCP SOCKS [SOCKS] [TLS]                         GET / ..                   one origin's
+//!  preproxy  TCP SOCKS, and then any of these
+//! ```
+//!
+//! Which proxy a target takes and what it may be told is `haul_policy::proxy`'s to say; here are the bytes.
+//!
+//! ```
+//! use haul::net::proxy::{ProxyOptions, Via};
+//! use haul::{RequestOptions, Target};
+//! use haul_policy::proxy::{NoProxy, Proxy};
+//!
+//! let mut proxy = ProxyOptions::default();
+//! proxy.proxy = Some(Proxy::parse("http://127.0.0.1:3128")?);
+//! proxy.no_proxy = Some(NoProxy::parse(".internal"));
+//! let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };
+//! let via = |url: &str| Via::of(&Target::parse(url).unwrap(), &options);
+//! assert!(matches!(via("http://example.test/"), Via::Forward(_)));
+//! assert!(matches!(via("https://example.test/"), Via::Tunnel(_)));
+//! assert_eq!(via("https://wiki.internal/"), Via::Direct);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod auth;
+mod connect;
+mod opening;
+mod route;
+mod via;
+
+use haul_policy::auth::Credentials;
+use haul_policy::proxy::{Environment, NoProxy, Proxy};
+
+pub use auth::{Memory, ProxyAuth};
+pub use opening::Opening;
+pub use route::Route;
+pub use via::{Hop, Via};
+
+use crate::net::tls::TlsOptions;
+
+/// Which proxies are used, and what they are told. `Debug` shows no secret.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct ProxyOptions {
+    /// The proxy (`-x`); none uses the environment's.
+    pub proxy: Option<Proxy>,
+    /// What the variables say. Default: nothing; a library does not read its host's environment unasked. Its `no_proxy`
+    /// counts for [`ProxyOptions::proxy`], too.
+    pub environment: Environment,
+    /// What goes direct (`--noproxy`), in place of what the environment says.
+    pub no_proxy: Option<NoProxy>,
+    /// A SOCKS proxy to reach the proxy by (`--preproxy`); without one, the way to the origin.
+    pub preproxy: Option<Proxy>,
+    /// User and password for the proxy (`-U`), in place of those in its URL; not for the preproxy.
+    pub credentials: Option<Credentials>,
+    /// How HTTP proxies are answered about who asks (`--proxy-basic`, `--proxy-digest`, `--proxy-anyauth`).
+    pub auth: ProxyAuth,
+    /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
+    pub tunnel: bool,
+    /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in requests that are forwarded. They replace those that
+    /// are made.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// TLS with an https proxy (`--proxy-cacert`, `--proxy-insecure` and their like).
+    pub tls: TlsOptions,
+    /// What proxies said of how they are to be answered; clones share it.
+    pub memory: Memory,
+}
+
+impl std::fmt::Debug for ProxyOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProxyOptions")
+            .field("proxy", &self.proxy)
+            .field("no_proxy", &self.no_proxy)
+            .field("preproxy", &self.preproxy)
+            .field("auth", &self.auth)
+            .field("tunnel", &self.tunnel)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! Through whom a connection goes: the part of the pool's key that proxies bring.
+
+use std::fmt;
+use std::sync::Arc;
+
+use haul_policy::proxy::{Fields, Proxy, ProxyError, ProxyKind, Route as Manner, absolute_form, forward_fields};
+use haul_policy::target::Target;
+use haul_proto::head::Head;
+
+use super::{Memory, ProxyAuth, ProxyOptions};
+use crate::net::tls::TlsOptions;
+use crate::request::RequestOptions;
+use crate::{Error, ErrorKind, Result};
+
+/// Through whom a connection goes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub enum Via {
+    /// Nobody.
+    #[default]
+    Direct,
+    /// A proxy that is sent requests for any origin.
+    Forward(Arc<Hop>),
+    /// A proxy that opens a tunnel to one origin.
+    Tunnel(Arc<Hop>),
+    /// The proxy that should be used cannot be: an error, and not a way round it.
+    Unusable(ErrorKind, String),
+}
+
+/// A proxy and all that its connections are told apart by. `Debug` shows no secret.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Hop {
+    /// The proxy, with the credentials it is told.
+    pub proxy: Proxy,
+    /// The SOCKS proxy before it.
+    pub preproxy: Option<Proxy>,
+    /// TLS with it, if it is an https proxy.
+    pub tls: Option<TlsOptions>,
+    /// How it is told who asks.
+    pub auth: ProxyAuth,
+    /// Fields for it.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// The User-Agent of a CONNECT.
+    pub user_agent: Option<String>,
+    /// What it said of how it is to be answered.
+    pub memory: Memory,
+}
+
+impl Via {
+    /// The way of a request.
+    #[must_use]
+    pub fn of(target: &Target, options: &RequestOptions) -> Self {
+        let Some(given) = options.proxy.as_ref().filter(|_| options.connect.unix_socket.is_none()) else {
+            return Self::Direct;
+        };
+        let proxy = match chosen(given, target) {
+            Ok(proxy) => proxy,
+            Err(error) => {
+                let kind = if error.exit_code() == 7 { ErrorKind::Connect } else { ErrorKind::ProxyResolve };
+                return Self::Unusable(kind, error.to_string());
+            }
+        };
+        let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
+        let preproxy = given.preproxy.clone().filter(|_| !no_proxy.matches(target.host()));
+        if preproxy.as_ref().is_some_and(|proxy| !proxy.kind().is_socks()) {
+            return Self::Unusable(ErrorKind::Setup, "a proxy before the proxy has to be a SOCKS proxy".into());
+        }
+        let (proxy, preproxy) = match (proxy, preproxy) {
+            (None, None) => return Self::Direct,
+            (Some(proxy), preproxy) => (proxy, preproxy),
+            (None, Some(preproxy)) => (preproxy, None),
+        };
+        // What is told to go elsewhere than the URL says cannot be told so to a proxy that sees the URL alone.
+        let elsewhere = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
+        let manner = proxy.route(target, given.tunnel || elsewhere);
+        let hop = Arc::new(Hop {
+            tls: (proxy.kind() == ProxyKind::Https).then(|| given.tls.clone()),
+            proxy,
+            preproxy,
+            auth: given.auth,
+            fields: given.fields.clone(),
+            user_agent: options.user_agent.clone(),
+            memory: given.memory.clone(),
+        });
+        match manner {
+            Manner::Forward => Self::Forward(hop),
+            Manner::Tunnel | Manner::Socks => Self::Tunnel(hop),
+        }
+    }
+
+    /// The proxy that is sent requests itself.
+    #[must_use]
+    pub fn forwards(&self) -> Option<&Arc<Hop>> {
+        match self {
+            Self::Forward(hop) => Some(hop),
+            _ => None,
+        }
+    }
+
+    /// The proxy, if there is one.
+    #[must_use]
+    pub fn hop(&self) -> Option<&Arc<Hop>> {
+        match self {
+            Self::Forward(hop) | Self::Tunnel(hop) => Some(hop),
+            Self::Direct | Self::Unusable(..) => None,
+        }
+    }
+
+    /// What is in the way, if the proxy cannot be used.
+    ///
+    /// # Errors
+    /// That.
+    pub fn check(&self) -> Result<()> {
+        match self {
+            Self::Unusable(kind, why) => Err(Error::new(*kind, why.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyError> {
+    let no_proxy = given.no_proxy.as_ref().unwrap_or(given.environment.no_proxy());
+    let proxy = match &given.proxy {
+        Some(_) if no_proxy.matches(target.host()) => None,
+        Some(proxy) => Some(proxy.clone()),
+        None => given.environment.proxy_unless(target, no_proxy).map(Proxy::parse).transpose()?,
+    };
+    Ok(proxy.map(|proxy| match &given.credentials {
+        Some(credentials) => proxy.with_credentials(Some(credentials.clone())),
+        None => proxy,
+    }))
+}
+
+impl Hop {
+    /// The request target of a request that it is to forward, and the fields for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] when no answer to the proxy can be made.
+    pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, Fields)> {
+        let uri = absolute_form(target);
+        let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
+        Ok((uri, forward_fields(authorization.as_deref(), &self.fields)))
+    }
+
+    /// A 407 to a request that it was to forward: whether to repeat it with another answer.
+    #[must_use]
+    pub fn may_answer(&self, head: &Head, answered: bool) -> bool {
+        head.status() == 407 && self.memory.asked(&self.proxy, self.auth, head, answered).unwrap_or(false)
+    }
+}
+
+impl fmt::Debug for Hop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hop")
+            .field("proxy", &self.proxy)
+            .field("preproxy", &self.preproxy)
+            .field("tls", &self.tls)
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
+    }
+}
