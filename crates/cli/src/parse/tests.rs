@@ -69,8 +69,8 @@ fn letters_bundle_and_values_glue() {
 fn no_turns_switches_off() {
     let low = ok(&["--no-location", "--no-fail", "--no-progress-meter", "-k", "--no-insecure"]);
     let transfer = &low.groups[0].stages[0].transfer;
-    assert!(!transfer.follow && !transfer.fail && !transfer.tls.insecure && !low.global.progress);
-    assert!(ok(&["--no-location", "-L"]).groups[0].stages[0].transfer.follow);
+    assert!(!transfer.redirect.follow && !transfer.fail && !transfer.tls.insecure && !low.global.progress);
+    assert!(ok(&["--no-location", "-L"]).groups[0].stages[0].transfer.redirect.follow);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn refusals_are_in_the_words_of_curl() {
 #[test]
 fn what_only_haul_lacks_is_said() {
     let version = crate::usage::VERSION;
-    for option in ["--http2", "--no-keepalive", "-F", "-x", "-0"] {
+    for option in ["--http2", "--no-sessionid", "-M", "-0"] {
         let expected = format!("haul: option {option}: is not supported by haul {version}");
         assert_eq!(first_line(&[option, "x"]), expected);
     }
@@ -248,7 +248,7 @@ fn config_files_are_read_in_place() {
     let names = ["zero", "one", "two"].map(|name| Output::File(name.to_owned()));
     assert_eq!(low.groups[0].outputs, names);
     let transfer = &low.groups[0].stages[0].transfer;
-    assert!(!transfer.follow);
+    assert!(!transfer.redirect.follow);
     assert_eq!(transfer.max_time, Some(Duration::from_secs(4)));
     assert!(low.global.silent && low.global.show_error);
 }
@@ -363,7 +363,7 @@ fn values_of_single_flags() {
     assert_eq!(stage.request.referer.as_deref(), Some(&b"http://r/"[..]));
     assert!(stage.request.auto_referer);
     assert_eq!(stage.request.range.as_deref(), Some("5-"));
-    assert_eq!(stage.transfer.max_redirs, None);
+    assert_eq!(stage.transfer.redirect.max, None);
     assert_eq!(stage.transfer.retry.delay, Some(Duration::from_millis(500)));
     assert_eq!(stage.transfer.max_filesize, Some(1024));
     assert_eq!(stage.transfer.connect_timeout, Duration::from_secs(300));

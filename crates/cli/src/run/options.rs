@@ -6,12 +6,10 @@ use haul::net::dns::Family;
 use haul::net::tls::{TlsOptions, TlsVersion};
 use haul::request::{ConnectTo, SpeedLimit, Split};
 use haul::trace::Trace;
-use haul::transfer::basic;
 use haul::{Client, RequestOptions, Result};
-use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
-use crate::plan::{self, ContinueAt, Credentials, FieldArg, Global, IpVersion, StageArgs};
+use crate::plan::{self, AuthArgs, Body, ContinueAt, FieldArg, Global, IpVersion, StageArgs};
 
 /// How far the parts of one body may run ahead of what has gone out.
 const SPLIT_MEMORY: u64 = 16 << 20;
@@ -24,19 +22,14 @@ pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn 
         method: request.method.clone(),
         user_agent: text(&request.user_agent),
         referer: text(&request.referer),
-        authorization: request.credentials.as_ref().map(authorization),
+        authorization: authorization(&request.auth),
         cookie: request.cookie.clone(),
         range: request.range.clone(),
-        body: request.body.as_deref().map(Arc::from),
+        body: request.body.as_ref().and_then(Body::bytes).map(Arc::from),
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
         fail: transfer.fail,
-        redirects: RedirectRules {
-            follow: transfer.follow,
-            max: transfer.max_redirs.map_or(u32::MAX, |max| u32::try_from(max).unwrap_or(u32::MAX)),
-            keep_method: request.custom_method,
-            ..RedirectRules::default()
-        },
+        redirects: transfer.redirect.rules(request.custom_method),
         retry: RetryRules {
             max: transfer.retry.count,
             delay: transfer.retry.delay,
@@ -94,10 +87,11 @@ pub(super) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
     Ok(())
 }
 
-fn authorization(credentials: &Credentials) -> Vec<u8> {
-    match credentials {
-        Credentials::Basic { user, password } => basic(user, password),
-        Credentials::Bearer(token) => format!("Bearer {token}").into_bytes(),
+fn authorization(auth: &AuthArgs) -> Option<Vec<u8>> {
+    match (&auth.bearer, &auth.user) {
+        (Some(token), _) => Some([b"Bearer ", token.expose()].concat()),
+        (None, Some(user)) if auth.is_preemptive() => Some(user.basic()),
+        (None, _) => None,
     }
 }
 
