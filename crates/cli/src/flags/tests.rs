@@ -15,6 +15,10 @@ impl Files for AnyFile {
     fn open(&mut self, _: &Path) -> io::Result<Box<dyn Read>> {
         Ok(Box::new(&b"url: http://example.com/"[..]))
     }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "HOME").then(|| "/home/me".to_owned())
+    }
 }
 
 /// Splits as a shell would, as far as the examples go: blanks and quotes.
