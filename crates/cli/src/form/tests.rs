@@ -45,7 +45,8 @@ fn what_stands_behind_a_value() {
     assert_eq!(all.content_type.as_deref(), Some(r#"text/x; charset="u""#));
     assert_eq!(all.filename.as_deref(), Some(&b"a;b"[..]));
     assert!(all.headers == [LineLow::Text(b"X: y".to_vec()), LineLow::File("h".into())]);
-    for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;encoder=base64", "a=b;type=x/y\nz", "a"] {
+    for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;encoder=base64", "a=b;type=x/y\nz", "a"]
+    {
         assert!(matches!(parse(bad.as_bytes()), Err(Reason::BadUse(_))), "{bad}");
     }
     for odd in ["a=b;foo=bar", r#"a="x"y"#] {
