@@ -14,10 +14,14 @@
 
 use std::path::PathBuf;
 
+use haul_policy::auth::Allowed;
+use haul_policy::proxy::Proxy;
 use haul_policy::template::Template;
+use haul_policy::urlencode::{Field, Source};
 
 use crate::checksum::Checksum;
-use crate::plan::{ContinueAt, Credentials, FieldArg, Global, Output, TransferArgs};
+use crate::form::FormLow;
+use crate::plan::{ClientCert, ContinueAt, FieldArg, Global, Output, Secret, TlsArgs, TransferArgs, Upload};
 use crate::urls::UrlList;
 use crate::usage::Reason;
 
@@ -55,6 +59,8 @@ pub struct Group {
     pub urls: UrlList,
     /// `-o` and `-O` in order; they pair with `urls` by position.
     pub outputs: Vec<Output>,
+    /// `-T` in order; they pair with `urls` by position.
+    pub uploads: Vec<Upload>,
     /// `--remote-name-all`.
     pub remote_name_all: bool,
     /// `-g`.
@@ -86,6 +92,7 @@ impl Default for Group {
         Group {
             urls: UrlList::default(),
             outputs: Vec::new(),
+            uploads: Vec::new(),
             remote_name_all: false,
             globoff: false,
             output_dir: None,
@@ -117,6 +124,8 @@ pub struct StageLow {
     pub request: RequestLow,
     /// How it is moved.
     pub transfer: TransferArgs,
+    /// Which way it takes.
+    pub proxy: ProxyLow,
     /// `-i`.
     pub include: bool,
     /// `-D`.
@@ -125,8 +134,8 @@ pub struct StageLow {
     pub write_out: Option<TextOrFile>,
 }
 
-/// What a stage says to the server, files not yet read.
-#[derive(Clone, Debug, Default)]
+/// What a stage says to the server, files not yet read. `Debug` shows nothing that may be a secret.
+#[derive(Clone, Default)]
 pub struct RequestLow {
     /// `-X`.
     pub method: Option<String>,
@@ -140,16 +149,80 @@ pub struct RequestLow {
     pub referer: Option<Vec<u8>>,
     /// `-e ';auto'`.
     pub auto_referer: bool,
-    /// `-b`, joined.
+    /// `-b` with text, joined.
     pub cookie: Option<Vec<u8>>,
-    /// `-u`, `--oauth2-bearer`.
-    pub credentials: Option<Credentials>,
+    /// `-u`.
+    pub user: Option<UserLow>,
+    /// `--oauth2-bearer`.
+    pub bearer: Option<Secret>,
+    /// `--basic` and its like; `None` where none was given.
+    pub allowed: Option<Allowed>,
+    /// `-n`, `--no-netrc`.
+    pub netrc: bool,
+    /// `--netrc-optional`.
+    pub netrc_optional: bool,
+    /// `--netrc-file`.
+    pub netrc_file: Option<PathBuf>,
     /// `-d` and its like, in order.
     pub data: Vec<DataLow>,
+    /// `-G`.
+    pub get: bool,
+    /// `--url-query`, in order.
+    pub query: Vec<DataLow>,
+    /// `-F` and `--form-string`.
+    pub form: FormLow,
     /// `-r`.
     pub range: Option<String>,
     /// `-C`.
     pub continue_at: Option<ContinueAt>,
+}
+
+impl std::fmt::Debug for RequestLow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RequestLow")
+            .field("method", &self.method)
+            .field("head", &self.head)
+            .field("fields", &self.fields)
+            .field("data", &self.data)
+            .field("form", &self.form)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The proxies of a stage, nothing looked up yet.
+#[derive(Clone, Debug, Default)]
+pub struct ProxyLow {
+    /// `-x` and its like; the inner `None` is `-x ''`.
+    pub proxy: Option<Option<Proxy>>,
+    /// `--preproxy`.
+    pub preproxy: Option<Proxy>,
+    /// `-U`.
+    pub user: Option<UserLow>,
+    /// `--proxy-basic` and its like; `None` where none was given.
+    pub allowed: Option<Allowed>,
+    /// `-p`.
+    pub tunnel: bool,
+    /// `--proxy-header`, in order.
+    pub fields: Vec<HeaderLow>,
+    /// `--noproxy`.
+    pub no_proxy: Option<String>,
+    /// `--proxy-cacert` and its like.
+    pub tls: TlsArgs,
+}
+
+/// `-u` or `-U`. `Debug` shows nothing of it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UserLow {
+    /// The user.
+    pub user: Vec<u8>,
+    /// The password; `None` where there was no colon: it is asked for.
+    pub password: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for UserLow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UserLow(..)")
+    }
 }
 
 /// One `-H`.
@@ -161,13 +234,34 @@ pub enum HeaderLow {
     File(PathBuf),
 }
 
-/// One `-d`, `--data-binary`, `--data-raw` or `--json`.
-#[derive(Clone, Debug)]
+/// One `-d`, another option of its kind, or a `--url-query`. `Debug` shows the kind alone.
+#[derive(Clone)]
 pub struct DataLow {
     /// Which option it was.
     pub kind: DataKind,
+    /// What stands in front of the value and a `=`, as it is: of [`DataKind::UrlEncode`] only.
+    pub name: Option<String>,
     /// Its value.
     pub text: TextOrFile,
+}
+
+impl DataLow {
+    /// Reads `content`, `=content`, `name=content`, `@file` or `name@file`, to be percent-encoded.
+    pub(crate) fn url_encode(argument: &str) -> Result<Self, Reason> {
+        let field = Field::parse(argument);
+        let text = match field.source {
+            Source::Text(text) => TextOrFile::Text(text.into()),
+            Source::File("") => return Err(Reason::Blank),
+            Source::File(name) => TextOrFile::File(name.into()),
+        };
+        Ok(DataLow { kind: DataKind::UrlEncode, name: field.name.map(str::to_owned), text })
+    }
+}
+
+impl std::fmt::Debug for DataLow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DataLow({:?})", self.kind)
+    }
 }
 
 /// The options that give a request body.
@@ -179,6 +273,8 @@ pub enum DataKind {
     Binary,
     /// `--data-raw`: no file at all.
     Raw,
+    /// `--data-urlencode`, `--url-query`: percent-encoded, a blank as `+`.
+    UrlEncode,
     /// `--json`: as binary, joined without `&`, and the media type is JSON.
     Json,
 }
@@ -190,6 +286,7 @@ impl DataKind {
             DataKind::Data => "--data",
             DataKind::Binary => "--data-binary",
             DataKind::Raw => "--data-raw",
+            DataKind::UrlEncode => "--data-urlencode",
             DataKind::Json => "--json",
         }
     }
@@ -251,6 +348,11 @@ impl LowArgs {
         &mut self.stage().transfer
     }
 
+    /// Which way the stage being filled takes.
+    pub fn proxy(&mut self) -> &mut ProxyLow {
+        &mut self.stage().proxy
+    }
+
     /// Notes something that the user should know.
     pub fn warn(&mut self, text: impl Into<String>) {
         match self.warnings.len() {
@@ -278,7 +380,10 @@ impl LowArgs {
     /// server (method, fields, body, credentials) stays with its stage: a page chooses the next
     /// URLs, and a repeated POST or secret should be asked for in so many words.
     pub(crate) fn next_stage(&mut self, template: Template) {
-        let transfer = self.stage().transfer.clone();
-        self.group().stages.push(StageLow { template: Some(template), transfer, ..StageLow::default() });
+        let StageLow { mut transfer, proxy, .. } = self.stage().clone();
+        // Who one is, is said anew.
+        transfer.tls.client = ClientCert::default();
+        transfer.redirect.trusted = false;
+        self.group().stages.push(StageLow { template: Some(template), transfer, proxy, ..StageLow::default() });
     }
 }

@@ -16,13 +16,32 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
-/// The files that `-K`, `-d @`, `-H @` and `-w @` read.
+use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+/// The files that options name, the environment, and the terminal.
 pub trait Files {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
+
+    /// The size of a file that is to be read later: `None` if it has none that can be relied on, as a pipe.
+    ///
+    /// The file is not opened if it is none of the regular ones: whoever writes into a pipe would take that for its end.
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        self.open(path).map(|_| None)
+    }
+
+    /// A variable of the environment. By default there are none.
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// Asks the person at the terminal for a password. By default nobody is there.
+    fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The real files of the system.
@@ -41,4 +60,49 @@ impl Files for SystemFiles {
         }
         Ok(Box::new(file))
     }
+
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        let metadata = std::fs::metadata(path)?;
+        if metadata.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        if !metadata.is_file() {
+            return Ok(None);
+        }
+        File::open(path)?.metadata().map(|metadata| Some(metadata.len()))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+        ask(terminal, prompt)
+    }
+}
+
+/// Longest password taken, in bytes.
+const PASSWORD_MAX: u64 = 4096;
+
+/// Asks without an echo; the terminal is put back as it was whatever happens.
+fn ask(terminal: File, prompt: &str) -> io::Result<Vec<u8>> {
+    let before = tcgetattr(&terminal)?;
+    let mut silent = before.clone();
+    silent.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
+    let answer = converse(&terminal, prompt);
+    tcsetattr(&terminal, OptionalActions::Flush, &before)?;
+    answer
+}
+
+fn converse(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
+    write!(terminal, "{prompt}")?;
+    let mut line = Vec::new();
+    BufReader::new(terminal.take(PASSWORD_MAX)).read_until(b'\n', &mut line)?;
+    writeln!(terminal)?;
+    while let Some(b'\n' | b'\r') = line.last() {
+        line.pop();
+    }
+    Ok(line)
 }

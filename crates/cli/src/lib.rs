@@ -20,6 +20,7 @@ pub mod checksum;
 pub mod config;
 pub mod files;
 pub mod flags;
+pub mod form;
 pub mod help;
 pub mod parse;
 pub mod plan;

@@ -11,7 +11,7 @@
 //! let args = ["-sSo", "out", "http://example.com/", "--no-location"].map(Into::into);
 //! let low = parse(args, &mut SystemFiles).unwrap();
 //! assert!(low.global.silent && low.global.show_error);
-//! assert!(!low.groups[0].stages[0].transfer.follow);
+//! assert!(!low.groups[0].stages[0].transfer.redirect.follow);
 //! ```
 //!
 //! No argument parser crate: in curl's grammar `-o=x` is the file `=x`, an unknown option is told
@@ -238,7 +238,7 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
             Takes::Once => Err(Reason::NotReversible),
             _ => Err(Reason::NotABoolean),
         },
-        None if unsupported::has_name(name) => Err(Reason::Unsupported),
+        None if unsupported::has_name(name) => Err(unsupported::why(name).map_or(Reason::Unsupported, Reason::Refused)),
         None if positive.is_some_and(unsupported::has_name) => Err(Reason::Unsupported),
         None => Err(Reason::Unknown),
     }

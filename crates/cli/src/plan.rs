@@ -16,7 +16,15 @@
 //! assert_eq!(operation.stages[0].transfer.max_time.unwrap().as_secs(), 5);
 //! ```
 
+mod auth;
+mod body;
+mod client_cert;
+mod connection;
+mod proxy;
+mod redirect;
+mod state;
 mod transfer;
+mod upload;
 
 use std::path::PathBuf;
 
@@ -25,9 +33,17 @@ use haul_policy::template::Template;
 pub use crate::checksum::Checksum;
 pub use crate::urls::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
+pub use auth::{AuthArgs, Netrc, Secret};
+pub use body::{Body, Form, PartArg, PartContent, Source};
+pub use client_cert::{CertFormat, ClientCert};
+pub use connection::{ConnectionArgs, Interface, KeepaliveArgs, UnixSocket};
+pub use proxy::{ProxyArgs, ProxyChoice};
+pub use redirect::RedirectArgs;
+pub use state::{CookieArgs, Store};
 pub use transfer::{
     ConnectToArg, HttpVersion, IpVersion, ResolveArg, RetryArgs, Slowest, TlsArgs, TlsVersion, TransferArgs,
 };
+pub use upload::{Upload, append_query, name_upload};
 
 /// Everything that one run of the program does.
 #[derive(Clone, Debug)]
@@ -121,6 +137,8 @@ pub struct Operation {
     pub outputs: Vec<Output>,
     /// The output of sources beyond `outputs`.
     pub output_default: Output,
+    /// `-T`, by index of `urls`; see [`Operation::upload_of`].
+    pub uploads: Vec<Upload>,
     /// `--output-dir`: where relative file names are put.
     pub output_dir: Option<PathBuf>,
     /// `--create-dirs`: make missing directories of an output.
@@ -147,6 +165,11 @@ impl Operation {
     /// With several stages there is one output for all: that of the last stage.
     pub fn output_of(&self, index: usize) -> &Output {
         self.outputs.get(index).unwrap_or(&self.output_default)
+    }
+
+    /// What is uploaded to the source at this index, in the first stage; `None` for a plain request.
+    pub fn upload_of(&self, index: usize) -> Option<&Upload> {
+        self.uploads.get(index).filter(|upload| **upload != Upload::Nothing)
     }
 }
 
@@ -193,6 +216,8 @@ pub struct StageArgs {
     pub request: RequestArgs,
     /// How it is moved. Begins as that of the stage before.
     pub transfer: TransferArgs,
+    /// Which way it takes. Begins as that of the stage before.
+    pub proxy: ProxyArgs,
     /// What is printed beside the body. Not inherited.
     pub report: ReportArgs,
     /// `--extract`: print matches, or feed them to the next stage, instead of bodies.
@@ -212,12 +237,12 @@ impl StageArgs {
 
 /// What a stage says to the server.
 ///
-/// `credentials`, `cookie`, and `Authorization` or `Cookie` among `fields`, are secrets bound to an
+/// `auth`, `cookie`, and `Authorization` or `Cookie` among `fields`, are secrets bound to an
 /// origin: the first URL's or one written literally in the stage's template. `Debug` shows no value
 /// that may be one.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct RequestArgs {
-    /// The method, a valid token (RFC 9110 section 9.1).
+    /// The method, a valid token (RFC 9110 section 9.1); see [`RequestArgs::method_for`].
     pub method: String,
     /// The method came from `-X`, so that no redirect changes it.
     pub custom_method: bool,
@@ -231,12 +256,14 @@ pub struct RequestArgs {
     pub referer: Option<Vec<u8>>,
     /// Set `Referer` to the URL that redirected.
     pub auto_referer: bool,
-    /// `Cookie`, as given.
+    /// `-b TEXT`: goes in front of the cookies of the jar, to the first origin alone.
     pub cookie: Option<Vec<u8>>,
-    /// `Authorization`.
-    pub credentials: Option<Credentials>,
-    /// The body; its `Content-Type` stands in `fields`.
-    pub body: Option<Vec<u8>>,
+    /// Who one is.
+    pub auth: AuthArgs,
+    /// The body. Its `Content-Type` stands in `fields`, a form's apart. Never beside uploads.
+    pub body: Option<Body>,
+    /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not along redirects.
+    pub query: Option<String>,
     /// `Range` without its `bytes=`.
     pub range: Option<String>,
     /// `-C`: ask for the rest and append it to the output. Never beside `range`, a `Range` among `fields`, or extraction.
@@ -251,16 +278,26 @@ impl std::fmt::Debug for RequestArgs {
             .field("head", &self.head)
             .field("fields", &names)
             .field("cookie", &self.cookie.is_some())
-            .field("credentials", &self.credentials)
-            .field("body", &self.body.as_ref().map(Vec::len))
+            .field("auth", &self.auth)
+            .field("body", &self.body)
             .field("range", &self.range)
             .field("continue_at", &self.continue_at)
             .finish_non_exhaustive()
     }
 }
 
-/// One `-H`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl RequestArgs {
+    /// The method for a source with or without an upload: an upload is a PUT unless `-X` says otherwise.
+    pub fn method_for(&self, upload: Option<&Upload>) -> &str {
+        match upload {
+            Some(_) if !self.custom_method => "PUT",
+            _ => &self.method,
+        }
+    }
+}
+
+/// One `-H`. `Debug` shows no value.
+#[derive(Clone, PartialEq, Eq)]
 pub enum FieldArg {
     /// `Name: value` adds the field, or takes the place of haul's own of that name.
     Set {
@@ -290,26 +327,14 @@ impl FieldArg {
     }
 }
 
-/// What `Authorization` is made from. `Debug` does not show secrets.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Credentials {
-    /// `-u`: RFC 7617.
-    Basic {
-        /// User name.
-        user: Vec<u8>,
-        /// Password.
-        password: Vec<u8>,
-    },
-    /// `--oauth2-bearer`: RFC 6750.
-    Bearer(String),
-}
-
-impl std::fmt::Debug for Credentials {
+impl std::fmt::Debug for FieldArg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Credentials::Basic { .. } => "Basic(redacted)",
-            Credentials::Bearer(_) => "Bearer(redacted)",
-        })
+        let form = match self {
+            FieldArg::Set { .. } => "Set",
+            FieldArg::Remove { .. } => "Remove",
+            FieldArg::Empty { .. } => "Empty",
+        };
+        write!(f, "{form}({})", self.name())
     }
 }
 

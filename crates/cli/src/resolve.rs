@@ -1,27 +1,32 @@
 //! From what was read to what is done: [`LowArgs`] to [`Plan`].
 //!
-//! Reads the files that `-d @`, `-H @` and `-w @` name, fills in what haul sends by itself, pairs
+//! Reads the files that `-d @`, `-H @`, `-w @`, `-n` name and the environment, asks for passwords, fills in what haul sends by itself, pairs
 //! outputs with URLs, and refuses what contradicts itself.
 //!
 //! ```
-//! use haul_cli::{files::SystemFiles, parse::parse, resolve::resolve};
+//! use haul_cli::{files::SystemFiles, parse::parse, plan::Body, resolve::resolve};
 //!
 //! let args = ["-d", "a=1", "-d", "b=2", "http://h/"].map(Into::into);
 //! let plan = resolve(parse(args, &mut SystemFiles).unwrap(), &mut SystemFiles).unwrap();
 //! let request = &plan.operations[0].stages[0].request;
 //! assert_eq!(request.method, "POST");
-//! assert_eq!(request.body.as_deref(), Some(&b"a=1&b=2"[..]));
+//! assert_eq!(request.body, Some(Body::Bytes(b"a=1&b=2".to_vec())));
 //! ```
 
+mod body;
 mod conflicts;
+pub(crate) mod identity;
+mod upload;
 
 use std::io::Read;
 use std::path::Path;
 
-use crate::args::{DataKind, DataLow, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
+use crate::args::{DataKind, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
 use crate::files::Files;
 use crate::flags::field;
-use crate::plan::{ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs};
+use crate::plan::{
+    Body, ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs, Upload,
+};
 use crate::usage::{Place, Reason, UsageError, VERSION};
 use crate::write_out::WriteOut;
 
@@ -45,6 +50,7 @@ impl Resolver<'_> {
         }
         conflicts::check(&group, &mut self.warnings)?;
         let mut outputs = group.outputs;
+        let uploads = self.uploads(group.uploads, &group.urls, group.globoff)?;
         let mut output_default = match group.remote_name_all {
             true => Output::RemoteName,
             false => Output::Stdout,
@@ -64,12 +70,14 @@ impl Resolver<'_> {
         }
         let last = group.stages.len() - 1;
         let stages = group.stages.into_iter().enumerate();
-        let stages = stages.map(|(at, stage)| self.stage(stage, at == last));
+        let has_uploads = uploads.iter().any(|upload| *upload != Upload::Nothing);
+        let stages = stages.map(|(at, stage)| self.stage(stage, at == last, at == 0 && has_uploads));
         Ok(Operation {
             stages: stages.collect::<Result<_, _>>()?,
             urls: group.urls,
             globoff: group.globoff,
             outputs,
+            uploads,
             output_default,
             output_dir: group.output_dir,
             create_dirs: group.create_dirs,
@@ -87,7 +95,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn stage(&mut self, mut stage: StageLow, last: bool) -> Result<StageArgs, UsageError> {
+    fn stage(&mut self, mut stage: StageLow, last: bool, uploads: bool) -> Result<StageArgs, UsageError> {
         if stage.extract.is_none() {
             for (given, option) in [(stage.unique, "--unique"), (stage.sort, "--sort")] {
                 if given {
@@ -118,8 +126,9 @@ impl Resolver<'_> {
         };
         Ok(StageArgs {
             template: stage.template,
-            request: self.request(stage.request)?,
+            request: self.request(stage.request, uploads)?,
             transfer: stage.transfer,
+            proxy: self.proxy(stage.proxy)?,
             report: ReportArgs { include: stage.include, dump_header: stage.dump_header, write_out },
             extract: stage.extract,
             unique: stage.unique,
@@ -127,35 +136,26 @@ impl Resolver<'_> {
         })
     }
 
-    fn request(&mut self, low: RequestLow) -> Result<RequestArgs, UsageError> {
-        let has_body = !low.data.is_empty();
-        if low.head && has_body {
-            let text = "You can only select one HTTP request method! \
-                        You asked for both POST (-d, --data) and HEAD (-I, --head)";
-            return Err(misused("--head", text));
-        }
+    fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
+        let own_method = conflicts::method(&low, uploads)?;
         let custom_method = low.method.is_some();
-        let method = low.method.unwrap_or_else(|| {
-            let own = if low.head {
-                "HEAD"
-            } else if has_body {
-                "POST"
-            } else {
-                "GET"
-            };
-            own.to_owned()
-        });
-        let mut fields = self.fields(low.fields)?;
+        let method = low.method.take().unwrap_or_else(|| own_method.to_owned());
+        let (data, get) = match low.get {
+            true => (Vec::new(), std::mem::take(&mut low.data)),
+            false => (std::mem::take(&mut low.data), Vec::new()),
+        };
+        let is_json = data.iter().chain(&get).any(|data| data.kind == DataKind::Json);
+        let mut fields = self.fields(std::mem::take(&mut low.fields), "--header")?;
         if low.continue_at.is_some() && has_field(&fields, "Range") {
             return Err(misused("--continue-at", "--continue-at is mutually exclusive with a Range header"));
         }
-        let is_json = low.data.iter().any(|data| data.kind == DataKind::Json);
         if is_json {
             default_field(&mut fields, "Content-Type", "application/json");
             default_field(&mut fields, "Accept", "application/json");
-        } else if has_body {
+        } else if !data.is_empty() {
             default_field(&mut fields, "Content-Type", "application/x-www-form-urlencoded");
         }
+        let auth = self.auth(&mut low, &fields)?;
         // A field given by -H takes the place of the option's, as in curl.
         let user_agent = low.user_agent.unwrap_or_else(|| format!("haul/{VERSION}").into_bytes());
         let keep = |name: &str| !has_field(&fields, name);
@@ -166,16 +166,23 @@ impl Resolver<'_> {
             user_agent: Some(user_agent).filter(|own| !own.is_empty() && keep("User-Agent")),
             referer: low.referer.filter(|_| keep("Referer")),
             auto_referer: low.auto_referer && keep("Referer"),
+            auth,
             cookie: low.cookie,
-            credentials: low.credentials.filter(|_| keep("Authorization")),
             range: low.range.filter(|_| keep("Range")),
             continue_at: low.continue_at,
-            body: if has_body { Some(self.body(low.data)?) } else { None },
+            body: if !low.form.is_empty() {
+                Some(Body::Multipart(self.form(low.form)?))
+            } else if !data.is_empty() {
+                Some(self.data(data)?)
+            } else {
+                None
+            },
+            query: self.query(low.query, get)?,
             fields,
         })
     }
 
-    fn fields(&mut self, low: Vec<HeaderLow>) -> Result<Vec<FieldArg>, UsageError> {
+    fn fields(&mut self, low: Vec<HeaderLow>, option: &str) -> Result<Vec<FieldArg>, UsageError> {
         let mut fields = Vec::with_capacity(low.len());
         for header in low {
             let path = match header {
@@ -185,10 +192,10 @@ impl Resolver<'_> {
                 }
                 HeaderLow::File(path) => path,
             };
-            let text = self.file(&path, "--header")?;
+            let text = self.file(&path, option)?;
             for line in text.split(|&byte| byte == b'\n') {
                 let line = line.trim_ascii();
-                let refuse = |reason| UsageError::new(Place::Option("--header".into()), reason);
+                let refuse = |reason| UsageError::new(Place::Option(option.into()), reason);
                 match field::parse(line).map_err(refuse)? {
                     Some(field) => fields.push(field),
                     None if line.is_empty() => {}
@@ -199,26 +206,6 @@ impl Resolver<'_> {
             }
         }
         Ok(fields)
-    }
-
-    fn body(&mut self, data: Vec<DataLow>) -> Result<Vec<u8>, UsageError> {
-        let mut body = Vec::new();
-        for DataLow { kind, text } in data {
-            let is_file = matches!(text, TextOrFile::File(_));
-            let mut bytes = self.text(text, kind.option())?;
-            if is_file && kind == DataKind::Data {
-                bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
-            }
-            if body.is_empty() {
-                body = bytes;
-                continue;
-            }
-            if kind != DataKind::Json {
-                body.push(b'&');
-            }
-            body.append(&mut bytes);
-        }
-        Ok(body)
     }
 
     fn text(&mut self, text: TextOrFile, option: &str) -> Result<Vec<u8>, UsageError> {

@@ -55,6 +55,17 @@ pub enum Reason {
     TooDeep,
     /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
     BadSyntax(&'static str),
+    /// A proxy's text is none; curl finds this when it connects.
+    Proxy {
+        /// curl's code: 5, or 7 for an unknown scheme.
+        code: u8,
+        /// What is wrong; never the text itself, which may hold a password.
+        text: String,
+    },
+    /// `--proto-default` with a scheme that haul has not.
+    Protocol,
+    /// What curl has, but haul leaves out for a reason.
+    Refused(&'static str),
     /// An output file is named like a directory; curl finds this when it opens the file.
     Directory,
     /// The option is used in a way that has no meaning; the text says which.
@@ -99,7 +110,9 @@ impl fmt::Display for Reason {
             Reason::TooDeep => f.write_str("config files include each other too deeply"),
             Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
             Reason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
-            Reason::BadUse(text) => write!(f, "is badly used here ({text})"),
+            Reason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
+            Reason::Refused(why) => write!(f, "is not supported by haul {VERSION} ({why})"),
+            Reason::BadUse(text) | Reason::Proxy { text, .. } => write!(f, "is badly used here ({text})"),
             Reason::Read { .. } => f.write_str("error encountered when reading a file"),
         }
     }
@@ -141,10 +154,13 @@ impl UsageError {
         &self.reason
     }
 
-    /// The process' exit code: curl's 2 (`FAILED_INIT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`) or 49
+    /// The process' exit code: curl's 1 (`UNSUPPORTED_PROTOCOL`), 2 (`FAILED_INIT`), 5
+    /// (`COULDNT_RESOLVE_PROXY`), 7 (`COULDNT_CONNECT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`) or 49
     /// (`SETOPT_OPTION_SYNTAX`).
     pub fn exit_code(&self) -> u8 {
         match self.reason {
+            Reason::Protocol => 1,
+            Reason::Proxy { code, .. } => code,
             Reason::Directory => 23,
             Reason::Read { .. } => 26,
             Reason::BadSyntax(_) => 49,

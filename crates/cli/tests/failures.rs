@@ -277,7 +277,7 @@ fn no_password_is_ever_told() {
         check(&["--retry", "0", "-v", "--input-file", file.to_str().unwrap()]);
     }
     check(&["-v", &links.url("/"), "--extract", "<([^>]*)>", "--then", "{}"]);
-    check(&["-u", "hunter2", &urls[0]]);
+    check(&["-u", "hunter2\r\n", &urls[0]]);
     check(&["-H", "Authorization: a\nhunter2", &urls[0]]);
     check(&["--oauth2-bearer", "hunter2\r\n", &urls[0]]);
     check(&["-b", "a=hunter2\r\nx: y", &urls[0]]);

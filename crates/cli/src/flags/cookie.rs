@@ -10,22 +10,29 @@ impl Flag for Cookie {
         &Spec {
             long: "cookie",
             short: Some('b'),
-            takes: Takes::Value("data"),
+            takes: Takes::Value("data|filename"),
             category: Category::Http,
             important: false,
-            help: "Send cookies",
-            doc: "Sends \"name=value; name2=value2\" as Cookie. It goes to the origin of the URL alone, \
-                  not along a redirect elsewhere. May be repeated. Cookie files are not supported in \
-                  this version.",
+            help: "Send cookies, or read them from a file",
+            doc: "Text with a \"=\", \"name=value; name2=value2\", is sent as Cookie to the origin of the \
+                  URL alone, not along a redirect elsewhere. Other text names a file of cookies (Netscape \
+                  format or Set-Cookie lines; \"-\" is standard input), each of which goes to its own \
+                  hosts; one that is not there holds none, and \"\" only keeps what servers set. The file \
+                  is not written: --cookie-jar. May be repeated.",
             example: "haul -b 'session=42' https://example.com/",
-            see_also: &["header"],
+            see_also: &["cookie-jar", "junk-session-cookies", "header"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = value.bytes();
         if !text.contains(&b'=') {
-            return Err(Reason::bad_use("cookie files are not supported in this version of haul"));
+            let cookies = &mut args.transfer().cookies;
+            match text {
+                b"" => cookies.engine = true,
+                _ => cookies.files.push(value.path()?),
+            }
+            return Ok(());
         }
         refuse_controls(text)?;
         match &mut args.request().cookie {

@@ -24,7 +24,7 @@ impl Flag for Data {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Data, text });
+        args.request().data.push(DataLow { kind: DataKind::Data, name: None, text });
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for DataBinary {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Binary, text });
+        args.request().data.push(DataLow { kind: DataKind::Binary, name: None, text });
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for DataRaw {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = TextOrFile::Text(value.bytes().to_vec());
-        args.request().data.push(DataLow { kind: DataKind::Raw, text });
+        args.request().data.push(DataLow { kind: DataKind::Raw, name: None, text });
         Ok(())
     }
 }

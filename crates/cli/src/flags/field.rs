@@ -1,7 +1,12 @@
-//! What may stand in a request: tokens, field values, and the forms of `-H`.
+//! What may stand in a request: tokens, field values, the forms of `-H`, and who one is.
+
+use haul_policy::auth::Allowed;
 
 use crate::plan::FieldArg;
 use crate::usage::Reason;
+
+/// No scheme: what the first `--basic` or `--digest` begins with.
+pub(super) const NONE: Allowed = Allowed { basic: false, digest: false, bearer: false };
 
 /// Whether bytes are a token (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(bytes: &[u8]) -> bool {

@@ -25,18 +25,23 @@ impl Flag for Header {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let text = value.bytes();
-        let header = match TextOrFile::new(text)? {
-            TextOrFile::File(path) => HeaderLow::File(path),
-            TextOrFile::Text(text) => match field::parse(&text)? {
-                Some(field) => HeaderLow::Field(field),
-                None => {
-                    args.warn("a -H value does not look like a header; it is left out");
-                    return Ok(());
-                }
-            },
-        };
-        args.request().fields.push(header);
+        if let Some(header) = read(value, args, "-H")? {
+            args.request().fields.push(header);
+        }
         Ok(())
     }
+}
+
+/// The value of `-H` or `--proxy-header`; one that is no header is warned about.
+pub(super) fn read(value: FlagValue<'_>, args: &mut LowArgs, option: &str) -> Result<Option<HeaderLow>, Reason> {
+    Ok(match TextOrFile::new(value.bytes())? {
+        TextOrFile::File(path) => Some(HeaderLow::File(path)),
+        TextOrFile::Text(text) => {
+            let field = field::parse(&text)?;
+            if field.is_none() {
+                args.warn(format!("a {option} value does not look like a header; it is left out"));
+            }
+            field.map(HeaderLow::Field)
+        }
+    })
 }

@@ -23,7 +23,7 @@ impl Flag for Json {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = TextOrFile::new(value.bytes())?;
-        args.request().data.push(DataLow { kind: DataKind::Json, text });
+        args.request().data.push(DataLow { kind: DataKind::Json, name: None, text });
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ impl Flag for Location {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().follow = value.on();
+        args.transfer().redirect.follow = value.on();
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ impl Flag for MaxRedirs {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().max_redirs = match value.bytes() {
+        args.transfer().redirect.max = match value.bytes() {
             b"-1" => None,
             _ => Some(value.number()?),
         };

@@ -14,7 +14,13 @@
 
 pub mod unsupported;
 
+mod abstract_unix_socket;
+mod alt_svc;
+mod anyauth;
+mod basic;
 mod cacert;
+mod cert;
+mod cert_type;
 mod checksum;
 mod clobber;
 mod compressed;
@@ -23,50 +29,99 @@ mod connect_timeout;
 mod connect_to;
 mod continue_at;
 mod cookie;
+mod cookie_jar;
 mod create_dirs;
 mod create_file_mode;
 mod data;
+mod data_ascii;
 mod data_binary;
 mod data_raw;
+mod data_urlencode;
+mod digest;
 mod disable;
 mod dump_header;
+mod expect100_timeout;
 mod extract;
 mod fail;
 mod fail_early;
 pub(crate) mod field;
+mod form;
+mod form_escape;
+mod form_string;
 mod fsync;
+mod get;
 mod globoff;
+mod happy_eyeballs_timeout_ms;
+mod haproxy_clientip;
+mod haproxy_protocol;
 mod head;
 mod header;
 mod help;
 mod host;
+mod hsts;
 mod http1_1;
 mod http2;
 mod http2_prior_knowledge;
 mod include;
 mod input_file;
 mod insecure;
+mod interface;
 mod ipv4;
 mod ipv6;
 mod json;
+mod junk_session_cookies;
+mod keepalive;
+mod keepalive_cnt;
+mod keepalive_intvl;
+mod keepalive_time;
+mod key;
+mod key_type;
 mod limit_rate;
+mod local_port;
 mod location;
+mod location_trusted;
 mod max_filesize;
 mod max_memory;
 mod max_redirs;
 mod max_time;
+mod netrc;
+mod netrc_file;
+mod netrc_optional;
 mod next;
 mod no_buffer;
+mod noproxy;
 mod oauth2_bearer;
 mod output;
 mod output_dir;
 mod parallel;
 mod parallel_max;
 mod parallel_max_host;
+mod pass;
 mod path_as_is;
 mod pipeline;
+mod post301;
+mod post302;
+mod post303;
+mod preproxy;
 mod progress_bar;
 mod progress_meter;
+mod proto;
+mod proto_default;
+mod proto_redir;
+mod proxy;
+mod proxy_anyauth;
+mod proxy_basic;
+mod proxy_cacert;
+mod proxy_cert;
+mod proxy_cert_type;
+mod proxy_digest;
+mod proxy_header;
+mod proxy_insecure;
+mod proxy_key;
+mod proxy_key_type;
+mod proxy_pass;
+mod proxy_user;
+mod proxytunnel;
 mod range;
 mod referer;
 mod remote_header_name;
@@ -83,18 +138,26 @@ mod retry_max_time;
 mod show_error;
 mod silent;
 mod skip_existing;
+mod socks4;
+mod socks4a;
+mod socks5;
+mod socks5_hostname;
 mod sort;
 mod speed_limit;
 mod speed_time;
 mod split;
 mod stats;
+mod tcp_nodelay;
 mod then;
 mod threads;
 mod tlsv1_2;
 mod tlsv1_3;
 mod unique;
+mod unix_socket;
 mod unordered;
+mod upload_file;
 mod url;
+mod url_query;
 mod user;
 mod user_agent;
 mod verbose;
@@ -186,6 +249,8 @@ pub enum Category {
     Parallel,
     /// Requests with a body.
     Post,
+    /// What stands between oneself and servers.
+    Proxy,
     /// Limits of time and size, retries.
     Limits,
     /// Certificates and versions of TLS.
@@ -206,6 +271,7 @@ impl Category {
         Category::Output,
         Category::Parallel,
         Category::Post,
+        Category::Proxy,
         Category::Tls,
         Category::Verbose,
     ];
@@ -222,6 +288,7 @@ impl Category {
             Category::Output => "output",
             Category::Parallel => "parallel",
             Category::Post => "post",
+            Category::Proxy => "proxy",
             Category::Tls => "tls",
             Category::Verbose => "verbose",
         }
@@ -239,6 +306,7 @@ impl Category {
             Category::Output => "Where bodies go",
             Category::Parallel => "Many transfers at once",
             Category::Post => "Requests with a body",
+            Category::Proxy => "Proxies",
             Category::Tls => "TLS",
             Category::Verbose => "What is told about transfers",
         }
@@ -247,7 +315,13 @@ impl Category {
 
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
+    &abstract_unix_socket::AbstractUnixSocket,
+    &alt_svc::AltSvc,
+    &anyauth::Anyauth,
+    &basic::Basic,
     &cacert::Cacert,
+    &cert::Cert,
+    &cert_type::CertType,
     &checksum::Checksum,
     &clobber::Clobber,
     &compressed::Compressed,
@@ -256,48 +330,97 @@ pub const FLAGS: &[&dyn Flag] = &[
     &connect_to::ConnectTo,
     &continue_at::ContinueAt,
     &cookie::Cookie,
+    &cookie_jar::CookieJar,
     &create_dirs::CreateDirs,
     &create_file_mode::CreateFileMode,
     &data::Data,
+    &data_ascii::DataAscii,
     &data_binary::DataBinary,
     &data_raw::DataRaw,
+    &data_urlencode::DataUrlencode,
+    &digest::Digest,
     &disable::Disable,
     &dump_header::DumpHeader,
+    &expect100_timeout::Expect100Timeout,
     &extract::Extract,
     &fail::Fail,
     &fail_early::FailEarly,
+    &form::Form,
+    &form_escape::FormEscape,
+    &form_string::FormString,
     &fsync::Fsync,
+    &get::Get,
     &globoff::Globoff,
+    &happy_eyeballs_timeout_ms::HappyEyeballsTimeoutMs,
+    &haproxy_clientip::HaproxyClientip,
+    &haproxy_protocol::HaproxyProtocol,
     &head::Head,
     &header::Header,
     &help::Help,
+    &hsts::Hsts,
     &http1_1::Http11,
     &http2::Http2,
     &http2_prior_knowledge::Http2PriorKnowledge,
     &include::Include,
     &input_file::InputFile,
     &insecure::Insecure,
+    &interface::Interface,
     &ipv4::Ipv4,
     &ipv6::Ipv6,
     &json::Json,
+    &junk_session_cookies::JunkSessionCookies,
+    &keepalive::Keepalive,
+    &keepalive_cnt::KeepaliveCnt,
+    &keepalive_intvl::KeepaliveIntvl,
+    &keepalive_time::KeepaliveTime,
+    &key::Key,
+    &key_type::KeyType,
     &limit_rate::LimitRate,
+    &local_port::LocalPort,
     &location::Location,
+    &location_trusted::LocationTrusted,
     &max_filesize::MaxFilesize,
     &max_memory::MaxMemory,
     &max_redirs::MaxRedirs,
     &max_time::MaxTime,
+    &netrc::Netrc,
+    &netrc_file::NetrcFile,
+    &netrc_optional::NetrcOptional,
     &next::Next,
     &no_buffer::NoBuffer,
+    &noproxy::Noproxy,
     &oauth2_bearer::Oauth2Bearer,
     &output::Output,
     &output_dir::OutputDir,
     &parallel::Parallel,
     &parallel_max::ParallelMax,
     &parallel_max_host::ParallelMaxHost,
+    &pass::Pass,
     &path_as_is::PathAsIs,
     &pipeline::Pipeline,
+    &post301::Post301,
+    &post302::Post302,
+    &post303::Post303,
+    &preproxy::Preproxy,
     &progress_bar::ProgressBar,
     &progress_meter::ProgressMeter,
+    &proto::Proto,
+    &proto_default::ProtoDefault,
+    &proto_redir::ProtoRedir,
+    &proxy::Proxy,
+    &proxy_anyauth::ProxyAnyauth,
+    &proxy_basic::ProxyBasic,
+    &proxy_cacert::ProxyCacert,
+    &proxy_cert::ProxyCert,
+    &proxy_cert_type::ProxyCertType,
+    &proxy_digest::ProxyDigest,
+    &proxy_header::ProxyHeader,
+    &proxy_insecure::ProxyInsecure,
+    &proxy_key::ProxyKey,
+    &proxy_key_type::ProxyKeyType,
+    &proxy_pass::ProxyPass,
+    &proxy_user::ProxyUser,
+    &proxytunnel::Proxytunnel,
     &range::Range,
     &referer::Referer,
     &remote_header_name::RemoteHeaderName,
@@ -314,18 +437,26 @@ pub const FLAGS: &[&dyn Flag] = &[
     &show_error::ShowError,
     &silent::Silent,
     &skip_existing::SkipExisting,
+    &socks4::Socks4,
+    &socks4a::Socks4a,
+    &socks5::Socks5,
+    &socks5_hostname::Socks5Hostname,
     &sort::Sort,
     &speed_limit::SpeedLimit,
     &speed_time::SpeedTime,
     &split::Split,
     &stats::Stats,
+    &tcp_nodelay::TcpNodelay,
     &then::Then,
     &threads::Threads,
     &tlsv1_2::Tlsv12,
     &tlsv1_3::Tlsv13,
     &unique::Unique,
+    &unix_socket::UnixSocket,
     &unordered::Unordered,
+    &upload_file::UploadFile,
     &url::Url,
+    &url_query::UrlQuery,
     &user::User,
     &user_agent::UserAgent,
     &verbose::Verbose,

@@ -1,8 +1,8 @@
 //! `--oauth2-bearer`.
 
-use super::field::refuse_controls;
 use super::prelude::*;
-use crate::plan::Credentials;
+use crate::plan::Secret;
+use haul_policy::auth::bearer;
 
 pub(super) struct Oauth2Bearer;
 
@@ -15,17 +15,17 @@ impl Flag for Oauth2Bearer {
             category: Category::Auth,
             important: false,
             help: "Send a bearer token",
-            doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL alone. Takes the place \
-                  of -u.",
+            doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL alone (RFC 6750). Takes \
+                  the place of -u.",
             example: "haul --oauth2-bearer TOKEN https://example.com/",
             see_also: &["user"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let token = value.content()?;
-        refuse_controls(token.as_bytes())?;
-        args.request().credentials = Some(Credentials::Bearer(token.to_owned()));
+        let token = value.content()?.as_bytes();
+        bearer(token).map_err(|_| Reason::bad_use("a token is visible ASCII"))?;
+        args.request().bearer = Some(Secret::new(token));
         Ok(())
     }
 }

@@ -2,7 +2,8 @@
 
 use super::field::refuse_controls;
 use super::prelude::*;
-use crate::plan::Credentials;
+use crate::args::UserLow;
+use haul_policy::auth::Credentials;
 
 pub(super) struct User;
 
@@ -11,26 +12,28 @@ impl Flag for User {
         &Spec {
             long: "user",
             short: Some('u'),
-            takes: Takes::Value("user:password"),
+            takes: Takes::Value("user[:password]"),
             category: Category::Auth,
             important: true,
             help: "Send user and password",
-            doc: "Sends Basic credentials to the origin of the URL alone, not along a redirect \
-                  elsewhere. Other users of the machine may see the command line: a config file (-K) \
-                  hides it.",
+            doc: "Sends them by Basic, or by what --digest or --anyauth allow, to the origin of the URL \
+                  alone, not along a redirect elsewhere. Without a colon the password is asked for on the \
+                  terminal. Other users of the machine may see the command line: a config file (-K) or \
+                  netrc hides it.",
             example: "haul -u me:secret https://example.com/",
-            see_also: &["oauth2-bearer", "config"],
+            see_also: &["basic", "digest", "anyauth", "netrc", "oauth2-bearer", "config"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let text = value.bytes();
-        refuse_controls(text)?;
-        let Some(colon) = text.iter().position(|&byte| byte == b':') else {
-            return Err(Reason::bad_use("expected user:password; haul does not ask for a password"));
-        };
-        let (user, password) = (text[..colon].to_vec(), text[colon + 1..].to_vec());
-        args.request().credentials = Some(Credentials::Basic { user, password });
+        args.request().user = Some(user(value)?);
         Ok(())
     }
+}
+
+/// The value of `-u` and `-U`.
+pub(super) fn user(value: FlagValue<'_>) -> Result<UserLow, Reason> {
+    refuse_controls(value.bytes())?;
+    let (user, password) = Credentials::split(value.bytes());
+    Ok(UserLow { user: user.to_vec(), password: password.map(<[u8]>::to_vec) })
 }

@@ -12,15 +12,19 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Global;
+use super::{ClientCert, ConnectionArgs, CookieArgs, Global, RedirectArgs, Store};
 
 /// How a stage's bodies are moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferArgs {
-    /// Follow redirects. Default on.
-    pub follow: bool,
-    /// Most redirects of one transfer; `None` is no limit. Default 50.
-    pub max_redirs: Option<u64>,
+    /// Which redirects are followed, which schemes are used.
+    pub redirect: RedirectArgs,
+    /// Cookies, `-b TEXT` apart.
+    pub cookies: CookieArgs,
+    /// `--hsts`: which hosts are reached by https alone (RFC 6797).
+    pub hsts: Store,
+    /// `--alt-svc`: where else origins are served (RFC 7838).
+    pub alt_svc: Store,
     /// A status of 400 or more is a failure (exit 22) without a body. Default on.
     pub fail: bool,
     /// Limit of one transfer from start to end, retries apart. Default none.
@@ -51,6 +55,10 @@ pub struct TransferArgs {
     pub resolve: Vec<ResolveArg>,
     /// `--connect-to`, in order; the first that fits is used.
     pub connect_to: Vec<ConnectToArg>,
+    /// Sockets, own addresses, keepalive.
+    pub connection: ConnectionArgs,
+    /// How long to wait for a 100 before the body is sent all the same (RFC 9110 section 10.1.1). Default 1 s.
+    pub expect100_timeout: Duration,
     /// TLS settings; part of the pool's key.
     pub tls: TlsArgs,
 }
@@ -58,8 +66,10 @@ pub struct TransferArgs {
 impl Default for TransferArgs {
     fn default() -> Self {
         TransferArgs {
-            follow: true,
-            max_redirs: Some(50),
+            redirect: RedirectArgs::default(),
+            cookies: CookieArgs::default(),
+            hsts: Store::Off,
+            alt_svc: Store::Off,
             fail: true,
             max_time: None,
             connect_timeout: Duration::from_secs(300),
@@ -75,6 +85,8 @@ impl Default for TransferArgs {
             http_version: HttpVersion::Any,
             resolve: Vec::new(),
             connect_to: Vec::new(),
+            connection: ConnectionArgs::default(),
+            expect100_timeout: Duration::from_secs(1),
             tls: TlsArgs::default(),
         }
     }
@@ -156,6 +168,8 @@ pub struct TlsArgs {
     pub cacert: Option<PathBuf>,
     /// The oldest version spoken.
     pub min_version: TlsVersion,
+    /// Who one is. Not inherited by the stage after.
+    pub client: ClientCert,
 }
 
 /// TLS versions.

@@ -3,7 +3,7 @@
 use haul_policy::glob::Glob;
 
 use super::misused;
-use crate::args::{Group, StageLow};
+use crate::args::{Group, RequestLow, StageLow};
 use crate::checksum::Checksum;
 use crate::plan::{ContinueAt, Output, UrlSource};
 use crate::usage::UsageError;
@@ -12,9 +12,30 @@ use crate::usage::UsageError;
 pub(super) fn check(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for stage in &group.stages {
         check_continued(group, stage)?;
+        check_connection(stage, warnings)?;
     }
     check_names(group, warnings)?;
     check_checksum(group)
+}
+
+/// The method that the options stand for; in curl's words where there are two.
+pub(super) fn method(low: &RequestLow, uploads: bool) -> Result<&'static str, UsageError> {
+    let asked = [
+        (low.head, "HEAD", "HEAD (-I, --head)", "--head"),
+        (!low.data.is_empty() && !low.get, "POST", "POST (-d, --data)", "--data"),
+        (!low.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
+        (uploads, "PUT", "PUT (-T, --upload-file)", "--upload-file"),
+    ];
+    let mut asked = asked.iter().filter(|(applies, ..)| *applies);
+    match (asked.next(), asked.next()) {
+        (Some((_, _, first, _)), Some((_, _, second, option))) => {
+            let text = format!("You can only select one HTTP request method! You asked for both {first} and {second}");
+            Err(misused(option, &text))
+        }
+        // An upload is told apart by URL: the others of the group are fetched.
+        (Some((_, method, ..)), None) if !uploads => Ok(method),
+        _ => Ok("GET"),
+    }
 }
 
 /// `-C` with what decides otherwise about the bytes asked for, or about the file.
@@ -24,6 +45,7 @@ fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
+        (!group.uploads.is_empty(), "an upload cannot be gone on with"),
         (group.stages.len() > 1 || stage.extract.is_some(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
@@ -41,6 +63,19 @@ fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
                 "\"-\" takes the size of the output file, and there is none: -o or -O",
             ));
         }
+    }
+    Ok(())
+}
+
+/// What of a connection cannot be, or has no effect.
+fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+    for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
+        if tls.client.certificate.is_none() && tls.client.key.is_some() {
+            warnings.push(format!("--{prefix}key does nothing without --{prefix}cert"));
+        }
+    }
+    if stage.proxy.preproxy.is_some() && matches!(&stage.proxy.proxy, Some(Some(proxy)) if proxy.kind().is_socks()) {
+        return Err(misused("--preproxy", "the proxy behind a SOCKS proxy is an HTTP or HTTPS proxy"));
     }
     Ok(())
 }

@@ -3,9 +3,10 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::parse::parse;
-use crate::plan::{ConnectToArg, Credentials, ResolveArg};
+use crate::plan::{ConnectToArg, ResolveArg};
+use haul_policy::auth::Credentials;
 
-/// `@body` and `@headers` exist.
+/// `@body`, `@headers`, `@netrc` and `@big` (which says that it has 5 MiB) exist, so do some variables, and somebody types.
 struct TwoFiles;
 
 impl Files for TwoFiles {
@@ -13,6 +14,30 @@ impl Files for TwoFiles {
         match path.to_str() {
             Some("body") => Ok(Box::new(&b"a\r\nb\0c"[..])),
             Some("headers") => Ok(Box::new(&b"X-One: 1\r\n\r\nAccept:\nodd\n"[..])),
+            Some("netrc" | "/home/me/.netrc") => Ok(Box::new(&b"machine h login l password secret"[..])),
+            Some("big") => Ok(Box::new(&b""[..])),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {
+        self.open(path).map(|_| Some(if path == Path::new("big") { 5 << 20 } else { 7 }))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let variables = [
+            ("HOME", "/home/me"),
+            ("http_proxy", "http://u:secret@env.example"),
+            ("no_proxy", "direct.example"),
+            ("https_proxy", "nonsense://x"),
+        ];
+        variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        match prompt {
+            "Enter host password for user 'me':" => Ok(b"typed".to_vec()),
+            "Enter proxy password for user 'me':" => Ok(b"proxied".to_vec()),
             _ => Err(io::ErrorKind::NotFound.into()),
         }
     }
@@ -34,6 +59,8 @@ fn set(name: &str, value: &str) -> FieldArg {
     FieldArg::Set { name: name.to_owned(), value: value.into() }
 }
 
+mod bodies;
+mod identity;
 mod moving;
 
 #[test]
@@ -44,8 +71,8 @@ fn a_bare_url_gets_the_defaults() {
     assert_eq!((stage.request.method.as_str(), stage.request.custom_method), ("GET", false));
     let agent = format!("haul/{VERSION}");
     assert_eq!(stage.request.user_agent.as_deref(), Some(agent.as_bytes()));
-    assert!(stage.transfer.follow && stage.transfer.fail && !stage.asks_compressed());
-    assert_eq!((stage.transfer.retry.count, stage.transfer.max_redirs), (3, Some(50)));
+    assert!(stage.transfer.redirect.follow && stage.transfer.fail && !stage.asks_compressed());
+    assert_eq!((stage.transfer.retry.count, stage.transfer.redirect.max), (3, Some(50)));
     assert_eq!((plan.global.parallel_max, plan.global.parallel_max_host), (64, 6));
     assert_eq!(plan.global.max_memory, 64 << 20);
     assert_eq!(operation.output_of(0), &Output::Stdout);
@@ -106,7 +133,10 @@ fn extracting_stages_ask_for_compressed_bodies() {
 
 #[test]
 fn bodies_join_as_in_curl() {
-    let body = |args: &[&str]| request(&[args, &["u"]].concat()).body.expect("there is a body");
+    let body = |args: &[&str]| match request(&[args, &["u"]].concat()).body {
+        Some(Body::Bytes(bytes)) => bytes,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(body(&["-d", "a=1", "--data-binary", "b", "--data-raw", "@c"]), b"a=1&b&@c");
     assert_eq!(body(&["-d", "@body"]), b"abc");
     assert_eq!(body(&["--data-binary", "@body"]), b"a\r\nb\0c");
@@ -139,12 +169,10 @@ fn header_options_give_way_to_fields() {
     assert_eq!(agent(&["-A", "x", "-H", "user-agent: y"]), None);
     assert_eq!(agent(&["-H", "User-Agent:"]), None);
     let own = request(&["-u", "a:b:c", "u"]);
-    let basic = Credentials::Basic { user: b"a".to_vec(), password: b"b:c".to_vec() };
-    assert_eq!(own.credentials, Some(basic));
-    assert_eq!(format!("{:?}", own.credentials), "Some(Basic(redacted))");
+    assert_eq!(own.auth.user, Credentials::new("a", "b:c").ok());
     let secrets = ["-u", "a:secret", "-b", "c=secret", "-d", "secret", "-H", "X: secret", "u"];
     assert!(!format!("{:?}", request(&secrets)).contains("secret"));
-    assert_eq!(request(&["-u", "a:b", "-H", "Authorization: c", "u"]).credentials, None);
+    assert_eq!(request(&["-u", "a:b", "-H", "Authorization: c", "u"]).auth.user, None);
 }
 
 #[test]

@@ -1,0 +1,29 @@
+//! `--anyauth`.
+
+use super::prelude::*;
+use haul_policy::auth::Allowed;
+
+pub(super) struct Anyauth;
+
+impl Flag for Anyauth {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "anyauth",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Auth,
+            important: false,
+            help: "Allow every authentication haul has",
+            doc: "Waits for a challenge and answers the strongest of Digest and Basic. NTLM and Negotiate \
+                  are not among them. Costs a request more, and a body that can be read once only, such as \
+                  standard input, cannot be sent again.",
+            example: "haul --anyauth -u me:secret https://example.com/",
+            see_also: &["user", "basic", "digest", "proxy-anyauth"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.request().allowed = value.on().then_some(Allowed::ANY);
+        Ok(())
+    }
+}

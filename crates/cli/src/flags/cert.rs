@@ -1,0 +1,79 @@
+//! `-E`, `--cert`.
+
+use super::prelude::*;
+use crate::plan::Secret;
+use std::path::PathBuf;
+
+pub(super) struct Cert;
+
+impl Flag for Cert {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "cert",
+            short: Some('E'),
+            takes: Takes::Value("certificate[:password]"),
+            category: Category::Tls,
+            important: false,
+            help: "Show this client certificate",
+            doc: "Shows the server the certificate in FILE, with its key if that stands there too. What is \
+                  behind a colon opens an encrypted key; \"\\\\:\" is a colon of the name. A later --then \
+                  does not inherit it.",
+            example: "haul --cert me.pem --key me.key https://example.com/",
+            see_also: &["key", "pass", "cert-type"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let (path, passphrase) = split(value.bytes())?;
+        let client = &mut args.transfer().tls.client;
+        client.certificate = Some(path);
+        if passphrase.is_some() {
+            client.passphrase = passphrase;
+        }
+        Ok(())
+    }
+}
+
+/// A file's name and the password behind its first colon that no backslash protects.
+pub(super) fn split(text: &[u8]) -> Result<(PathBuf, Option<Secret>), Reason> {
+    if text.starts_with(b"pkcs11:") {
+        return Err(Reason::bad_use("keys of tokens (pkcs11:) are not supported, name a PEM file"));
+    }
+    let mut name = Vec::with_capacity(text.len());
+    let mut rest = text;
+    let passphrase = loop {
+        match rest {
+            [] => break None,
+            [b'\\', byte @ (b'\\' | b':'), after @ ..] => {
+                name.push(*byte);
+                rest = after;
+            }
+            [b':', password @ ..] => break Some(Secret::new(password)),
+            [byte, after @ ..] => {
+                name.push(*byte);
+                rest = after;
+            }
+        }
+    };
+    FlagValue::Text(&name).path().map(|path| (path, passphrase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_stands_behind_the_first_free_colon() {
+        let password = |text: &str| Some(Secret::new(text));
+        for (text, name, expected) in [
+            ("a.pem", "a.pem", None),
+            ("a.pem:b:c\\:", "a.pem", password("b:c\\:")),
+            ("a.pem:", "a.pem", password("")),
+            ("c\\:\\a\\\\b:p", "c:\\a\\b", password("p")),
+        ] {
+            assert_eq!(split(text.as_bytes()), Ok((PathBuf::from(name), expected)), "{text}");
+        }
+        assert_eq!(split(b":x"), Err(Reason::Blank));
+        assert!(split(b"pkcs11:token=x").is_err());
+    }
+}

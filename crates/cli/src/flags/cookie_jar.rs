@@ -1,0 +1,33 @@
+//! `-c`, `--cookie-jar`.
+
+use super::prelude::*;
+
+pub(super) struct CookieJar;
+
+impl Flag for CookieJar {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "cookie-jar",
+            short: Some('c'),
+            takes: Takes::Value("filename"),
+            category: Category::Http,
+            important: false,
+            help: "Write cookies to this file at the end",
+            doc: "Keeps the cookies that servers set and sends them back, and writes all that are held to \
+                  FILE at the end; \"-\" is standard output. To read it as well, name it in --cookie too. \
+                  Many processes may share one file: each writes its own changes. A later --then inherits \
+                  it.",
+            example: "haul -b jar -c jar https://example.com/",
+            see_also: &["cookie", "junk-session-cookies"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let cookies = &mut args.transfer().cookies;
+        match value.bytes() {
+            b"" => cookies.engine = true,
+            _ => cookies.jar = Some(value.path()?),
+        }
+        Ok(())
+    }
+}

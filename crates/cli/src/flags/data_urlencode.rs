@@ -1,0 +1,28 @@
+//! `--data-urlencode`.
+
+use super::prelude::*;
+use crate::args::DataLow;
+
+pub(super) struct DataUrlencode;
+
+impl Flag for DataUrlencode {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "data-urlencode",
+            short: None,
+            takes: Takes::Value("data"),
+            category: Category::Post,
+            important: false,
+            help: "Send data in a POST, percent-encoded",
+            doc: "As --data, but encoded as forms are: \"content\", \"=content\", \"name=content\", \
+                  \"@file\" or \"name@file\". The name is taken as it is, a blank becomes \"+\".",
+            example: "haul --data-urlencode 'q=a b&c' https://example.com/search",
+            see_also: &["data", "url-query", "get"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.request().data.push(DataLow::url_encode(value.text()?)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! `--expect100-timeout`.
+
+use super::prelude::*;
+
+pub(super) struct Expect100Timeout;
+
+impl Flag for Expect100Timeout {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "expect100-timeout",
+            short: None,
+            takes: Takes::Value("seconds"),
+            category: Category::Post,
+            important: false,
+            help: "How long to wait for 100 Continue",
+            doc: "A large body is announced with \"Expect: 100-continue\" and sent when the server says \
+                  so, or after this time (RFC 9110 section 10.1.1). Default 1 second. -H Expect: announces \
+                  nothing.",
+            example: "haul --expect100-timeout 2.5 -T big.iso https://example.com/inbox/",
+            see_also: &["upload-file", "connect-timeout"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().expect100_timeout = value.seconds()?;
+        Ok(())
+    }
+}

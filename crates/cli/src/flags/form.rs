@@ -1,0 +1,33 @@
+//! `-F`, `--form`.
+
+use super::prelude::*;
+use crate::form;
+
+pub(super) struct Form;
+
+impl Flag for Form {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "form",
+            short: Some('F'),
+            takes: Takes::Value("name=content"),
+            category: Category::Post,
+            important: true,
+            help: "Send a form with files",
+            doc: "Sends a multipart/form-data POST (RFC 7578). CONTENT is text, \"@file\" a file, \"@a,b\" \
+                  several, \"<file\" the text of a file; \"-\" is standard input. Behind it may stand \
+                  \";type=TYPE/SUBTYPE\", \";filename=NAME\" and \";headers=LINE\" or \";headers=@FILE\"; \
+                  double quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. \
+                  Files are streamed, so that their size is no matter. \";encoder=\" is not supported.",
+            example: "haul -F name=me -F 'photo=@me.jpg;type=image/jpeg' https://example.com/form",
+            see_also: &["form-string", "form-escape", "data"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let (item, warnings) = form::parse(value.bytes())?;
+        args.request().form.push(item)?;
+        warnings.into_iter().for_each(|warning| args.warn(warning));
+        Ok(())
+    }
+}

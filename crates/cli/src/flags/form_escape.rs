@@ -1,0 +1,27 @@
+//! `--form-escape`.
+
+use super::prelude::*;
+
+pub(super) struct FormEscape;
+
+impl Flag for FormEscape {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "form-escape",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Post,
+            important: false,
+            help: "Escape names of a form with a backslash",
+            doc: "A double quote in the name of a field or a file is sent as \"\\\\\" and the quote. By \
+                  default it is \"%22\", as browsers have it.",
+            example: "haul --form-escape -F 'a=@b' https://example.com/form",
+            see_also: &["form"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.request().form.backslash = value.on();
+        Ok(())
+    }
+}

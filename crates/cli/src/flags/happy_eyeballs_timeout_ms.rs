@@ -1,0 +1,35 @@
+//! `--happy-eyeballs-timeout-ms`.
+
+use super::prelude::*;
+use crate::plan::ConnectionArgs;
+use std::time::Duration;
+
+/// A day, in milliseconds.
+const MAX: u64 = 86_400_000;
+
+pub(super) struct HappyEyeballsTimeoutMs;
+
+impl Flag for HappyEyeballsTimeoutMs {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "happy-eyeballs-timeout-ms",
+            short: None,
+            takes: Takes::Value("milliseconds"),
+            category: Category::Connection,
+            important: false,
+            help: "Head start of IPv6 over IPv4",
+            doc: "How long IPv6 addresses are tried alone before IPv4 ones are tried beside them (RFC \
+                  8305). Default 200 milliseconds, which 0 means too.",
+            example: "haul --happy-eyeballs-timeout-ms 300 https://example.com/",
+            see_also: &["ipv4", "ipv6", "connect-timeout"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().connection.happy_eyeballs = match value.number_in(0, MAX)? {
+            0 => ConnectionArgs::default().happy_eyeballs,
+            millis => Duration::from_millis(millis),
+        };
+        Ok(())
+    }
+}

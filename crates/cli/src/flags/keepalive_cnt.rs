@@ -1,0 +1,37 @@
+//! `--keepalive-cnt`.
+
+use super::prelude::*;
+use crate::plan::KeepaliveArgs;
+
+/// The most that Linux takes.
+const MAX: u64 = 127;
+
+pub(super) struct KeepaliveCnt;
+
+impl Flag for KeepaliveCnt {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "keepalive-cnt",
+            short: None,
+            takes: Takes::Value("num"),
+            category: Category::Connection,
+            important: false,
+            help: "Keepalive probes before giving up",
+            doc: "A connection is given up after this many probes without an answer, 1 to 127. Default 9, \
+                  which 0 means too. No effect with --no-keepalive.",
+            example: "haul --keepalive-cnt 3 https://example.com/",
+            see_also: &["keepalive", "keepalive-time", "keepalive-intvl"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let count = value.number_in(0, MAX)?;
+        if let Some(keepalive) = &mut args.transfer().connection.keepalive {
+            keepalive.count = match count {
+                0 => KeepaliveArgs::default().count,
+                count => count as u32,
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! `--keepalive-time`.
+
+use super::prelude::*;
+use crate::plan::KeepaliveArgs;
+use std::time::Duration;
+
+/// The longest time that Linux takes, in seconds.
+const MAX: u64 = 32_767;
+
+pub(super) struct KeepaliveTime;
+
+impl Flag for KeepaliveTime {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "keepalive-time",
+            short: None,
+            takes: Takes::Value("seconds"),
+            category: Category::Connection,
+            important: false,
+            help: "Idle time before a keepalive probe",
+            doc: "Idle seconds before the first probe, and between probes unless --keepalive-intvl says \
+                  otherwise. Default 60, which 0 means too. No effect with --no-keepalive.",
+            example: "haul --keepalive-time 20 https://example.com/",
+            see_also: &["keepalive", "keepalive-intvl", "keepalive-cnt"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let time = seconds(value)?;
+        if let Some(keepalive) = &mut args.transfer().connection.keepalive {
+            keepalive.time = time.unwrap_or(KeepaliveArgs::default().time);
+        }
+        Ok(())
+    }
+}
+
+/// A time between probes; `None` is the default.
+pub(super) fn seconds(value: FlagValue<'_>) -> Result<Option<Duration>, Reason> {
+    let seconds = value.number_in(0, MAX)?;
+    Ok((seconds > 0).then(|| Duration::from_secs(seconds)))
+}

@@ -1,0 +1,27 @@
+//! `--key-type`.
+
+use super::cert_type::format;
+use super::prelude::*;
+
+pub(super) struct KeyType;
+
+impl Flag for KeyType {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "key-type",
+            short: None,
+            takes: Takes::Value("type"),
+            category: Category::Tls,
+            important: false,
+            help: "How the key is written",
+            doc: "PEM, which is the default, or DER, of --key. ENG and PROV are not supported.",
+            example: "haul --key-type DER --key me.der --cert me.pem https://example.com/",
+            see_also: &["key", "cert-type"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().tls.client.key_format = format(value)?;
+        Ok(())
+    }
+}

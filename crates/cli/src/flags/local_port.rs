@@ -1,0 +1,51 @@
+//! `--local-port`.
+
+use super::prelude::*;
+use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
+
+pub(super) struct LocalPort;
+
+impl Flag for LocalPort {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "local-port",
+            short: None,
+            takes: Takes::Value("range"),
+            category: Category::Connection,
+            important: false,
+            help: "Connect from one of these ports",
+            doc: "Connects from this port, or from the first free one of FIRST-LAST.",
+            example: "haul --local-port 9000-9100 https://example.com/",
+            see_also: &["interface"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().connection.local_port =
+            Some(parse(value.text()?).ok_or(Reason::bad_use("expected PORT or FIRST-LAST"))?);
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Option<RangeInclusive<u16>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.trim().parse().ok().map(NonZeroU16::get);
+    let (first, last) = (port(first)?, port(last)?);
+    (first <= last).then_some(first..=last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_and_ranges() {
+        assert_eq!(parse("5"), Some(5..=5));
+        assert_eq!(parse("5-65535"), Some(5..=65_535));
+        assert_eq!(parse("5 - 6"), Some(5..=6));
+        for bad in ["", "0", "x", "5-", "-5", "6-5", "1-65536", "1-2-3"] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `--location-trusted`.
+
+use super::prelude::*;
+
+pub(super) struct LocationTrusted;
+
+impl Flag for LocationTrusted {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "location-trusted",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Auth,
+            important: false,
+            help: "Follow redirects and send secrets along",
+            doc: "As --location, and credentials, -b and Authorization go to every host that a redirect \
+                  names. Each server on the way learns them and can choose the next. Not from https to \
+                  http.",
+            example: "haul --location-trusted -u me:secret https://example.com/",
+            see_also: &["location", "user"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let redirect = &mut args.transfer().redirect;
+        redirect.trusted = value.on();
+        redirect.follow |= value.on();
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! `-n`, `--netrc`.
+
+use super::prelude::*;
+
+pub(super) struct Netrc;
+
+impl Flag for Netrc {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "netrc",
+            short: Some('n'),
+            takes: Takes::Switch,
+            category: Category::Auth,
+            important: false,
+            help: "Take passwords from the netrc file",
+            doc: "Looks for the host of each request in the file that $NETRC names, else in ~/.netrc. What \
+                  it says goes before the user in a URL; -u goes before it. A file that cannot be read is \
+                  an error (exit 26).",
+            example: "haul -n https://example.com/",
+            see_also: &["netrc-file", "netrc-optional", "user"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.request().netrc = value.on();
+        Ok(())
+    }
+}

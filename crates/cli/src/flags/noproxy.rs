@@ -1,0 +1,28 @@
+//! `--noproxy`.
+
+use super::prelude::*;
+
+pub(super) struct Noproxy;
+
+impl Flag for Noproxy {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "noproxy",
+            short: None,
+            takes: Takes::Value("hosts"),
+            category: Category::Proxy,
+            important: false,
+            help: "Reach these hosts without a proxy",
+            doc: "Names, which stand for all names under them too, addresses and networks (10.0.0.0/8) \
+                  between commas; \"*\" is every host, \"\" none. Takes the place of the variable \
+                  no_proxy.",
+            example: "haul --noproxy example.com,10.0.0.0/8 -x http://proxy.example:3128 https://example.com/",
+            see_also: &["proxy"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().no_proxy = Some(value.text()?.to_owned());
+        Ok(())
+    }
+}

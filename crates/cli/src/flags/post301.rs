@@ -1,0 +1,27 @@
+//! `--post301`.
+
+use super::prelude::*;
+
+pub(super) struct Post301;
+
+impl Flag for Post301 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "post301",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: false,
+            help: "Keep a POST a POST after a 301",
+            doc: "A POST that a 301 redirects is sent again as a POST with its body. By default it becomes \
+                  a GET, as browsers have it (RFC 9110 section 15.4).",
+            example: "haul --post301 -d a=b https://example.com/form",
+            see_also: &["location", "request"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().redirect.post301 = value.on();
+        Ok(())
+    }
+}

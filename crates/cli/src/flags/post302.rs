@@ -1,0 +1,27 @@
+//! `--post302`.
+
+use super::prelude::*;
+
+pub(super) struct Post302;
+
+impl Flag for Post302 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "post302",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: false,
+            help: "Keep a POST a POST after a 302",
+            doc: "A POST that a 302 redirects is sent again as a POST with its body. By default it becomes \
+                  a GET, as browsers have it (RFC 9110 section 15.4).",
+            example: "haul --post302 -d a=b https://example.com/form",
+            see_also: &["location", "request"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().redirect.post302 = value.on();
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! `--preproxy`.
+
+use super::prelude::*;
+use crate::resolve::identity::refuse_proxy;
+use haul_policy::proxy::{Proxy, ProxyKind};
+
+pub(super) struct Preproxy;
+
+impl Flag for Preproxy {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "preproxy",
+            short: None,
+            takes: Takes::Value("[protocol://]host[:port]"),
+            category: Category::Proxy,
+            important: false,
+            help: "Reach the proxy through this SOCKS proxy",
+            doc: "Connects to this SOCKS proxy first, and through it to the HTTP or HTTPS proxy of \
+                  --proxy. The protocol is socks4, which is the default, socks4a, socks5 or socks5h.",
+            example: "haul --preproxy socks5h://localhost:1080 -x http://proxy.example:3128 https://example.com/",
+            see_also: &["proxy", "socks5-hostname"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4).map_err(refuse_proxy)?;
+        if !proxy.kind().is_socks() {
+            return Err(Reason::bad_use("a SOCKS proxy is expected"));
+        }
+        args.proxy().preproxy = Some(proxy);
+        Ok(())
+    }
+}

@@ -1,0 +1,34 @@
+//! `-x`, `--proxy`.
+
+use super::prelude::*;
+use crate::resolve::identity::refuse_proxy;
+use haul_policy::proxy;
+
+pub(super) struct Proxy;
+
+impl Flag for Proxy {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "proxy",
+            short: Some('x'),
+            takes: Takes::Value("[protocol://]host[:port]"),
+            category: Category::Proxy,
+            important: true,
+            help: "Use this proxy",
+            doc: "Sends requests through this proxy instead of what the environment names (http_proxy, \
+                  https_proxy, all_proxy; no_proxy counts for both). The protocol is http, which is the \
+                  default, https, socks4, socks4a, socks5 or socks5h; the port 1080, with https 443. User \
+                  and password may stand in it, percent-encoded. \"\" is no proxy at all.",
+            example: "haul -x http://proxy.example:3128 https://example.com/",
+            see_also: &["proxy-user", "noproxy", "preproxy", "proxytunnel", "socks5-hostname"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().proxy = Some(match value.text()? {
+            "" => None,
+            text => Some(proxy::Proxy::parse(text).map_err(refuse_proxy)?),
+        });
+        Ok(())
+    }
+}

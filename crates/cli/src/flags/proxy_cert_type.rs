@@ -1,0 +1,26 @@
+//! `--proxy-cert-type`.
+
+use super::prelude::*;
+
+pub(super) struct ProxyCertType;
+
+impl Flag for ProxyCertType {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "proxy-cert-type",
+            short: None,
+            takes: Takes::Value("type"),
+            category: Category::Proxy,
+            important: false,
+            help: "How the client certificate is written (proxy)",
+            doc: "PEM, which is the default, or DER, of --proxy-cert. P12, ENG and PROV are not supported.",
+            example: "haul --proxy-cert-type DER --proxy-cert me.der --proxy-key me.key -x https://proxy.example https://example.com/",
+            see_also: &["proxy-cert", "proxy-key-type"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().tls.client.format = super::cert_type::format(value)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! `--proxy-insecure`.
+
+use super::prelude::*;
+
+pub(super) struct ProxyInsecure;
+
+impl Flag for ProxyInsecure {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "proxy-insecure",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Proxy,
+            important: false,
+            help: "Accept any certificate of the proxy",
+            doc: "As --insecure, for an https proxy: whoever is on the way can read and change everything \
+                  that goes through it unencrypted.",
+            example: "haul --proxy-insecure -x https://proxy.example https://example.com/",
+            see_also: &["insecure", "proxy"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().tls.insecure = value.on();
+        Ok(())
+    }
+}

@@ -1,0 +1,27 @@
+//! `--proxy-key-type`.
+
+use super::cert_type::format;
+use super::prelude::*;
+
+pub(super) struct ProxyKeyType;
+
+impl Flag for ProxyKeyType {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "proxy-key-type",
+            short: None,
+            takes: Takes::Value("type"),
+            category: Category::Proxy,
+            important: false,
+            help: "How the key is written (proxy)",
+            doc: "PEM, which is the default, or DER, of --proxy-key. ENG and PROV are not supported.",
+            example: "haul --proxy-key-type DER --proxy-key me.der --proxy-cert me.pem -x https://proxy.example https://example.com/",
+            see_also: &["proxy-key", "proxy-cert-type"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().tls.client.key_format = format(value)?;
+        Ok(())
+    }
+}

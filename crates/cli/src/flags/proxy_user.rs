@@ -1,0 +1,29 @@
+//! `-U`, `--proxy-user`.
+
+use super::prelude::*;
+use super::user::user;
+
+pub(super) struct ProxyUser;
+
+impl Flag for ProxyUser {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "proxy-user",
+            short: Some('U'),
+            takes: Takes::Value("user[:password]"),
+            category: Category::Proxy,
+            important: false,
+            help: "Send user and password to the proxy",
+            doc: "They go to the proxy alone, before those in its URL, by Basic or by what --proxy-digest \
+                  or --proxy-anyauth allow, or by SOCKS. Without a colon the password is asked for on the \
+                  terminal.",
+            example: "haul -U me:secret -x http://proxy.example:3128 https://example.com/",
+            see_also: &["proxy", "proxy-basic", "proxy-digest", "user"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().user = Some(user(value)?);
+        Ok(())
+    }
+}

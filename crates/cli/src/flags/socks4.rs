@@ -1,0 +1,30 @@
+//! `--socks4`.
+
+use super::prelude::*;
+use crate::resolve::identity::refuse_proxy;
+use haul_policy::proxy::{Proxy, ProxyKind};
+
+pub(super) struct Socks4;
+
+impl Flag for Socks4 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "socks4",
+            short: None,
+            takes: Takes::Value("host[:port]"),
+            category: Category::Proxy,
+            important: false,
+            help: "Use this proxy by SOCKS4",
+            doc: "As --proxy, and in its place, by SOCKS4, which knows IPv4 addresses only; haul resolves \
+                  names. The port is 1080 if none is given.",
+            example: "haul --socks4 localhost:1080 https://example.com/",
+            see_also: &["proxy", "preproxy"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks4).map_err(refuse_proxy)?;
+        args.proxy().proxy = Some(Some(proxy));
+        Ok(())
+    }
+}

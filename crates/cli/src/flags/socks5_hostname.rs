@@ -1,0 +1,30 @@
+//! `--socks5-hostname`.
+
+use super::prelude::*;
+use crate::resolve::identity::refuse_proxy;
+use haul_policy::proxy::{Proxy, ProxyKind};
+
+pub(super) struct Socks5Hostname;
+
+impl Flag for Socks5Hostname {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "socks5-hostname",
+            short: None,
+            takes: Takes::Value("host[:port]"),
+            category: Category::Proxy,
+            important: false,
+            help: "Use this proxy by SOCKS5, which resolves names",
+            doc: "As --proxy, and in its place, by SOCKS5 (RFC 1928); the proxy resolves names, so that \
+                  they are not seen on the local network. The port is 1080 if none is given.",
+            example: "haul --socks5-hostname localhost:1080 https://example.com/",
+            see_also: &["proxy", "preproxy"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let proxy = Proxy::parse_with(value.content()?, ProxyKind::Socks5h).map_err(refuse_proxy)?;
+        args.proxy().proxy = Some(Some(proxy));
+        Ok(())
+    }
+}

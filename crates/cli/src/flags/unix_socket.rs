@@ -1,0 +1,28 @@
+//! `--unix-socket`.
+
+use super::prelude::*;
+use crate::plan;
+
+pub(super) struct UnixSocket;
+
+impl Flag for UnixSocket {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "unix-socket",
+            short: None,
+            takes: Takes::Value("path"),
+            category: Category::Connection,
+            important: false,
+            help: "Connect to this Unix socket",
+            doc: "Connects to the socket at PATH instead of the URL's host; Host, SNI and everything else \
+                  are as in the URL.",
+            example: "haul --unix-socket /run/app.sock http://localhost/",
+            see_also: &["abstract-unix-socket", "connect-to"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().connection.unix_socket = Some(plan::UnixSocket::Path(value.path()?));
+        Ok(())
+    }
+}

@@ -1,0 +1,35 @@
+//! `-T`, `--upload-file`.
+
+use super::prelude::*;
+use crate::plan::Upload;
+
+pub(super) struct UploadFile;
+
+impl Flag for UploadFile {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "upload-file",
+            short: Some('T'),
+            takes: Takes::Value("file"),
+            category: Category::Post,
+            important: true,
+            help: "Upload a file with PUT",
+            doc: "PUTs FILE to the URL at its position; a URL whose path ends in \"/\" gets the name of \
+                  the file. \"-\" is standard input, \".\" too while the reply is already taken, \"\" none \
+                  for this URL. {a,b} and [1-9] are several files, each sent to the URL, unless -g.",
+            example: "haul -T report.pdf https://example.com/inbox/",
+            see_also: &["data-binary", "request", "globoff", "expect100-timeout"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let upload = match value.bytes() {
+            b"" => Upload::Nothing,
+            b"-" => Upload::Stdin { interleave: false },
+            b"." => Upload::Stdin { interleave: true },
+            _ => Upload::File(value.text()?.to_owned()),
+        };
+        args.group().uploads.push(upload);
+        Ok(())
+    }
+}

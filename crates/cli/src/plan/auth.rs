@@ -1,0 +1,95 @@
+//! Who one is to a server or to a proxy.
+//!
+//! ```
+//! use haul_cli::plan::Secret;
+//!
+//! assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(..)");
+//! ```
+
+use std::sync::Arc;
+
+use haul_policy::auth::{self, Allowed, Credentials};
+
+/// Bytes that no message and no `Debug` shows: tokens and passphrases.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// Takes the bytes over.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Secret(bytes.into())
+    }
+
+    /// The bytes themselves.
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// Who one is to the servers of a stage. Not inherited by the stage after. `Debug` shows no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthArgs {
+    /// `-u`; bound to the first origin. `None` also where `-H` gives or removes `Authorization`.
+    pub user: Option<Credentials>,
+    /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750).
+    pub bearer: Option<Secret>,
+    /// Which schemes may be used with user and password. Default Basic alone, which is sent at once; with more than
+    /// Basic or without it, a challenge is waited for.
+    pub allowed: Allowed,
+    /// `-n` and its like.
+    pub netrc: Netrc,
+}
+
+impl Default for AuthArgs {
+    fn default() -> Self {
+        AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, netrc: Netrc::Off }
+    }
+}
+
+impl AuthArgs {
+    /// Whether Basic is sent without waiting for a challenge.
+    pub fn is_preemptive(&self) -> bool {
+        self.allowed == Allowed::BASIC
+    }
+
+    /// The same, as the policy of identities takes it.
+    pub fn given(&self) -> auth::Given<'_> {
+        auth::Given {
+            user: self.user.as_ref(),
+            bearer: self.bearer.as_ref().map(Secret::expose),
+            netrc: match &self.netrc {
+                Netrc::Off => auth::Netrc::Off,
+                Netrc::Optional(text) => auth::Netrc::Optional(text),
+                Netrc::Required(text) => auth::Netrc::Required(text),
+            },
+        }
+    }
+}
+
+/// Whether the netrc file is used, and its text. `Debug` does not show it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Netrc {
+    /// It is not.
+    #[default]
+    Off,
+    /// `--netrc-optional`: what the URL says goes first. Also where a file that need not be there is not.
+    Optional(Arc<[u8]>),
+    /// `-n`, or `--netrc-file` alone: it goes before what the URL says.
+    Required(Arc<[u8]>),
+}
+
+impl std::fmt::Debug for Netrc {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Netrc::Off => "Off",
+            Netrc::Optional(_) => "Optional(..)",
+            Netrc::Required(_) => "Required(..)",
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Request bodies: where their bytes are.
+//!
+//! ```
+//! use haul_cli::plan::{Form, PartArg, PartContent, Source};
+//! use haul_policy::multipart::{Boundary, Layout, Piece};
+//!
+//! let file = PartContent::Source(Source::File("a.txt".into()));
+//! let form = Form { parts: vec![PartArg { name: Some(b"a".to_vec()), content: file, ..PartArg::default() }], ..Form::default() };
+//! assert_eq!(form.sources(), [&Source::File("a.txt".into())]);
+//! let layout = Layout::new(&form.parts_of(&[Some(7)]), &Boundary::new([0; 16]), form.escape).unwrap();
+//! assert!(matches!(layout.pieces[1], Piece::Source { index: 0, length: Some(7) }));
+//! ```
+
+use std::path::PathBuf;
+
+use haul_policy::multipart::{Content, Escape, Part};
+
+/// A request's body. `Debug` shows no byte of it.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Body {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A regular file, streamed: a large one of `--data-binary @file`, or `-T file`.
+    File(PathBuf),
+    /// Standard input, of unknown length: `-T -`. It can be read once, so that nothing can be sent again.
+    Stdin,
+    /// `-F`; its `Content-Type` is the layout's, unless `fields` have one.
+    Multipart(Form),
+}
+
+impl Body {
+    /// The bytes, where they are in memory.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Body::Bytes(bytes) => Some(bytes),
+            Body::File(_) | Body::Stdin | Body::Multipart(_) => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Body::Bytes(bytes) => write!(f, "Bytes({})", bytes.len()),
+            Body::File(path) => write!(f, "File({path:?})"),
+            Body::Stdin => f.write_str("Stdin"),
+            Body::Multipart(form) => write!(f, "Multipart({} parts)", form.parts.len()),
+        }
+    }
+}
+
+/// The form that `-F` and `--form-string` make (RFC 7578).
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Form {
+    /// Its parts, in order.
+    pub parts: Vec<PartArg>,
+    /// `--form-escape`.
+    pub escape: Escape,
+}
+
+impl Form {
+    /// What has to be read from elsewhere, in the order of the body. A place may stand there twice.
+    pub fn sources(&self) -> Vec<&Source> {
+        let mut sources = Vec::new();
+        collect(&self.parts, &mut sources);
+        sources
+    }
+
+    /// The parts as the layout takes them. `lengths` are those of [`Form::sources`] by index; one that is missing is unknown.
+    pub fn parts_of(&self, lengths: &[Option<u64>]) -> Vec<Part> {
+        convert(&self.parts, lengths, &mut 0)
+    }
+}
+
+fn collect<'p>(parts: &'p [PartArg], sources: &mut Vec<&'p Source>) {
+    for part in parts {
+        match &part.content {
+            PartContent::Bytes(_) => {}
+            PartContent::Source(source) => sources.push(source),
+            PartContent::Mixed(parts) => collect(parts, sources),
+        }
+    }
+}
+
+fn convert(parts: &[PartArg], lengths: &[Option<u64>], next: &mut usize) -> Vec<Part> {
+    let part = |part: &PartArg| Part {
+        name: part.name.clone(),
+        filename: part.filename.clone(),
+        content_type: part.content_type.clone(),
+        headers: part.headers.clone(),
+        content: match &part.content {
+            PartContent::Bytes(bytes) => Content::Bytes(bytes.clone()),
+            PartContent::Source(_) => {
+                let index = *next;
+                *next += 1;
+                Content::Source { index, length: lengths.get(index).copied().flatten() }
+            }
+            PartContent::Mixed(parts) => Content::Mixed(convert(parts, lengths, next)),
+        },
+    };
+    parts.iter().map(part).collect()
+}
+
+/// One part of a form.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PartArg {
+    /// The field's name.
+    pub name: Option<Vec<u8>>,
+    /// The file's name, as the server is told it.
+    pub filename: Option<Vec<u8>>,
+    /// Its type, given or guessed from the file's name; `None` sends none.
+    pub content_type: Option<String>,
+    /// Further header lines, without line ends.
+    pub headers: Vec<Vec<u8>>,
+    /// What it contains.
+    pub content: PartContent,
+}
+
+impl Default for PartArg {
+    fn default() -> Self {
+        PartArg {
+            name: None,
+            filename: None,
+            content_type: None,
+            headers: Vec::new(),
+            content: PartContent::Bytes(Vec::new()),
+        }
+    }
+}
+
+/// What a part contains.
+#[derive(Clone, PartialEq, Eq)]
+pub enum PartContent {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What is read when the body is sent.
+    Source(Source),
+    /// Several: `=@a,b` and `=(`.
+    Mixed(Vec<PartArg>),
+}
+
+/// Where bytes are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file. One that is no regular file (a pipe) has no known length and can be read once.
+    File(PathBuf),
+    /// Standard input; at most one part of a form has it.
+    Stdin,
+}

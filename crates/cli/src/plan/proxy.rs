@@ -1,0 +1,126 @@
+//! Which way a request takes.
+//!
+//! ```
+//! use haul_cli::plan::{ProxyArgs, ProxyChoice};
+//! use haul_policy::{Target, proxy::{Environment, Proxy}};
+//!
+//! let proxy = Proxy::parse("http://squid.example:3128").unwrap();
+//! let choice = ProxyChoice::Given { proxy: proxy.clone(), environment: Environment::default() };
+//! let args = ProxyArgs { choice, ..ProxyArgs::default() };
+//! let target = Target::parse("https://example.com/").unwrap();
+//! assert_eq!(args.proxy_for(&target), Ok(Some(proxy)));
+//! ```
+
+use haul_policy::Target;
+use haul_policy::auth::{Allowed, Credentials};
+use haul_policy::proxy::{Environment, NoProxy, Proxy, ProxyError};
+
+use super::{FieldArg, TlsArgs};
+
+/// The proxies of a stage. Begins as that of the stage before. `Debug` shows no secret.
+#[derive(Clone)]
+pub struct ProxyArgs {
+    /// Which proxy.
+    pub choice: ProxyChoice,
+    /// `--preproxy`: the SOCKS proxy through which the proxy is reached.
+    pub preproxy: Option<Proxy>,
+    /// `-U`; goes before what a proxy's URL says.
+    pub user: Option<Credentials>,
+    /// Which schemes may be used with user and password. Default Basic alone, which is sent at once.
+    pub allowed: Allowed,
+    /// `-p`: CONNECT for http URLs too.
+    pub tunnel: bool,
+    /// `--proxy-header`: fields for the proxy alone.
+    pub fields: Vec<FieldArg>,
+    /// `--noproxy`, in place of the variable `no_proxy`.
+    pub no_proxy: Option<NoProxy>,
+    /// TLS with an https proxy.
+    pub tls: TlsArgs,
+}
+
+impl Default for ProxyArgs {
+    fn default() -> Self {
+        ProxyArgs {
+            choice: ProxyChoice::Environment(Environment::default()),
+            preproxy: None,
+            user: None,
+            allowed: Allowed::BASIC,
+            tunnel: false,
+            fields: Vec::new(),
+            no_proxy: None,
+            tls: TlsArgs::default(),
+        }
+    }
+}
+
+/// Where the proxy's name comes from.
+#[derive(Clone)]
+pub enum ProxyChoice {
+    /// The variables of the environment, by the URL's scheme.
+    Environment(Environment),
+    /// `-x`, `--socks5` and their like; the variable `no_proxy` counts for it too.
+    Given {
+        /// That proxy.
+        proxy: Proxy,
+        /// For which hosts it does not count, unless there is a `--noproxy`.
+        environment: Environment,
+    },
+    /// `-x ''`: none, whatever the environment says.
+    Direct,
+}
+
+impl ProxyArgs {
+    /// The proxy for this target, with its credentials; `None` goes direct. Redirects ask anew.
+    ///
+    /// The error is that of a proxy in the environment, which is only read when it is needed.
+    pub fn proxy_for(&self, target: &Target) -> Result<Option<Proxy>, ProxyError> {
+        let proxy = match &self.choice {
+            ProxyChoice::Direct => return Ok(None),
+            ProxyChoice::Given { proxy, environment } => {
+                let no_proxy = self.no_proxy.as_ref().unwrap_or(environment.no_proxy());
+                if no_proxy.matches(target.host()) {
+                    return Ok(None);
+                }
+                proxy.clone()
+            }
+            ProxyChoice::Environment(environment) => {
+                let text = match &self.no_proxy {
+                    Some(no_proxy) => environment.proxy_unless(target, no_proxy),
+                    None => environment.proxy_for(target),
+                };
+                match text {
+                    Some(text) => Proxy::parse(text)?,
+                    None => return Ok(None),
+                }
+            }
+        };
+        Ok(Some(match &self.user {
+            Some(user) => proxy.with_credentials(Some(user.clone())),
+            None => proxy,
+        }))
+    }
+}
+
+impl std::fmt::Debug for ProxyArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.fields.iter().map(FieldArg::name).collect();
+        f.debug_struct("ProxyArgs")
+            .field("choice", &self.choice)
+            .field("preproxy", &self.preproxy)
+            .field("user", &self.user)
+            .field("tunnel", &self.tunnel)
+            .field("fields", &names)
+            .field("no_proxy", &self.no_proxy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ProxyChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ProxyChoice::Environment(_) => f.write_str("Environment(..)"),
+            ProxyChoice::Given { proxy, .. } => write!(f, "Given({proxy})"),
+            ProxyChoice::Direct => f.write_str("Direct"),
+        }
+    }
+}

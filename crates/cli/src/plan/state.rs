@@ -1,0 +1,44 @@
+//! What is kept from one run to the next: cookies, HSTS, Alt-Svc.
+//!
+//! Entries are bound to their hosts, so that a later `--then` may have them all: no page can lead them elsewhere.
+//!
+//! ```
+//! use haul_cli::plan::{CookieArgs, Store};
+//!
+//! assert!(!CookieArgs::default().is_on());
+//! assert_eq!(Store::default(), Store::Off);
+//! ```
+
+use std::path::PathBuf;
+
+/// The cookies of a stage, `-b TEXT` apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CookieArgs {
+    /// `-b FILE`, in order: read, never written. `-` is standard input. One that is not there holds nothing.
+    pub files: Vec<PathBuf>,
+    /// `-b ''`: keep what servers set, without any file.
+    pub engine: bool,
+    /// `-c`: read nothing, write what is held at the end; `-` is standard output.
+    pub jar: Option<PathBuf>,
+    /// `-j`: leave session cookies of `files` out.
+    pub junk_session: bool,
+}
+
+impl CookieArgs {
+    /// Whether cookies are taken and sent at all.
+    pub fn is_on(&self) -> bool {
+        self.engine || !self.files.is_empty() || self.jar.is_some()
+    }
+}
+
+/// Where HSTS or Alt-Svc entries are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Store {
+    /// Nowhere: they do not count.
+    #[default]
+    Off,
+    /// In memory alone, for this run: an empty name.
+    Memory,
+    /// In this file, which is read first and written at the end; it need not be there.
+    File(PathBuf),
+}

@@ -1,0 +1,87 @@
+//! `-T`: what is uploaded where.
+//!
+//! ```
+//! use haul_cli::plan::{append_query, name_upload};
+//!
+//! assert_eq!(name_upload("http://h/dir/?q", "a/b c"), "http://h/dir/b%20c?q");
+//! assert_eq!(name_upload("h", "f"), "h/f");
+//! assert_eq!(name_upload("http://h/x", "f"), "http://h/x");
+//! assert_eq!(append_query("http://h/#top", "a=1"), "http://h/?a=1#top");
+//! ```
+
+use haul_policy::urlencode::percent;
+
+/// What one `-T` uploads; it belongs to the URL at its position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// `-T ''`: this URL is fetched as if there were no `-T`.
+    Nothing,
+    /// Standard input, with no known length.
+    Stdin {
+        /// `.`: the reply is taken while the input still goes out, however slowly it comes. `-`: the input goes first.
+        interleave: bool,
+    },
+    /// The files of this glob (unless `-g`), each to each URL of its source, [`name_upload`] naming it.
+    File(String),
+}
+
+/// The URL to which a file of this name goes: as it is if its path ends in a name, else with the file's name behind it.
+///
+/// As by curl, directories of `file` are left out and its name is percent-encoded.
+pub fn name_upload(url: &str, file: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (place, rest) = url.split_at(end);
+    let start = place.find("://").map_or(0, |at| at + 3);
+    let slash = match place[start..].find('/') {
+        None => "/",
+        Some(_) if place.ends_with('/') => "",
+        Some(_) => return url.to_owned(),
+    };
+    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
+    format!("{place}{slash}{}{rest}", percent(name.as_bytes()))
+}
+
+/// The URL with this behind its query: `-G` and `--url-query`.
+pub fn append_query(url: &str, query: &str) -> String {
+    let end = url.find('#').unwrap_or(url.len());
+    let (place, fragment) = url.split_at(end);
+    let joint = match place.find('?') {
+        None => "?",
+        Some(at) if at + 1 == place.len() || place.ends_with('&') => "",
+        Some(_) => "&",
+    };
+    format!("{place}{joint}{query}{fragment}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_where_there_is_none() {
+        for (url, expected) in [
+            ("http://h", "http://h/f"),
+            ("http://h/", "http://h/f"),
+            ("http://h?a/b", "http://h/f?a/b"),
+            ("http://h/d/#x/y", "http://h/d/f#x/y"),
+            ("http://h/d", "http://h/d"),
+            ("h/d/", "h/d/f"),
+        ] {
+            assert_eq!(name_upload(url, "../x/f"), expected);
+        }
+        assert_eq!(name_upload("http://h/", "a?b#c\u{e4}"), "http://h/a%3Fb%23c%C3%A4");
+    }
+
+    #[test]
+    fn queries_are_joined() {
+        for (url, expected) in [
+            ("http://h", "http://h?a=1"),
+            ("http://h/?", "http://h/?a=1"),
+            ("http://h/?x", "http://h/?x&a=1"),
+            ("http://h/?x&", "http://h/?x&a=1"),
+            ("http://h/#?", "http://h/?a=1#?"),
+        ] {
+            assert_eq!(append_query(url, "a=1"), expected);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Request bodies: data joined, forms checked.
+
+use std::path::{Path, PathBuf};
+
+use haul_policy::multipart::{Escape, content_type_of};
+use haul_policy::urlencode;
+
+use super::identity::at;
+use super::{Resolver, misused};
+use crate::args::{DataKind, DataLow, TextOrFile};
+use crate::flags::field::refuse_controls;
+use crate::form::{ContentLow, FormLow, LineLow, PartLow};
+use crate::plan::{Body, Form, PartArg, PartContent, Source};
+use crate::usage::{Reason, UsageError};
+
+/// From which size on a file is streamed and not held, in bytes.
+const STREAMED_FROM: u64 = 1 << 20;
+
+impl Resolver<'_> {
+    /// The body that `-d` and its like make.
+    pub(super) fn data(&mut self, data: Vec<DataLow>) -> Result<Body, UsageError> {
+        if let [DataLow { kind: DataKind::Binary | DataKind::Json, text: TextOrFile::File(path), .. }] = data.as_slice()
+        {
+            let size = (path != Path::new("-")).then(|| self.size(path, data[0].kind.option())).transpose()?;
+            if size.flatten().is_some_and(|size| size >= STREAMED_FROM) {
+                return Ok(Body::File(path.clone()));
+            }
+        }
+        Ok(Body::Bytes(self.joined(data, true)?))
+    }
+
+    /// What `-d` and its like give, one behind the other; as a query without the liberties of JSON and binary data.
+    pub(super) fn joined(&mut self, data: Vec<DataLow>, is_body: bool) -> Result<Vec<u8>, UsageError> {
+        let mut all = Vec::new();
+        for DataLow { kind, name, text } in data {
+            let is_file = matches!(text, TextOrFile::File(_));
+            let mut bytes = self.text(text, kind.option())?;
+            if is_file && kind == DataKind::Data {
+                bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+            }
+            if kind == DataKind::UrlEncode {
+                let value = urlencode::form(&bytes);
+                bytes = name.map_or(value.clone(), |name| format!("{name}={value}")).into_bytes();
+            }
+            if all.is_empty() {
+                all = bytes;
+                continue;
+            }
+            if kind != DataKind::Json || !is_body {
+                all.push(b'&');
+            }
+            all.append(&mut bytes);
+        }
+        Ok(all)
+    }
+
+    /// What goes behind the query; bytes that no URL holds are percent-encoded, which curl leaves to the user.
+    pub(super) fn query(&mut self, query: Vec<DataLow>, get: Vec<DataLow>) -> Result<Option<String>, UsageError> {
+        let mut texts = Vec::new();
+        for data in [query, get] {
+            texts.push(self.joined(data, false)?);
+        }
+        texts.retain(|text| !text.is_empty());
+        let text = texts.join(&b'&');
+        let mut query = String::with_capacity(text.len());
+        for byte in text {
+            match byte {
+                b'!'..=b'~' if byte != b'#' => query.push(char::from(byte)),
+                _ => query.push_str(&urlencode::percent(&[byte])),
+            }
+        }
+        Ok(Some(query).filter(|query| !query.is_empty()))
+    }
+
+    pub(super) fn form(&mut self, low: FormLow) -> Result<Form, UsageError> {
+        let escape = if low.backslash { Escape::Backslash } else { Escape::Percent };
+        let form = Form { parts: self.parts(low.into_parts())?, escape };
+        let stdins = form.sources().iter().filter(|source| ***source == Source::Stdin).count();
+        if stdins > 1 {
+            return Err(misused("--form", "standard input can be read once only"));
+        }
+        Ok(form)
+    }
+
+    fn parts(&mut self, low: Vec<PartLow>) -> Result<Vec<PartArg>, UsageError> {
+        low.into_iter().map(|part| self.part(part)).collect()
+    }
+
+    fn part(&mut self, low: PartLow) -> Result<PartArg, UsageError> {
+        let mut filename = low.filename;
+        let mut guessed = filename.as_deref().and_then(known_type);
+        let content = match low.content {
+            ContentLow::Bytes(bytes) => PartContent::Bytes(bytes),
+            ContentLow::List(parts) => {
+                guessed = None;
+                PartContent::Mixed(self.parts(parts)?)
+            }
+            ContentLow::File { path, named } => {
+                let own = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
+                let is_stdin = path == Path::new("-");
+                guessed = match (named, is_stdin) {
+                    (true, false) => Some(content_type_of(filename.as_deref().unwrap_or(&own))),
+                    // A value is text anyhow, which goes without saying.
+                    (false, false) => known_type(&own).filter(|kind| *kind != "text/plain"),
+                    (_, true) => guessed,
+                };
+                if named {
+                    filename = filename.or(Some(own));
+                }
+                PartContent::Source(self.source(path)?)
+            }
+        };
+        Ok(PartArg {
+            name: low.name,
+            filename,
+            content_type: low.content_type.or(guessed.map(str::to_owned)),
+            headers: self.lines(low.headers)?,
+            content,
+        })
+    }
+
+    /// Refuses a file that cannot be read now: half a form is not to be sent before that is found.
+    fn source(&mut self, path: PathBuf) -> Result<Source, UsageError> {
+        if path == Path::new("-") {
+            return Ok(Source::Stdin);
+        }
+        self.size(&path, "--form")?;
+        Ok(Source::File(path))
+    }
+
+    pub(super) fn size(&mut self, path: &Path, option: &str) -> Result<Option<u64>, UsageError> {
+        self.files.size(path).map_err(|error| at(option, Reason::read(path, &error)))
+    }
+
+    fn lines(&mut self, low: Vec<LineLow>) -> Result<Vec<Vec<u8>>, UsageError> {
+        let mut lines = Vec::new();
+        for line in low {
+            let path = match line {
+                LineLow::Text(line) => {
+                    lines.push(line);
+                    continue;
+                }
+                LineLow::File(path) => path,
+            };
+            let first = lines.len();
+            for line in self.file(&path, "--form")?.split(|&byte| byte == b'\n') {
+                let goes_on = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) && lines.len() > first;
+                let text = line.trim_ascii();
+                if text.is_empty() || line.starts_with(b"#") {
+                    continue;
+                }
+                refuse_controls(text).map_err(|reason| at("--form", reason))?;
+                match lines.last_mut() {
+                    Some(last) if goes_on => {
+                        last.push(b' ');
+                        last.extend_from_slice(text);
+                    }
+                    _ => lines.push(text.to_vec()),
+                }
+            }
+        }
+        Ok(lines)
+    }
+}
+
+/// The type of a file whose name tells it.
+fn known_type(filename: &[u8]) -> Option<&'static str> {
+    Some(content_type_of(filename)).filter(|kind| *kind != "application/octet-stream")
+}

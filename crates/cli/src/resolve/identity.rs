@@ -1,0 +1,100 @@
+//! Who one is: passwords asked for, netrc read, proxies told apart.
+
+use std::path::{Path, PathBuf};
+
+use haul_policy::auth::{Allowed, Credentials};
+use haul_policy::proxy::{Environment, NoProxy};
+
+use super::{Resolver, has_field, misused};
+use crate::args::{ProxyLow, RequestLow, UserLow};
+use crate::plan::{AuthArgs, FieldArg, Netrc, ProxyArgs, ProxyChoice};
+use crate::usage::{Place, Reason, UsageError, printable};
+
+impl Resolver<'_> {
+    /// Takes out of `low` who one is to servers.
+    pub(super) fn auth(&mut self, low: &mut RequestLow, fields: &[FieldArg]) -> Result<AuthArgs, UsageError> {
+        let (user, bearer) = (low.user.take(), low.bearer.take());
+        // A field given by -H takes the place of the option's, as in curl.
+        if has_field(fields, "Authorization") {
+            return Ok(AuthArgs::default());
+        }
+        let allowed = low.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(Allowed::BASIC);
+        Ok(AuthArgs {
+            // A token is sent whatever there is besides: nobody is asked for a password in vain.
+            user: match user.filter(|user| bearer.is_none() || user.password.is_some()) {
+                Some(user) => Some(self.credentials(user, "host", "--user")?),
+                None => None,
+            },
+            allowed: Allowed { bearer: bearer.is_some(), ..allowed },
+            bearer,
+            netrc: self.netrc(low)?,
+        })
+    }
+
+    fn credentials(&mut self, low: UserLow, whose: &str, option: &'static str) -> Result<Credentials, UsageError> {
+        let password = match low.password {
+            Some(password) => password,
+            None => {
+                let prompt = format!("Enter {whose} password for user '{}':", printable(&low.user));
+                self.files.password(&prompt).map_err(|_| {
+                    misused(option, "there is no password, and no terminal to ask for it: USER:PASSWORD, or netrc")
+                })?
+            }
+        };
+        Credentials::new(low.user, password).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
+    }
+
+    fn netrc(&mut self, low: &RequestLow) -> Result<Netrc, UsageError> {
+        let is_required = low.netrc || (low.netrc_file.is_some() && !low.netrc_optional);
+        if !is_required && !low.netrc_optional {
+            return Ok(Netrc::Off);
+        }
+        let path = low.netrc_file.clone().or_else(|| self.files.variable("NETRC").map(PathBuf::from)).or_else(|| {
+            let home = self.files.variable("HOME").filter(|home| !home.is_empty());
+            home.map(|home| Path::new(&home).join(".netrc"))
+        });
+        let text = match path {
+            Some(path) => self.file(&path, if low.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),
+            None => Err(misused("--netrc", "there is no home directory, and no --netrc-file")),
+        };
+        match (text, is_required) {
+            // With both, the one that asks for less counts, as in curl.
+            (Ok(text), _) if low.netrc_optional => Ok(Netrc::Optional(text.into())),
+            (Ok(text), _) => Ok(Netrc::Required(text.into())),
+            (Err(_), false) => Ok(Netrc::Off),
+            (Err(error), true) => Err(error),
+        }
+    }
+
+    pub(super) fn proxy(&mut self, low: ProxyLow) -> Result<ProxyArgs, UsageError> {
+        let environment = Environment::read(|name| self.files.variable(name));
+        let default = ProxyArgs::default();
+        Ok(ProxyArgs {
+            choice: match low.proxy {
+                None => ProxyChoice::Environment(environment),
+                Some(None) => ProxyChoice::Direct,
+                Some(Some(proxy)) => ProxyChoice::Given { proxy, environment },
+            },
+            preproxy: low.preproxy,
+            user: match low.user {
+                Some(user) => Some(self.credentials(user, "proxy", "--proxy-user")?),
+                None => None,
+            },
+            allowed: low.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(default.allowed),
+            tunnel: low.tunnel,
+            fields: self.fields(low.fields, "--proxy-header")?,
+            no_proxy: low.no_proxy.map(|list| NoProxy::parse(&list)),
+            tls: low.tls,
+        })
+    }
+}
+
+/// A proxy's text as a refusal of the option; curl finds it when it connects, and so are its codes.
+pub(crate) fn refuse_proxy(error: haul_policy::proxy::ProxyError) -> Reason {
+    Reason::Proxy { code: error.exit_code(), text: error.to_string() }
+}
+
+/// The option's place for an error that has no other.
+pub(super) fn at(option: &str, reason: Reason) -> UsageError {
+    UsageError::new(Place::Option(option.to_owned()), reason)
+}

@@ -1,0 +1,203 @@
+use super::*;
+use crate::plan::{CookieArgs, KeepaliveArgs, Netrc, ProxyArgs, Secret, StageArgs, Store, TransferArgs};
+use haul_policy::Target;
+use haul_policy::auth::Allowed;
+
+fn stage(args: &[&str]) -> StageArgs {
+    plan(&[args, &["u"]].concat()).operations.remove(0).stages.remove(0)
+}
+
+fn transfer(args: &[&str]) -> TransferArgs {
+    stage(args).transfer
+}
+
+fn proxy(args: &[&str]) -> ProxyArgs {
+    stage(args).proxy
+}
+
+fn code(args: &[&str]) -> u8 {
+    read(&[args, &["u"]].concat()).expect_err("it is refused").exit_code()
+}
+
+#[test]
+fn users_have_passwords() {
+    let user = |args: &[&str]| stage(args).request.auth.user;
+    assert_eq!(user(&["-u", "me"]), Credentials::new("me", "typed").ok());
+    assert_eq!(user(&["-u", "me:"]), Credentials::new("me", "").ok());
+    assert_eq!(user(&["-u", ":p"]), Credentials::new("", "p").ok());
+    let error = read(&["-u", "you", "u"]).expect_err("nobody types");
+    assert!(error.to_string().contains("no terminal") && error.exit_code() == 2, "{error}");
+    let token = stage(&["-u", "you", "--oauth2-bearer", "t"]).request.auth;
+    assert_eq!((token.user, token.bearer), (None, Some(Secret::new("t"))));
+    assert_eq!(code(&["--oauth2-bearer", "a b"]), 2);
+    assert_eq!(proxy(&["-U", "me"]).user, Credentials::new("me", "proxied").ok());
+}
+
+#[test]
+fn schemes_add_up() {
+    let allowed = |args: &[&str]| stage(args).request.auth.allowed;
+    let both = Allowed { basic: true, digest: true, bearer: false };
+    for (args, expected) in [
+        (&[][..], Allowed::BASIC),
+        (&["--basic"], Allowed::BASIC),
+        (&["--digest"], Allowed::DIGEST),
+        (&["--digest", "--basic"], both),
+        (&["--anyauth"], Allowed::ANY),
+        (&["--anyauth", "--no-basic"], Allowed::DIGEST),
+        (&["--anyauth", "--no-anyauth"], Allowed::BASIC),
+        (&["--oauth2-bearer", "t"], Allowed { bearer: true, ..Allowed::BASIC }),
+    ] {
+        assert_eq!(allowed(args), expected, "{args:?}");
+    }
+    assert_eq!(proxy(&["--proxy-digest"]).allowed, Allowed::DIGEST);
+    assert_eq!(proxy(&["--proxy-anyauth"]).allowed, Allowed::ANY);
+    for option in ["--ntlm", "--negotiate", "--proxy-ntlm", "--proxy-negotiate"] {
+        let error = read(&[option, "u"]).expect_err(option);
+        assert!(matches!(error.reason(), Reason::Refused(_)) && error.exit_code() == 2, "{error}");
+    }
+}
+
+#[test]
+fn netrc_is_read_at_once() {
+    let netrc = |args: &[&str]| stage(args).request.auth.netrc;
+    let text = || std::sync::Arc::from(&b"machine h login l password secret"[..]);
+    assert!(netrc(&[]) == Netrc::Off && netrc(&["-n", "--no-netrc"]) == Netrc::Off);
+    assert!(netrc(&["-n"]) == Netrc::Required(text()) && netrc(&["--netrc-file", "netrc"]) == Netrc::Required(text()));
+    assert!(netrc(&["--netrc-optional"]) == Netrc::Optional(text()));
+    assert!(netrc(&["--netrc-optional", "--netrc-file", "netrc"]) == Netrc::Optional(text()));
+    assert!(netrc(&["--netrc-optional", "--netrc-file", "none"]) == Netrc::Off);
+    assert_eq!(code(&["--netrc-file", "none"]), 26);
+    let shown = format!("{:?}", stage(&["-n", "-u", "me:secret"]));
+    assert!(!shown.contains("secret"), "{shown}");
+}
+
+#[test]
+fn a_request_takes_one_way() {
+    let way = |args: &[&str], url: &str| {
+        let target = Target::parse(url).expect("a URL");
+        proxy(args).proxy_for(&target).map(|proxy| proxy.map(|proxy| proxy.to_string()))
+    };
+    let env = || Ok(Some("http://env.example:1080".to_owned()));
+    assert_eq!(way(&[], "http://h/"), env());
+    assert_eq!(way(&[], "http://direct.example/"), Ok(None));
+    assert!(way(&[], "https://h/").is_err(), "what the environment says is read when it is needed");
+    assert_eq!(way(&["--noproxy", ""], "http://direct.example/"), env());
+    assert_eq!(way(&["--noproxy", "*"], "http://h/"), Ok(None));
+    assert_eq!(way(&["-x", ""], "http://h/"), Ok(None));
+    let given = |url| way(&["-x", "https://p.example"], url);
+    assert_eq!(given("https://h/"), Ok(Some("https://p.example:443".to_owned())));
+    assert_eq!(given("http://direct.example/"), Ok(None));
+    for (option, expected) in [
+        ("--socks4", "socks4://p:1080"),
+        ("--socks4a", "socks4a://p:1080"),
+        ("--socks5", "socks5://p:1080"),
+        ("--socks5-hostname", "socks5h://p:1080"),
+    ] {
+        assert_eq!(way(&["-x", "q", option, "p"], "http://h/"), Ok(Some(expected.to_owned())));
+    }
+    let target = Target::parse("http://h/").expect("a URL");
+    let own = |args: &[&str]| proxy(args).proxy_for(&target).ok().flatten().and_then(|p| p.credentials().cloned());
+    assert_eq!(own(&[]), Credentials::new("u", "secret").ok());
+    assert_eq!(own(&["-U", "a:b"]), Credentials::new("a", "b").ok());
+    assert_eq!(own(&["-x", "u:v@p", "-U", "a:b"]), Credentials::new("a", "b").ok());
+}
+
+#[test]
+fn proxies_that_are_none_have_curls_codes() {
+    for (args, expected) in [
+        (&["-x", "foo://secret@x"][..], 7),
+        (&["-x", "secret:x"], 5),
+        (&["--socks5", "secret:x"], 5),
+        (&["--socks5", ""], 2),
+        (&["--preproxy", "http://secret"], 2),
+        (&["--preproxy", "secret", "--socks5", "p"], 2),
+    ] {
+        let error = read(&[args, &["u"]].concat()).expect_err("no proxy");
+        assert_eq!(error.exit_code(), expected, "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+    let all = proxy(&["--proxy-header", "X: secret", "-p", "--preproxy", "s", "-x", "p", "--proxy-insecure"]);
+    assert!(all.tunnel && all.tls.insecure && all.preproxy.is_some());
+    assert_eq!(all.fields, [set("X", "secret")]);
+    let shown = format!("{all:?}");
+    assert!(!shown.contains("secret") && shown.contains("X"), "{shown}");
+}
+
+#[test]
+fn a_later_stage_is_not_told_who_one_is() {
+    let args = [
+        "-u",
+        "me:p",
+        "-n",
+        "-b",
+        "a=b",
+        "-b",
+        "jar",
+        "-c",
+        "jar",
+        "-j",
+        "--cert",
+        "me.pem",
+        "--location-trusted",
+        "-x",
+        "p",
+        "--hsts",
+        "",
+        "u",
+        "--extract",
+        "a",
+        "--then",
+        "http://h/{}",
+    ];
+    let stages = plan(&args).operations.remove(0).stages;
+    let [first, second] = &stages[..] else { panic!("two stages") };
+    assert!(first.transfer.tls.client.certificate.is_some() && first.transfer.redirect.trusted);
+    assert_eq!(second.request.auth, crate::plan::AuthArgs::default());
+    assert_eq!(second.request.cookie, None);
+    assert!(second.transfer.tls.client.certificate.is_none() && !second.transfer.redirect.trusted);
+    let jar = || PathBuf::from("jar");
+    let cookies = CookieArgs { files: vec![jar()], engine: false, jar: Some(jar()), junk_session: true };
+    assert_eq!((&first.transfer.cookies, &second.transfer.cookies), (&cookies, &cookies));
+    assert_eq!(second.transfer.hsts, Store::Memory);
+    let target = Target::parse("http://h/").expect("a URL");
+    assert!(second.proxy.proxy_for(&target).expect("a proxy").is_some());
+}
+
+#[test]
+fn connections_are_as_told() {
+    let connection = |args: &[&str]| transfer(args).connection;
+    assert_eq!(connection(&["--no-keepalive", "--keepalive-time", "5"]).keepalive, None);
+    let seconds = std::time::Duration::from_secs;
+    assert_eq!(
+        connection(&["--keepalive-time", "5", "--keepalive-cnt", "3", "--keepalive-intvl", "2"]).keepalive,
+        Some(KeepaliveArgs { time: seconds(5), interval: Some(seconds(2)), count: 3 }),
+    );
+    assert_eq!(connection(&["--keepalive-time", "0", "--keepalive-cnt", "0"]), Default::default());
+    assert_eq!(connection(&["--happy-eyeballs-timeout-ms", "0"]), Default::default());
+    let proxied = connection(&["--haproxy-clientip", "::1"]);
+    assert!(proxied.haproxy_protocol && proxied.haproxy_client.is_some_and(|address| address.is_ipv6()));
+    for args in [
+        &["--local-port", "5-3"][..],
+        &["--haproxy-clientip", "h"],
+        &["--keepalive-cnt", "128"],
+        &["--cert-type", "P12"],
+        &["--interface", "ifhost!a"],
+        &["--unix-socket", ""],
+        &["--abstract-unix-socket", ""],
+    ] {
+        assert_eq!(code(args), 2, "{args:?}");
+    }
+    assert_eq!(plan(&["--key", "k", "u"]).warnings, ["--key does nothing without --cert"]);
+}
+
+#[test]
+fn protocols_are_restricted() {
+    let redirect = |args: &[&str]| transfer(args).redirect;
+    let rules = redirect(&["--proto-redir", "=https", "--post301", "--max-redirs", "-1"]).rules(false);
+    assert_eq!((rules.allow_http, rules.allow_https, rules.post301, rules.max), (false, true, true, u32::MAX));
+    assert!(!redirect(&["--proto", "=https"]).rules(false).allow_http);
+    assert_eq!(code(&["--proto-default", "ftp"]), 1);
+    assert_eq!(plan(&["--proto", "=htps", "u"]).warnings, ["unrecognized protocol '=htps' of --proto"]);
+    let trusting = redirect(&["--no-location", "--location-trusted"]);
+    assert!(trusting.trusted && trusting.follow && redirect(&["--no-location-trusted"]).follow);
+}

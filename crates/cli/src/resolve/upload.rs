@@ -1,0 +1,44 @@
+//! `-T`: each beside its URL.
+
+use std::path::Path;
+
+use haul_policy::glob::Glob;
+
+use super::{Resolver, misused};
+use crate::plan::{Upload, UrlList};
+use crate::usage::UsageError;
+
+/// Most files of one `-T` glob that are looked at before the first of them goes out.
+const CHECKED_MAX: u64 = 10_000;
+
+impl Resolver<'_> {
+    pub(super) fn uploads(
+        &mut self,
+        mut uploads: Vec<Upload>,
+        urls: &UrlList,
+        globoff: bool,
+    ) -> Result<Vec<Upload>, UsageError> {
+        if uploads.len() > urls.len() {
+            self.warnings.push("Got more uploads than URLs".to_owned());
+            uploads.truncate(urls.len());
+        }
+        if uploads.iter().filter(|upload| matches!(upload, Upload::Stdin { .. })).count() > 1 {
+            return Err(misused("--upload-file", "standard input can be read once only"));
+        }
+        for upload in &uploads {
+            let Upload::File(name) = upload else { continue };
+            if globoff {
+                self.size(Path::new(name), "--upload-file")?;
+                continue;
+            }
+            let glob = Glob::parse(name)
+                .map_err(|error| misused("--upload-file", &format!("the file's name is no glob: {error}; -g")))?;
+            if glob.count().is_some_and(|count| count <= CHECKED_MAX) {
+                for file in glob.iter() {
+                    self.size(Path::new(&file.url), "--upload-file")?;
+                }
+            }
+        }
+        Ok(uploads)
+    }
+}
