@@ -12,24 +12,32 @@ use haul::sink::file::FileSink;
 use haul::sink::output::Output as Descriptor;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::glob::{Expansions, Glob};
+use haul_policy::protocols::Protocols;
 use haul_policy::target::Scheme;
 
 use super::checksum;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{file_for, file_options};
-use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource};
+use super::single::{file_for, file_options, target_of};
+use super::stores::Stores;
+use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
 
 /// The longest line of an input file: no URL is longer.
 const MAX_LINE: u64 = 8 << 20;
 
 /// Fetches all of them; the answer is the exit code.
-pub(super) fn run(client: &Client, plan: &Plan, operation: &Operation, reporter: &Arc<Reporter>) -> Result<u8> {
+pub(super) fn run(
+    client: &Client,
+    plan: &Plan,
+    operation: &Operation,
+    reporter: &Arc<Reporter>,
+    stores: &mut Stores,
+) -> Result<u8> {
     let mut stages = Vec::new();
     for (number, stage) in operation.stages.iter().enumerate() {
         options::resolve(client, stage)?;
         stages.push(Stage {
-            options: Arc::new(options::request(&plan.global, stage, reporter.trace(number))),
+            options: Arc::new(options::request(&plan.global, stage, reporter.trace(number), stores)?),
             extract: stage.extract.as_deref().map(Pattern::new).transpose()?,
             template: stage.template.clone().map(Arc::new),
             unique: stage.unique,
@@ -55,7 +63,7 @@ pub(super) fn run(client: &Client, plan: &Plan, operation: &Operation, reporter:
     let report = ReporterRef { reporter: Arc::clone(reporter), methods };
     let list = match &operation.checksum {
         Some(Checksum::From(place)) => {
-            let request = options::request(global, &operation.stages[0], None);
+            let request = options::request(global, &operation.stages[0], None, stores)?;
             Some((checksum::read(client, &request, None, place)?, place.clone()))
         }
         _ => None,
@@ -113,6 +121,7 @@ impl Sources {
 
     /// The item of a URL; `None` if there is nothing to do for it.
     fn item(&self, source: usize, url: String, parts: &[String]) -> Result<Option<Item>> {
+        let url = self.prepared(url)?;
         if self.operation.stages.len() > 1 || matches!(self.operation.output_of(source), Output::Stdout) {
             if self.list.is_some() {
                 let message = "the checksums of many bodies are compared only where each goes to a file of its own";
@@ -136,6 +145,21 @@ impl Sources {
             Err(_) => Destination::Output,
         };
         Ok(Some(Item { url, destination }))
+    }
+
+    /// A URL of the list as the engine takes it: with the query that is added to each, and its scheme if that is not http.
+    fn prepared(&self, url: String) -> Result<String> {
+        let stage = &self.operation.stages[0];
+        let redirect = &stage.transfer.redirect;
+        if redirect.protocols != Protocols::default() {
+            target_of(stage, &url)?;
+        }
+        let url = match &stage.request.query {
+            Some(query) => append_query(&url, query),
+            None => url,
+        };
+        let has_scheme = redirect.default_scheme == Scheme::Http || url.contains("://");
+        Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
     }
 
     /// Opens the next source. `None` when there is no other.

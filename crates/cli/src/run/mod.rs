@@ -8,6 +8,7 @@
 //!
 //! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
 
+mod carried;
 mod checksum;
 mod many;
 mod options;
@@ -15,6 +16,9 @@ mod progress;
 mod report;
 mod single;
 mod stats;
+mod stores;
+mod uploads;
+mod ways;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -24,6 +28,7 @@ use haul::{Client, Error, ErrorKind};
 use crate::plan::{Operation, Plan, UrlSource};
 use progress::Progress;
 use report::Reporter;
+use stores::Stores;
 
 /// Carries the plan out; the answer is the exit code.
 pub fn run(plan: Plan) -> u8 {
@@ -34,9 +39,10 @@ pub fn run(plan: Plan) -> u8 {
     }
     let client = Client::new();
     let progress = Arc::new(Progress::new(&plan.global));
+    let mut stores = Stores::default();
     let mut exit_code = 0;
     for operation in &plan.operations {
-        let code = carry_out(&client, &plan, operation, &progress);
+        let code = carry_out(&client, &plan, operation, &progress, &mut stores);
         if exit_code == 0 {
             exit_code = code;
         }
@@ -44,6 +50,7 @@ pub fn run(plan: Plan) -> u8 {
             break;
         }
     }
+    stores.save(plan.global.silent);
     progress.clear();
     if let Some(format) = plan.global.stats {
         client.close_idle();
@@ -52,12 +59,16 @@ pub fn run(plan: Plan) -> u8 {
     exit_code
 }
 
-fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>) -> u8 {
+fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>, stores: &mut Stores) -> u8 {
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress)).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         match single_url(operation) {
-            Some(url) => single::run(client, &plan.global, operation, url, &reporter),
-            None => many::run(client, plan, operation, &reporter),
+            _ if uploads::are_there(operation) => uploads::run(client, plan, operation, &reporter, stores),
+            Some(url) => {
+                let job = single::Job { url, index: 0, number: 0, parts: &[], upload: None };
+                single::run(client, &plan.global, operation, job, &reporter, stores)
+            }
+            None => many::run(client, plan, operation, &reporter, stores),
         }
     });
     match outcome {

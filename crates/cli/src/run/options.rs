@@ -3,40 +3,38 @@
 use std::sync::Arc;
 
 use haul::net::dns::Family;
-use haul::net::tls::{TlsOptions, TlsVersion};
 use haul::request::{ConnectTo, SpeedLimit, Split};
 use haul::trace::Trace;
-use haul::transfer::basic;
 use haul::{Client, RequestOptions, Result};
-use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
-use crate::plan::{self, ContinueAt, Credentials, FieldArg, Global, HttpVersion, IpVersion, StageArgs};
+use super::stores::Stores;
+use super::{carried, ways};
+use crate::plan::{self, ContinueAt, FieldArg, Global, HttpVersion, IpVersion, StageArgs};
 
 /// How far the parts of one body may run ahead of what has gone out.
 const SPLIT_MEMORY: u64 = 16 << 20;
 
 /// What the engine is asked for in this stage.
-pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn Trace>>) -> RequestOptions {
+pub(super) fn request(
+    global: &Global,
+    stage: &StageArgs,
+    trace: Option<Arc<dyn Trace>>,
+    stores: &mut Stores,
+) -> Result<RequestOptions> {
     let (request, transfer) = (&stage.request, &stage.transfer);
     let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     let mut options = RequestOptions {
         method: request.method.clone(),
         user_agent: text(&request.user_agent),
         referer: text(&request.referer),
-        authorization: request.credentials.as_ref().map(authorization),
+        auth: carried::auth(&request.auth),
         cookie: request.cookie.clone(),
         range: request.range.clone(),
-        body: request.body.as_deref().map(Into::into),
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
         fail: transfer.fail,
-        redirects: RedirectRules {
-            follow: transfer.follow,
-            max: transfer.max_redirs.map_or(u32::MAX, |max| u32::try_from(max).unwrap_or(u32::MAX)),
-            keep_method: request.custom_method,
-            ..RedirectRules::default()
-        },
+        redirects: transfer.redirect.rules(request.custom_method),
         retry: RetryRules {
             max: transfer.retry.count,
             delay: transfer.retry.delay,
@@ -65,11 +63,15 @@ pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn 
         },
         connect_to: transfer.connect_to.iter().map(connect_to).collect(),
         prior_knowledge: transfer.http_version == HttpVersion::Http2PriorKnowledge,
-        tls: tls(&transfer.tls, transfer.http_version),
+        tls: ways::tls(&transfer.tls, transfer.http_version)?,
+        proxy: ways::proxy(&stage.proxy)?,
+        expect_timeout: transfer.expect100_timeout,
         trace,
         ..RequestOptions::default()
     };
     options.connect.timeout = transfer.connect_timeout;
+    ways::connect(&transfer.connection, &mut options.connect)?;
+    stores.give(stage, &mut options)?;
     for field in &request.fields {
         match field {
             FieldArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
@@ -77,7 +79,10 @@ pub(super) fn request(global: &Global, stage: &StageArgs, trace: Option<Arc<dyn 
             FieldArg::Remove { name } => options.without.push(name.clone()),
         }
     }
-    options
+    if let Some(body) = &request.body {
+        carried::give_content(&mut options, body)?;
+    }
+    Ok(options)
 }
 
 /// Makes `--resolve` known.
@@ -95,29 +100,6 @@ pub(super) fn resolve(client: &Client, stage: &StageArgs) -> Result<()> {
     Ok(())
 }
 
-fn authorization(credentials: &Credentials) -> Vec<u8> {
-    match credentials {
-        Credentials::Basic { user, password } => basic(user, password),
-        Credentials::Bearer(token) => format!("Bearer {token}").into_bytes(),
-    }
-}
-
 fn connect_to(entry: &plan::ConnectToArg) -> ConnectTo {
     ConnectTo { host: entry.host.clone(), port: entry.port, to_host: entry.to_host.clone(), to_port: entry.to_port }
-}
-
-fn tls(args: &plan::TlsArgs, version: HttpVersion) -> TlsOptions {
-    let mut options = TlsOptions::default();
-    options.verify = !args.insecure;
-    options.ca_file = args.cacert.clone().or_else(|| std::env::var_os("CURL_CA_BUNDLE").map(Into::into));
-    options.min_version = match args.min_version {
-        plan::TlsVersion::V1_2 => TlsVersion::V1_2,
-        plan::TlsVersion::V1_3 => TlsVersion::V1_3,
-    };
-    options.alpn = match version {
-        HttpVersion::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
-        HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],
-    };
-    options
 }

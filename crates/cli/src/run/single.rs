@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use haul::body::upload::Body;
 use haul::buffer::Lease;
 use haul::sink::checksum::{Checksum, Verified};
 use haul::sink::file::{Append, FileOptions, FileSink};
@@ -14,29 +15,64 @@ use haul::sink::output::{Output as Descriptor, Waiting};
 use haul::sink::partial::PartialFile;
 use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::{Client, Error, ErrorKind, Result, Target};
-use haul_policy::target::Scheme;
 
 use super::progress::Progress;
 use super::report::{Reporter, Told};
+use super::stores::Stores;
 use super::{checksum, options};
-use crate::plan::{ContinueAt, Existing, Global, Operation, Output};
+use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, append_query};
+
+/// One URL to fetch, or to send something to.
+pub(super) struct Job<'a> {
+    /// The URL.
+    pub(super) url: &'a str,
+    /// Which source it is from.
+    pub(super) index: usize,
+    /// Which transfer of the operation it is.
+    pub(super) number: u64,
+    /// The values of its source's globs.
+    pub(super) parts: &'a [String],
+    /// What is sent.
+    pub(super) upload: Option<Body>,
+}
+
+/// The target that a URL of a stage names: with the query that is added to each, if its scheme may be used.
+pub(super) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
+    let redirect = &stage.transfer.redirect;
+    let shown = || crate::usage::shown_url(url);
+    let queried = stage.request.query.as_ref().map(|query| append_query(url, query));
+    let text = queried.as_deref().unwrap_or(url);
+    let target = Target::parse_with(text, redirect.default_scheme, stage.transfer.path_as_is).map_err(|error| {
+        let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
+        Error::with_source(kind, "the URL cannot be used", error).with_url(shown())
+    })?;
+    if redirect.protocols.allows(target.scheme()) {
+        return Ok(target);
+    }
+    let message = format!("{} is not among the protocols that --proto allows", target.scheme().as_str());
+    Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(shown()))
+}
 
 /// Fetches it; the answer is the exit code.
 pub(super) fn run(
     client: &Client,
     global: &Global,
     operation: &Operation,
-    url: &str,
+    job: Job<'_>,
     reporter: &Arc<Reporter>,
+    stores: &mut Stores,
 ) -> Result<u8> {
     let stage = &operation.stages[0];
     options::resolve(client, stage)?;
-    let request = Arc::new(options::request(global, stage, reporter.trace(0)));
-    let target = Target::parse_with(url, Scheme::Http, request.path_as_is).map_err(|error| {
-        let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
-        Error::with_source(kind, "the URL cannot be used", error).with_url(crate::usage::shown_url(url))
-    })?;
-    let file = file_for(operation, 0, &target, &[])?;
+    let mut request = options::request(global, stage, reporter.trace(0), stores)?;
+    if job.upload.is_some() {
+        request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();
+        request.body = job.upload;
+    }
+    let request = Arc::new(request);
+    let url = job.url;
+    let target = target_of(stage, url)?;
+    let file = file_for(operation, job.index, &target, job.parts)?;
     if operation.existing == Existing::Skip && file.as_deref().is_some_and(Path::exists) {
         return Ok(0);
     }
@@ -66,7 +102,8 @@ pub(super) fn run(
         return Ok(0);
     }
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let told = Told { url, number: 0, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
+    let told =
+        Told { url, number: job.number, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
     let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
         let mut output = Descriptor::stdout();

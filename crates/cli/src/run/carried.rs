@@ -1,0 +1,76 @@
+//! What requests carry besides their URL: who one is, and the content that is sent.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::stdin;
+use std::path::Path;
+
+use haul::body::upload::{Body, Once, Piece};
+use haul::state::auth::{Auth, Netrc};
+use haul::{Error, ErrorKind, RequestOptions, Result};
+use haul_policy::auth::Allowed;
+use haul_policy::multipart::{Boundary, Layout};
+
+use crate::plan::{self, AuthArgs, Form, Source};
+
+/// Whose name requests are in.
+pub(super) fn auth(args: &AuthArgs) -> Auth {
+    let allowed = match &args.bearer {
+        Some(_) if args.user.is_none() => Allowed { basic: false, digest: false, bearer: true },
+        _ => args.allowed,
+    };
+    Auth {
+        user: args.user.clone(),
+        bearer: args.bearer.as_ref().map(|token| token.expose().into()),
+        allowed,
+        netrc: match &args.netrc {
+            plan::Netrc::Off => Netrc::Off,
+            plan::Netrc::Optional(text) => Netrc::Optional(text.clone()),
+            plan::Netrc::Required(text) => Netrc::Required(text.clone()),
+        },
+        ..Auth::default()
+    }
+}
+
+/// Gives a request its content, and a form's type.
+pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> Result<()> {
+    options.body = Some(match body {
+        plan::Body::Bytes(bytes) => bytes.as_slice().into(),
+        plan::Body::File(path) => file(path)?,
+        plan::Body::Stdin => Body::reader(stdin()),
+        plan::Body::Multipart(form) => multipart(options, form)?,
+    });
+    Ok(())
+}
+
+/// A file as content.
+pub(super) fn file(path: &Path) -> Result<Body> {
+    Body::file(path).map_err(|error| unreadable(path, error))
+}
+
+fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
+    let piece = |source: &&Source| match source {
+        Source::Stdin => Ok(Piece::Once(Once::new(stdin()))),
+        Source::File(path) => Piece::file(path).map_err(|error| unreadable(path, error)),
+    };
+    let pieces = form.sources().iter().map(piece).collect::<Result<Vec<_>>>()?;
+    let lengths: Vec<_> = pieces.iter().map(|piece| Body::pieces([piece.clone()]).length()).collect();
+    let random = RandomState::new();
+    let mut entropy = [0; 16];
+    for (half, number) in entropy.chunks_exact_mut(8).zip([1_u64, 2]) {
+        let mut hasher = random.build_hasher();
+        hasher.write_u64(number);
+        half.copy_from_slice(&hasher.finish().to_be_bytes());
+    }
+    let refused = |error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error);
+    let layout = Layout::new(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
+        .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
+    let has_type = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    if !has_type {
+        options.fields.push(("Content-Type".to_owned(), layout.content_type.clone().into()));
+    }
+    Body::multipart(&layout, &pieces).map_err(refused)
+}
+
+fn unreadable(path: &Path, error: std::io::Error) -> Error {
+    Error::with_source(ErrorKind::Read, format!("failed to read {}", path.display()), error)
+}

@@ -1,0 +1,105 @@
+//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind its last.
+
+use std::io::{Read, Write, stdin};
+use std::path::Path;
+
+use haul::state::alt_svc::AltSvc;
+use haul::state::hsts::Hsts;
+use haul::state::jar::Jar;
+use haul::{Error, ErrorKind, RequestOptions, Result};
+
+use super::say;
+use crate::plan::{CookieArgs, StageArgs, Store};
+
+/// What the stages of an operation share.
+#[derive(Default)]
+pub(super) struct Stores {
+    jars: Vec<(CookieArgs, Jar)>,
+    hsts: Vec<(Store, Hsts)>,
+    alt_svc: Vec<(Store, AltSvc)>,
+}
+
+impl Stores {
+    /// Gives a stage's requests what it shares with others.
+    pub(super) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
+        let transfer = &stage.transfer;
+        if transfer.cookies.is_on() {
+            options.jar = Some(self.jar(&transfer.cookies)?);
+        }
+        if transfer.hsts != Store::Off {
+            if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
+                let hsts = Hsts::new();
+                if let Store::File(path) = &transfer.hsts {
+                    hsts.load(path)?;
+                }
+                self.hsts.push((transfer.hsts.clone(), hsts));
+            }
+            options.hsts = self.hsts.iter().find(|(store, _)| *store == transfer.hsts).map(|(_, hsts)| hsts.clone());
+        }
+        if transfer.alt_svc != Store::Off {
+            if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
+                let alt_svc = AltSvc::new();
+                if let Store::File(path) = &transfer.alt_svc {
+                    alt_svc.load(path)?;
+                }
+                self.alt_svc.push((transfer.alt_svc.clone(), alt_svc));
+            }
+            let found = self.alt_svc.iter().find(|(store, _)| *store == transfer.alt_svc);
+            options.alt_svc = found.map(|(_, alt_svc)| alt_svc.clone());
+        }
+        Ok(())
+    }
+
+    fn jar(&mut self, args: &CookieArgs) -> Result<Jar> {
+        if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
+            return Ok(jar.clone());
+        }
+        let jar = Jar::new();
+        for file in &args.files {
+            if file == Path::new("-") {
+                let mut text = Vec::new();
+                stdin()
+                    .read_to_end(&mut text)
+                    .map_err(|error| Error::with_source(ErrorKind::Read, "failed to read the cookies", error))?;
+                jar.import_text(&text);
+            } else if file.exists() {
+                if args.jar.as_ref() == Some(file) {
+                    jar.load(file)?
+                } else {
+                    jar.import(file)?
+                };
+            }
+        }
+        if args.junk_session {
+            jar.clear_session();
+        }
+        self.jars.push((args.clone(), jar.clone()));
+        Ok(jar)
+    }
+
+    /// Writes what is to be kept. What cannot be written is said, and fails nothing: the transfers are done.
+    pub(super) fn save(&self, is_silent: bool) {
+        let jars = self.jars.iter().filter_map(|(args, jar)| Some((args.jar.as_ref()?, jar)));
+        let mut failed = Vec::new();
+        for (path, jar) in jars {
+            if path == Path::new("-") {
+                let _ = std::io::stdout().write_all(&jar.to_text());
+            } else {
+                failed.extend(jar.save(path).err());
+            }
+        }
+        for (store, hsts) in &self.hsts {
+            if let Store::File(path) = store {
+                failed.extend(hsts.save(path).err());
+            }
+        }
+        for (store, alt_svc) in &self.alt_svc {
+            if let Store::File(path) = store {
+                failed.extend(alt_svc.save(path).err());
+            }
+        }
+        for error in failed.iter().filter(|_| !is_silent) {
+            say(&format!("Warning: {}", crate::usage::one_line(&error.to_string())));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! How connections are made: proxies, sockets, one's own end, client certificates.
+
+use haul::net::connect::ConnectOptions;
+use haul::net::local::{Interface, Ports, UnixSocket};
+use haul::net::proxy::{ProxyAuth, ProxyOptions};
+use haul::net::socket::Keepalive;
+use haul::net::tls::{Identity, TlsOptions, TlsVersion};
+use haul::{Error, ErrorKind, Result};
+use haul_policy::auth::Allowed;
+
+use crate::plan::{
+    self, CertFormat, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs,
+};
+
+/// Sockets and their ends.
+pub(super) fn connect(args: &ConnectionArgs, options: &mut ConnectOptions) -> Result<()> {
+    options.attempt_delay = args.happy_eyeballs;
+    options.keepalive = args.keepalive.map(|keepalive| Keepalive {
+        idle: keepalive.time,
+        interval: keepalive.interval.unwrap_or(keepalive.time),
+        // Nine is the system's own, and not set then: that saves a call for each connection.
+        count: Some(keepalive.count).filter(|&count| count != plan::KeepaliveArgs::default().count),
+    });
+    options.interface = args.interface.as_ref().map(interface).transpose()?;
+    options.local_ports = args.local_port.as_ref().map(|ports| Ports { first: *ports.start(), last: *ports.end() });
+    options.unix_socket = args.unix_socket.as_ref().map(|socket| match socket {
+        plan::UnixSocket::Path(path) => UnixSocket::Path(path.clone()),
+        plan::UnixSocket::Abstract(name) => UnixSocket::Abstract(name.clone()),
+    });
+    options.haproxy_protocol = args.haproxy_protocol;
+    if args.haproxy_client.is_some() {
+        return Err(Error::new(ErrorKind::Setup, "--haproxy-clientip is not there yet"));
+    }
+    Ok(())
+}
+
+fn interface(interface: &plan::Interface) -> Result<Interface> {
+    match interface {
+        plan::Interface::Any(text) => Interface::parse(text),
+        plan::Interface::Device(device) => Ok(Interface { device: Some(device.clone()), host: None }),
+        plan::Interface::Host(host) => Ok(Interface { device: None, host: Some(host.clone()) }),
+        plan::Interface::DeviceAndHost { device, host } => {
+            Ok(Interface { device: Some(device.clone()), host: Some(host.clone()) })
+        }
+    }
+}
+
+/// Through whom they go.
+pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
+    let (proxy, environment) = match &args.choice {
+        ProxyChoice::Direct => return Ok(None),
+        ProxyChoice::Given { proxy, environment } => (Some(proxy.clone()), environment.clone()),
+        ProxyChoice::Environment(environment) => (None, environment.clone()),
+    };
+    let auth = match args.allowed {
+        Allowed::BASIC => ProxyAuth::Basic,
+        Allowed::DIGEST => ProxyAuth::Digest,
+        _ => ProxyAuth::Any,
+    };
+    let field = |field: &FieldArg| match field {
+        FieldArg::Set { name, value } => Some((name.clone(), value.clone())),
+        FieldArg::Empty { name } => Some((name.clone(), Vec::new())),
+        FieldArg::Remove { .. } => None,
+    };
+    let mut options = ProxyOptions::default();
+    options.proxy = proxy;
+    options.environment = environment;
+    options.no_proxy.clone_from(&args.no_proxy);
+    options.preproxy.clone_from(&args.preproxy);
+    options.credentials.clone_from(&args.user);
+    options.auth = auth;
+    options.tunnel = args.tunnel;
+    options.fields = args.fields.iter().filter_map(field).collect();
+    options.tls = tls(&args.tls, HttpVersion::Http11)?;
+    Ok(Some(options))
+}
+
+/// How TLS is done.
+pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
+    let mut options = TlsOptions::default();
+    options.verify = !args.insecure;
+    options.ca_file = args.cacert.clone().or_else(|| std::env::var_os("CURL_CA_BUNDLE").map(Into::into));
+    options.min_version = match args.min_version {
+        plan::TlsVersion::V1_2 => TlsVersion::V1_2,
+        plan::TlsVersion::V1_3 => TlsVersion::V1_3,
+    };
+    options.alpn = match version {
+        HttpVersion::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
+        HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],
+    };
+    options.identity = identity(&args.client)?;
+    Ok(options)
+}
+
+fn identity(client: &ClientCert) -> Result<Option<Identity>> {
+    let Some(certificate) = &client.certificate else { return Ok(None) };
+    let refused = |what: &str| Err(Error::new(ErrorKind::ClientCertificate, what));
+    if client.format == CertFormat::Der || client.key_format == CertFormat::Der {
+        return refused("a client certificate is taken as PEM alone: `openssl x509 -inform DER` makes one");
+    }
+    if client.passphrase.is_some() {
+        return refused("an encrypted key cannot be read: `openssl pkey` takes its passphrase off");
+    }
+    Ok(Some(Identity { certificate: certificate.clone(), key: client.key.clone() }))
+}
