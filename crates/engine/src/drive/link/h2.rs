@@ -119,7 +119,7 @@ impl Link {
     /// Whether it is open and nothing is outstanding.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        !self.closing && self.active.is_empty() && self.conn.output().is_empty()
+        !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_ahead()
     }
 
     /// Whether responses were received on it before.
