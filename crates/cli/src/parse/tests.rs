@@ -130,7 +130,7 @@ fn refusals_are_in_the_words_of_curl() {
 #[test]
 fn what_only_haul_lacks_is_said() {
     let version = crate::usage::VERSION;
-    for option in ["--http2", "--no-sessionid", "-M", "-0"] {
+    for option in ["--http3", "--no-sessionid", "-M", "-0"] {
         let expected = format!("haul: option {option}: is not supported by haul {version}");
         assert_eq!(first_line(&[option, "x"]), expected);
     }
@@ -292,7 +292,7 @@ fn config_errors_name_file_and_line() {
         ("silent = x\n", "haul: c:1: error: 'silent' had unsupported trailing garbage"),
         ("\n-o\n", "haul: c:2: error: '-o' requires parameter"),
         ("max-time = soon\n", "haul: c:1: error: 'max-time' expected a proper numerical parameter"),
-        ("http2\n", "haul: c:1: error: 'http2' is not supported by haul"),
+        ("http3\n", "haul: c:1: error: 'http3' is not supported by haul"),
         ("a\x1b[31m\n", "haul: c:1: error: 'a?[31m' is unknown"),
         ("url = a\0b\n", "haul: c:1: error: '' is badly used here (the line holds a NUL byte)"),
     ];

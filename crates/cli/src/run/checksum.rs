@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use haul::buffer::Lease;
 use haul::sink::Sink;
 use haul::sink::checksum::{Algorithm, Checksum};
+use haul::state::auth::Auth;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::checksum::{self as asked, LIST_MAX, pick};
@@ -92,8 +93,10 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     };
     if target.is_none_or(|target| list.origin() != target.origin()) {
         options.authorization = None;
+        options.auth = Auth::default();
         options.cookie = None;
         options.fields.clear();
+        options.tls.identity = None;
     }
     let kept = Arc::new(Mutex::new(Vec::new()));
     client.fetch(list, Arc::new(options), Box::new(Kept(Arc::clone(&kept)))).result?;

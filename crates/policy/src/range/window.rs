@@ -22,7 +22,7 @@
 //! assert_eq!((part.span.clone(), window.end_of(first)), (800..1000, Some(800)));
 //! window.came(part.id, 1000);
 //! window.release(part.id);
-//! assert_eq!(window.missing(), 800);
+//! assert_eq!(window.missing(), 700);
 //! ```
 
 use core::ops::Range;
