@@ -1,13 +1,16 @@
 //! Listening, accepting, and one task a connection.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Method, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
@@ -16,6 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use super::body::{ReplyBody, Source};
 use super::{State, routes};
 
 /// A non-blocking listener with room for a burst of connections.
@@ -63,7 +67,19 @@ where
     let state = state.clone();
     let service = service_fn(move |request| {
         let state = state.clone();
-        async move { Ok::<_, Infallible>(routes::reply(&state, connection, tls, request).await) }
+        async move {
+            let bare = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
+            let mut reply = routes::reply(&state, connection, tls, request).await;
+            if bare {
+                // Over HTTP/2 hyper leaves it to us.
+                let length = reply.body().len();
+                *reply.body_mut() = ReplyBody::sized(Source::Pieces(VecDeque::new()));
+                if let Some(length) = length {
+                    reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+                }
+            }
+            Ok::<_, Infallible>(reply)
+        }
     });
     let stream = TokioIo::new(stream);
     match http2 {
