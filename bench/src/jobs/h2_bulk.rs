@@ -5,7 +5,8 @@ use super::{Bench, H2LOAD, Job, h2load, plain};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 
-pub(super) const JOB: Job = Job { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
+pub(super) const JOB: Job =
+    Job { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
 
 const LEN: u64 = 100_000_000;
 const BODIES: usize = 50;

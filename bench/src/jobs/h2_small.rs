@@ -5,7 +5,8 @@ use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
 
-pub(super) const JOB: Job = Job { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
+pub(super) const JOB: Job =
+    Job { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
 
 const REPLIES: usize = 20_000;
 const PARALLEL: &str = "curl -Z --http2";

@@ -70,8 +70,18 @@ fn figures_and_heads_are_those_of_curl() {
 fn two_stages_over_one_connection_give_the_known_answer() {
     let origin = origin();
     let args = [
-        KNOWING, "--threads", "1", &origin.url("/[1-3]"), "--extract", "AS[0-9]{1,9}", "--then", &origin.url("/{}"),
-        "--extract", "[0-9.]{7,15}/[0-9]{1,2}", "--unique", "--sort",
+        KNOWING,
+        "--threads",
+        "1",
+        &origin.url("/[1-3]"),
+        "--extract",
+        "AS[0-9]{1,9}",
+        "--then",
+        &origin.url("/{}"),
+        "--extract",
+        "[0-9.]{7,15}/[0-9]{1,2}",
+        "--unique",
+        "--sort",
     ];
     // What was said before the URL holds for the second stage, too.
     assert!(run_haul(args).ok() == origin.site().known_answer().text);
@@ -209,7 +219,8 @@ impl Files {
         for size in files.sizes {
             fs::write(files.path().join(format!("root/{size}")), Pattern::new(1).slice(0, size)).unwrap();
         }
-        for (name, pem) in [("ca", identity.ca_pem().to_owned()), ("leaf", identity.chain_pem()), ("key", identity.key_pem())]
+        for (name, pem) in
+            [("ca", identity.ca_pem().to_owned()), ("leaf", identity.chain_pem()), ("key", identity.key_pem())]
         {
             fs::write(files.path().join(name), pem).unwrap();
         }
@@ -254,8 +265,9 @@ fn nginx() {
     let (port, plain) = (free_port(), free_port());
     let dir = files.path().display();
     let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
-    let temporary: String =
-        ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(|name| format!("{name}_temp_path {dir}/{name};")).concat();
+    let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|name| format!("{name}_temp_path {dir}/{name};"))
+        .concat();
     let conf = format!(
         "{user} daemon off; worker_processes 1; pid {dir}/pid; error_log {dir}/log; events {{}} http {{ access_log off; \
          {temporary} server {{ listen 127.0.0.1:{port} ssl http2; listen 127.0.0.1:{plain} http2; root {dir}/root; \

@@ -80,7 +80,8 @@ fn several_uploads_share_a_connection() {
     let mut options = knowing(RequestOptions::default());
     options.method = "PUT".into();
     options.body = Some(text(6, 1_000_000).into());
-    let run = run(&Client::new(), fetching(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
+    let run =
+        run(&Client::new(), fetching(&options), one_thread(), (0..20).map(|n| origin.url(&format!("/small/{n}"))));
     assert_eq!(run.output, (0..20).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
     assert!(origin.log().iter().all(|request| Some(&*request.body) == options.body.as_deref()));
     assert_eq!((origin.log().len(), origin.connections()), (20, 1));
@@ -107,7 +108,8 @@ fn many_large_bodies_share_one_connection() {
     let origin = http2_origin(100);
     both(&origin, |how, url, options| {
         let len = |n: usize| 1_000_000 + n * 7919;
-        let run = run(&Client::new(), fetching(options), one_thread(), (0..30).map(|n| url(&format!("/bytes/{}", len(n)))));
+        let run =
+            run(&Client::new(), fetching(options), one_thread(), (0..30).map(|n| url(&format!("/bytes/{}", len(n)))));
         let expected: Vec<u8> = (0..30).flat_map(|n| origin.pattern().slice(0, len(n))).collect();
         assert!(run.output == expected, "{how}: {} of {}", run.output.len(), expected.len());
     });
@@ -174,7 +176,8 @@ fn heads_are_delivered_before_bodies() {
 fn trailers_end_a_body_and_are_no_part_of_it() {
     let origin = http2_origin(100);
     for driver in DRIVERS {
-        let got = driver.get(&Client::new(), &origin.url("/chunked/100000?trailer=1"), &knowing(RequestOptions::default()));
+        let got =
+            driver.get(&Client::new(), &origin.url("/chunked/100000?trailer=1"), &knowing(RequestOptions::default()));
         assert!(got.ok() == origin.pattern().slice(0, 100_000));
     }
 }
@@ -184,7 +187,9 @@ fn statuses_without_a_body_and_heads_alone() {
     let origin = http2_origin(100);
     let client = Client::new();
     for driver in DRIVERS {
-        for (method, path, status) in [("GET", "/status/204", 204), ("HEAD", "/bytes/5", 200), ("GET", "/status/404", 404)] {
+        for (method, path, status) in
+            [("GET", "/status/204", 204), ("HEAD", "/bytes/5", 200), ("GET", "/status/404", 404)]
+        {
             let options = RequestOptions { method: method.into(), ..knowing(RequestOptions::default()) };
             let got = driver.get(&client, &origin.url(path), &options);
             assert_eq!((got.exit, got.status), (0, status), "{method} {path}: {}", got.message);

@@ -111,7 +111,9 @@ fn requests_that_wait_do_not_wait_for_a_connection_that_takes_no_more() {
     let watched = std::sync::Arc::clone(&peer);
     let watching = thread::spawn(move || {
         // Paths, for how they are spread over the connections is not ours to say.
-        while !(1..4).all(|n| watched.requests().iter().any(|asked| asked.path() == format!("/{n}") && asked.connection > 0)) {
+        while !(1..4)
+            .all(|n| watched.requests().iter().any(|asked| asked.path() == format!("/{n}") && asked.connection > 0))
+        {
             thread::sleep(Duration::from_millis(5));
         }
         watched.release();
@@ -384,16 +386,23 @@ fn a_full_output_stops_its_own_stream_only() {
         Ok(Item { url: origin.url("/bytes/3000000"), destination })
     }));
     let watched = paths.clone();
-    let run = run_reading(&Client::new(), fetching(&defaults()), one_thread(), Box::new(items.into_iter()), move |mut pipe| {
-        // Nothing is read before the others are whole.
-        let is_whole = |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 3_000_000);
-        while !watched.iter().all(is_whole) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        let mut output = Vec::new();
-        io::Read::read_to_end(&mut pipe, &mut output).unwrap();
-        output
-    });
+    let run = run_reading(
+        &Client::new(),
+        fetching(&defaults()),
+        one_thread(),
+        Box::new(items.into_iter()),
+        move |mut pipe| {
+            // Nothing is read before the others are whole.
+            let is_whole =
+                |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() == 3_000_000);
+            while !watched.iter().all(is_whole) {
+                thread::sleep(Duration::from_millis(5));
+            }
+            let mut output = Vec::new();
+            io::Read::read_to_end(&mut pipe, &mut output).unwrap();
+            output
+        },
+    );
     assert!(run.output == origin.pattern().slice(0, 30_000_000));
     for path in &paths {
         assert!(std::fs::read(path).unwrap() == origin.pattern().slice(0, 3_000_000));
@@ -451,7 +460,12 @@ fn padding_is_no_body() {
         conn.greet(&[])?;
         let asked = conn.request()?;
         conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", "5")]))?;
-        conn.send(testkit::frames::frame(Frame::DATA, Frame::PADDED | Frame::END_STREAM, asked.stream, b"\x03hello\0\0\0"))?;
+        conn.send(testkit::frames::frame(
+            Frame::DATA,
+            Frame::PADDED | Frame::END_STREAM,
+            asked.stream,
+            b"\x03hello\0\0\0",
+        ))?;
         conn.drain()
     });
     assert_eq!(Driver::Blocking.get(&Client::new(), &peer.url("/"), &defaults()).ok(), b"hello");

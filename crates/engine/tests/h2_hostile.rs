@@ -149,7 +149,11 @@ fn breaches_of_the_protocol_end_the_connection() {
             |conn| conn.send([headers_open(1, &[]), ping([0; 8])].concat()),
             "within a header block",
         ),
-        ("an HPACK index beyond the table", |conn| conn.send(frame(Frame::HEADERS, 5, 1, &[0xff, 0xff, 0x7f])), "header"),
+        (
+            "an HPACK index beyond the table",
+            |conn| conn.send(frame(Frame::HEADERS, 5, 1, &[0xff, 0xff, 0x7f])),
+            "header",
+        ),
         ("a cut HPACK block", |conn| conn.send(frame(Frame::HEADERS, 5, 1, &[0x40, 5, b'a'])), "header"),
         (
             "padding above the payload",

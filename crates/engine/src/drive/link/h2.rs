@@ -140,7 +140,8 @@ impl Link {
                 }
                 self.limited += usize::from(is_limited(&transfer));
                 let pieces = Vec::new();
-                self.active.insert(id.0, Active { transfer, upload, unreleased: 0, pieces, is_touched: false, left: 0 });
+                self.active
+                    .insert(id.0, Active { transfer, upload, unreleased: 0, pieces, is_touched: false, left: 0 });
                 self.feed();
             }
             Err(error) => {
