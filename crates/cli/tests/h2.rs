@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use common::measure::{in_this_process, peak_memory};
 use common::{installed, list, program, run, run_haul, skipped};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::frames::{FramePeer, data, headers};
+use testkit::frames::{FramePeer, data, headers, rst, window_update};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::pattern::Pattern;
@@ -141,9 +141,11 @@ fn one_large_body_is_fetched_over_several_connections_where_that_pays() {
         let before = relay.connections();
         let got = run_haul(["--split", split, "--http2", "--cacert", ca.to_str().unwrap(), &url]).ok();
         assert!(got == origin.pattern().slice(0, 40_000_000), "{split}: {} bytes", got.len());
-        let most = split.parse::<u64>().unwrap();
         let used = relay.connections() - before;
-        assert!((1..=most).contains(&used) && (most == 1 || used > 1), "{used} connections of {most}");
+        // One more than may be busy at a time: parts go by HTTP/1.1, for which the first connection, once its share is
+        // done, is of no use.
+        let fits = if split == "1" { 1..=1 } else { 2..=5 };
+        assert!(fits.contains(&used), "{used} connections for --split {split}");
     }
 }
 
@@ -151,29 +153,23 @@ fn one_large_body_is_fetched_over_several_connections_where_that_pays() {
 fn failures_have_curls_numbers_and_one_line() {
     let broken = FramePeer::start(|_, conn| {
         conn.greet(&[])?;
-        let asked = conn.request()?;
-        conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", "10")]))?;
-        conn.send(data(asked.stream, false, b"abc"))?;
-        match asked.path() {
-            "/reset" => {
-                conn.send(testkit::frames::rst(asked.stream, 2))?;
-                conn.drain()
+        loop {
+            let asked = conn.request()?;
+            conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", "10")]))?;
+            conn.send(data(asked.stream, false, b"abc"))?;
+            match asked.path() {
+                "/reset" => conn.send(rst(asked.stream, 2))?,
+                "/breach" => conn.send(window_update(0, 0))?,
+                _ => return conn.cut(),
             }
-            "/breach" => {
-                conn.send(testkit::frames::window_update(0, 0))?;
-                conn.drain()
-            }
-            _ => conn.cut(),
         }
     });
-    for (path, code) in [("/reset", 92), ("/breach", 16), ("/lost", 18)] {
-        let url = broken.url(path);
-        for together in [&[][..], &[url.as_str()]] {
-            let ran = run_haul([KNOWING, "--retry", "0", &url].iter().chain(together));
-            assert_eq!(ran.code, code, "{path}: {}", ran.stderr);
-            assert_eq!(ran.stderr.lines().count(), 1 + together.len(), "{path}: {}", ran.stderr);
-            assert_eq!(ran.stdout, b"abc".repeat(1 + together.len()), "{path}: the exact prefix");
-        }
+    for (path, code, times) in [("/reset", 92, 1), ("/reset", 92, 2), ("/breach", 16, 1), ("/lost", 18, 1)] {
+        let urls = vec![broken.url(path); times];
+        let ran = run_haul([KNOWING, "--retry", "0"].into_iter().chain(urls.iter().map(String::as_str)));
+        assert_eq!(ran.code, code, "{path}: {}", ran.stderr);
+        assert_eq!(ran.stderr.lines().count(), times, "{path}: {}", ran.stderr);
+        assert_eq!(ran.stdout, b"abc".repeat(times), "{path}: the exact prefix");
     }
 }
 
