@@ -36,7 +36,7 @@ pub(crate) struct Server {
 #[expect(dead_code, reason = "held for their Drop")]
 enum Running {
     Nginx(Nginx),
-    Embedded([Origin; 2]),
+    Embedded(Vec<Origin>),
 }
 
 struct Nginx(Child);
@@ -60,7 +60,7 @@ impl Server {
         let second = Origin::builder().site(site).record(false).http2(128).start()?;
         let (addr, tls, h2) = (origin.http_addr(), origin.https_addr(), second.https_addr());
         fs::write(work.join(identity::CA), format!("{}{}", origin.ca_pem(), second.ca_pem()))?;
-        let running = Running::Embedded([origin, second]);
+        let running = Running::Embedded(vec![origin, second]);
         Ok(Server { addr, tls, h2, name: "embedded origin".to_owned(), _running: running })
     }
 }
