@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx (a second
-# origin), strace (system calls counted), tinyproxy and microsocks (proxies).
+# What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd
+# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -24,6 +24,8 @@ look_all() {
     packages=
     look curl curl
     look nginx nginx-light
+    look nghttpd nghttp2-server
+    look apache2 apache2-bin
     look strace strace
     look tinyproxy tinyproxy-bin
     look microsocks microsocks

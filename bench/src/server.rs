@@ -1,7 +1,8 @@
 //! The servers the contestants ask: nginx when it is installed, else the embedded origin.
 //!
 //! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile, no access log. Both
-//! serve plain HTTP/1.1 and the same over TLS.
+//! serve plain HTTP/1.1, the same over TLS, and HTTP/2 over TLS on a port of its own, for a client that offers both would get
+//! HTTP/2 on any.
 
 use std::fs;
 use std::io;
@@ -25,6 +26,8 @@ pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
     /// Where it serves TLS 1.3.
     pub(crate) tls: SocketAddr,
+    /// Where it serves HTTP/2 over TLS 1.3.
+    pub(crate) h2: SocketAddr,
     /// Name and version, for the report.
     pub(crate) name: String,
     _running: Running,
@@ -33,7 +36,7 @@ pub(crate) struct Server {
 #[expect(dead_code, reason = "held for their Drop")]
 enum Running {
     Nginx(Nginx),
-    Embedded(Origin),
+    Embedded(Vec<Origin>),
 }
 
 struct Nginx(Child);
@@ -43,29 +46,32 @@ impl Server {
     pub(crate) fn start(site: &Site, root: &Path, work: &Path, embedded: bool) -> Result<Server> {
         match tools::find("nginx").filter(|_| !embedded) {
             Some(program) => {
-                let (nginx, [addr, tls]) = Nginx::start(&program, root, work)?;
+                let (nginx, [addr, tls, h2]) = Nginx::start(&program, root, work)?;
                 let name = tools::version(&program, "-v").replace("nginx version: ", "");
-                Ok(Server { addr, tls, name, _running: Running::Nginx(nginx) })
+                Ok(Server { addr, tls, h2, name, _running: Running::Nginx(nginx) })
             }
             None => Server::embedded(site.clone().cached(), work),
         }
     }
 
-    /// The embedded origin in this process, on one thread.
+    /// The embedded origins in this process, each on one thread.
     pub(crate) fn embedded(site: Site, work: &Path) -> Result<Server> {
-        let origin = Origin::builder().site(site).record(false).start()?;
-        let (addr, tls) = (origin.http_addr(), origin.https_addr());
-        fs::write(work.join(identity::CA), origin.ca_pem())?;
-        Ok(Server { addr, tls, name: "embedded origin".to_owned(), _running: Running::Embedded(origin) })
+        let origin = Origin::builder().site(site.clone()).record(false).start()?;
+        let second = Origin::builder().site(site).record(false).http2(128).start()?;
+        let (addr, tls, h2) = (origin.http_addr(), origin.https_addr(), second.https_addr());
+        fs::write(work.join(identity::CA), format!("{}{}", origin.ca_pem(), second.ca_pem()))?;
+        let running = Running::Embedded(vec![origin, second]);
+        Ok(Server { addr, tls, h2, name: "embedded origin".to_owned(), _running: running })
     }
 }
 
 impl Nginx {
-    fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, [SocketAddr; 2])> {
-        // Free now; should someone take one in between, nginx says so and the wait below ends. Both are held until
-        // both are known, or they could be the same.
-        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
-        let addrs = [held[0].local_addr()?, held[1].local_addr()?];
+    fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, [SocketAddr; 3])> {
+        // Free now; should someone take one in between, nginx says so and the wait below ends. All are held until
+        // all are known, or they could be the same.
+        let bind = || TcpListener::bind("127.0.0.1:0");
+        let held = [bind()?, bind()?, bind()?];
+        let addrs = [held[0].local_addr()?, held[1].local_addr()?, held[2].local_addr()?];
         drop(held);
         identity::write_to(work)?;
         let dir = work.join("nginx");
@@ -107,7 +113,7 @@ impl Drop for Nginx {
 }
 
 /// One suite for all clients: each prefers another one, and it is not the suites that are compared.
-fn configuration([addr, tls]: [SocketAddr; 2], root: &Path, work: &Path, dir: &Path) -> String {
+fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
     // A worker of root's would be nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
     let [leaf, key] = [identity::LEAF, identity::KEY].map(|name| work.join(name));
@@ -119,7 +125,7 @@ fn configuration([addr, tls]: [SocketAddr; 2], root: &Path, work: &Path, dir: &P
          \x20 keepalive_timeout 65s;\n  default_type text/html;\n  open_file_cache max=10000 inactive=60s;\n\
          \x20 client_body_temp_path \"{dir}/body\";\n  proxy_temp_path \"{dir}/proxy\";\n\
          \x20 fastcgi_temp_path \"{dir}/fastcgi\";\n  uwsgi_temp_path \"{dir}/uwsgi\";\n  scgi_temp_path \"{dir}/scgi\";\n\
-         \x20 server {{\n    listen {addr};\n    listen {tls} ssl;\n    root \"{root}\";\n\
+         \x20 server {{\n    listen {addr};\n    listen {tls} ssl;\n    listen {h2} ssl http2;\n    root \"{root}\";\n\
          \x20   ssl_certificate \"{leaf}\";\n    ssl_certificate_key \"{key}\";\n    ssl_protocols TLSv1.3;\n\
          \x20   ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;\n  }}\n}}\n"
     )

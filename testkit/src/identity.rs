@@ -21,6 +21,8 @@ pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 /// A CA and a server certificate signed by it, for [`NAMES`].
 pub struct Identity {
     ca_pem: String,
+    leaf_pem: String,
+    key_pem: String,
     chain: Vec<CertificateDer<'static>>,
     key: PrivatePkcs8KeyDer<'static>,
 }
@@ -56,6 +58,8 @@ impl Identity {
         let leaf = leaf.signed_by(&key, &issuer).expect("a server certificate");
         Identity {
             ca_pem: ca_cert.pem(),
+            leaf_pem: leaf.pem(),
+            key_pem: key.serialize_pem(),
             chain: vec![leaf.der().clone()],
             key: PrivatePkcs8KeyDer::from(key.serialize_der()),
         }
@@ -64,6 +68,16 @@ impl Identity {
     /// The CA's certificate, for `--cacert`.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
+    }
+
+    /// The server's certificate, for servers that read it from a file.
+    pub fn chain_pem(&self) -> String {
+        self.leaf_pem.clone()
+    }
+
+    /// Its private key, for the same.
+    pub fn key_pem(&self) -> String {
+        self.key_pem.clone()
     }
 
     /// A server's TLS configuration (1.2 and 1.3) with the given ALPN names.

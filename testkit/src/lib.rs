@@ -3,15 +3,16 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`site`] | the site of the first job: index pages, AS pages, and the right answer |
-//! | [`origin`] | an HTTP/1.1 server, plain and TLS, with that site and a set of useful routes |
+//! | [`origin`] | an HTTP/1.1 and HTTP/2 server, plain and TLS, with that site and a set of useful routes |
 //! | [`faulty`] | an origin of one long body that answers ranges, rightly or with a fault asked for in the URL |
 //! | [`raw`] | a scripted peer that sends exactly the bytes it is told to, for hostile framing |
+//! | [`frames`] | the same for HTTP/2: a peer that sends the frames it is told to |
 //! | [`relay`] | a link with a round trip and a rate, on loopback |
 //! | [`pattern`] | bytes whose value is a function of their offset |
 //! | [`coding`] | content codings, as a server makes them, and a decompression bomb |
 //! | [`identity`] | a certificate authority and a server certificate made on the spot |
 //!
-//! Nothing here depends on haul: the origin speaks through hyper, the raw peer and the fault origin through plain
+//! Nothing here depends on haul: the origin speaks through hyper, the raw peers and the fault origin through plain
 //! sockets. The program `faults` runs haul by its path only.
 //!
 //! ```
@@ -25,6 +26,7 @@
 
 pub mod coding;
 pub mod faulty;
+pub mod frames;
 pub mod identity;
 pub mod origin;
 pub mod pattern;

@@ -19,7 +19,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
-    bench.write_page_lists(server.addr, &paths)?;
+    bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
     let pages = files.pages(&paths);
     let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
     let lines = sorted_lines(bench, &files)?;

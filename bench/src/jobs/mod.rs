@@ -6,6 +6,9 @@ mod fetch;
 mod five;
 mod get;
 mod get_tls;
+mod h2_bulk;
+mod h2_site;
+mod h2_small;
 mod limited;
 mod million;
 mod pipeline;
@@ -16,7 +19,6 @@ mod unlimited;
 use std::any::Any;
 use std::fs;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -37,7 +39,7 @@ pub(crate) struct Job {
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 11] = [
+pub(crate) const ALL: [&Job; 14] = [
     &site::JOB,
     &fetch::JOB,
     &small::JOB,
@@ -49,6 +51,9 @@ pub(crate) const ALL: [&Job; 11] = [
     &five::JOB,
     &limited::JOB,
     &unlimited::JOB,
+    &h2_bulk::JOB,
+    &h2_small::JOB,
+    &h2_site::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.
@@ -119,6 +124,7 @@ impl<'a> Bench<'a> {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
             let needs = match shell {
                 Some(shell) if shell.contains("$HAUL") => "haul",
+                Some(shell) if shell.starts_with(H2LOAD) => H2LOAD,
                 Some(_) => "curl",
                 // `env NAME=VALUE program`
                 None => entry.argv.iter().find(|word| *word != "env" && !word.contains('=')).map_or("", String::as_str),
@@ -151,8 +157,8 @@ impl<'a> Bench<'a> {
 
     /// As [`write_url_lists`](Bench::write_url_lists) for AS pages, with `files.cfg`, each body to a file under
     /// `pages/`, and their names in order in `names`.
-    fn write_page_lists(&self, addr: SocketAddr, paths: &[String]) -> Result<()> {
-        let urls: Vec<String> = paths.iter().map(|path| format!("http://{addr}{path}")).collect();
+    fn write_page_lists(&self, base: &str, paths: &[String]) -> Result<()> {
+        let urls: Vec<String> = paths.iter().map(|path| format!("{base}{path}")).collect();
         self.write_url_lists(&urls)?;
         self.write_lines("names", paths.iter().map(|path| path.trim_start_matches('/').to_owned()))?;
         let outputs = paths.iter().zip(&urls).map(|(path, url)| format!("url = \"{url}\"\noutput = \"pages{path}\""));
@@ -168,6 +174,15 @@ fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
 /// A contestant that is a line of shell.
 fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, check }
+}
+
+/// nghttp2's load generator, which throws bodies away and checks nothing: what one connection can do at all.
+const H2LOAD: &str = "h2load";
+
+/// So many requests of it for a URL, on one connection, 50 at a time. It says how many bytes the bodies had.
+fn h2load(requests: usize, url: &str, all: Print) -> Contestant {
+    let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
+    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 '{url}' | {data}"), Check::Told(None, all))
 }
 
 /// Shows what parallel writers to files have fetched, in the order of the list.

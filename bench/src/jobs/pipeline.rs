@@ -22,7 +22,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let relay = Relay::to(server.addr).rtt(RTT).start()?;
     let mut paths = files.site.as_paths();
     paths.truncate(PAGES);
-    bench.write_page_lists(relay.addr(), &paths)?;
+    bench.write_page_lists(&format!("http://{}", relay.addr()), &paths)?;
     let pages = files.pages(&paths);
     let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
     let entries = vec![

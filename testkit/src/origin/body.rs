@@ -58,6 +58,11 @@ impl ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
+    /// The length that is announced, where one is.
+    pub(super) fn len(&self) -> Option<u64> {
+        self.sized.then(|| self.source.left())
+    }
+
     pub(super) fn unsized_(source: Source, trailers: Option<HeaderMap>) -> ReplyBody {
         ReplyBody { source, sized: false, trailers }
     }

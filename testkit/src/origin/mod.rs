@@ -1,4 +1,4 @@
-//! An embedded HTTP/1.1 server, plain and TLS, that serves a [`Site`] and a set of routes for tests.
+//! An embedded server, plain and TLS, HTTP/1.1 and where asked HTTP/2, that serves a [`Site`] and a set of routes for tests.
 //!
 //! It runs on threads of its own and stops when dropped. What it saw (connections, requests, bodies) can be asked.
 //!
@@ -34,7 +34,7 @@
 //! assert_eq!(origin.hits("/small/7"), 1);
 //! ```
 //!
-//! Left out: broken framing ([`crate::raw`] does that), HTTP/2, rates and delays of the line ([`crate::relay`]).
+//! Left out: broken framing ([`crate::raw`] and [`crate::frames`] do that), rates and delays of the line ([`crate::relay`]).
 
 mod body;
 mod entity;
@@ -65,6 +65,7 @@ pub struct Builder {
     threads: usize,
     record: bool,
     identity: Option<Identity>,
+    http2: Option<u32>,
 }
 
 impl Builder {
@@ -105,6 +106,13 @@ impl Builder {
         self
     }
 
+    /// Speaks HTTP/2 too, with so many streams at a time on a connection: on the TLS port where ALPN agrees on it, on the
+    /// plain port with clients that begin with its preface. Default: HTTP/1.1 only.
+    pub fn http2(mut self, max_streams: u32) -> Builder {
+        self.http2 = Some(max_streams);
+        self
+    }
+
     /// The certificate authority and server certificate. Default: new ones for localhost, 127.0.0.1 and ::1.
     pub fn identity(mut self, identity: Identity) -> Builder {
         self.identity = Some(identity);
@@ -124,13 +132,15 @@ impl Builder {
             pattern: Pattern::new(self.site.seed()),
             site: self.site,
             record: Record::new(self.record),
+            http2: self.http2,
         });
         let runtime = runtime::Builder::new_multi_thread()
             .worker_threads(self.threads.max(1))
             .thread_name("testkit-origin")
             .enable_all()
             .build()?;
-        let tls = identity.server_config(&[b"http/1.1"]);
+        let alpn: &[&[u8]] = if self.http2.is_some() { &[b"h2", b"http/1.1"] } else { &[b"http/1.1"] };
+        let tls = identity.server_config(alpn);
         let context = runtime.enter();
         runtime.spawn(serve::accept(tokio::net::TcpListener::from_std(http)?, None, state.clone()));
         runtime.spawn(serve::accept(tokio::net::TcpListener::from_std(https)?, Some(tls), state.clone()));
@@ -153,6 +163,8 @@ struct State {
     site: Site,
     pattern: Pattern,
     record: Record,
+    /// Streams at a time on an HTTP/2 connection, where that is spoken.
+    http2: Option<u32>,
 }
 
 impl Origin {
@@ -166,6 +178,7 @@ impl Origin {
             threads: 1,
             record: true,
             identity: None,
+            http2: None,
         }
     }
 

@@ -1,20 +1,25 @@
 //! Listening, accepting, and one task a connection.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper::{Method, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
 use rustls::ServerConfig;
 use socket2::{Domain, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use super::body::{ReplyBody, Source};
 use super::{State, routes};
 
 /// A non-blocking listener with room for a burst of connections.
@@ -56,11 +61,35 @@ pub(super) async fn accept(listener: TcpListener, tls: Option<Arc<ServerConfig>>
 
 async fn serve<S>(stream: S, connection: u64, tls: bool, state: &Arc<State>)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Unpin + 'static,
 {
-    let service = service_fn(|request| {
+    let http2 = state.http2;
+    let state = state.clone();
+    let service = service_fn(move |request| {
         let state = state.clone();
-        async move { Ok::<_, Infallible>(routes::reply(&state, connection, tls, request).await) }
+        async move {
+            let bare = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
+            let mut reply = routes::reply(&state, connection, tls, request).await;
+            if bare {
+                // Over HTTP/2 hyper leaves it to us.
+                let length = reply.body().len();
+                *reply.body_mut() = ReplyBody::sized(Source::Pieces(VecDeque::new()));
+                if let Some(length) = length {
+                    reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+                }
+            }
+            Ok::<_, Infallible>(reply)
+        }
     });
-    let _ = http1::Builder::new().pipeline_flush(true).serve_connection(TokioIo::new(stream), service).await;
+    let stream = TokioIo::new(stream);
+    match http2 {
+        None => drop(http1::Builder::new().pipeline_flush(true).serve_connection(stream, service).await),
+        Some(streams) => {
+            let mut builder = auto::Builder::new(TokioExecutor::new());
+            builder.http1().pipeline_flush(true);
+            // RFC 9113's own windows, small as they are: a client's uploads have to wait for more.
+            builder.http2().max_concurrent_streams(streams).initial_stream_window_size(65_535);
+            let _ = builder.serve_connection(stream, service).await;
+        }
+    }
 }

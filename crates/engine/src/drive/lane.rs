@@ -124,10 +124,10 @@ impl Lane {
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
         let last = match &self.state {
-            State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
             State::Open(link) if link.is_closing() => return false,
             // Those that find no room wait for it here: another connection would bring nothing.
             State::Open(link) if link.is_shared() => return true,
+            State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
             _ if self.hopes_to_share => return true,
             State::Open(link) => self.waiting.back().or(link.last()),
             _ => self.waiting.back(),

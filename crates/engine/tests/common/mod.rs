@@ -254,3 +254,20 @@ pub fn impatient(limit: Duration) -> RequestOptions {
     let connect = ConnectOptions { timeout: limit, ..ConnectOptions::default() };
     RequestOptions { connect, ..RequestOptions::default() }
 }
+
+/// HTTP/2 without agreeing on it.
+pub fn knowing(mut options: RequestOptions) -> RequestOptions {
+    options.prior_knowledge = true;
+    options
+}
+
+/// HTTP/2 where the server agrees.
+pub fn offering(mut options: RequestOptions) -> RequestOptions {
+    options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    options
+}
+
+/// An origin that speaks HTTP/2, with so many streams at a time.
+pub fn http2_origin(streams: u32) -> Origin {
+    Origin::builder().http2(streams).start().unwrap()
+}

@@ -5,7 +5,8 @@
 //! all of them together may hold.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, IoSlice};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// What all streams of a connection together may hold that no sink has taken.
 const WINDOW: u32 = 16 << 20;
+
+/// Pieces of one body that are handed on together at most.
+const GATHERED: usize = 64;
 
 /// So many refusals of one transfer cost it no retry: a server may restart, or take fewer streams than it said.
 const FREE_REPLAYS: u32 = 3;
@@ -63,6 +67,9 @@ struct Active {
     upload: Option<Box<dyn Upload>>,
     /// Bytes that came and were not given back to the window.
     unreleased: u64,
+    /// Payload of frames of this receive that is still to be handed on, as places in the receive buffer: one write for
+    /// all of them.
+    pieces: Vec<Range<usize>>,
     is_touched: bool,
     /// Bytes of its body that are still to come, as far as that is known.
     left: u64,
@@ -139,7 +146,9 @@ impl Link {
                     self.uploads.push(id.0);
                 }
                 self.limited += usize::from(is_limited(&transfer));
-                self.active.insert(id.0, Active { transfer, upload, unreleased: 0, is_touched: false, left: 0 });
+                let pieces = Vec::new();
+                self.active
+                    .insert(id.0, Active { transfer, upload, unreleased: 0, pieces, is_touched: false, left: 0 });
                 self.feed();
             }
             Err(error) => {
@@ -260,21 +269,53 @@ impl Link {
     /// Passes received bytes through TLS and the machine. `false` when the peer has ended the stream.
     fn take(&mut self, buffer: &mut Buffer, filled: usize, now: Instant, finished: &mut Finished) -> Result<bool> {
         let mut at = 0;
-        loop {
-            let (range, ended) = self.stream.open(buffer, &mut at, filled)?;
-            match range {
-                Some(range) => self.step(&mut buffer[range], now, finished)?,
-                None => return Ok(!ended),
+        let outcome = loop {
+            match self.stream.open(buffer, &mut at, filled) {
+                Ok((Some(range), _)) => {
+                    if let Err(error) = self.step(buffer, range, now, finished) {
+                        break Err(error);
+                    }
+                }
+                Ok((None, ended)) => break Ok(!ended),
+                Err(error) => break Err(error),
             }
+        };
+        // What came before a breach is delivered all the same.
+        for n in 0..self.touched.len() {
+            self.hand_on(self.touched[n], buffer, now, finished);
+        }
+        outcome
+    }
+
+    /// Hands on what was gathered of a body.
+    fn hand_on(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut Finished) {
+        let Some(Active { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
+        let outcome = match pieces.as_slice() {
+            [] => return,
+            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()])),
+            pieces => {
+                let mut slices = [IoSlice::new(&[]); GATHERED];
+                for (slice, piece) in slices.iter_mut().zip(pieces) {
+                    *slice = IoSlice::new(&buffer[piece.clone()]);
+                }
+                transfer.on_pieces(&mut slices[..pieces.len()])
+            }
+        };
+        pieces.clear();
+        let is_left = transfer.is_satisfied() || transfer.is_cut_short(BodyFraming::Chunked);
+        match outcome {
+            Err(error) => self.fail(id, error, Broke::InResponse, now, finished),
+            Ok(()) if is_left => self.leave(id, now, finished),
+            Ok(()) => {}
         }
     }
 
-    /// Steps the machine over all of `input`.
-    fn step(&mut self, input: &mut [u8], now: Instant, finished: &mut Finished) -> Result<()> {
+    /// Steps the machine over `buffer[input]`. Payload stays where it is until it is handed on.
+    fn step(&mut self, buffer: &mut [u8], input: Range<usize>, now: Instant, finished: &mut Finished) -> Result<()> {
         let time = clock::time(now);
-        let mut at = 0;
+        let mut at = input.start;
         loop {
-            let step = self.conn.step(time, &mut input[at..]).map_err(from_machine)?;
+            let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(from_machine)?;
             let base = at;
             at += step.consumed;
             match step.event {
@@ -305,21 +346,23 @@ impl Link {
                     if !std::mem::replace(&mut active.is_touched, true) {
                         self.touched.push(id.0);
                     }
-                    let lease = Lease::borrowed(&input[base + range.start..base + range.end]);
-                    if let Err(error) = active.transfer.on_body(lease) {
-                        self.fail(id.0, error, Broke::InResponse, now, finished);
-                    } else if active.transfer.is_satisfied() || active.transfer.is_cut_short(BodyFraming::Chunked) {
-                        self.leave(id.0, now, finished);
+                    active.pieces.push(base + range.start..base + range.end);
+                    if active.pieces.len() == GATHERED {
+                        self.hand_on(id.0, buffer, now, finished);
                     }
                 }
                 Event::Complete { id, .. } => {
+                    self.hand_on(id.0, buffer, now, finished);
                     self.served += 1;
                     if let Some(mut active) = self.take_out(id.0, now) {
                         let after = active.transfer.on_complete(now);
                         finished.push((active.transfer, after));
                     }
                 }
-                Event::Reset { id, reason, retryable } => self.was_reset(id.0, reason, retryable, now, finished),
+                Event::Reset { id, reason, retryable } => {
+                    self.hand_on(id.0, buffer, now, finished);
+                    self.was_reset(id.0, reason, retryable, now, finished);
+                }
                 Event::GoAway { .. } => self.closing = true,
                 // Settings say how many streams there may be: the driver asks that anyway.
                 _ => {}

@@ -121,7 +121,7 @@ impl Worker {
         let lane = &mut self.lanes[token];
         let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
         match &mut lane.state {
-            State::Open(link) if !waits => {
+            State::Open(link) if !waits && (!link.is_shared() || link.can_start()) => {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;
@@ -291,10 +291,22 @@ impl Worker {
         for (transfer, after) in finished.drain(..) {
             self.go_on(transfer, after, Some(token));
         }
-        if any {
+        if any || self.lanes.get(token).is_some_and(|lane| lane.is_shared() && !lane.waiting.is_empty()) {
+            // A server may also have raised the number of streams that it takes.
             self.start_waiting(token);
         }
+        self.move_on(token);
         self.rest(token);
+    }
+
+    /// A shared connection that takes no more requests keeps none waiting, however long its last responses take.
+    fn move_on(&mut self, token: usize) {
+        if let Some(Lane { state: State::Open(link), waiting, .. }) = self.lanes.get_mut(token)
+            && link.is_shared()
+            && link.is_closing()
+        {
+            self.to_place.extend(waiting.drain(..).map(|transfer| (transfer, None)));
+        }
     }
 
     /// Starts what waits on a lane and can be started now.

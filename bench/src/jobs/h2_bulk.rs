@@ -1,0 +1,54 @@
+//! Fifty bodies side by side over one TLS connection: what multiplexing and decryption cost together.
+
+use super::bulk::{CURL, HAUL, LIBCURL, Store, at_most};
+use super::{Bench, H2LOAD, Job, h2load, plain};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+
+pub(super) const JOB: Job =
+    Job { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
+
+const LEN: u64 = 100_000_000;
+const BODIES: usize = 50;
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let store = Store::open(bench)?;
+    let len = at_most(bench, LEN);
+    let url = store.tls(store.server.h2, len)?.url;
+    let all = store.repeated(len, BODIES)?;
+    bench.write_url_lists(&vec![url.clone(); BODIES])?;
+    bench.write_lines("files.cfg", (1..=BODIES).map(|n| format!("url = \"{url}\"\noutput = \"body.{n}\"")))?;
+    let urls = vec![url.clone(); BODIES].join(" ");
+    // In files of their own, so that it shows should two of them weave into each other.
+    let proof = |fetch: &str| {
+        let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
+        Check::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())
+    };
+    let haul = "-s --threads 1 --parallel-max 50 --cacert ca.pem -K";
+    let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
+    let easyget = "easyget --multi --http2 --cacert ca.pem";
+    let contestants = vec![
+        plain(HAUL, &format!("haul {haul} null.cfg"), proof(&format!("$HAUL {haul} files.cfg"))),
+        plain(CURL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} files.cfg"))),
+        plain(LIBCURL, &format!("{easyget} --discard {urls}"), proof(&format!("{easyget} --to body. {urls}"))),
+        h2load(BODIES, &url, all.clone()),
+    ];
+    let server = format!("{}, HTTP/2", store.server.name);
+    bench.hold(store.server);
+    Ok(vec![Card {
+        part: "",
+        contestants: bench.entries(contestants),
+        baseline: CURL,
+        limit: Some(H2LOAD),
+        goals: vec![
+            Goal::most(What::Cpu, HAUL, 0.32),
+            Goal::ratio(What::Cpu, HAUL, CURL, 1.0 / 2.7),
+            Goal::ratio(What::Wall, HAUL, LIBCURL, 1.0),
+        ],
+        rounds: 5,
+        warm_up: true,
+        calls: true,
+        server,
+        unit: Unit::Bytes(len * BODIES as u64),
+    }])
+}

@@ -1,0 +1,48 @@
+//! The pages of the site over one HTTP/2 connection: all thrown away, and in list order.
+
+use super::{Bench, Job, SiteFiles, pages_in_order, plain};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+
+pub(super) const JOB: Job = Job { name: "h2-site", about: "5,703 pages over one HTTP/2 connection", set_up };
+
+const PARALLEL: &str = "curl -Z --http2";
+const HAUL: &str = "haul";
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let paths = files.site.as_paths();
+    bench.write_page_lists(&format!("https://{}", server.h2), &paths)?;
+    let pages = files.pages(&paths);
+    let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
+    let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
+    let entries = vec![
+        // As -Z writes them: each to a place of its own, in any order.
+        plain(
+            HAUL,
+            "haul -s --threads 1 --parallel-max 50 --cacert ca.pem -K null.cfg",
+            proof(&pages_in_order("$HAUL -s --threads 1 --parallel-max 50 --cacert ca.pem -K files.cfg")),
+        ),
+        plain(
+            "haul, in order",
+            "haul -s --cacert ca.pem --input-file list",
+            proof("$HAUL -s --cacert ca.pem --input-file list"),
+        ),
+        plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&pages_in_order(&format!("$CURL {curl} files.cfg")))),
+    ];
+    let server_name = format!("{}, HTTP/2", server.name);
+    bench.hold(server);
+    Ok(vec![Card {
+        part: "",
+        contestants: bench.entries(entries),
+        baseline: PARALLEL,
+        limit: None,
+        goals: vec![Goal::ratio(What::Cpu, HAUL, PARALLEL, 0.7)],
+        rounds: 7,
+        warm_up: true,
+        calls: true,
+        server: server_name,
+        unit: Unit::Requests(paths.len()),
+    }])
+}

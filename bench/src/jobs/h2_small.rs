@@ -1,0 +1,54 @@
+//! 20,000 replies of 300 bytes on one HTTP/2 connection: what a stream costs when the body costs nothing.
+
+use super::{Bench, H2LOAD, Job, SMALL, SiteFiles, h2load, plain, small_body};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+use crate::digest::Print;
+
+pub(super) const JOB: Job =
+    Job { name: "h2-small", about: "20,000 replies of 300 bytes on one HTTP/2 connection", set_up };
+
+const REPLIES: usize = 20_000;
+const PARALLEL: &str = "curl -Z --http2";
+const HAUL: &str = "haul --unordered";
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let host = server.h2;
+    let urls: Vec<String> = (0..REPLIES).map(|n| format!("https://{host}/bytes/{SMALL}?{n}")).collect();
+    bench.write_url_lists(&urls)?;
+    let all = Print::of(&small_body(bench.options.seed).repeat(REPLIES));
+    let proof = |line: &str| Check::Proof(line.to_owned(), all.clone());
+    let haul = "-s --threads 1 --unordered --parallel-max 50 --cacert ca.pem";
+    let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
+    let entries = vec![
+        plain(
+            HAUL,
+            &format!("haul {haul} -o /dev/null --input-file list"),
+            proof(&format!("$HAUL {haul} --input-file list")),
+        ),
+        plain(
+            "haul, in order",
+            "haul -s --cacert ca.pem --input-file list",
+            proof("$HAUL -s --cacert ca.pem --input-file list"),
+        ),
+        // The bodies are equal, so it does not show if those of -Z come in another order.
+        plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
+        h2load(REPLIES, &urls[0], all.clone()),
+    ];
+    let server_name = format!("{}, HTTP/2", server.name);
+    bench.hold(server);
+    Ok(vec![Card {
+        part: "",
+        contestants: bench.entries(entries),
+        baseline: PARALLEL,
+        limit: Some(H2LOAD),
+        goals: vec![Goal::ratio(What::Cpu, HAUL, H2LOAD, 1.3)],
+        rounds: 7,
+        warm_up: true,
+        calls: true,
+        server: server_name,
+        unit: Unit::Requests(REPLIES),
+    }])
+}

@@ -1,0 +1,188 @@
+//! One connection of the scripted peer.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use super::wire::{Frame, settings, settings_ack};
+use super::{Shared, frame};
+use crate::wire::Wire;
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What a script has of its connection.
+pub struct Conn {
+    wire: Option<Wire>,
+    number: usize,
+    shared: Arc<Shared>,
+    ahead: Vec<u8>,
+    decoder: loona_hpack::Decoder<'static>,
+}
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The number of its connection.
+    pub connection: usize,
+    /// Its stream.
+    pub stream: u32,
+    /// All fields, the pseudo-fields among them, in order.
+    pub fields: Vec<(String, String)>,
+    /// Nothing follows it.
+    pub ends: bool,
+}
+
+impl Asked {
+    /// The first field of this name; pseudo-fields begin with a colon.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Its `:path`, empty where it has none.
+    pub fn path(&self) -> &str {
+        self.get(":path").unwrap_or_default()
+    }
+}
+
+impl Conn {
+    pub(super) fn new(wire: Wire, number: usize, shared: Arc<Shared>) -> Conn {
+        Conn { wire: Some(wire), number, shared, ahead: Vec::new(), decoder: loona_hpack::Decoder::new() }
+    }
+
+    /// Reads the client's preface and its SETTINGS, sends these settings and an acknowledgement.
+    ///
+    /// # Errors
+    /// The socket's, and for a client that begins otherwise.
+    pub fn greet(&mut self, values: &[(u16, u32)]) -> io::Result<()> {
+        self.preface()?;
+        if self.next_frame()?.kind != Frame::SETTINGS {
+            return Err(io::Error::other("the client does not begin with SETTINGS"));
+        }
+        self.send([settings(values), settings_ack()].concat())
+    }
+
+    /// Reads the client's preface, and answers nothing.
+    ///
+    /// # Errors
+    /// The socket's, and for a client that begins otherwise.
+    pub fn preface(&mut self) -> io::Result<()> {
+        if self.take(PREFACE.len())? == PREFACE { Ok(()) } else { Err(io::Error::other("no HTTP/2 preface")) }
+    }
+
+    /// The next frame, whichever.
+    ///
+    /// # Errors
+    /// The socket's, also at its end.
+    pub fn next_frame(&mut self) -> io::Result<Frame> {
+        let head = self.take(9)?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
+        let frame = Frame { kind: head[3], flags: head[4], stream, payload: self.take(length)? };
+        self.shared.lock().frames.push((self.number, frame.clone()));
+        self.shared.changed.notify_all();
+        Ok(frame)
+    }
+
+    /// The next frame of this type; what comes before it is only recorded.
+    ///
+    /// # Errors
+    /// The socket's, also at its end.
+    pub fn frame_of(&mut self, kind: u8) -> io::Result<Frame> {
+        loop {
+            let frame = self.next_frame()?;
+            if frame.kind == kind {
+                return Ok(frame);
+            }
+        }
+    }
+
+    /// The next request; what comes before it is only recorded.
+    ///
+    /// # Errors
+    /// The socket's, also at its end, and for a head that cannot be decoded.
+    pub fn request(&mut self) -> io::Result<Asked> {
+        let first = self.frame_of(Frame::HEADERS)?;
+        let (mut block, mut flags) = (first.payload, first.flags);
+        while flags & Frame::END_HEADERS == 0 {
+            let more = self.next_frame()?;
+            block.extend(more.payload);
+            flags |= more.flags & Frame::END_HEADERS;
+        }
+        let decoded = self.decoder.decode(&block).map_err(|error| io::Error::other(format!("{error:?}")))?;
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let fields = decoded.into_iter().map(|(name, value)| (text(name), text(value))).collect();
+        let ends = first.flags & Frame::END_STREAM != 0;
+        let asked = Asked { connection: self.number, stream: first.stream, fields, ends };
+        self.shared.lock().requests.push(asked.clone());
+        self.shared.changed.notify_all();
+        Ok(asked)
+    }
+
+    /// Sends these bytes in one write.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        let wire = self.wire()?;
+        wire.write_all(bytes.as_ref())?;
+        wire.flush()
+    }
+
+    /// Sends a frame of this type over and over, at most so often, until the client has had enough; how often it went.
+    pub fn flood(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], times: u64) -> u64 {
+        let bytes = frame(kind, flags, stream, payload);
+        (0..times).take_while(|_| self.send(&bytes).is_ok()).count() as u64
+    }
+
+    /// Reads what the client has to say until it closes.
+    ///
+    /// # Errors
+    /// None: a client that goes away is what it waits for.
+    pub fn drain(&mut self) -> io::Result<()> {
+        while self.next_frame().is_ok() {}
+        Ok(())
+    }
+
+    /// Waits until [`super::FramePeer::release`] was called so often: a test decides the order, not a clock.
+    pub fn wait(&self, count: u64) {
+        self.shared.wait(|state| state.released >= count);
+    }
+
+    /// Closes without close_notify.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn cut(&mut self) -> io::Result<()> {
+        self.wire.take().map_or(Ok(()), Wire::cut)
+    }
+
+    /// Closes with a reset.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub fn reset(&mut self) -> io::Result<()> {
+        self.wire.take().map_or(Ok(()), Wire::reset)
+    }
+
+    pub(super) fn finish(mut self, in_order: bool) {
+        if let Some(wire) = self.wire.take() {
+            // A client that goes away in the middle is often the point of the test.
+            let _ = if in_order { wire.end() } else { wire.cut() };
+        }
+    }
+
+    fn wire(&mut self) -> io::Result<&mut Wire> {
+        self.wire.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn take(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut buffer = [0; 16 << 10];
+        while self.ahead.len() < length {
+            let got = self.wire()?.read(&mut buffer)?;
+            if got == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.ahead.extend_from_slice(&buffer[..got]);
+        }
+        Ok(self.ahead.drain(..length).collect())
+    }
+}

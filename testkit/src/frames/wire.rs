@@ -1,0 +1,145 @@
+//! Frames as bytes (RFC 9113 §4.1, §6).
+
+/// A frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Its type.
+    pub kind: u8,
+    /// Its flags.
+    pub flags: u8,
+    /// Its stream; 0 for the connection.
+    pub stream: u32,
+    /// What is in it.
+    pub payload: Vec<u8>,
+}
+
+impl Frame {
+    /// DATA.
+    pub const DATA: u8 = 0;
+    /// HEADERS.
+    pub const HEADERS: u8 = 1;
+    /// PRIORITY.
+    pub const PRIORITY: u8 = 2;
+    /// RST_STREAM.
+    pub const RST_STREAM: u8 = 3;
+    /// SETTINGS.
+    pub const SETTINGS: u8 = 4;
+    /// PUSH_PROMISE.
+    pub const PUSH_PROMISE: u8 = 5;
+    /// PING.
+    pub const PING: u8 = 6;
+    /// GOAWAY.
+    pub const GOAWAY: u8 = 7;
+    /// WINDOW_UPDATE.
+    pub const WINDOW_UPDATE: u8 = 8;
+    /// CONTINUATION.
+    pub const CONTINUATION: u8 = 9;
+
+    /// The flag END_STREAM, and ACK.
+    pub const END_STREAM: u8 = 1;
+    /// The flag END_HEADERS.
+    pub const END_HEADERS: u8 = 4;
+    /// The flag PADDED.
+    pub const PADDED: u8 = 8;
+
+    /// The error code of RST_STREAM or GOAWAY.
+    pub fn code(&self) -> Option<u32> {
+        let at = match self.kind {
+            Frame::RST_STREAM => 0,
+            Frame::GOAWAY => 4,
+            _ => return None,
+        };
+        Some(u32::from_be_bytes(self.payload.get(at..at + 4)?.try_into().ok()?))
+    }
+}
+
+/// Any frame.
+///
+/// # Panics
+/// If the payload does not fit a frame (16 MiB).
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).ok().filter(|len| *len < 1 << 24).expect("the payload fits a frame");
+    let mut bytes = length.to_be_bytes()[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// SETTINGS of these identifiers and values.
+pub fn settings(values: &[(u16, u32)]) -> Vec<u8> {
+    let payload: Vec<u8> =
+        values.iter().flat_map(|(id, value)| [&id.to_be_bytes()[..], &value.to_be_bytes()].concat()).collect();
+    frame(Frame::SETTINGS, 0, 0, &payload)
+}
+
+/// The acknowledgement of SETTINGS.
+pub fn settings_ack() -> Vec<u8> {
+    frame(Frame::SETTINGS, 1, 0, &[])
+}
+
+/// A header block, each field a literal that is not indexed (RFC 7541 §6.2.2); nothing is checked.
+///
+/// # Panics
+/// If a name or value is longer than 16 KiB.
+pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, value) in fields {
+        out.push(0);
+        for text in [name, value] {
+            // A number of seven bits, or the rest of it in two more bytes (RFC 7541 §5.1).
+            if text.len() < 127 {
+                out.push(text.len() as u8);
+            } else {
+                let rest = text.len() - 127;
+                assert!(rest < 1 << 14, "two bytes hold it");
+                out.extend([127, (rest & 127) as u8 | 128, (rest >> 7) as u8]);
+            }
+            out.extend(text.as_bytes());
+        }
+    }
+    out
+}
+
+/// HEADERS with a whole block.
+///
+/// # Panics
+/// As [`block`].
+pub fn headers(stream: u32, ends: bool, fields: &[(&str, &str)]) -> Vec<u8> {
+    frame(Frame::HEADERS, Frame::END_HEADERS | u8::from(ends), stream, &block(fields))
+}
+
+/// HEADERS whose block goes on in CONTINUATION.
+pub fn headers_open(stream: u32, block: &[u8]) -> Vec<u8> {
+    frame(Frame::HEADERS, 0, stream, block)
+}
+
+/// CONTINUATION, the last one or not.
+pub fn continuation(stream: u32, last: bool, block: &[u8]) -> Vec<u8> {
+    frame(Frame::CONTINUATION, if last { Frame::END_HEADERS } else { 0 }, stream, block)
+}
+
+/// DATA.
+pub fn data(stream: u32, ends: bool, bytes: &[u8]) -> Vec<u8> {
+    frame(Frame::DATA, u8::from(ends), stream, bytes)
+}
+
+/// RST_STREAM.
+pub fn rst(stream: u32, code: u32) -> Vec<u8> {
+    frame(Frame::RST_STREAM, 0, stream, &code.to_be_bytes())
+}
+
+/// GOAWAY.
+pub fn goaway(last: u32, code: u32) -> Vec<u8> {
+    frame(Frame::GOAWAY, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+}
+
+/// PING.
+pub fn ping(payload: [u8; 8]) -> Vec<u8> {
+    frame(Frame::PING, 0, 0, &payload)
+}
+
+/// WINDOW_UPDATE.
+pub fn window_update(stream: u32, by: u32) -> Vec<u8> {
+    frame(Frame::WINDOW_UPDATE, 0, stream, &by.to_be_bytes())
+}
