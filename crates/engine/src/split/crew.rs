@@ -34,6 +34,8 @@ const LEAST_FOR_PIPE: u64 = 64 << 10;
 /// So many parts may fail, one after the other, before the crew gives up; a failure is forgotten when so much came since.
 const MOST_FAILURES: u32 = 6;
 const GOT_ON: u64 = 64 << 10;
+/// When nothing at all came for so long, the crew gives up: whatever its parts wait for, one stream need not.
+const SILENCE: Duration = Duration::from_secs(10);
 /// A part may take so much longer to come than the first response took.
 const SLACK: Duration = Duration::from_millis(20);
 /// How long is waited after a failure; twice as long after each further one.
@@ -74,6 +76,7 @@ struct State {
     failures: u32,
     came_since: u64,
     not_before: Option<Instant>,
+    last_came: Instant,
     /// Most connections that there were at once.
     most: usize,
     ordinal: usize,
@@ -121,6 +124,7 @@ impl Crew {
             failures: 0,
             came_since: 0,
             not_before: None,
+            last_came: Instant::now(),
             most: 1,
             ordinal: 0,
             end: None,
@@ -249,6 +253,7 @@ impl Crew {
     fn follow_first(&self, state: &mut State) {
         let position = self.cut.position();
         if state.first.is_none() && position > state.first_at {
+            state.last_came = Instant::now();
             state.received += position - state.first_at;
             state.came_since += position - state.first_at;
             state.first_at = position;
@@ -353,6 +358,7 @@ impl State {
     fn came(&mut self, id: usize, bytes: u64) {
         self.received += bytes;
         self.of_parts += bytes;
+        self.last_came = Instant::now();
         self.came_since += bytes;
         if self.came_since >= GOT_ON {
             self.failures = 0;
@@ -467,9 +473,14 @@ impl Supply for Crew {
             state.end.get_or_insert(After::Done(Err(error)));
             return Some(now);
         }
+        let silent_at = clock::after(state.last_came, SILENCE);
+        if silent_at <= now {
+            state.end.get_or_insert(After::Alone);
+            return Some(now);
+        }
         let look = state.splitter.next_look().map(clock::instant);
         let pause = state.not_before.filter(|&at| at > now);
-        [look, pause, state.watch.look_at()].into_iter().flatten().min()
+        [look, pause, state.watch.look_at(), Some(silent_at)].into_iter().flatten().min()
     }
 
     fn backlog(&self) -> usize {
