@@ -262,6 +262,8 @@ impl Link {
             buffer.len().min(usize::try_from(credit.max(LEAST_READ)).unwrap_or(usize::MAX))
         };
         let outcome = self.stream.receive(&mut buffer[..room]);
+        // On a blocking socket the call has waited: what came came now.
+        let now = if waker.wake.is_none() { Instant::now() } else { now };
         match outcome {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
             Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
