@@ -11,22 +11,27 @@
 //! |---|---|
 //! | [`h1`] | one after the other, in the order of their requests |
 //! | [`h2`] | side by side |
+//!
+//! What both do with content and output is in `sending`.
 
 pub mod h1;
 pub mod h2;
+mod sending;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use sending::Machine;
+
+use crate::Error;
 use crate::buffer::Buffer;
 use crate::drive::direct::{Mover, Waited};
 use crate::net::pool::Key;
 use crate::net::stream::Stream;
 use crate::sink::Wake;
 use crate::transfer::{After, Transfer};
-use crate::{Error, Result};
 
 /// What a driver does with a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -310,15 +315,4 @@ impl Link {
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         either!(self, link => link.front_mut())
     }
-}
-
-/// What a transfer puts its request into.
-pub trait Machine {
-    /// Takes a request.
-    fn take(
-        &mut self,
-        now: haul_proto::time::Time,
-        scheme: &'static str,
-        request: &haul_proto::h1::Request<'_>,
-    ) -> Result<haul_proto::h1::RequestId, Box<dyn std::error::Error + Send + Sync>>;
 }
