@@ -119,6 +119,8 @@ struct Worker {
     inbox: Arc<Inbox>,
     wake: Arc<dyn Wake>,
     buffer: Buffer,
+    /// The same for bulk bodies, once there was one.
+    wide: Option<Buffer>,
     mover: Mover,
     lanes: Slab<Lane>,
     by_key: HashMap<Arc<Key>, Vec<usize>>,
@@ -199,6 +201,7 @@ impl Worker {
             wake: inbox.clone(),
             inbox,
             buffer: client.shelf().take(),
+            wide: None,
             mover: Mover::default(),
             lanes: Slab::new(),
             by_key: HashMap::new(),
@@ -365,6 +368,7 @@ impl Worker {
         let due = |lane: &Lane| lane.deadline().is_some_and(|at| at <= now);
         let overdue: Vec<usize> = self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(token, _)| token).collect();
         for token in overdue {
+            self.end_late(token);
             match self.lanes.get_mut(token) {
                 Some(Lane { state: State::Open(link), .. }) => {
                     let mut finished = std::mem::take(&mut self.finished);

@@ -212,19 +212,34 @@ impl Link {
                 return self.break_off(error, now, finished);
             }
         };
+        // What the machine has to say to this may leave with what it has to say to the next: one wake-up of the peer.
+        if progress == Progress::More && !self.is_uploading() {
+            return self.conclude(progress, now, finished);
+        }
         self.after(progress, now, finished)
     }
 
-    /// Sends what the machine has to say by now; a connection that takes no more requests and has none is over.
+    /// Sends what the machine has to say by now.
     fn after(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
         if let Err(error) = self.pump() {
             let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
             return self.break_off(error, now, finished);
         }
+        self.conclude(progress, now, finished)
+    }
+
+    /// A connection that takes no more requests and has none is over.
+    fn conclude(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
         for (id, error) in self.uploads.take_failed() {
             self.fail(id, error, Broke::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { Progress::Closed } else { progress }
+    }
+
+    /// Whether so much comes that [`Link::receive`] is worth a wide buffer.
+    #[must_use]
+    pub fn reads_wide(&self) -> bool {
+        self.bulk.quiet_at().is_some()
     }
 
     /// When a transfer that was at its rate goes on.

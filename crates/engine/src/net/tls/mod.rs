@@ -30,6 +30,7 @@
 //! Left out: client keys with a passphrase, pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
 //! compression, and revocation.
 
+mod aead;
 mod connection;
 mod context;
 mod identity;
