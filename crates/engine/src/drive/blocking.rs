@@ -83,7 +83,11 @@ enum Exchange {
 fn exchange(client: &Client, mut transfer: Transfer, from: From, split: Split) -> Exchange {
     let now = Instant::now();
     let key = Key::new(transfer.target(), transfer.options());
-    let warm = if from == From::Fresh { None } else { client.take_idle(&key, now).filter(Link::can_start) };
+    let warm = if from == From::Fresh || transfer.wants_fresh {
+        None
+    } else {
+        client.take_idle(&key, now).filter(Link::can_start)
+    };
     let mut link = match warm {
         Some(link) => link,
         None => match open(client, key, &mut transfer) {

@@ -64,6 +64,17 @@ pub enum State {
     Open(Box<Link>),
 }
 
+/// How far [`Lane::advance`] got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advance {
+    /// There is something to wait for.
+    Waits,
+    /// Its addresses are known, and nothing is connected to yet: it may not have to be. To be called again if it has.
+    Resolved,
+    /// It is open.
+    Open,
+}
+
 /// What a lane needs of its worker to get on.
 pub struct Surroundings<'a> {
     /// The client.
@@ -190,11 +201,11 @@ impl Lane {
         .min()
     }
 
-    /// Gets on with opening. `true` when it is open.
+    /// Gets on with opening.
     ///
     /// # Errors
     /// When it cannot be opened; the lane is of no further use.
-    pub fn advance(&mut self, token: usize, around: &mut Surroundings<'_>) -> Result<bool> {
+    pub fn advance(&mut self, token: usize, around: &mut Surroundings<'_>) -> Result<Advance> {
         loop {
             let now = around.now;
             if !matches!(self.state, State::Open(_)) && self.opens_by <= now {
@@ -203,9 +214,10 @@ impl Lane {
             match &mut self.state {
                 State::Resolving => match self.resolve(token, around)? {
                     Some((connector, opening)) => {
-                        self.state = State::Connecting(Box::new(connector), Box::new(opening))
+                        self.state = State::Connecting(Box::new(connector), Box::new(opening));
+                        return Ok(Advance::Resolved);
                     }
-                    None => return Ok(false),
+                    None => return Ok(Advance::Waits),
                 },
                 State::Connecting(connector, _) => {
                     let mut failed = None;
@@ -216,7 +228,7 @@ impl Lane {
                         return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
                     }
                     let (socket, peer) = match outcome {
-                        Connect::Pending => return Ok(false),
+                        Connect::Pending => return Ok(Advance::Waits),
                         Connect::Failed(error) => return Err(error),
                         Connect::Done { socket, peer } => (socket, Some(peer)),
                         Connect::Local(socket) => (socket, None),
@@ -243,7 +255,7 @@ impl Lane {
                         continue;
                     }
                     if !outcome? {
-                        return Ok(false);
+                        return Ok(Advance::Waits);
                     }
                     if let Some(transfer) = self.waiting.front_mut()
                         && had_to_speak
@@ -257,7 +269,7 @@ impl Lane {
                     let link = Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth);
                     self.state = State::Open(Box::new(link));
                 }
-                State::Open(_) => return Ok(true),
+                State::Open(_) => return Ok(Advance::Open),
             }
         }
     }

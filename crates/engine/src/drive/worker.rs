@@ -13,6 +13,7 @@
 //! The first worker is the calling thread. Another is started when those that run have not slept for a while and there
 //! is a backlog: one thread for a network-bound run, all cores for one that decodes or extracts.
 
+mod join;
 mod lanes;
 mod supply;
 #[cfg(test)]
@@ -128,6 +129,8 @@ struct Worker {
     serial: HashSet<Arc<Key>>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
     unshared: HashSet<Arc<Key>>,
+    /// Keys of hosts whose servers do not want them on the connections of others.
+    apart: HashSet<Arc<Key>>,
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
@@ -207,6 +210,7 @@ impl Worker {
             by_key: HashMap::new(),
             serial: HashSet::new(),
             unshared: HashSet::new(),
+            apart: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,
             stamp: 0,

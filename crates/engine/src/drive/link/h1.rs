@@ -148,6 +148,7 @@ impl Link {
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
+        transfer.is_on_used = self.served > 0;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();

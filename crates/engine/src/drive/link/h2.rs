@@ -140,6 +140,7 @@ impl Link {
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
+        transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {

@@ -11,7 +11,7 @@ use mio::unix::SourceFd;
 
 use super::{Another, Delayed, Worker};
 use crate::clock;
-use crate::drive::lane::{Lane, State, Surroundings, watch};
+use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::net::pool::Key;
 use crate::transfer::{After, Broke, Transfer};
@@ -75,6 +75,9 @@ impl Worker {
             return self.start(token, transfer);
         }
         let key = Key::new(transfer.target(), transfer.options());
+        if transfer.wants_fresh && transfer.is_misdirected {
+            self.keep_apart(&key);
+        }
         if !transfer.wants_fresh
             && let Some(token) = self.free_lane(&key, &transfer)
         {
@@ -226,8 +229,13 @@ impl Worker {
             now: self.now,
         };
         match lane.advance(token, &mut around) {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(Advance::Waits) => {}
+            Ok(Advance::Resolved) => {
+                if !self.join(token) {
+                    self.open(token);
+                }
+            }
+            Ok(Advance::Open) => {
                 self.is_open(token);
                 self.start_waiting(token);
                 // What came with the handshake waits in no socket: look once.
