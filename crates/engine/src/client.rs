@@ -21,8 +21,8 @@ use haul_policy::target::Target;
 
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
-use crate::drive::blocking;
 use crate::drive::link::Link;
+use crate::drive::{blocking, bulk};
 use crate::net::dns::{DnsOptions, Resolver};
 use crate::net::pool::{Key, Pool};
 use crate::net::tls::TlsContexts;
@@ -33,6 +33,10 @@ use crate::transfer::{Outcome, Transfer};
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
+
+/// The size of a buffer that a bulk body is read into. Each read makes the kernel tell the sender of the room that it left,
+/// on loopback at our cost: a wake-up's worth of bytes ([`bulk::PIECE`]) is read at once.
+const WIDE_BUFFER: usize = bulk::PIECE;
 
 /// Shared by all transfers; cloning it is cheap and shares everything.
 #[derive(Clone)]
@@ -45,6 +49,7 @@ struct Inner {
     tls: TlsContexts,
     pool: Pool<Link>,
     shelf: Arc<Shelf>,
+    wide: Arc<Shelf>,
     stats: Stats,
 }
 
@@ -70,6 +75,7 @@ impl Client {
                 tls: TlsContexts::default(),
                 pool: Pool::default(),
                 shelf: Shelf::new(READ_BUFFER),
+                wide: Shelf::new(WIDE_BUFFER),
                 stats: Stats::default(),
             }),
         }
@@ -100,6 +106,11 @@ impl Client {
 
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.inner.shelf
+    }
+
+    /// Buffers for bulk bodies.
+    pub(crate) fn wide(&self) -> &Arc<Shelf> {
+        &self.inner.wide
     }
 
     pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<Link> {

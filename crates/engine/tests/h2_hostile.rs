@@ -3,11 +3,11 @@
 
 mod common;
 
-use std::io;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use common::{DRIVERS, knowing};
+use common::{DRIVERS, fetching, item, knowing, one_thread, run_reading};
 use haul::{Client, RequestOptions};
 use testkit::frames::{
     Conn, Frame, FramePeer, block, continuation, data, frame, goaway, headers, headers_open, ping, rst, settings,
@@ -170,6 +170,36 @@ fn breaches_of_the_protocol_end_the_connection() {
 }
 
 #[test]
+fn more_than_a_window_is_an_end() {
+    // The reader has stopped, so no window is opened again; and the peer goes on.
+    const FRAME: usize = 16_000;
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&sent);
+    let peer = FramePeer::start(move |_, conn| {
+        conn.greet(&[])?;
+        conn.request()?;
+        conn.send(headers(1, false, &[OK]))?;
+        counted.store(conn.flood(Frame::DATA, 0, 1, &[b'x'; FRAME], FOREVER), SeqCst);
+        Ok(())
+    });
+    let (watched, items) = (Arc::clone(&sent), vec![Ok(item(peer.url("/")))]);
+    let options = knowing(RequestOptions::default());
+    let run =
+        run_reading(&Client::new(), fetching(&options), one_thread(), Box::new(items.into_iter()), move |mut pipe| {
+            while watched.load(SeqCst) == 0 {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let mut output = Vec::new();
+            pipe.read_to_end(&mut output).unwrap();
+            output
+        });
+    assert_eq!(run.exits()[0].1, 16, "{}", run.reports[0].message);
+    assert!(run.reports[0].message.contains("more than the window allowed"), "{}", run.reports[0].message);
+    assert!(run.output.len() <= 1 << 20 && run.output.iter().all(|&byte| byte == b'x'), "{}", run.output.len());
+    assert!(sent.load(SeqCst) < FOREVER, "it was taken to the end");
+}
+
+#[test]
 fn something_that_is_not_http2_is_named() {
     for (what, bytes, says) in [
         ("HTTP/1.1", &b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"[..], "HTTP/1"),
@@ -279,6 +309,29 @@ fn no_answer_to_the_preface_is_an_end() {
         assert!(matches!(got.exit, 52 | 56), "{driver:?}: {} {}", got.exit, got.message);
         assert!(peer.connections() <= 5);
     }
+}
+
+#[test]
+fn who_waits_for_a_turn_that_never_comes_waits_within_the_limit_of_time() {
+    // Before its first answer the peer says that it takes no further stream: the next requests wait on an open connection.
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        let asked = conn.request()?;
+        conn.send(settings(&[(3, 0)]))?;
+        conn.send(headers(asked.stream, true, &[OK]))?;
+        conn.drain()
+    });
+    let client = Client::new();
+    let mut options = knowing(RequestOptions::default());
+    options.max_time = Some(std::time::Duration::from_secs(1));
+    let urls = |from: usize, to: usize| (from..to).map(|n| peer.url(&format!("/{n}"))).collect::<Vec<_>>();
+    let fleet = haul::fleet::FleetOptions { parallel: 1, ..one_thread() };
+    // One by one, so that the second finds the connection of the first.
+    let run = common::run(&client, fetching(&options), fleet, urls(0, 3));
+    let mut exits: Vec<_> = run.exits().into_iter().map(|(_, exit)| exit).collect();
+    exits.sort_unstable();
+    assert_eq!(exits, [0, 28, 28]);
+    assert_eq!((peer.connections(), peer.requests().len()), (1, 1));
 }
 
 #[test]

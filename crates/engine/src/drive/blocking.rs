@@ -83,7 +83,11 @@ enum Exchange {
 fn exchange(client: &Client, mut transfer: Transfer, from: From, split: Split) -> Exchange {
     let now = Instant::now();
     let key = Key::new(transfer.target(), transfer.options());
-    let warm = if from == From::Fresh { None } else { client.take_idle(&key, now) };
+    let warm = if from == From::Fresh || transfer.wants_fresh {
+        None
+    } else {
+        client.take_idle(&key, now).filter(Link::can_start)
+    };
     let mut link = match warm {
         Some(link) => link,
         None => match open(client, key, &mut transfer) {
@@ -149,6 +153,7 @@ fn drive(
     finished: &mut Finished,
 ) -> Waits {
     let mut buffer = client.shelf().take();
+    let mut wide = None;
     let mut mover = Mover::default();
     // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
     // Nor must one that is to be watched be waited for in a receive.
@@ -213,7 +218,8 @@ fn drive(
             is_drained = true;
             link.move_body(&mut mover, Instant::now(), NOBODY, finished)
         } else {
-            let progress = link.receive(&mut buffer, Instant::now(), NOBODY, finished);
+            let buffer = if link.reads_wide() { wide.get_or_insert_with(|| client.wide().take()) } else { &mut buffer };
+            let progress = link.receive(buffer, Instant::now(), NOBODY, finished);
             is_drained = progress != Progress::More;
             progress
         };

@@ -34,6 +34,9 @@ pub struct Lane {
     pub key: Arc<Key>,
     /// Transfers that will be started when it is open, or when those before them are answered.
     pub waiting: VecDeque<Transfer>,
+    /// No later than the first of them has to be over. (Looking through them all at each turn is dear when there are
+    /// thousands.)
+    waiting_until: Option<Instant>,
     /// Its sink has no credit: it is not read.
     pub paused: bool,
     /// The peer has ended its side, and that is still to be read: the event that said so does not come again.
@@ -61,6 +64,17 @@ pub enum State {
     Open(Box<Link>),
 }
 
+/// How far [`Lane::advance`] got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advance {
+    /// There is something to wait for.
+    Waits,
+    /// Its addresses are known, and nothing is connected to yet: it may not have to be. To be called again if it has.
+    Resolved,
+    /// It is open.
+    Open,
+}
+
 /// What a lane needs of its worker to get on.
 pub struct Surroundings<'a> {
     /// The client.
@@ -83,6 +97,7 @@ impl Lane {
         Self {
             state: State::Resolving,
             key,
+            waiting_until: transfer.deadline(),
             waiting: VecDeque::from([transfer]),
             paused: false,
             ended: false,
@@ -101,6 +116,7 @@ impl Lane {
             key: Arc::clone(link.key()),
             state: State::Open(Box::new(link)),
             waiting: VecDeque::new(),
+            waiting_until: None,
             paused: false,
             ended: false,
             idle_since: 0,
@@ -135,6 +151,24 @@ impl Lane {
         self.depth() < self.depth && last.is_none_or(|last| transfer.may_follow(last))
     }
 
+    /// Lets a transfer wait behind the others.
+    pub fn wait(&mut self, transfer: Transfer) {
+        self.waiting_until = [self.waiting_until, transfer.deadline()].into_iter().flatten().min();
+        self.waiting.push_back(transfer);
+    }
+
+    /// Those that wait and should be over by now.
+    pub fn overdue(&mut self, now: Instant) -> VecDeque<Transfer> {
+        if self.waiting_until.is_none_or(|at| at > now) {
+            return VecDeque::new();
+        }
+        let is_late = |transfer: &Transfer| transfer.deadline().is_some_and(|at| at <= now);
+        let (late, waiting): (VecDeque<_>, _) = self.waiting.drain(..).partition(is_late);
+        self.waiting_until = waiting.iter().filter_map(Transfer::deadline).min();
+        self.waiting = waiting;
+        late
+    }
+
     /// The next transfer that waits, if it can be started.
     pub fn next_waiting(&mut self) -> Option<Transfer> {
         let State::Open(link) = &self.state else { return None };
@@ -156,30 +190,34 @@ impl Lane {
     /// When it must be looked at though nothing happened.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        let limit = self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min();
+        let (waiting, opens) = (self.waiting_until, Some(self.opens_by));
         match &self.state {
-            State::Open(link) => [link.look_at(), link.quiet_at(), link.resumes_at()].into_iter().flatten().min(),
-            State::Connecting(connector, _) => [limit, connector.next_timeout()].into_iter().flatten().min(),
-            _ => limit,
+            State::Open(link) => [link.look_at(), link.quiet_at(), link.resumes_at(), waiting],
+            State::Connecting(connector, _) => [opens, connector.next_timeout(), waiting, None],
+            _ => [opens, waiting, None, None],
         }
+        .into_iter()
+        .flatten()
+        .min()
     }
 
-    /// Gets on with opening. `true` when it is open.
+    /// Gets on with opening.
     ///
     /// # Errors
     /// When it cannot be opened; the lane is of no further use.
-    pub fn advance(&mut self, token: usize, around: &mut Surroundings<'_>) -> Result<bool> {
+    pub fn advance(&mut self, token: usize, around: &mut Surroundings<'_>) -> Result<Advance> {
         loop {
             let now = around.now;
-            if !matches!(self.state, State::Open(_)) && self.deadline_of_opening() <= now {
+            if !matches!(self.state, State::Open(_)) && self.opens_by <= now {
                 return Err(Error::new(ErrorKind::Timeout, "the connection could not be made in time"));
             }
             match &mut self.state {
                 State::Resolving => match self.resolve(token, around)? {
                     Some((connector, opening)) => {
-                        self.state = State::Connecting(Box::new(connector), Box::new(opening))
+                        self.state = State::Connecting(Box::new(connector), Box::new(opening));
+                        return Ok(Advance::Resolved);
                     }
-                    None => return Ok(false),
+                    None => return Ok(Advance::Waits),
                 },
                 State::Connecting(connector, _) => {
                     let mut failed = None;
@@ -190,7 +228,7 @@ impl Lane {
                         return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
                     }
                     let (socket, peer) = match outcome {
-                        Connect::Pending => return Ok(false),
+                        Connect::Pending => return Ok(Advance::Waits),
                         Connect::Failed(error) => return Err(error),
                         Connect::Done { socket, peer } => (socket, Some(peer)),
                         Connect::Local(socket) => (socket, None),
@@ -217,7 +255,7 @@ impl Lane {
                         continue;
                     }
                     if !outcome? {
-                        return Ok(false);
+                        return Ok(Advance::Waits);
                     }
                     if let Some(transfer) = self.waiting.front_mut()
                         && had_to_speak
@@ -231,13 +269,9 @@ impl Lane {
                     let link = Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth);
                     self.state = State::Open(Box::new(link));
                 }
-                State::Open(_) => return Ok(true),
+                State::Open(_) => return Ok(Advance::Open),
             }
         }
-    }
-
-    fn deadline_of_opening(&self) -> Instant {
-        self.waiting.iter().filter_map(Transfer::deadline).chain([self.opens_by]).min().unwrap_or(self.opens_by)
     }
 
     fn resolve(&mut self, token: usize, around: &Surroundings<'_>) -> Result<Option<(Connector, Opening)>> {

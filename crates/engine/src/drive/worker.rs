@@ -13,6 +13,7 @@
 //! The first worker is the calling thread. Another is started when those that run have not slept for a while and there
 //! is a backlog: one thread for a network-bound run, all cores for one that decodes or extracts.
 
+mod join;
 mod lanes;
 mod supply;
 #[cfg(test)]
@@ -119,6 +120,8 @@ struct Worker {
     inbox: Arc<Inbox>,
     wake: Arc<dyn Wake>,
     buffer: Buffer,
+    /// The same for bulk bodies, once there was one.
+    wide: Option<Buffer>,
     mover: Mover,
     lanes: Slab<Lane>,
     by_key: HashMap<Arc<Key>, Vec<usize>>,
@@ -126,6 +129,8 @@ struct Worker {
     serial: HashSet<Arc<Key>>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
     unshared: HashSet<Arc<Key>>,
+    /// Keys of hosts whose servers do not want them on the connections of others.
+    apart: HashSet<Arc<Key>>,
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
@@ -199,11 +204,13 @@ impl Worker {
             wake: inbox.clone(),
             inbox,
             buffer: client.shelf().take(),
+            wide: None,
             mover: Mover::default(),
             lanes: Slab::new(),
             by_key: HashMap::new(),
             serial: HashSet::new(),
             unshared: HashSet::new(),
+            apart: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,
             stamp: 0,
@@ -367,6 +374,7 @@ impl Worker {
         let due = |lane: &Lane| lane.deadline().is_some_and(|at| at <= now);
         let overdue: Vec<usize> = self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(token, _)| token).collect();
         for token in overdue {
+            self.end_late(token);
             match self.lanes.get_mut(token) {
                 Some(Lane { state: State::Open(link), .. }) => {
                     let mut finished = std::mem::take(&mut self.finished);

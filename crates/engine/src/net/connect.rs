@@ -119,6 +119,11 @@ struct Attempt {
 }
 
 impl Connector {
+    /// The addresses that are not tried yet, in their order.
+    pub fn addresses(&self) -> impl Iterator<Item = &SocketAddr> {
+        self.waiting.iter()
+    }
+
     /// A race that the first [`step`](Self::step) starts. The addresses come in the order of preference (the
     /// system's resolver sorts by RFC 6724); the families are interleaved here. `host` is for messages only.
     #[must_use]

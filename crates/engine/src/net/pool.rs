@@ -106,6 +106,26 @@ impl Key {
         }
     }
 
+    /// Whether a connection of this key may carry requests of the other, another host's, as far as settings go: both reach
+    /// their host directly, and all but the host is the same. What is not verified is not known to be the other host.
+    #[must_use]
+    pub fn may_carry(&self, other: &Self) -> bool {
+        let is_direct = |key: &Self| {
+            key.via == Via::Direct
+                && key.connect.unix_socket.is_none()
+                && (key.dial.0.as_str(), key.dial.1) == (key.host.as_str(), key.port)
+        };
+        // Who was not told a name may have shown a certificate that stands for none of its hosts in particular.
+        self.tls.as_ref().is_some_and(|tls| tls.verify && tls.sni)
+            && is_direct(self)
+            && is_direct(other)
+            && self.port == other.port
+            && self.tls == other.tls
+            && self.family == other.family
+            && self.connect == other.connect
+            && self.prior_knowledge == other.prior_knowledge
+    }
+
     /// Whether a request to this target may use a connection of this key; without making another key.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
@@ -229,6 +249,47 @@ mod tests {
                 assert_eq!(pool.take(b, Instant::now()).is_some(), i == j);
             }
         }
+    }
+
+    #[test]
+    fn a_connection_carries_another_host_only_if_all_else_is_the_same() {
+        let options = RequestOptions::default();
+        let change = |change: &dyn Fn(&mut RequestOptions)| {
+            let mut changed = options.clone();
+            change(&mut changed);
+            changed
+        };
+        let with = |url: &str, options: &RequestOptions| key(url, options);
+        let host = with("https://a/", &options);
+        assert!(host.may_carry(&with("https://b/", &options)) && host.may_carry(&host));
+        let others = [
+            change(&|options| options.tls.alpn = vec![b"h2".to_vec()]),
+            change(&|options| options.tls.ca_file = Some("ca".into())),
+            change(&|options| options.tls.verify = false),
+            change(&|options| options.tls.sni = false),
+            change(&|options| options.tls.max_version = crate::net::tls::TlsVersion::V1_2),
+            change(&|options| options.family = Family::V4),
+            change(&|options| options.prior_knowledge = true),
+            change(&|options| options.connect.haproxy_protocol = true),
+            change(&|options| options.proxy = Some(proxied())),
+        ];
+        for other in &others {
+            assert!(!host.may_carry(&with("https://b/", other)), "{other:?}");
+            assert!(!with("https://b/", other).may_carry(&host), "{other:?}");
+        }
+        // The same on both sides, and yet nobody knows who is there, or it is not reached directly.
+        for other in [&others[2], &others[3], &others[8]] {
+            assert!(!with("https://a/", other).may_carry(&with("https://b/", other)), "{other:?}");
+        }
+        assert!(!host.may_carry(&with("https://b:444/", &options)), "another port is another server");
+        assert!(!host.may_carry(&with("http://b:443/", &options)));
+        assert!(!with("http://a/", &options).may_carry(&with("http://b/", &options)));
+    }
+
+    fn proxied() -> crate::net::proxy::ProxyOptions {
+        let mut options = crate::net::proxy::ProxyOptions::default();
+        options.proxy = Some(Proxy::parse("http://127.0.0.1:3128").unwrap());
+        options
     }
 
     #[test]

@@ -86,6 +86,13 @@ impl Stream {
         self.tls.as_ref()?.tls.alpn()
     }
 
+    /// Whether the server has shown a certificate that is good for this host, too. (Whether it is trusted was decided in
+    /// the handshake.)
+    #[must_use]
+    pub fn is_for(&self, host: &str) -> bool {
+        self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
+    }
+
     /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.
     ///
     /// On a blocking socket it waits, until the deadline if there is one; then the socket has a receive timeout.

@@ -28,6 +28,7 @@ use tempfile::TempPath;
 
 use super::checksum::{Checksum, Hasher};
 use super::naming::{self, Clobber};
+use super::null::is_null;
 use super::partial::{PartWriter, PartialFile};
 use super::{Begin, Partial, Sink};
 use crate::buffer::Lease;
@@ -104,15 +105,22 @@ enum State {
     Beside(File, TempPath),
     Partial(PartWriter),
     InPlace(Arc<File>),
+    /// Open, but what is written to it is gone.
+    Null(Arc<File>),
 }
 
 impl State {
+    /// What is no regular file.
+    fn in_place(file: Arc<File>) -> Self {
+        if is_null(&file) { Self::Null(file) } else { Self::InPlace(file) }
+    }
+
     fn file(&self) -> Option<&File> {
         match self {
             #[cfg(target_os = "linux")]
             Self::Unnamed(file) => Some(file),
             Self::Beside(file, _) => Some(file),
-            Self::InPlace(file) => Some(file),
+            Self::InPlace(file) | Self::Null(file) => Some(file),
             Self::Partial(_) | Self::Closed => None,
         }
     }
@@ -164,7 +172,7 @@ impl FileSink {
 
     fn open(&mut self, begin: Option<&Begin<'_>>) -> io::Result<State> {
         if let Some(file) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
-            return Ok(State::InPlace(file));
+            return Ok(State::in_place(file));
         }
         let metadata = fs::metadata(&self.path).ok();
         if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
@@ -172,7 +180,7 @@ impl FileSink {
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
                 devices.keep(&self.path, &file);
             }
-            return Ok(State::InPlace(file));
+            return Ok(State::in_place(file));
         }
         let target = self.target();
         let parent = naming::directory_of(&target);
@@ -244,7 +252,7 @@ impl FileSink {
                 naming::give_name(&beside, &target, clobber)?
             }
             State::Partial(writer) => naming::give_name(writer.partial().path(), &target, clobber)?,
-            State::InPlace(file) => return self.sync_content(&file),
+            State::InPlace(file) | State::Null(file) => return self.sync_content(&file),
             State::Closed => return Ok(()),
         };
         if self.options.sync {
@@ -296,7 +304,7 @@ impl FileSink {
                 State::Beside(_, path) => {
                     let _ = fs::rename(path, beside);
                 }
-                State::Partial(_) | State::InPlace(_) | State::Closed => {}
+                State::Partial(_) | State::InPlace(_) | State::Null(_) | State::Closed => {}
             }
         })
     }
@@ -352,7 +360,7 @@ impl Sink for FileSink {
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
         // What is added to is read at the end, from its beginning.
-        let in_passing = matches!(self.state, State::InPlace(_)) && !self.adds_to_file();
+        let in_passing = matches!(self.state, State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);
         match (&self.state, begin.length) {
             #[cfg(target_os = "linux")]
@@ -368,6 +376,7 @@ impl Sink for FileSink {
             hasher.update(lease.bytes());
         }
         match (&mut self.state, lease.bytes()) {
+            (State::Null(_), _) => Ok(()),
             (State::Partial(writer), bytes) => writer.write(bytes),
             (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
         }
@@ -379,6 +388,7 @@ impl Sink for FileSink {
             pieces.iter().for_each(|piece| hasher.update(piece));
         }
         match &mut self.state {
+            State::Null(_) => Ok(()),
             State::Partial(writer) => writer.write_pieces(pieces),
             state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
         }
@@ -444,7 +454,7 @@ impl Sink for FileSink {
                 writer.partial().remove();
                 true
             }
-            State::InPlace(_) => false,
+            State::InPlace(_) | State::Null(_) => false,
             _ => true,
         }
     }

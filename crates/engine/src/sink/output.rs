@@ -29,6 +29,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::net::{SendFlags, send};
 
+use super::null::is_null;
 use super::{Begin, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
@@ -60,6 +61,8 @@ enum Way {
     Poll,
     /// A socket: `MSG_DONTWAIT`.
     Socket,
+    /// The null device: not at all.
+    Nowhere,
 }
 
 /// A descriptor that bodies are written to in place.
@@ -91,6 +94,7 @@ impl Output {
         let way = match fstat(&fd).map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             Ok(FileType::Fifo) => Way::Nowait,
             Ok(FileType::Socket) => Way::Socket,
+            Ok(FileType::CharacterDevice) if is_null(&fd) => Way::Nowhere,
             _ => Way::Direct,
         };
         Self { file: File::from(fd), way, backlog: Vec::new(), done: 0 }
@@ -196,6 +200,7 @@ impl Output {
         loop {
             let outcome = match way {
                 Way::Direct => this.write_vectored(parts),
+                Way::Nowhere => Ok(parts.iter().map(|part| part.len()).sum()),
                 Way::Nowait => pwritev2(this, parts, u64::MAX, ReadWriteFlags::NOWAIT).map_err(io::Error::from),
                 Way::Socket => send(this, first, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).map_err(io::Error::from),
                 Way::Poll => {

@@ -23,7 +23,7 @@ use crate::sink::output::Room;
 use crate::sink::partial::PartialFile;
 use crate::sink::{Counter, Sink};
 use crate::transfer::{Cut, Splittable, Transfer, Watch};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, Version};
 
 /// The smallest part that is taken from the first stream's end.
 const LEAST: u64 = 256 << 10;
@@ -64,6 +64,7 @@ struct State {
     first_at: u64,
     /// What parts are made after.
     model: Transfer,
+    first_line: FirstLine,
     parts: HashMap<usize, Member>,
     /// Bytes of parts that are over and whose turn has not come, by their place.
     waiting: Vec<(u64, Vec<u8>)>,
@@ -81,6 +82,21 @@ struct State {
     most: usize,
     ordinal: usize,
     end: Option<After>,
+}
+
+/// The connection that the first stream came by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstLine {
+    /// Parts use it as any other, once it is idle.
+    Alike,
+    /// HTTP/2 was offered on it and is not to parts, which are to have connections of their own; when its first stream has
+    /// ended it takes one part at a time.
+    Apart {
+        /// That part.
+        user: Option<usize>,
+    },
+    /// It is open no longer.
+    Gone,
 }
 
 /// A part under way.
@@ -105,6 +121,7 @@ impl Crew {
         let watch = first.begin_split(&cut, Instant::now());
         let mut window = Window::new(body.total, done, order);
         let first_id = window.first(first.position());
+        let model = first.part(&body, 0..0, BodyPath::new(Box::new(Nowhere)), 0, Instant::now());
         let state = State {
             window,
             splitter,
@@ -114,7 +131,8 @@ impl Crew {
             first: None,
             first_id,
             first_at: first.position(),
-            model: first.part(&body, 0..0, BodyPath::new(Box::new(Nowhere)), 0, Instant::now()),
+            first_line: if model.offers_http2() { FirstLine::Apart { user: None } } else { FirstLine::Alike },
+            model,
             parts: HashMap::new(),
             waiting: Vec::new(),
             received: 0,
@@ -244,6 +262,13 @@ impl Crew {
         state.most = state.most.max((alive + state.parts.len() + 1).min(wanted));
         state.ordinal += 1;
         let transfer = state.model.part(&self.body, part.span.clone(), BodyPath::new(sink), state.ordinal, now);
+        let transfer = match &mut state.first_line {
+            FirstLine::Apart { user: user @ None } if state.first.is_some() => {
+                *user = Some(part.id);
+                transfer
+            }
+            _ => transfer.by_itself(),
+        };
         let member = Member { at: part.span.start, end: part.span.end, has_begun: false, bytes: Vec::new() };
         state.parts.insert(part.id, member);
         Some(transfer.of_crew(part.id))
@@ -292,6 +317,11 @@ impl Crew {
     fn first_is_back(&self, state: &mut State, first: Transfer, result: Result<()>) {
         self.follow_first(state);
         state.window.release(state.first_id);
+        // An answer by HTTP/1.1 that is not read to its end takes its connection along.
+        let is_open = result.is_ok() && first.facts.version == Some(Version::Http2);
+        if state.first_line != FirstLine::Alike && !is_open {
+            state.first_line = FirstLine::Gone;
+        }
         state.first = Some(first);
         if let Err(error) = result {
             self.hear_failure(state, error);
@@ -422,6 +452,9 @@ impl Supply for Crew {
             Some(id) => {
                 state.model.adds(&transfer.facts, 0);
                 state.window.release(id);
+                if state.first_line == (FirstLine::Apart { user: Some(id) }) {
+                    state.first_line = if result.is_ok() { FirstLine::Apart { user: None } } else { FirstLine::Gone };
+                }
                 if let Some(part) = state.parts.remove(&id)
                     && !part.bytes.is_empty()
                 {
@@ -497,7 +530,9 @@ impl Supply for Crew {
     fn joined(&self, _inbox: &Arc<Inbox>) {}
 
     fn connections(&self) -> Option<usize> {
-        Some(self.state().most)
+        let state = self.state();
+        let apart = usize::from(matches!(state.first_line, FirstLine::Apart { .. }));
+        Some(state.most.saturating_sub(apart).max(1))
     }
 }
 

@@ -52,6 +52,12 @@ impl Transfer {
                 return Disposition::Again;
             }
         }
+        // Whatever its method: the server has not acted on it (RFC 9110 section 15.5.20).
+        if status == 421 && self.is_on_used && !self.is_misdirected && self.cannot_send_again().is_none() {
+            self.is_misdirected = true;
+            self.wants_fresh = true;
+            return Disposition::Again;
+        }
         match self.hop(status, head.get("location")) {
             Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
             Ok(None) => {}

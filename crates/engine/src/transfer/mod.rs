@@ -142,6 +142,10 @@ pub struct Transfer {
     pub rank: u64,
     /// The next exchange wants a connection that has carried nothing yet.
     pub wants_fresh: bool,
+    /// The connection of its exchange has carried others before, maybe other hosts'.
+    pub is_on_used: bool,
+    /// A server has said that it does not answer for this host on such a connection.
+    pub is_misdirected: bool,
     /// Its request was sent behind others that were not answered yet.
     pub is_pipelined: bool,
     /// How often it has waited for a descriptor.
@@ -259,6 +263,8 @@ impl Transfer {
             slot: None,
             rank: 0,
             wants_fresh: false,
+            is_on_used: false,
+            is_misdirected: false,
             is_pipelined: false,
             starved: 0,
             replays: 0,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::range::validator::Validator;
 use haul_policy::retry::RetryRules;
+use haul_policy::target::Scheme;
 
 use super::cut::Cut;
 use super::extent::Extent;
@@ -90,7 +91,8 @@ impl Transfer {
         self.body.counter()
     }
 
-    /// A request for a part of what it fetches; the `ordinal` spreads them over the addresses of the host.
+    /// A request for a part of what it fetches; the `ordinal` spreads them over the addresses of the host. It offers what
+    /// this one offers, so it fits the connection that this one had.
     pub(crate) fn part(
         &self,
         body: &Splittable,
@@ -108,9 +110,6 @@ impl Transfer {
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };
-        // Each part has a connection of its own, which HTTP/2 would share.
-        let mut options = options;
-        options.tls.alpn.retain(|protocol| protocol != b"h2");
         let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
         part.login = self.login.elsewhere();
         part.is_downgraded = self.is_downgraded;
@@ -125,6 +124,20 @@ impl Transfer {
         part.is_part = true;
         part.spread = ordinal;
         part
+    }
+
+    /// Whether HTTP/2 is offered to its server: what it shares a connection with then shares its rate.
+    pub(crate) fn offers_http2(&self) -> bool {
+        self.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
+    }
+
+    /// It wants a connection of its own, which HTTP/2 would share.
+    #[must_use]
+    pub(crate) fn by_itself(mut self) -> Self {
+        if self.offers_http2() {
+            Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
+        }
+        self
     }
 
     /// Gives it the mark that its crew knows it by.

@@ -3,36 +3,42 @@
 //! Bytes that came are handed on at once; what a sink has no credit for is not given back to the peer's window
 //! ([`h2::Conn::release`]). So a full sink stops its own stream and no other, and the window of the connection bounds what
 //! all of them together may hold.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | `uploads` | the content of requests, a part of each in turn |
+//! | `reading` | what came: through TLS and the machine to the transfers |
+//! | `windows` | what is given back to the peer's windows, and how often the socket wakes us |
+//! | `ends` | how streams and the connection end |
+
+mod ends;
+mod reading;
+mod uploads;
+mod windows;
 
 use std::collections::HashMap;
-use std::io::{self, IoSlice};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_policy::retry::is_idempotent;
-use haul_proto::h1;
-use haul_proto::h2::{self, BodyFraming, Conn, ErrorCode, Event, RequestId, ResetReason};
+use haul_proto::h2::{self, Conn, RequestId};
 
-use super::{Finished, Machine, Progress, Waker};
+use super::{Finished, Progress, Waker, sending};
 use crate::body::upload::Upload;
-use crate::buffer::{Buffer, Lease};
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::bulk::Bulk;
 use crate::drive::direct::{self, Waited};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
-use crate::transfer::{After, Broke, Credit, Transfer};
-use crate::{Error, ErrorKind, Result};
+use crate::transfer::{Broke, Transfer};
+use crate::{Error, ErrorKind};
+use ends::from_machine;
+use uploads::Uploads;
 
 /// What all streams of a connection together may hold that no sink has taken.
 const WINDOW: u32 = 16 << 20;
-
-/// Pieces of one body that are handed on together at most.
-const GATHERED: usize = 64;
-
-/// So many refusals of one transfer cost it no retry: a server may restart, or take fewer streams than it said.
-const FREE_REPLAYS: u32 = 3;
 
 /// An open connection.
 pub struct Link {
@@ -43,10 +49,7 @@ pub struct Link {
     touched: Vec<u64>,
     /// Streams whose sinks took no more.
     held: Vec<u64>,
-    /// Uploads under way, in turn.
-    uploads: Vec<u64>,
-    /// Uploads whose source failed.
-    unreadable: Vec<(u64, Error)>,
+    uploads: Uploads,
     /// Transfers with a limit of time or speed.
     limited: usize,
     served: u64,
@@ -86,8 +89,7 @@ impl Link {
             active: HashMap::new(),
             touched: Vec::new(),
             held: Vec::new(),
-            uploads: Vec::new(),
-            unreadable: Vec::new(),
+            uploads: Uploads::default(),
             limited: 0,
             served: 0,
             born: Instant::now(),
@@ -138,18 +140,19 @@ impl Link {
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
+        transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
                 let upload = transfer.upload();
                 if upload.is_some() {
-                    self.uploads.push(id.0);
+                    self.uploads.begin(id);
                 }
                 self.limited += usize::from(is_limited(&transfer));
                 let pieces = Vec::new();
                 self.active
                     .insert(id.0, Active { transfer, upload, unreleased: 0, pieces, is_touched: false, left: 0 });
-                self.feed();
+                self.uploads.feed(&mut self.conn, &mut self.active);
             }
             Err(error) => {
                 let after = transfer.on_failure(error, Broke::BeforeSending, now);
@@ -158,60 +161,19 @@ impl Link {
         }
     }
 
-    /// Puts content into the machine as far as it takes it, a part of each upload in turn.
-    fn feed(&mut self) {
-        let Self { conn, active, uploads, unreadable, .. } = self;
-        uploads.retain(|&id| {
-            let Some(upload) = active.get_mut(&id).and_then(|active| active.upload.as_mut()) else { return false };
-            let mut piece = [0; 16 << 10];
-            // Nothing is expected any more where all was sent, or the response came first.
-            while let Some(credit) = conn.body_credit(RequestId(id)) {
-                let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
-                if room == 0 {
-                    return true;
-                }
-                let fed = upload.read(&mut piece[..room]).and_then(|n| match n {
-                    0 => conn.finish_body(RequestId(id), &[]).map_err(io::Error::other).map(|()| 0),
-                    n => conn.send_body(RequestId(id), &piece[..n]).map_err(io::Error::other),
-                });
-                match fed {
-                    Ok(n) if n == room || n == 0 => {}
-                    Ok(_) => return true,
-                    Err(error) => {
-                        let message = "the content to send cannot be read";
-                        unreadable.push((id, Error::with_source(ErrorKind::Read, message, error)));
-                        return false;
-                    }
-                }
-            }
-            false
-        });
-    }
-
     /// Sends what there is to send. `false` when the socket has no room for all of it.
     ///
     /// # Errors
     /// The socket's.
     pub fn pump(&mut self) -> io::Result<bool> {
-        loop {
-            self.feed();
-            let output = self.conn.output();
-            if output.is_empty() {
-                return self.stream.flush();
-            }
-            match self.stream.send(output) {
-                Ok(n) => self.conn.advance_output(n),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let Self { stream, conn, active, uploads, .. } = self;
+        sending::pump(stream, conn, |conn| uploads.feed(conn, active))
     }
 
     /// Whether more of a request's content is to be sent than was taken at once.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        !self.uploads.is_empty()
+        self.uploads.are_left()
     }
 
     /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
@@ -251,208 +213,34 @@ impl Link {
                 return self.break_off(error, now, finished);
             }
         };
+        // What the machine has to say to this may leave with what it has to say to the next: one wake-up of the peer.
+        if progress == Progress::More && !self.is_uploading() {
+            return self.conclude(progress, now, finished);
+        }
         self.after(progress, now, finished)
     }
 
-    /// Sends what the machine has to say by now; a connection that takes no more requests and has none is over.
+    /// Sends what the machine has to say by now.
     fn after(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
         if let Err(error) = self.pump() {
             let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
             return self.break_off(error, now, finished);
         }
-        for (id, error) in std::mem::take(&mut self.unreadable) {
+        self.conclude(progress, now, finished)
+    }
+
+    /// A connection that takes no more requests and has none is over.
+    fn conclude(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
+        for (id, error) in self.uploads.take_failed() {
             self.fail(id, error, Broke::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { Progress::Closed } else { progress }
     }
 
-    /// Passes received bytes through TLS and the machine. `false` when the peer has ended the stream.
-    fn take(&mut self, buffer: &mut Buffer, filled: usize, now: Instant, finished: &mut Finished) -> Result<bool> {
-        let mut at = 0;
-        let outcome = loop {
-            match self.stream.open(buffer, &mut at, filled) {
-                Ok((Some(range), _)) => {
-                    if let Err(error) = self.step(buffer, range, now, finished) {
-                        break Err(error);
-                    }
-                }
-                Ok((None, ended)) => break Ok(!ended),
-                Err(error) => break Err(error),
-            }
-        };
-        // What came before a breach is delivered all the same.
-        for n in 0..self.touched.len() {
-            self.hand_on(self.touched[n], buffer, now, finished);
-        }
-        outcome
-    }
-
-    /// Hands on what was gathered of a body.
-    fn hand_on(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut Finished) {
-        let Some(Active { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
-        let outcome = match pieces.as_slice() {
-            [] => return,
-            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()])),
-            pieces => {
-                let mut slices = [IoSlice::new(&[]); GATHERED];
-                for (slice, piece) in slices.iter_mut().zip(pieces) {
-                    *slice = IoSlice::new(&buffer[piece.clone()]);
-                }
-                transfer.on_pieces(&mut slices[..pieces.len()])
-            }
-        };
-        pieces.clear();
-        let is_left = transfer.is_satisfied() || transfer.is_cut_short(BodyFraming::Chunked);
-        match outcome {
-            Err(error) => self.fail(id, error, Broke::InResponse, now, finished),
-            Ok(()) if is_left => self.leave(id, now, finished),
-            Ok(()) => {}
-        }
-    }
-
-    /// Steps the machine over `buffer[input]`. Payload stays where it is until it is handed on.
-    fn step(&mut self, buffer: &mut [u8], input: Range<usize>, now: Instant, finished: &mut Finished) -> Result<()> {
-        let time = clock::time(now);
-        let mut at = input.start;
-        loop {
-            let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(from_machine)?;
-            let base = at;
-            at += step.consumed;
-            match step.event {
-                Event::NeedInput => return Ok(()),
-                Event::Interim { id, head } => {
-                    if let Some(active) = self.active.get_mut(&id.0) {
-                        active.transfer.facts.head_bytes += head.raw().len() as u64;
-                    }
-                }
-                Event::Head { id, head, framing } => {
-                    let Some(active) = self.active.get_mut(&id.0) else { continue };
-                    if let BodyFraming::Length(length) = framing {
-                        active.left = length;
-                    }
-                    active.transfer.on_head(head, framing, now);
-                    if active.transfer.is_cut_short(framing) {
-                        self.leave(id.0, now, finished);
-                    }
-                }
-                Event::Body { id, range } => {
-                    let Some(active) = self.active.get_mut(&id.0) else {
-                        self.conn.release(time, id, (range.end - range.start) as u64);
-                        continue;
-                    };
-                    let bytes = (range.end - range.start) as u64;
-                    active.unreleased += bytes;
-                    active.left = active.left.saturating_sub(bytes);
-                    if !std::mem::replace(&mut active.is_touched, true) {
-                        self.touched.push(id.0);
-                    }
-                    active.pieces.push(base + range.start..base + range.end);
-                    if active.pieces.len() == GATHERED {
-                        self.hand_on(id.0, buffer, now, finished);
-                    }
-                }
-                Event::Complete { id, .. } => {
-                    self.hand_on(id.0, buffer, now, finished);
-                    self.served += 1;
-                    if let Some(mut active) = self.take_out(id.0, now) {
-                        let after = active.transfer.on_complete(now);
-                        finished.push((active.transfer, after));
-                    }
-                }
-                Event::Reset { id, reason, retryable } => {
-                    self.hand_on(id.0, buffer, now, finished);
-                    self.was_reset(id.0, reason, retryable, now, finished);
-                }
-                Event::GoAway { .. } => self.closing = true,
-                // Settings say how many streams there may be: the driver asks that anyway.
-                _ => {}
-            }
-        }
-    }
-
-    fn was_reset(&mut self, id: u64, reason: ResetReason, retryable: bool, now: Instant, finished: &mut Finished) {
-        let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
-        let Some(mut active) = self.take_out(id, now) else { return };
-        active.transfer.replays += u32::from(retryable);
-        let after = if retryable && active.transfer.replays <= FREE_REPLAYS {
-            After::Again(Duration::ZERO)
-        } else {
-            let broke = match reason {
-                ResetReason::Violation(error) if !error.is_early_end() => Broke::ByProtocol,
-                _ if started => Broke::InResponse,
-                _ => Broke::BeforeResponse,
-            };
-            active.transfer.on_failure(Error::new(ErrorKind::Http2Stream, reason.to_string()), broke, now)
-        };
-        finished.push((active.transfer, after));
-    }
-
-    /// The rest of a response is not wanted.
-    fn leave(&mut self, id: u64, now: Instant, finished: &mut Finished) {
-        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
-        if let Some(mut active) = self.take_out(id, now) {
-            let after = active.transfer.on_complete(now);
-            finished.push((active.transfer, after));
-        }
-    }
-
-    fn fail(&mut self, id: u64, error: Error, broke: Broke, now: Instant, finished: &mut Finished) {
-        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
-        if let Some(mut active) = self.take_out(id, now) {
-            let after = active.transfer.on_failure(error, broke, now);
-            finished.push((active.transfer, after));
-        }
-    }
-
-    /// A transfer is no longer on this connection: the window has its bytes back.
-    fn take_out(&mut self, id: u64, now: Instant) -> Option<Active> {
-        let active = self.active.remove(&id)?;
-        self.limited -= usize::from(is_limited(&active.transfer));
-        if active.unreleased > 0 {
-            self.conn.release(clock::time(now), RequestId(id), active.unreleased);
-        }
-        self.held.retain(|&other| other != id);
-        Some(active)
-    }
-
-    /// Gives back to the windows what came in this round, as far as the sinks have credit.
-    fn settle(&mut self, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
-        let mut touched = std::mem::take(&mut self.touched);
-        for id in touched.drain(..) {
-            self.release(id, now, waker, finished);
-        }
-        self.touched = touched;
-    }
-
-    /// The same for those whose sinks had none before.
-    fn release_held(&mut self, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
-        if self.held.is_empty() {
-            return;
-        }
-        self.resumes_at = None;
-        for id in std::mem::take(&mut self.held) {
-            self.release(id, now, waker, finished);
-        }
-    }
-
-    fn release(&mut self, id: u64, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
-        let Some(active) = self.active.get_mut(&id) else { return };
-        active.is_touched = false;
-        match active.transfer.credit(now, waker.wake, waker.token) {
-            Credit::Bytes(_) => {
-                let bytes = std::mem::take(&mut active.unreleased);
-                self.conn.release(clock::time(now), RequestId(id), bytes);
-            }
-            _ if active.transfer.is_satisfied() => self.leave(id, now, finished),
-            stopped => {
-                if let Credit::Until(at) = stopped {
-                    self.resumes_at = Some(self.resumes_at.map_or(at, |other| other.min(at)));
-                }
-                if !self.held.contains(&id) {
-                    self.held.push(id);
-                }
-            }
-        }
+    /// Whether so much comes that [`Link::receive`] is worth a wide buffer.
+    #[must_use]
+    pub fn reads_wide(&self) -> bool {
+        self.bulk.quiet_at().is_some()
     }
 
     /// When a transfer that was at its rate goes on.
@@ -491,17 +279,6 @@ impl Link {
         self.waited
     }
 
-    /// So many bytes came: sees to it that bulk bodies wake us seldom. The mark stays below what the peer may send without
-    /// hearing from us, which is half a window of each stream at least.
-    fn pace(&mut self, bytes: u64, now: Instant) {
-        let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
-        let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
-        let left = if bulky == 0 || !self.held.is_empty() { 0 } else { left };
-        if let Some(mark) = self.bulk.came(bytes, left, now) {
-            self.set_mark(mark.min(bulky * MARK_A_STREAM).max(1));
-        }
-    }
-
     fn set_mark(&mut self, mark: usize) {
         // Where the system has no such mark, every byte wakes us: no harm is done.
         let _ = self.stream.socket().set_recv_lowat(mark);
@@ -520,46 +297,6 @@ impl Link {
         }
     }
 
-    /// The peer has ended the stream.
-    fn end(&mut self, now: Instant, finished: &mut Finished) -> Progress {
-        let error = from_machine(self.conn.end_of_input());
-        self.break_off(error, now, finished)
-    }
-
-    /// The connection cannot go on: its transfers are given back, to be tried again where that is safe.
-    pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
-        // What the machine still has to say is why.
-        let _ = self.pump();
-        self.closing = true;
-        let (kind, cause) = (error.kind(), error.cause());
-        let by_protocol = kind == ErrorKind::Http2;
-        let mut error = Some(error);
-        let mut ids: Vec<u64> = self.active.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
-            let started = self.conn.response_started(RequestId(id));
-            let was_seen = self.conn.request_left(RequestId(id));
-            let Some(mut active) = self.active.remove(&id) else { continue };
-            let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
-            active.transfer.replays += 1;
-            let after = if is_new && !by_protocol && active.transfer.replays <= FREE_REPLAYS {
-                active.transfer.wants_fresh = true;
-                After::Again(Duration::ZERO)
-            } else {
-                let broke = match (by_protocol, started) {
-                    (true, _) => Broke::ByProtocol,
-                    (_, true) => Broke::InResponse,
-                    _ => Broke::BeforeResponse,
-                };
-                let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
-                active.transfer.on_failure(error, broke, now)
-            };
-            finished.push((active.transfer, after));
-        }
-        self.limited = 0;
-        Progress::Closed
-    }
-
     /// When [`Link::expire`] is to be called though nothing happened.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
@@ -569,7 +306,7 @@ impl Link {
         };
         let limit = if self.limited > 0 { limits() } else { None };
         let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::Time(at.0)));
-        let failed = if self.unreadable.is_empty() { None } else { Some(self.born) };
+        let failed = self.uploads.has_failed().then_some(self.born);
         [limit, machine, failed].into_iter().flatten().min()
     }
 
@@ -608,47 +345,6 @@ impl Link {
     }
 }
 
-/// A stream with so much to come counts for the mark, so many of them at most, each with so much.
-const BULKY: u64 = 1 << 20;
-const MOST_BULKY: usize = 8;
-const MARK_A_STREAM: usize = 64 << 10;
-
 fn is_limited(transfer: &Transfer) -> bool {
     transfer.options().max_time.is_some() || transfer.options().speed_limit.is_some()
-}
-
-impl Machine for Conn {
-    fn take(
-        &mut self,
-        now: haul_proto::time::Time,
-        scheme: &'static str,
-        request: &h1::Request<'_>,
-    ) -> Result<h1::RequestId, Box<dyn std::error::Error + Send + Sync>> {
-        let host = request.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| *value);
-        let authority = std::str::from_utf8(host.unwrap_or_default())?;
-        Ok(self.enqueue(
-            now,
-            &h2::Request {
-                method: request.method,
-                scheme,
-                authority,
-                path: request.target,
-                fields: request.fields,
-                body: request.body,
-                expect_continue: request.expect_continue,
-                sensitive: &[],
-            },
-        )?)
-    }
-}
-
-/// The kind, and so the exit code, of what the machine objects to.
-fn from_machine(error: h2::Error) -> Error {
-    let kind = match error {
-        h2::Error::EndedIdle | h2::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
-        h2::Error::EndedInResponse { .. } => ErrorKind::PartialBody,
-        _ if error.is_early_end() => ErrorKind::Receive,
-        _ => ErrorKind::Http2,
-    };
-    Error::new(kind, error.to_string())
 }

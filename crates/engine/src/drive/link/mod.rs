@@ -11,22 +11,27 @@
 //! |---|---|
 //! | [`h1`] | one after the other, in the order of their requests |
 //! | [`h2`] | side by side |
+//!
+//! What both do with content and output is in `sending`.
 
 pub mod h1;
 pub mod h2;
+mod sending;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use sending::Machine;
+
+use crate::Error;
 use crate::buffer::Buffer;
 use crate::drive::direct::{Mover, Waited};
 use crate::net::pool::Key;
 use crate::net::stream::Stream;
 use crate::sink::Wake;
 use crate::transfer::{After, Transfer};
-use crate::{Error, Result};
 
 /// What a driver does with a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,6 +218,16 @@ impl Link {
         either!(self, link => link.receive(buffer, now, waker, finished))
     }
 
+    /// Whether so much comes that [`Link::receive`] is worth a wide buffer.
+    #[must_use]
+    pub fn reads_wide(&self) -> bool {
+        match self {
+            // A body behind others in the output would hold the whole of a buffer.
+            Self::H1(_) => false,
+            Self::H2(link) => link.reads_wide(),
+        }
+    }
+
     /// When a transfer that was at its rate goes on.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
@@ -310,15 +325,4 @@ impl Link {
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         either!(self, link => link.front_mut())
     }
-}
-
-/// What a transfer puts its request into.
-pub trait Machine {
-    /// Takes a request.
-    fn take(
-        &mut self,
-        now: haul_proto::time::Time,
-        scheme: &'static str,
-        request: &haul_proto::h1::Request<'_>,
-    ) -> Result<haul_proto::h1::RequestId, Box<dyn std::error::Error + Send + Sync>>;
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use mio::unix::SourceFd;
 
 use super::{Another, Delayed, Worker};
-use crate::Error;
 use crate::clock;
-use crate::drive::lane::{Lane, State, Surroundings, watch};
+use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::net::pool::Key;
 use crate::transfer::{After, Broke, Transfer};
+use crate::{Error, ErrorKind};
 
 /// Idle connections that a worker keeps at most.
 const MAX_IDLE: usize = 64;
@@ -75,6 +75,9 @@ impl Worker {
             return self.start(token, transfer);
         }
         let key = Key::new(transfer.target(), transfer.options());
+        if transfer.wants_fresh && transfer.is_misdirected {
+            self.keep_apart(&key);
+        }
         if !transfer.wants_fresh
             && let Some(token) = self.free_lane(&key, &transfer)
         {
@@ -135,7 +138,7 @@ impl Worker {
                 self.finished = finished;
                 self.send(token);
             }
-            _ => lane.waiting.push_back(transfer),
+            _ => lane.wait(transfer),
         }
     }
 
@@ -183,7 +186,12 @@ impl Worker {
                     progress => progress,
                 }
             } else {
-                link.receive(&mut self.buffer, self.now, waker, &mut finished)
+                let buffer = if link.reads_wide() {
+                    self.wide.get_or_insert_with(|| self.client.wide().take())
+                } else {
+                    &mut self.buffer
+                };
+                link.receive(buffer, self.now, waker, &mut finished)
             };
             match progress {
                 Progress::Paused | Progress::Throttled => *paused = true,
@@ -221,8 +229,13 @@ impl Worker {
             now: self.now,
         };
         match lane.advance(token, &mut around) {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(Advance::Waits) => {}
+            Ok(Advance::Resolved) => {
+                if !self.join(token) {
+                    self.open(token);
+                }
+            }
+            Ok(Advance::Open) => {
                 self.is_open(token);
                 self.start_waiting(token);
                 // What came with the handshake waits in no socket: look once.
@@ -266,6 +279,23 @@ impl Worker {
             }
             // The first transfer gets the error itself; to the others it says the same.
             let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
+            let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
+            self.go_on(transfer, after, None);
+        }
+    }
+
+    /// Ends transfers that have waited for a connection, or for their turn on it, longer than they may take. The
+    /// connection goes on for the others.
+    pub(super) fn end_late(&mut self, token: usize) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        let late = lane.overdue(self.now);
+        let is_open = matches!(lane.state, State::Open(_));
+        if !is_open && !late.is_empty() && lane.waiting.is_empty() {
+            self.remove(token);
+        }
+        let why = if is_open { "the operation timed out" } else { "the connection could not be made in time" };
+        for mut transfer in late {
+            let error = Error::new(ErrorKind::Timeout, why);
             let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
             self.go_on(transfer, after, None);
         }

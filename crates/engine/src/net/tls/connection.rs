@@ -7,7 +7,7 @@ use rustls::{
     client::UnbufferedClientConnection,
     unbuffered::{ConnectionState, EncodeError, EncodeTlsData, UnbufferedStatus},
 };
-use rustls_pki_types::ServerName;
+use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 
 use super::{
     MAX_RECORD, TlsContext, TlsVersion,
@@ -51,6 +51,8 @@ struct Agreed {
     cipher: &'static str,
     alpn: Option<Vec<u8>>,
     resumed: bool,
+    /// The server's own certificate.
+    certificate: Option<CertificateDer<'static>>,
 }
 
 impl Tls {
@@ -62,13 +64,22 @@ impl Tls {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
-        // A certificate has no root dot, and SNI none either (RFC 6066 §3).
-        let name = server_name.strip_suffix('.').unwrap_or(server_name);
-        let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
-        let name = ServerName::try_from(name.to_owned()).map_err(|error| failed(error.into()))?;
+        let name = name_of(server_name).map_err(|error| failed(error.into()))?.to_owned();
         let connection =
             UnbufferedClientConnection::new(context.config.clone(), name).map_err(|error| failed(error.into()))?;
         Ok(Self { phase: Phase::Handshake(Box::new(connection)), held: 0, agreed: None })
+    }
+
+    /// Whether the server's certificate names this host, too.
+    #[must_use]
+    pub fn is_for(&self, host: &str) -> bool {
+        let Some(certificate) = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_ref()) else {
+            return false;
+        };
+        let (Ok(certificate), Ok(name)) = (webpki::EndEntityCert::try_from(certificate), name_of(host)) else {
+            return false;
+        };
+        certificate.verify_is_valid_for_subject_name(&name).is_ok()
     }
 
     /// Takes the handshake as far as the input allows; what must be sent is appended to the output. What it has used
@@ -221,6 +232,10 @@ impl Tls {
             cipher: common.suite.as_str().unwrap_or("unknown"),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            certificate: connection
+                .peer_certificates()
+                .and_then(|chain| chain.first())
+                .map(|leaf| leaf.clone().into_owned()),
         };
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
         let receive = Key::new(version, secrets.rx).ok_or_else(failed)?;
@@ -230,6 +245,13 @@ impl Tls {
         self.agreed = Some(agreed);
         Ok(())
     }
+}
+
+/// A host as a certificate has it: with no root dot, which SNI has neither (RFC 6066 §3), and an address without brackets.
+fn name_of(host: &str) -> std::result::Result<ServerName<'_>, InvalidDnsNameError> {
+    let name = host.strip_suffix('.').unwrap_or(host);
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    ServerName::try_from(name)
 }
 
 enum Step {

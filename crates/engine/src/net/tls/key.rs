@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustls::ConnectionTrafficSecrets;
 
 use super::TlsVersion;
-use super::cipher::{Cipher, Kind, TAG};
+use super::aead::{Aead, Cipher, TAG};
 
 /// A record's header: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER: usize = 5;
@@ -44,7 +44,7 @@ pub(super) enum KeyError {
 
 /// One direction's key and place in its stream of records.
 pub(super) struct Key {
-    cipher: Cipher,
+    aead: Aead,
     iv: [u8; 12],
     sequence: u64,
     layout: Layout,
@@ -67,13 +67,18 @@ pub(super) struct Content {
 impl Key {
     /// None for a cipher that is not known here.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
-        let (cipher, kind, iv) = Cipher::new(&secrets)?;
+        let (cipher, key, iv) = match secrets {
+            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (Cipher::Aes128Gcm, key, iv),
+            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (Cipher::Aes256Gcm, key, iv),
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (Cipher::ChaCha20Poly1305, key, iv),
+            _ => return None,
+        };
         let layout = match version {
             TlsVersion::V1_3 => Layout::V13,
-            TlsVersion::V1_2 if kind == Kind::ChaCha20Poly1305 => Layout::V12ChaCha,
+            TlsVersion::V1_2 if cipher == Cipher::ChaCha20Poly1305 => Layout::V12ChaCha,
             TlsVersion::V1_2 => Layout::V12Gcm,
         };
-        Some(Self { cipher, iv, sequence, layout })
+        Some(Self { aead: Aead::new(cipher, key.as_ref())?, iv: iv.as_ref().try_into().ok()?, sequence, layout })
     }
 
     /// Records sealed or opened so far.
@@ -97,13 +102,13 @@ impl Key {
             Layout::V13 | Layout::V12ChaCha => self.xored(),
         };
         let opened = match self.layout {
-            Layout::V13 => self.cipher.open(nonce, header, sealed),
+            Layout::V13 => self.aead.open(nonce, header, sealed),
             Layout::V12Gcm | Layout::V12ChaCha => {
                 let aad = self.aad_v12([header[0], header[1], header[2]], len);
-                self.cipher.open(nonce, &aad, sealed)
+                self.aead.open(nonce, &aad, sealed)
             }
         };
-        let plain = opened.map_err(|_| KeyError::Authentication)?;
+        let plain = opened.ok_or(KeyError::Authentication)?;
         self.sequence = next;
         let (kind, len) = match self.layout {
             Layout::V13 => {
@@ -143,19 +148,19 @@ impl Key {
         out.extend_from_slice(inner_kind);
         let (before, in_out) = out.split_at_mut(plain);
         let sealed = match self.layout {
-            Layout::V13 => self.cipher.seal(nonce, &before[start..], in_out),
+            Layout::V13 => self.aead.seal(nonce, &before[start..], in_out),
             Layout::V12Gcm | Layout::V12ChaCha => {
                 let aad = self.aad_v12([kind, VERSION[0], VERSION[1]], content.len());
-                self.cipher.seal(nonce, &aad, in_out)
+                self.aead.seal(nonce, &aad, in_out)
             }
         };
         match sealed {
-            Ok(tag) => {
+            Some(tag) => {
                 out.extend_from_slice(&tag);
                 self.sequence = next;
                 Ok(())
             }
-            Err(_) => {
+            None => {
                 // What lies there may be plain text still.
                 out.truncate(start);
                 Err(KeyError::Exhausted)

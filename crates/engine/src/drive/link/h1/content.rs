@@ -1,0 +1,108 @@
+//! The content of the last request: where it comes from, how long it is held back, and that it cannot be read.
+
+use std::io;
+use std::time::Instant;
+
+use haul_proto::h1::{Conn, Request, RequestId};
+use haul_proto::time::Time;
+
+use super::super::sending::{Fed, Machine, feed};
+use crate::body::upload::Upload;
+use crate::{Error, ErrorKind};
+
+/// Content of the last request that is still to be put into the machine: there is none behind it before it has ended.
+#[derive(Default)]
+pub(super) struct Content {
+    upload: Option<Box<dyn Upload>>,
+    /// Until when the server is waited for to say whether it wants that.
+    held_until: Option<Instant>,
+    /// Since when, and why, it cannot be read.
+    failed: Option<(Instant, Error)>,
+}
+
+impl Content {
+    /// This is sent next, once the server has asked for it or the moment has come.
+    pub(super) fn begin(&mut self, upload: Option<Box<dyn Upload>>, held_until: Option<Instant>) {
+        self.upload = upload;
+        self.held_until = held_until;
+    }
+
+    /// Whether there is any.
+    pub(super) fn is_left(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    /// Puts it into the machine as far as it takes it. What waits for its source is not waited for before the rest has
+    /// left.
+    pub(super) fn feed(&mut self, conn: &mut Conn) {
+        let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
+        if self.held_until.is_some_and(|until| until <= Instant::now()) {
+            self.held_until = None;
+            conn.handle_timeout(Time(u64::MAX));
+        }
+        match feed(conn, LAST, &mut **upload) {
+            Ok(Fed::Waits) => {}
+            Ok(Fed::All) => {
+                self.upload = None;
+                self.held_until = None;
+            }
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Read, "the content to send cannot be read", error);
+                self.failed = Some((Instant::now(), error));
+            }
+        }
+    }
+
+    /// Whether some of it can be sent now.
+    pub(super) fn is_due(&self, conn: &Conn) -> bool {
+        let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
+        let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
+        self.upload.is_some() && self.failed.is_none() && may_feed()
+    }
+
+    /// When it is to be sent unasked, or has failed.
+    pub(super) fn look_at(&self, conn: &Conn) -> Option<Instant> {
+        let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
+        let failed = self.failed.as_ref().map(|(since, _)| *since);
+        [held, failed].into_iter().flatten().min()
+    }
+
+    /// Why it cannot be read; once.
+    pub(super) fn take_failure(&mut self) -> Option<Error> {
+        self.failed.take().map(|(_, error)| error)
+    }
+}
+
+/// The machine knows of one request with content only.
+const LAST: RequestId = RequestId(0);
+
+impl Machine for Conn {
+    fn take(
+        &mut self,
+        now: Time,
+        _scheme: &'static str,
+        request: &Request<'_>,
+    ) -> Result<RequestId, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.enqueue(now, request)?)
+    }
+
+    fn content_credit(&self, _id: RequestId) -> Option<u64> {
+        self.body_credit()
+    }
+
+    fn give_content(&mut self, _id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.send_body(piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, _id: RequestId) -> io::Result<()> {
+        self.finish_body(&[]).map_err(io::Error::other)
+    }
+
+    fn output(&self) -> &[u8] {
+        Conn::output(self)
+    }
+
+    fn advance_output(&mut self, n: usize) {
+        Conn::advance_output(self, n);
+    }
+}

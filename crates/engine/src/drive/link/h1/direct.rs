@@ -1,0 +1,127 @@
+//! The rest of a body on its way past our memory.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use super::super::{Finished, Pipes, Progress, Waker};
+use super::Link;
+use crate::drive::direct::{self, Mover, Stop, Waited, Way};
+use crate::transfer::{Credit, Transfer};
+
+/// How the rest of the body under way gets to its sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direct {
+    /// Nobody has asked yet.
+    Undecided,
+    /// It is moved.
+    Moved(Way),
+    /// It is received and written.
+    Copied,
+}
+
+/// With less than this to come of a body, it is not worth finding out whether it could be moved.
+const WORTH_MOVING: u64 = 64 << 10;
+
+impl Link {
+    /// How many bytes of the body under way are still to come, as far as that is known.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.conn.direct_body().unwrap_or(0)
+    }
+
+    /// Whether the rest of the body under way can go past our memory: [`Link::move_body`] in place of
+    /// [`Link::receive`]. The transfer's sink must be one that nobody else writes to meanwhile.
+    pub fn is_direct(&mut self, pipes: Pipes) -> bool {
+        if self.direct == Direct::Undecided {
+            let is_bare = !self.stream.is_secure() && !self.stream.has_ahead();
+            let granted = self.remaining() >= WORTH_MOVING && is_bare && !self.has_output();
+            if !granted {
+                return false;
+            }
+            let output = self.queue.front_mut().and_then(Transfer::direct);
+            self.direct = output
+                .and_then(direct::way)
+                .filter(|way| *way == Way::Through || pipes == Pipes::Awaited)
+                .map_or(Direct::Copied, Direct::Moved);
+        }
+        matches!(self.direct, Direct::Moved(_))
+    }
+
+    /// Waits until there is something to do for the body under way; for a driver that waits in no receive.
+    ///
+    /// # Errors
+    /// Those of `poll(2)`.
+    pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
+        let sends = self.has_output();
+        let socket = self.stream.as_fd();
+        let pipe = match self.queue.front_mut() {
+            Some(transfer) if self.direct == Direct::Moved(Way::Pipe) => {
+                if !transfer.direct().map_or(Ok(true), direct::has_room)? {
+                    transfer.is_held_up(true, Instant::now());
+                    if !transfer.direct().map_or(Ok(true), |pipe| direct::wait_for_room(pipe, deadline))? {
+                        return Ok(Waited::Late);
+                    }
+                    transfer.is_held_up(false, Instant::now());
+                }
+                transfer.direct()
+            }
+            _ => None,
+        };
+        let began = Instant::now();
+        let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
+        let waited = direct::wait(socket, sends, pipe, quiet, deadline);
+        self.waited += began.elapsed();
+        waited
+    }
+
+    /// How long [`Link::wait`] has waited for the server.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.waited
+    }
+
+    /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for
+    /// [`Progress::WouldBlock`], which can also mean that the sink's pipe is full.
+    pub fn move_body(
+        &mut self,
+        mover: &mut Mover,
+        now: Instant,
+        waker: Waker<'_>,
+        finished: &mut Finished,
+    ) -> Progress {
+        let remaining = self.remaining();
+        let (Direct::Moved(way), Some(transfer)) = (self.direct, self.queue.front_mut()) else {
+            return Progress::More;
+        };
+        let credit = match transfer.credit(now, waker.wake, waker.token) {
+            Credit::Bytes(credit) => credit,
+            stopped => return self.stop(stopped, now, finished),
+        };
+        let Some(output) = transfer.direct() else {
+            self.direct = Direct::Copied;
+            return Progress::More;
+        };
+        let step = mover.step(self.stream.as_fd(), output, way, remaining.min(credit));
+        let outcome = transfer.on_moved(step.moved);
+        if self.advance(step.moved, now, finished) {
+            self.pace(step.moved, now);
+            return if self.closing { self.close(now, finished) } else { Progress::More };
+        }
+        self.pace(step.moved, now);
+        match (outcome, step.stop) {
+            (Err(error), _) => self.break_off(error, now, finished),
+            (Ok(()), None) => Progress::More,
+            (Ok(()), Some(Stop::WouldBlock)) => Progress::WouldBlock,
+            (Ok(()), Some(Stop::Refused)) => {
+                self.direct = Direct::Copied;
+                Progress::More
+            }
+            (Ok(()), Some(Stop::Socket(error))) => self.broke(error, now, finished),
+            (Ok(()), Some(Stop::Output(error))) => {
+                let Some(transfer) = self.queue.front() else { return self.close(now, finished) };
+                self.break_off(transfer.cannot_write(error), now, finished)
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How exchanges and the connection end.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+use haul_proto::h1::{self, CloseReason, Event};
+
+use super::super::{Finished, Progress};
+use super::Link;
+use super::direct::Direct;
+use crate::transfer::{After, Broke};
+use crate::{Error, ErrorKind};
+
+impl Link {
+    /// The transfer under way has all that it wants of a response that goes on.
+    pub(super) fn leave_off(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        self.closing = true;
+        self.finish_front(now, finished);
+        self.close(now, finished)
+    }
+
+    pub(super) fn broke(&mut self, error: io::Error, now: Instant, finished: &mut Finished) -> Progress {
+        self.reset = true;
+        // The peer's reset ends a body that lasts until then, too: never as a success.
+        let error = if self.conn.response_started() {
+            Error::with_source(ErrorKind::Receive, "the connection broke", error)
+        } else {
+            Error::with_source(ErrorKind::Receive, "the connection broke before the response", error)
+        };
+        self.break_off(error, now, finished)
+    }
+
+    pub(super) fn finish_front(&mut self, now: Instant, finished: &mut Finished) {
+        self.direct = Direct::Undecided;
+        if let Some(mut transfer) = self.queue.pop_front() {
+            let after = transfer.on_complete(now);
+            finished.push((transfer, after));
+        }
+    }
+
+    /// The peer has ended the stream; `clean` when TLS said so.
+    pub(super) fn end(&mut self, clean: bool, now: Instant, finished: &mut Finished) -> Progress {
+        if self.queue.is_empty() {
+            return self.close(now, finished);
+        }
+        match self.conn.end_of_input(clean || !self.stream.is_secure()) {
+            Ok(Event::Complete { .. }) => {
+                self.finish_front(now, finished);
+                self.close(now, finished)
+            }
+            Ok(_) => self.close(now, finished),
+            Err(error) => self.break_off(from_machine(error), now, finished),
+        }
+    }
+
+    /// The connection cannot go on: the transfer at the front fails with `error`, the others with it.
+    pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
+        if let Some(mut transfer) = self.queue.pop_front() {
+            let broke = match (self.conn.response_started(), self.served) {
+                _ if self.violated => Broke::ByProtocol,
+                (true, _) => Broke::InResponse,
+                (false, 0) => Broke::BeforeResponse,
+                (false, _) => Broke::WhileStale,
+            };
+            self.misbehaved |= transfer.is_pipelined && self.has_broken_its_word();
+            let after = transfer.on_failure(error, broke, now);
+            finished.push((transfer, after));
+        }
+        self.close(now, finished)
+    }
+
+    /// Whether the peer ended the connection, and not in a way that may be expected.
+    fn has_broken_its_word(&self) -> bool {
+        match self.conn.close_reason() {
+            Some(CloseReason::PeerClosed | CloseReason::Broken | CloseReason::UnsolicitedBytes) => true,
+            Some(_) => self.served < 2,
+            None => self.reset,
+        }
+    }
+
+    /// Gives back the transfers that were not answered: their requests may be sent again where that is safe
+    /// (RFC 9112 section 9.3.2).
+    pub(super) fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        self.closing = true;
+        self.misbehaved |= !self.queue.is_empty() && self.has_broken_its_word();
+        for mut transfer in self.queue.drain(..) {
+            let after = if is_idempotent(transfer.method()) {
+                After::Again(Duration::ZERO)
+            } else {
+                let error = Error::new(ErrorKind::EmptyReply, "the connection closed before the response");
+                transfer.on_failure(error, Broke::BeforeResponse, now)
+            };
+            finished.push((transfer, after));
+        }
+        Progress::Closed
+    }
+}
+
+/// Whether the peer is to blame: it sent what no peer may. Bytes that nobody asked for are mostly a goodbye that crossed
+/// the request (a 408 on an idle connection), so these are not.
+pub(super) fn is_violation(error: h1::Error) -> bool {
+    !error.is_early_end() && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Closed(_))
+}
+
+/// The kind, and so the exit code, of what the machine objects to.
+pub(super) fn from_machine(error: h1::Error) -> Error {
+    let kind = match error {
+        h1::Error::EndedIdle | h1::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
+        h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
+        h1::Error::NotHttp | h1::Error::UnsupportedVersion { .. } => ErrorKind::UnsupportedScheme,
+        h1::Error::StatusLine | h1::Error::Field(_) | h1::Error::ContentLength(_) | h1::Error::UnexpectedUpgrade => {
+            ErrorKind::Protocol
+        }
+        h1::Error::TransferCoding(_) => ErrorKind::ContentCoding,
+        _ => ErrorKind::Receive,
+    };
+    Error::new(kind, error.to_string())
+}

@@ -1,0 +1,209 @@
+//! What came: through TLS and the machine to the transfers.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::time::Instant;
+
+use haul_proto::h1::{BodyFraming, Event};
+
+use super::super::Finished;
+use super::Link;
+use super::ends::{from_machine, is_violation};
+use crate::buffer::{Buffer, Lease};
+use crate::clock;
+use crate::{Error, ErrorKind, Result};
+
+impl Link {
+    /// Passes received bytes through TLS and the machine.
+    pub(super) fn take(
+        &mut self,
+        buffer: &mut Buffer,
+        filled: usize,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Result<()> {
+        let mut at = 0;
+        let mut gathered = Gathered::default();
+        loop {
+            let opened = self.stream.open(buffer, &mut at, filled);
+            if let Ok((Some(range), _)) = &opened
+                && self.stream.is_secure()
+                && self.tail.is_empty()
+                && gathered.add(range, self.remaining())
+            {
+                continue;
+            }
+            self.deliver(buffer, &mut gathered, now, finished)?;
+            if self.closing {
+                return Ok(());
+            }
+            let (range, ended) = opened?;
+            if let Some(range) = range {
+                let last = at == filled;
+                if self.tail.is_empty() {
+                    let left = self.step(Input::Buffer(buffer, last), range.start, range.end, now, finished)?;
+                    if left < range.end && !self.closing {
+                        self.tail.extend_from_slice(&buffer[left..range.end]);
+                    }
+                } else {
+                    let mut joined = std::mem::take(&mut self.tail);
+                    joined.extend_from_slice(&buffer[range]);
+                    let end = joined.len();
+                    let left = self.step(Input::Memory(&mut joined), 0, end, now, finished)?;
+                    if !self.closing {
+                        joined.drain(..left);
+                        self.tail = joined;
+                    }
+                }
+            } else if ended {
+                self.end(true, now, finished);
+                return Ok(());
+            } else {
+                return Ok(());
+            }
+            if self.closing {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes on what was gathered of the body under way.
+    fn deliver(&mut self, buffer: &[u8], gathered: &mut Gathered, now: Instant, finished: &mut Finished) -> Result<()> {
+        let Gathered { ranges, count, bytes } = std::mem::take(gathered);
+        if let Some(transfer) = self.queue.front_mut().filter(|_| count > 0) {
+            let mut pieces = [IoSlice::new(&[]); GATHERED];
+            for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
+                *piece = IoSlice::new(&buffer[start..end]);
+            }
+            transfer.on_pieces(&mut pieces[..count])?;
+            self.advance(bytes, now, finished);
+        }
+        Ok(())
+    }
+
+    /// So many bytes of the body under way went past the machine. `true` when that was all.
+    pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut Finished) -> bool {
+        let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
+        self.closing |= reuse.is_err();
+        self.served += 1;
+        self.finish_front(now, finished);
+        true
+    }
+
+    /// Steps the machine over `input[at..end]`; answers how far it got.
+    fn step(
+        &mut self,
+        mut input: Input<'_>,
+        mut at: usize,
+        end: usize,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Result<usize> {
+        let time = clock::time(now);
+        loop {
+            let step = self.conn.step(time, &mut input.bytes()[at..end]).map_err(|error| {
+                self.violated |= is_violation(error);
+                from_machine(error)
+            })?;
+            let base = at;
+            at += step.consumed;
+            let Some(transfer) = self.queue.front_mut() else {
+                // Nothing is outstanding, so all that can be said is that nothing came.
+                return Ok(at);
+            };
+            match step.event {
+                Event::NeedInput => return Ok(at),
+                Event::Interim { head, .. } => {
+                    transfer.facts.head_bytes += head.raw().len() as u64;
+                    // It may have let the content go. A failure is found by the next receive.
+                    let _ = self.pump();
+                }
+                Event::Head { head, framing, .. } => {
+                    transfer.on_head(head, framing, now);
+                    if transfer.is_cut_short(framing) {
+                        self.closing = true;
+                        self.finish_front(now, finished);
+                        return Ok(at);
+                    }
+                }
+                Event::Body { range, .. } => {
+                    let range = base + range.start..base + range.end;
+                    transfer.on_body(input.lease(range, at == end))?;
+                    if transfer.is_cut_short(BodyFraming::Chunked) {
+                        self.closing = true;
+                        self.finish_front(now, finished);
+                        return Ok(at);
+                    }
+                }
+                Event::Complete { reuse, .. } => {
+                    self.closing |= reuse.is_err();
+                    self.served += 1;
+                    self.finish_front(now, finished);
+                    if self.closing {
+                        return Ok(at);
+                    }
+                }
+                Event::Tunnel { .. } => {
+                    return Err(Error::new(ErrorKind::Protocol, "the server switched protocols"));
+                }
+            }
+        }
+    }
+}
+
+/// How many records are passed on at once: more than a read buffer holds of full ones.
+const GATHERED: usize = 16;
+
+/// Places in a read buffer that hold a body's bytes, one behind the other: the contents of TLS records. They lie apart, for
+/// each was opened in place; but one call can write them.
+#[derive(Default)]
+struct Gathered {
+    ranges: [(usize, usize); GATHERED],
+    count: usize,
+    bytes: u64,
+}
+
+impl Gathered {
+    /// Adds one, if the body has `remaining` bytes with those that were added before. `false` when it does not belong to
+    /// them, or there is no room.
+    fn add(&mut self, range: &Range<usize>, remaining: u64) -> bool {
+        let bytes = self.bytes + range.len() as u64;
+        let fits = self.count < GATHERED && bytes <= remaining;
+        if fits {
+            self.ranges[self.count] = (range.start, range.end);
+            self.count += 1;
+            self.bytes = bytes;
+        }
+        fits
+    }
+}
+
+/// Where the bytes lie that the machine steps over.
+enum Input<'a> {
+    /// In a read buffer; the flag says that nothing behind them is still needed.
+    Buffer(&'a mut Buffer, bool),
+    /// In memory of our own.
+    Memory(&'a mut Vec<u8>),
+}
+
+impl Input<'_> {
+    fn bytes(&mut self) -> &mut [u8] {
+        match self {
+            Self::Buffer(buffer, _) => buffer,
+            Self::Memory(bytes) => bytes,
+        }
+    }
+
+    fn lease(&mut self, range: Range<usize>, last: bool) -> Lease<'_> {
+        match self {
+            Self::Buffer(buffer, whole) => {
+                if *whole && last {
+                    Lease::new(buffer, range)
+                } else {
+                    Lease::borrowed(&buffer[range])
+                }
+            }
+            Self::Memory(bytes) => Lease::borrowed(&bytes[range]),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! How streams and the connection end.
+
+use std::time::{Duration, Instant};
+
+use haul_policy::retry::is_idempotent;
+use haul_proto::h2::{self, ErrorCode, RequestId, ResetReason};
+
+use super::super::{Finished, Progress};
+use super::{Active, Link, is_limited};
+use crate::clock;
+use crate::transfer::{After, Broke};
+use crate::{Error, ErrorKind};
+
+/// So many refusals of one transfer cost it no retry: a server may restart, or take fewer streams than it said.
+const FREE_REPLAYS: u32 = 3;
+
+impl Link {
+    pub(super) fn was_reset(
+        &mut self,
+        id: u64,
+        reason: ResetReason,
+        retryable: bool,
+        now: Instant,
+        finished: &mut Finished,
+    ) {
+        let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
+        let Some(mut active) = self.take_out(id, now) else { return };
+        active.transfer.replays += u32::from(retryable);
+        let after = if retryable && active.transfer.replays <= FREE_REPLAYS {
+            After::Again(Duration::ZERO)
+        } else {
+            let broke = match reason {
+                ResetReason::Violation(error) if !error.is_early_end() => Broke::ByProtocol,
+                _ if started => Broke::InResponse,
+                _ => Broke::BeforeResponse,
+            };
+            active.transfer.on_failure(Error::new(ErrorKind::Http2Stream, reason.to_string()), broke, now)
+        };
+        finished.push((active.transfer, after));
+    }
+
+    /// The rest of a response is not wanted.
+    pub(super) fn leave(&mut self, id: u64, now: Instant, finished: &mut Finished) {
+        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
+        if let Some(mut active) = self.take_out(id, now) {
+            let after = active.transfer.on_complete(now);
+            finished.push((active.transfer, after));
+        }
+    }
+
+    pub(super) fn fail(&mut self, id: u64, error: Error, broke: Broke, now: Instant, finished: &mut Finished) {
+        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
+        if let Some(mut active) = self.take_out(id, now) {
+            let after = active.transfer.on_failure(error, broke, now);
+            finished.push((active.transfer, after));
+        }
+    }
+
+    /// A transfer is no longer on this connection: the window has its bytes back.
+    pub(super) fn take_out(&mut self, id: u64, now: Instant) -> Option<Active> {
+        let active = self.active.remove(&id)?;
+        self.limited -= usize::from(is_limited(&active.transfer));
+        if active.unreleased > 0 {
+            self.conn.release(clock::time(now), RequestId(id), active.unreleased);
+        }
+        self.held.retain(|&other| other != id);
+        Some(active)
+    }
+
+    /// The peer has ended the stream.
+    pub(super) fn end(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        let error = from_machine(self.conn.end_of_input());
+        self.break_off(error, now, finished)
+    }
+
+    /// The connection cannot go on: its transfers are given back, to be tried again where that is safe.
+    pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
+        // What the machine still has to say is why.
+        let _ = self.pump();
+        self.closing = true;
+        let (kind, cause) = (error.kind(), error.cause());
+        let by_protocol = kind == ErrorKind::Http2;
+        let mut error = Some(error);
+        let mut ids: Vec<u64> = self.active.keys().copied().collect();
+        ids.sort_unstable();
+        for id in ids {
+            let started = self.conn.response_started(RequestId(id));
+            let was_seen = self.conn.request_left(RequestId(id));
+            let Some(mut active) = self.active.remove(&id) else { continue };
+            let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
+            active.transfer.replays += 1;
+            let after = if is_new && !by_protocol && active.transfer.replays <= FREE_REPLAYS {
+                active.transfer.wants_fresh = true;
+                After::Again(Duration::ZERO)
+            } else {
+                let broke = match (by_protocol, started) {
+                    (true, _) => Broke::ByProtocol,
+                    (_, true) => Broke::InResponse,
+                    _ => Broke::BeforeResponse,
+                };
+                let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
+                active.transfer.on_failure(error, broke, now)
+            };
+            finished.push((active.transfer, after));
+        }
+        self.limited = 0;
+        Progress::Closed
+    }
+}
+
+/// The kind, and so the exit code, of what the machine objects to.
+pub(super) fn from_machine(error: h2::Error) -> Error {
+    let kind = match error {
+        h2::Error::EndedIdle | h2::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
+        h2::Error::EndedInResponse { .. } => ErrorKind::PartialBody,
+        _ if error.is_early_end() => ErrorKind::Receive,
+        _ => ErrorKind::Http2,
+    };
+    Error::new(kind, error.to_string())
+}

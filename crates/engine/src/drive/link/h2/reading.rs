@@ -1,0 +1,130 @@
+//! What came: through TLS and the machine to the transfers.
+
+use std::io::IoSlice;
+use std::ops::Range;
+use std::time::Instant;
+
+use haul_proto::h2::{BodyFraming, Event};
+
+use super::super::Finished;
+use super::ends::from_machine;
+use super::{Active, Link};
+use crate::Result;
+use crate::buffer::{Buffer, Lease};
+use crate::clock;
+use crate::transfer::Broke;
+
+/// Pieces of one body that are handed on together at most.
+const GATHERED: usize = 64;
+
+impl Link {
+    /// Passes received bytes through TLS and the machine. `false` when the peer has ended the stream.
+    pub(super) fn take(
+        &mut self,
+        buffer: &mut Buffer,
+        filled: usize,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Result<bool> {
+        let mut at = 0;
+        let outcome = loop {
+            match self.stream.open(buffer, &mut at, filled) {
+                Ok((Some(range), _)) => {
+                    if let Err(error) = self.step(buffer, range, now, finished) {
+                        break Err(error);
+                    }
+                }
+                Ok((None, ended)) => break Ok(!ended),
+                Err(error) => break Err(error),
+            }
+        };
+        // What came before a breach is delivered all the same.
+        for n in 0..self.touched.len() {
+            self.hand_on(self.touched[n], buffer, now, finished);
+        }
+        outcome
+    }
+
+    /// Hands on what was gathered of a body.
+    fn hand_on(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut Finished) {
+        let Some(Active { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
+        let outcome = match pieces.as_slice() {
+            [] => return,
+            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()])),
+            pieces => {
+                let mut slices = [IoSlice::new(&[]); GATHERED];
+                for (slice, piece) in slices.iter_mut().zip(pieces) {
+                    *slice = IoSlice::new(&buffer[piece.clone()]);
+                }
+                transfer.on_pieces(&mut slices[..pieces.len()])
+            }
+        };
+        pieces.clear();
+        let is_left = transfer.is_satisfied() || transfer.is_cut_short(BodyFraming::Chunked);
+        match outcome {
+            Err(error) => self.fail(id, error, Broke::InResponse, now, finished),
+            Ok(()) if is_left => self.leave(id, now, finished),
+            Ok(()) => {}
+        }
+    }
+
+    /// Steps the machine over `buffer[input]`. Payload stays where it is until it is handed on.
+    fn step(&mut self, buffer: &mut [u8], input: Range<usize>, now: Instant, finished: &mut Finished) -> Result<()> {
+        let time = clock::time(now);
+        let mut at = input.start;
+        loop {
+            let step = self.conn.step(time, &mut buffer[at..input.end]).map_err(from_machine)?;
+            let base = at;
+            at += step.consumed;
+            match step.event {
+                Event::NeedInput => return Ok(()),
+                Event::Interim { id, head } => {
+                    if let Some(active) = self.active.get_mut(&id.0) {
+                        active.transfer.facts.head_bytes += head.raw().len() as u64;
+                    }
+                }
+                Event::Head { id, head, framing } => {
+                    let Some(active) = self.active.get_mut(&id.0) else { continue };
+                    if let BodyFraming::Length(length) = framing {
+                        active.left = length;
+                    }
+                    active.transfer.on_head(head, framing, now);
+                    if active.transfer.is_cut_short(framing) {
+                        self.leave(id.0, now, finished);
+                    }
+                }
+                Event::Body { id, range } => {
+                    let Some(active) = self.active.get_mut(&id.0) else {
+                        self.conn.release(time, id, (range.end - range.start) as u64);
+                        continue;
+                    };
+                    let bytes = (range.end - range.start) as u64;
+                    active.unreleased += bytes;
+                    active.left = active.left.saturating_sub(bytes);
+                    if !std::mem::replace(&mut active.is_touched, true) {
+                        self.touched.push(id.0);
+                    }
+                    active.pieces.push(base + range.start..base + range.end);
+                    if active.pieces.len() == GATHERED {
+                        self.hand_on(id.0, buffer, now, finished);
+                    }
+                }
+                Event::Complete { id, .. } => {
+                    self.hand_on(id.0, buffer, now, finished);
+                    self.served += 1;
+                    if let Some(mut active) = self.take_out(id.0, now) {
+                        let after = active.transfer.on_complete(now);
+                        finished.push((active.transfer, after));
+                    }
+                }
+                Event::Reset { id, reason, retryable } => {
+                    self.hand_on(id.0, buffer, now, finished);
+                    self.was_reset(id.0, reason, retryable, now, finished);
+                }
+                Event::GoAway { .. } => self.closing = true,
+                // Settings say how many streams there may be: the driver asks that anyway.
+                _ => {}
+            }
+        }
+    }
+}

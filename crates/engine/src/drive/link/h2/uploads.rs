@@ -1,0 +1,104 @@
+//! The content of requests that share a connection: a part of each in turn, as far as the peer's windows go.
+
+use std::collections::HashMap;
+use std::io;
+
+use haul_proto::h1;
+use haul_proto::h2::{self, Conn, RequestId};
+use haul_proto::time::Time;
+
+use super::super::sending::{Fed, Machine, feed};
+use super::Active;
+use crate::{Error, ErrorKind};
+
+/// Uploads under way.
+#[derive(Default)]
+pub(super) struct Uploads {
+    /// Their streams, in turn.
+    turns: Vec<u64>,
+    /// Those whose source failed.
+    failed: Vec<(u64, Error)>,
+}
+
+impl Uploads {
+    /// One more.
+    pub(super) fn begin(&mut self, id: RequestId) {
+        self.turns.push(id.0);
+    }
+
+    /// Whether there are any.
+    pub(super) fn are_left(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
+    /// Whether [`Uploads::take_failed`] has something to tell.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.failed.is_empty()
+    }
+
+    /// Those whose source failed since this was asked last.
+    pub(super) fn take_failed(&mut self) -> Vec<(u64, Error)> {
+        std::mem::take(&mut self.failed)
+    }
+
+    /// Puts content into the machine as far as it takes it.
+    pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut HashMap<u64, Active>) {
+        let Self { turns, failed } = self;
+        turns.retain(|&id| {
+            let Some(upload) = active.get_mut(&id).and_then(|active| active.upload.as_mut()) else { return false };
+            match feed(conn, RequestId(id), &mut **upload) {
+                Ok(fed) => fed == Fed::Waits,
+                Err(error) => {
+                    let message = "the content to send cannot be read";
+                    failed.push((id, Error::with_source(ErrorKind::Read, message, error)));
+                    false
+                }
+            }
+        });
+    }
+}
+
+impl Machine for Conn {
+    fn take(
+        &mut self,
+        now: Time,
+        scheme: &'static str,
+        request: &h1::Request<'_>,
+    ) -> Result<h1::RequestId, Box<dyn std::error::Error + Send + Sync>> {
+        let host = request.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| *value);
+        let authority = std::str::from_utf8(host.unwrap_or_default())?;
+        Ok(self.enqueue(
+            now,
+            &h2::Request {
+                method: request.method,
+                scheme,
+                authority,
+                path: request.target,
+                fields: request.fields,
+                body: request.body,
+                expect_continue: request.expect_continue,
+                sensitive: &[],
+            },
+        )?)
+    }
+
+    fn content_credit(&self, id: RequestId) -> Option<u64> {
+        self.body_credit(id)
+    }
+
+    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()> {
+        self.send_body(id, piece).map(drop).map_err(io::Error::other)
+    }
+
+    fn end_content(&mut self, id: RequestId) -> io::Result<()> {
+        self.finish_body(id, &[]).map_err(io::Error::other)
+    }
+
+    fn output(&self) -> &[u8] {
+        Conn::output(self)
+    }
+
+    fn advance_output(&mut self, n: usize) {
+        Conn::advance_output(self, n);
+    }
+}

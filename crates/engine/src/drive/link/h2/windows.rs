@@ -1,0 +1,68 @@
+//! What is given back to the peer's windows, and how often the socket wakes us.
+
+use std::time::Instant;
+
+use haul_proto::h2::RequestId;
+
+use super::super::{Finished, Waker};
+use super::Link;
+use crate::clock;
+use crate::transfer::Credit;
+
+/// A stream with so much to come counts for the mark, so many of them at most, each with so much.
+const BULKY: u64 = 1 << 20;
+const MOST_BULKY: usize = 8;
+const MARK_A_STREAM: usize = 64 << 10;
+
+impl Link {
+    /// Gives back to the windows what came in this round, as far as the sinks have credit.
+    pub(super) fn settle(&mut self, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for id in touched.drain(..) {
+            self.release(id, now, waker, finished);
+        }
+        self.touched = touched;
+    }
+
+    /// The same for those whose sinks had none before.
+    pub(super) fn release_held(&mut self, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
+        if self.held.is_empty() {
+            return;
+        }
+        self.resumes_at = None;
+        for id in std::mem::take(&mut self.held) {
+            self.release(id, now, waker, finished);
+        }
+    }
+
+    fn release(&mut self, id: u64, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        active.is_touched = false;
+        match active.transfer.credit(now, waker.wake, waker.token) {
+            Credit::Bytes(_) => {
+                let bytes = std::mem::take(&mut active.unreleased);
+                self.conn.release(clock::time(now), RequestId(id), bytes);
+            }
+            _ if active.transfer.is_satisfied() => self.leave(id, now, finished),
+            stopped => {
+                if let Credit::Until(at) = stopped {
+                    self.resumes_at = Some(self.resumes_at.map_or(at, |other| other.min(at)));
+                }
+                if !self.held.contains(&id) {
+                    self.held.push(id);
+                }
+            }
+        }
+    }
+
+    /// So many bytes came: sees to it that bulk bodies wake us seldom. The mark stays below what the peer may send without
+    /// hearing from us, which is half a window of each stream at least.
+    pub(super) fn pace(&mut self, bytes: u64, now: Instant) {
+        let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
+        let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
+        let left = if bulky == 0 || !self.held.is_empty() { 0 } else { left };
+        if let Some(mark) = self.bulk.came(bytes, left, now) {
+            self.set_mark(mark.min(bulky * MARK_A_STREAM).max(1));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What a connection has to send, whichever protocol it speaks: content goes from its source into the machine, and the
+//! machine's output to the stream.
+//!
+//! ```text
+//!  Upload ──feed──▶ Machine ──pump──▶ Stream
+//! ```
+
+use std::error::Error;
+use std::io;
+
+use haul_proto::h1::{Request, RequestId};
+use haul_proto::time::Time;
+
+use crate::body::upload::Upload;
+use crate::net::stream::Stream;
+
+/// So much content is read from its source at once.
+const PIECE: usize = 16 << 10;
+
+/// What requests and their content are put into, and what says which bytes are to be sent for them.
+pub trait Machine {
+    /// Takes a request.
+    ///
+    /// # Errors
+    /// A request that cannot be sent.
+    fn take(
+        &mut self,
+        now: Time,
+        scheme: &'static str,
+        request: &Request<'_>,
+    ) -> Result<RequestId, Box<dyn Error + Send + Sync>>;
+
+    /// How much of a request's content it takes now; `None` where nothing of it is expected any more, because all was
+    /// given or the response came first.
+    fn content_credit(&self, id: RequestId) -> Option<u64>;
+
+    /// Takes so much content as there is credit for. Of the end of content whose length is known it says itself whether it
+    /// is too early.
+    ///
+    /// # Errors
+    /// Content that is not what was announced.
+    fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
+
+    /// That was all of the content.
+    ///
+    /// # Errors
+    /// As [`Machine::give_content`].
+    fn end_content(&mut self, id: RequestId) -> io::Result<()>;
+
+    /// Bytes to be sent.
+    fn output(&self) -> &[u8];
+
+    /// So many of them were taken.
+    fn advance_output(&mut self, n: usize);
+}
+
+/// How far [`feed`] got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fed {
+    /// Nothing more of this content is to be sent.
+    All,
+    /// The machine takes no more now, or the source would have to be waited for: not before what it gave has left.
+    Waits,
+}
+
+/// Puts content into the machine as far as both go, so that a head and a small body leave in one write.
+///
+/// # Errors
+/// The source's, or content that is not what was announced.
+pub(super) fn feed(machine: &mut impl Machine, id: RequestId, upload: &mut dyn Upload) -> io::Result<Fed> {
+    let mut piece = [0; PIECE];
+    while let Some(credit) = machine.content_credit(id) {
+        let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+        if room == 0 {
+            return Ok(Fed::Waits);
+        }
+        let n = upload.read(&mut piece[..room])?;
+        if n == 0 {
+            machine.end_content(id)?;
+            continue;
+        }
+        machine.give_content(id, &piece[..n])?;
+        if n < room && machine.content_credit(id).is_some() {
+            return Ok(Fed::Waits);
+        }
+    }
+    Ok(Fed::All)
+}
+
+/// Sends what the machine has, and what `feed` makes of it as room appears. `false` when the socket has no room for all of
+/// it.
+///
+/// # Errors
+/// The socket's. A response may have come all the same: receive before giving up.
+pub(super) fn pump<M: Machine>(stream: &mut Stream, machine: &mut M, mut feed: impl FnMut(&mut M)) -> io::Result<bool> {
+    loop {
+        feed(machine);
+        let output = machine.output();
+        if output.is_empty() {
+            return stream.flush();
+        }
+        match stream.send(output) {
+            Ok(n) => machine.advance_output(n),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

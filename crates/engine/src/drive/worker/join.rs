@@ -1,0 +1,68 @@
+//! One connection for several hosts (RFC 9113 section 9.1.1): a request may use an open HTTP/2 connection to another host
+//! where that connection's certificate is good for its own host too, and one of its own addresses is where the connection
+//! goes. Every setting of TLS and of how to connect has to be the same.
+//!
+//! A server that does not serve the other host on that connection says 421 (RFC 9110 section 15.5.20). The transfer is
+//! tried once more then, on a connection of its own host's, and so are all others of that host from then on.
+//!
+//! It is decided when the host's name is resolved and before anything is connected to. Who finds no such connection open
+//! makes one: to wait for another host's handshake would be slower where the server then says 421.
+
+use std::sync::Arc;
+
+use super::Worker;
+use crate::drive::lane::{Lane, State};
+use crate::drive::link::Link;
+use crate::net::pool::Key;
+use crate::transfer::Transfer;
+
+/// Hosts that are remembered as wanting connections of their own; beyond this all are forgotten, and each costs one more
+/// 421.
+const MAX_APART: usize = 4096;
+
+impl Worker {
+    /// Moves the transfers of a lane whose name is resolved to an open connection that may carry them. `false` when there
+    /// is none, and the lane has to go on.
+    pub(super) fn join(&mut self, token: usize) -> bool {
+        let Some(host) = self.find_host(token) else { return false };
+        let Some(lane) = self.lanes.get_mut(token) else { return false };
+        let waiting = std::mem::take(&mut lane.waiting);
+        self.remove(token);
+        if let Some(slot) = waiting.front().and_then(|transfer| transfer.slot) {
+            self.supply.shares(slot);
+        }
+        for transfer in waiting {
+            self.start(host, transfer);
+        }
+        true
+    }
+
+    /// This host's transfers were sent away from another's connection: they have their own from now on.
+    pub(super) fn keep_apart(&mut self, key: &Key) {
+        if self.apart.len() >= MAX_APART {
+            self.apart.clear();
+        }
+        self.apart.insert(Arc::new(key.clone()));
+    }
+
+    fn find_host(&self, token: usize) -> Option<usize> {
+        let lane = self.lanes.get(token)?;
+        let State::Connecting(connector, _) = &lane.state else { return None };
+        let wants_own = |transfer: &Transfer| transfer.wants_fresh;
+        if lane.waiting.iter().any(wants_own) || self.apart.contains(&lane.key) {
+            return None;
+        }
+        let may_carry = |other: &Lane| match &other.state {
+            State::Open(link) if link.is_shared() && !link.is_closing() => {
+                carries(link, &lane.key, |peer| connector.addresses().any(|address| *address == peer))
+            }
+            _ => false,
+        };
+        self.lanes.iter().find(|(_, other)| may_carry(other)).map(|(host, _)| host)
+    }
+}
+
+/// Whether a connection is one to this key's host as well.
+fn carries(link: &Link, key: &Key, is_address: impl Fn(std::net::SocketAddr) -> bool) -> bool {
+    link.key().may_carry(key) && link.stream().peer.is_some_and(is_address) && link.stream().is_for(&key.host)
+}
