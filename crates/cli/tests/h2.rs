@@ -338,11 +338,12 @@ fn apache2() {
     let files = Files::new();
     let (port, plain) = (free_port(), free_port());
     let dir = files.path().display();
-    let load: String = ["mpm_event", "authz_core", "http2", "ssl", "socache_shmcb", "unixd", "dav", "dav_fs", "setenvif"]
-        .iter()
-        .filter(|name| modules.join(format!("mod_{name}.so")).exists())
-        .map(|name| format!("LoadModule {name}_module {}/mod_{name}.so\n", modules.display()))
-        .collect();
+    let load: String =
+        ["mpm_event", "authz_core", "http2", "ssl", "socache_shmcb", "unixd", "dav", "dav_fs", "setenvif"]
+            .iter()
+            .filter(|name| modules.join(format!("mod_{name}.so")).exists())
+            .map(|name| format!("LoadModule {name}_module {}/mod_{name}.so\n", modules.display()))
+            .collect();
     let conf = format!(
         "{load}ServerRoot {dir}\nPidFile {dir}/pid\nErrorLog {dir}/log\nServerName localhost\nListen 127.0.0.1:{port}\n\
          Listen 127.0.0.1:{plain}\nDefaultRuntimeDir {dir}\nDocumentRoot {dir}/root\nProtocols h2 h2c\n\

@@ -7,7 +7,7 @@
 //! let path = BodyPath::new(Box::new(Memory::default()));
 //! ```
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -24,8 +24,9 @@ use crate::sink::{Begin, Counter, Partial, Sink, Wake};
 
 /// The stages and the sink of one body.
 pub struct BodyPath {
-    decoder: Option<Decoder>,
-    extractor: Option<Extractor>,
+    // Most bodies have neither, and transfers are moved about.
+    decoder: Option<Box<Decoder>>,
+    extractor: Option<Box<Extractor>>,
     records: Records,
     sink: Box<dyn Sink>,
 }
@@ -40,7 +41,7 @@ impl BodyPath {
     /// What this finds in the body goes to the sink, instead of the body.
     #[must_use]
     pub fn extracting(mut self, extractor: Extractor) -> Self {
-        self.extractor = Some(extractor);
+        self.extractor = Some(Box::new(extractor));
         self
     }
 
@@ -50,12 +51,18 @@ impl BodyPath {
         &*self.sink
     }
 
+    /// The sink, when the transfer is over.
+    #[must_use]
+    pub fn into_sink(self) -> Box<dyn Sink> {
+        self.sink
+    }
+
     /// The extractor, for another body.
     #[must_use]
     pub fn into_extractor(self) -> Option<Extractor> {
         self.extractor.map(|mut extractor| {
             extractor.reset();
-            extractor
+            *extractor
         })
     }
 
@@ -66,7 +73,8 @@ impl BodyPath {
     pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         self.decoder = match coding {
             b"" => None,
-            coding => Decoder::new(coding, limits)?,
+            coding if self.extractor.is_none() && self.sink.takes_coded(coding) => None,
+            coding => Decoder::new(coding, limits)?.map(Box::new),
         };
         let plain = self.decoder.is_none() && self.extractor.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());
@@ -120,6 +128,11 @@ impl BodyPath {
     /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         if self.decoder.is_some() || self.extractor.is_some() { None } else { self.sink.direct() }
+    }
+
+    /// Receives into memory of the sink, if nobody on the way has to see the bytes.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
 
     /// So many bytes were moved there.

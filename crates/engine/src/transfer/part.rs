@@ -111,6 +111,8 @@ impl Transfer {
             ..(*self.options).clone()
         };
         let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
+        part.own.fields.clone_from(&self.own.fields);
+        part.own.max_time = self.own.max_time;
         part.login = self.login.elsewhere();
         part.is_downgraded = self.is_downgraded;
         part.referer.clone_from(&self.referer);

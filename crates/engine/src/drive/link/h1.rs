@@ -169,8 +169,13 @@ impl Link {
     /// # Errors
     /// The socket's. A response may have come all the same: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
-        let Self { stream, conn, content, .. } = self;
-        sending::pump(stream, conn, |conn| content.feed(conn))
+        let Self { stream, conn, content, queue, .. } = self;
+        let sent = || {
+            if let Some(transfer) = queue.back_mut() {
+                transfer.took_content();
+            }
+        };
+        sending::pump(stream, conn, |conn| content.feed(conn), sent)
     }
 
     /// Whether more of a request's content is to be sent than was taken at once.
@@ -197,6 +202,9 @@ impl Link {
             Credit::Bytes(credit) => credit,
             stopped => return self.stop(stopped, now, finished),
         };
+        if let Some(progress) = self.receive_past(credit, waker, finished) {
+            return progress;
+        }
         // A sealed record must fit, however small the credit.
         let room = if self.stream.is_secure() {
             let paced = self.queue.front().is_some_and(Transfer::is_paced);
@@ -219,7 +227,7 @@ impl Link {
                 Err(error) => self.break_off(error, now, finished),
             },
             Ok(Received::End) => self.end(false, now, finished),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
             Err(error) => self.broke(error, now, finished),
         }
     }

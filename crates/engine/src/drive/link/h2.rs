@@ -167,7 +167,7 @@ impl Link {
     /// The socket's.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, active, uploads, .. } = self;
-        sending::pump(stream, conn, |conn| uploads.feed(conn, active))
+        sending::pump(stream, conn, |conn| uploads.feed(conn, active), || {})
     }
 
     /// Whether more of a request's content is to be sent than was taken at once.
@@ -207,7 +207,7 @@ impl Link {
                 Err(error) => return self.break_off(error, now, finished),
             },
             Ok(Received::End) => return self.end(now, finished),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Receive, "the connection broke", error);
                 return self.break_off(error, now, finished);
@@ -346,5 +346,5 @@ impl Link {
 }
 
 fn is_limited(transfer: &Transfer) -> bool {
-    transfer.options().max_time.is_some() || transfer.options().speed_limit.is_some()
+    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.is_timed()
 }

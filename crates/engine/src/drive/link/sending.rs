@@ -63,11 +63,17 @@ pub(super) enum Fed {
     Waits,
 }
 
-/// Puts content into the machine as far as both go, so that a head and a small body leave in one write.
+/// Puts content into the machine as far as both go, so that a head and a small body leave in one write. `given` is told of
+/// each piece.
 ///
 /// # Errors
 /// The source's, or content that is not what was announced.
-pub(super) fn feed(machine: &mut impl Machine, id: RequestId, upload: &mut dyn Upload) -> io::Result<Fed> {
+pub(super) fn feed(
+    machine: &mut impl Machine,
+    id: RequestId,
+    upload: &mut dyn Upload,
+    mut given: impl FnMut(),
+) -> io::Result<Fed> {
     let mut piece = [0; PIECE];
     while let Some(credit) = machine.content_credit(id) {
         let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
@@ -77,9 +83,11 @@ pub(super) fn feed(machine: &mut impl Machine, id: RequestId, upload: &mut dyn U
         let n = upload.read(&mut piece[..room])?;
         if n == 0 {
             machine.end_content(id)?;
+            given();
             continue;
         }
         machine.give_content(id, &piece[..n])?;
+        given();
         if n < room && machine.content_credit(id).is_some() {
             return Ok(Fed::Waits);
         }
@@ -87,12 +95,17 @@ pub(super) fn feed(machine: &mut impl Machine, id: RequestId, upload: &mut dyn U
     Ok(Fed::All)
 }
 
-/// Sends what the machine has, and what `feed` makes of it as room appears. `false` when the socket has no room for all of
-/// it.
+/// Sends what the machine has, and what `feed` makes of it as room appears; `sent` is told of each write. `false` when the
+/// socket has no room for all of it.
 ///
 /// # Errors
 /// The socket's. A response may have come all the same: receive before giving up.
-pub(super) fn pump<M: Machine>(stream: &mut Stream, machine: &mut M, mut feed: impl FnMut(&mut M)) -> io::Result<bool> {
+pub(super) fn pump<M: Machine>(
+    stream: &mut Stream,
+    machine: &mut M,
+    mut feed: impl FnMut(&mut M),
+    mut sent: impl FnMut(),
+) -> io::Result<bool> {
     loop {
         feed(machine);
         let output = machine.output();
@@ -100,7 +113,10 @@ pub(super) fn pump<M: Machine>(stream: &mut Stream, machine: &mut M, mut feed: i
             return stream.flush();
         }
         match stream.send(output) {
-            Ok(n) => machine.advance_output(n),
+            Ok(n) => {
+                machine.advance_output(n);
+                sent();
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -202,7 +202,7 @@ impl Worker {
                     }
                     self.remove(token);
                 }
-                Progress::WouldBlock | Progress::More | Progress::Drained => {}
+                Progress::WouldBlock | Progress::More | Progress::Drained | Progress::Interrupted => {}
             }
             self.settle(token, &mut finished);
             match progress {
@@ -212,7 +212,7 @@ impl Worker {
                     self.again.push(token);
                     break;
                 }
-                Progress::More | Progress::Drained => {}
+                Progress::More | Progress::Drained | Progress::Interrupted => {}
             }
         }
         self.finished = finished;

@@ -40,7 +40,7 @@ impl Content {
             self.held_until = None;
             conn.handle_timeout(Time(u64::MAX));
         }
-        match feed(conn, LAST, &mut **upload) {
+        match feed(conn, LAST, &mut **upload, || {}) {
             Ok(Fed::Waits) => {}
             Ok(Fed::All) => {
                 self.upload = None;

@@ -124,4 +124,32 @@ impl Link {
             }
         }
     }
+
+    /// Receives body bytes into memory of the sink, where it has some and nobody else has to see them.
+    pub(super) fn receive_past(&mut self, credit: u64, waker: Waker<'_>, finished: &mut Finished) -> Option<Progress> {
+        let most = self.remaining().min(credit);
+        if most == 0 || self.stream.is_secure() || self.stream.has_ahead() || self.has_output() {
+            return None;
+        }
+        let transfer = self.queue.front_mut()?;
+        let received = transfer.receive(self.stream.as_fd(), usize::try_from(most).unwrap_or(usize::MAX))?;
+        let now = Instant::now();
+        Some(match received {
+            Ok(0) => self.end(false, now, finished),
+            Ok(n) => {
+                let outcome = transfer.on_moved(n as u64);
+                let is_all = self.advance(n as u64, now, finished);
+                self.pace(n as u64, now);
+                match outcome {
+                    Err(error) if !is_all => self.break_off(error, now, finished),
+                    _ if self.closing => self.close(now, finished),
+                    _ if waker.wake.is_some() && (n as u64) < most => Progress::Drained,
+                    _ => Progress::More,
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Progress::WouldBlock,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
+            Err(error) => self.broke(error, now, finished),
+        })
+    }
 }

@@ -135,7 +135,8 @@ impl Link {
                         return Ok(at);
                     }
                 }
-                Event::Complete { reuse, .. } => {
+                Event::Complete { reuse, trailers, .. } => {
+                    transfer.on_trailers(trailers);
                     self.closing |= reuse.is_err();
                     self.served += 1;
                     self.finish_front(now, finished);

@@ -109,10 +109,11 @@ impl Link {
                         self.hand_on(id.0, buffer, now, finished);
                     }
                 }
-                Event::Complete { id, .. } => {
+                Event::Complete { id, trailers } => {
                     self.hand_on(id.0, buffer, now, finished);
                     self.served += 1;
                     if let Some(mut active) = self.take_out(id.0, now) {
+                        active.transfer.on_trailers(trailers);
                         let after = active.transfer.on_complete(now);
                         finished.push((active.transfer, after));
                     }

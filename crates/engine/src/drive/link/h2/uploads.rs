@@ -45,8 +45,8 @@ impl Uploads {
     pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut HashMap<u64, Active>) {
         let Self { turns, failed } = self;
         turns.retain(|&id| {
-            let Some(upload) = active.get_mut(&id).and_then(|active| active.upload.as_mut()) else { return false };
-            match feed(conn, RequestId(id), &mut **upload) {
+            let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
+            match feed(conn, RequestId(id), &mut **upload, || transfer.took_content()) {
                 Ok(fed) => fed == Fed::Waits,
                 Err(error) => {
                     let message = "the content to send cannot be read";
