@@ -15,9 +15,11 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
 use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::settings::limit;
 use crate::text;
 
 /// How many redirects are followed where nobody says.
@@ -118,6 +120,32 @@ pub unsafe extern "C" fn haul_client_share(
             if what & HAUL_SHARE_JAR != 0 {
                 Arc::make_mut(&mut ours.options).jar = theirs.options.jar.clone();
             }
+            Ok(())
+        })
+    })
+}
+
+/// How many idle connections are kept in all, how many to one server, and for how long. 0: the default of each, 256, as many
+/// as there may be, and 118,000 ms. The client gets a pool of its own by it, which is empty: clients that share one share
+/// its limits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_pool(
+    client: *mut haul_client,
+    max_idle: usize,
+    max_idle_per_server: usize,
+    max_idle_ms: u64,
+) -> haul_status {
+    guard(|| {
+        let default = PoolLimits::default();
+        let or = |value: usize, default: usize| if value > 0 { value } else { default };
+        let limits = PoolLimits {
+            connections: or(max_idle, default.connections),
+            per_key: or(max_idle_per_server, default.per_key),
+            idle: limit(max_idle_ms).unwrap_or(default.idle),
+        };
+        // SAFETY: the header's contract.
+        unsafe { text::object(client, "client") }?.change_shared(|shared| {
+            shared.engine = Client::builder().pool(limits).build();
             Ok(())
         })
     })

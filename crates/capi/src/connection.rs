@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use haul::net::local::{Interface, UnixSocket};
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::Identity;
+use haul::request::ConnectTo;
 use haul_policy::proxy::{Environment, NoProxy, Proxy};
 
 use crate::client::haul_client;
@@ -221,6 +222,32 @@ pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, s
     unsafe {
         set(client, |options| {
             options.connect.unix_socket = path(socket)?.map(UnixSocket::Path);
+            Ok(())
+        })
+    }
+}
+
+/// Connections to `host` and `port` go to `to_host` and `to_port` instead, while the request and TLS stay as they are. NULL
+/// and 0: any, or the same. Each call adds one; the first that fits counts. `host`, `to_host` NULL and both ports 0: forgets
+/// all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_connect_to(
+    client: *mut haul_client,
+    host: *const c_char,
+    port: u16,
+    to_host: *const c_char,
+    to_port: u16,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let host = text::optional(host, "host")?.map(str::to_owned);
+            let to_host = text::optional(to_host, "to_host")?.map(str::to_owned);
+            let (port, to_port) = ((port > 0).then_some(port), (to_port > 0).then_some(to_port));
+            match (&host, port, &to_host, to_port) {
+                (None, None, None, None) => options.connect_to.clear(),
+                _ => options.connect_to.push(ConnectTo { host, port, to_host, to_port }),
+            }
             Ok(())
         })
     }

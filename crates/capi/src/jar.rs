@@ -16,11 +16,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use haul::Target;
 use haul::state::jar::Jar;
 use haul_policy::cookie::{Cookie, CookieParts, lwp};
 
 use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::request::parse_url;
 use crate::text::{self, haul_slice};
 use crate::version::give;
 
@@ -173,7 +173,7 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
             unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, cookie.as_mut()) };
         let place = place.ok_or_else(|| Fault::setup("cookie is NULL"))?;
         *place = std::ptr::null_mut();
-        if let Some(value) = jar.jar.cookie_for(&target(url)?) {
+        if let Some(value) = jar.jar.cookie_for(&parse_url(url, false)?) {
             *place = give(&value);
         }
         Ok(())
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn haul_jar_set(
         let (jar, url, field) = unsafe {
             (text::object(jar, "jar")?, text::required(url, "url")?, text::bytes(set_cookie, "set_cookie")?)
         };
-        let target = target(url)?;
+        let target = parse_url(url, false)?;
         let refused = jar.jar.change(|jar| jar.set(&target, field, now()).err());
         refused.map_or(Ok(()), |refusal| Err(Fault::setup(format!("the cookie is refused: {refusal}"))))
     })
@@ -321,10 +321,6 @@ pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, Fault> {
     // SAFETY: the caller's word.
     let bytes = unsafe { text::bytes(path, "path") }?;
     Ok(Path::new(OsStr::from_bytes(bytes)))
-}
-
-fn target(url: &str) -> Result<Target, Fault> {
-    crate::request::parse_url(url)
 }
 
 fn now() -> u64 {

@@ -196,6 +196,34 @@ pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bo
     }
 }
 
+/// How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
+/// (Expect: 100-continue), in milliseconds; 0: it is never asked. Default 1,000.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.expect_timeout = Duration::from_millis(ms);
+            Ok(())
+        })
+    }
+}
+
+/// Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("connection"));
+            if !on {
+                options.fields.push(("Connection".to_owned(), b"close".to_vec()));
+            }
+            Ok(())
+        })
+    }
+}
+
 /// Which kinds of address may be used: 4, 6, or 0 for both, the default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, version: c_int) -> haul_status {
