@@ -29,6 +29,8 @@ use crate::jar::file;
 use crate::settings::set;
 use crate::text;
 
+/// cbindgen:rename-all=None
+///
 /// Which HTTP is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]

@@ -181,7 +181,7 @@ pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, byte
 
 pub(crate) fn set_max_size(options: &mut RequestOptions, bytes: u64) {
     options.max_size = (bytes > 0).then_some(bytes);
-    options.decode_limits.max_size = options.max_size;
+    options.decode_limits.max_output = options.max_size;
 }
 
 /// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent.
@@ -269,16 +269,17 @@ pub unsafe extern "C" fn haul_client_set_interrupt(
     user: *mut c_void,
 ) -> haul_status {
     let user = User(user);
+    let hook = ask.map(|ask| {
+        Interrupt::new(move || {
+            let user = user;
+            // SAFETY: a function of the caller's, with its own pointer.
+            unsafe { ask(user.0) != 0 }
+        })
+    });
     // SAFETY: the header's contract.
     unsafe {
         set(client, |options| {
-            options.interrupt = ask.map(|ask| {
-                Interrupt::new(move || {
-                    let user = user;
-                    // SAFETY: a function of the caller's, with its own pointer.
-                    unsafe { ask(user.0) != 0 }
-                })
-            });
+            options.interrupt = hook;
             Ok(())
         })
     }
