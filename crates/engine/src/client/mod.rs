@@ -25,6 +25,7 @@ use haul_policy::target::Target;
 
 pub use builder::ClientBuilder;
 
+use crate::Result;
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::blocking;
@@ -38,7 +39,6 @@ use crate::response::{self, Response};
 use crate::sink::Sink;
 use crate::stats::Stats;
 use crate::transfer::{Outcome, Transfer};
-use crate::Result;
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;

@@ -360,7 +360,8 @@ impl Live {
                         return Stopped::Finished;
                     }
                     Err(error) => {
-                        let error = Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error);
+                        let error =
+                            Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error);
                         link.break_off(error, Instant::now(), finished);
                         return Stopped::Finished;
                     }
