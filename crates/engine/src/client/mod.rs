@@ -35,7 +35,7 @@ use crate::net::dns::Resolver;
 use crate::net::pool::{Key, Pool, PoolLimits};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
-use crate::response::{self, Response};
+use crate::response::{self, Reply, Response};
 use crate::sink::Sink;
 use crate::stats::Stats;
 use crate::transfer::{Outcome, Transfer};
@@ -179,6 +179,21 @@ impl Client {
     /// What kept the response from coming. A status of 400 or above is none, unless [`RequestOptions::fail`] says so.
     pub fn send(&self, request: Request) -> Result<Response> {
         response::send(self, request)
+    }
+
+    /// Sends a request, and waits for all of its response: the cheapest way there is for bodies that fit in memory. A body of
+    /// known length is received straight into the memory that is given out.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and what broke the body.
+    pub fn call(&self, request: Request) -> Result<Reply> {
+        response::call(self, request)
+    }
+
+    /// The same into a sink of the caller's own, such as one over a string of another language
+    /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
+    pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
+        response::perform(self, request, sink)
     }
 
     /// Fetches one target into a sink, waiting for it: no thread, no event loop. The options are these alone; those of the
