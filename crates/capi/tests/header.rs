@@ -37,7 +37,10 @@ fn the_header_is_what_the_sources_make() {
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    assert!(String::from_utf8(made.stdout).unwrap() == header(), "the header is not that of the sources: run `make header`");
+    assert!(
+        String::from_utf8(made.stdout).unwrap() == header(),
+        "the header is not that of the sources: run `make header`"
+    );
 }
 
 #[test]

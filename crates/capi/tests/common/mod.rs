@@ -57,7 +57,16 @@ impl Workshop {
         let source = crate_dir().join(source);
         let program = self.path(source.file_stem().unwrap().to_str().unwrap());
         let mut cc = Command::new("cc");
-        cc.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Wno-cast-function-type", "-Werror", "-g", "-pthread"]);
+        cc.args([
+            "-std=c11",
+            "-D_GNU_SOURCE",
+            "-Wall",
+            "-Wextra",
+            "-Wno-cast-function-type",
+            "-Werror",
+            "-g",
+            "-pthread",
+        ]);
         cc.arg("-I").arg(crate_dir().join("include"));
         cc.arg(&source).arg("-o").arg(&program);
         cc.arg("-L").arg(self.dir.path()).arg(format!("-Wl,-rpath,{}", self.dir.path().display())).arg("-lhaul");
