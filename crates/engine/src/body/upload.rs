@@ -1,4 +1,4 @@
-//! What a request sends: bytes in memory, files and pieces of both, or a reader that can be read once.
+//! What a request sends: bytes in memory, files, what a program gives, and pieces of these; or a reader that can be read once.
 //!
 //! A [`Body`] belongs to the request's options, is cheap to clone, and opens nothing. An [`Upload`] is one sending of it: the
 //! driver pulls, so that a file of any size takes one buffer, and a redirect, an answer to a challenge or a retry begins a
@@ -57,7 +57,25 @@ pub enum Piece {
     },
     /// All that a reader gives: of unknown length, and to be had once.
     Once(Once),
+    /// What a program gives as often as it is asked: a generator, memory that it does not want copied.
+    Source(Source),
 }
+
+/// Gives its bytes anew each time that they are sent.
+///
+/// ```
+/// use haul::body::upload::{Body, Piece, Source};
+/// let body = Body::pieces([Piece::Source(Source::new(Some(5), || Ok(Box::new(&b"hello"[..]))))]);
+/// assert_eq!((body.length(), body.is_repeatable()), (Some(5), true));
+/// ```
+#[derive(Clone)]
+pub struct Source {
+    length: Option<u64>,
+    open: Arc<Open>,
+}
+
+/// Begins to give the bytes of a [`Source`].
+type Open = dyn Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 
 /// A reader that can be read once, shared by the clones of the body that it is of.
 #[derive(Clone)]
@@ -154,7 +172,7 @@ impl Body {
             Self::Bytes(bytes) => Arc::from([Piece::Bytes(Arc::clone(bytes))]),
             Self::Pieces(pieces) => Arc::clone(pieces),
         };
-        Box::new(Sending { pieces, at: 0, done: 0, file: None })
+        Box::new(Sending { pieces, at: 0, done: 0, file: None, given: None })
     }
 
     fn onces(&self) -> impl Iterator<Item = &Once> {
@@ -190,7 +208,25 @@ impl Piece {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::File { length, .. } => Some(*length),
             Self::Once(_) => None,
+            Self::Source(source) => source.length,
         }
+    }
+}
+
+impl Source {
+    /// What `open` gives when it is called, which is once for each time that the content is sent. Of a known length exactly so
+    /// many bytes are sent; that there are fewer is an error.
+    pub fn new(
+        length: Option<u64>,
+        open: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { length, open: Arc::new(open) }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("length", &self.length).finish_non_exhaustive()
     }
 }
 
@@ -239,6 +275,8 @@ struct Sending {
     /// How much of it is out.
     done: u64,
     file: Option<File>,
+    /// What its source gives.
+    given: Option<Box<dyn Read + Send>>,
 }
 
 impl Sending {
@@ -246,6 +284,7 @@ impl Sending {
         self.at += 1;
         self.done = 0;
         self.file = None;
+        self.given = None;
     }
 
     /// Of the piece under way; 0 at its end.
@@ -276,6 +315,23 @@ impl Sending {
                 once.0.is_begun.store(true, Ordering::Release);
                 once.0.reader.lock().unwrap_or_else(PoisonError::into_inner).read(buffer)
             }
+            Piece::Source(source) => {
+                let left = source.length.map_or(u64::MAX, |length| length - self.done);
+                if left == 0 {
+                    return Ok(0);
+                }
+                let given = match &mut self.given {
+                    Some(given) => given,
+                    none => none.insert((source.open)()?),
+                };
+                let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                match given.read(&mut buffer[..most])? {
+                    0 if source.length.is_some() => {
+                        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the content is shorter than was said"))
+                    }
+                    n => Ok(n),
+                }
+            }
         }
     }
 }
@@ -296,7 +352,12 @@ impl Upload for Sending {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() && self.at < self.pieces.len() {
-            let waits = matches!(self.pieces[self.at], Piece::Once(_));
+            // One of known length is read as memory is: what waits in it was not told to.
+            let waits = match &self.pieces[self.at] {
+                Piece::Once(_) => true,
+                Piece::Source(source) => source.length.is_none(),
+                Piece::Bytes(_) | Piece::File { .. } => false,
+            };
             if waits && filled > 0 {
                 // What is there already should leave first.
                 break;
@@ -322,7 +383,7 @@ impl Upload for Sending {
         if self.pieces.iter().any(is_gone) {
             return false;
         }
-        (self.at, self.done, self.file) = (0, 0, None);
+        (self.at, self.done, self.file, self.given) = (0, 0, None, None);
         true
     }
 }
@@ -330,6 +391,7 @@ impl Upload for Sending {
 #[cfg(test)]
 mod tests {
     use std::io::{Cursor, Write};
+    use std::sync::atomic::AtomicUsize;
 
     use haul_policy::multipart::{Boundary, Content, Escape, Part};
 
@@ -369,6 +431,29 @@ mod tests {
         assert_eq!(all(&mut *body.upload(), 4).unwrap(), b"0123456789");
         file.as_file().set_len(3).unwrap();
         assert_eq!(all(&mut *body.upload(), 4).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_source_is_asked_anew_each_time_and_must_keep_its_length() {
+        let times = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&times);
+        let open = move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(Box::new(&b"0123456789"[..]) as Box<dyn Read + Send>)
+        };
+        let body = |length| Body::pieces([Piece::Source(Source::new(length, open.clone())), Piece::Bytes(b"."[..].into())]);
+        for length in [None, Some(10)] {
+            let body = body(length);
+            let mut upload = body.upload();
+            for step in 1..13 {
+                assert_eq!(all(&mut *upload, step).unwrap(), b"0123456789.", "{step}");
+                assert!(upload.rewind());
+            }
+            assert!(body.is_repeatable() && !body.is_spent());
+        }
+        assert_eq!(times.load(Ordering::Relaxed), 24);
+        assert_eq!(all(&mut *body(Some(4)).upload(), 3).unwrap(), b"0123.");
+        assert_eq!(all(&mut *body(Some(11)).upload(), 3).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[test]

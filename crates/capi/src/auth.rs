@@ -1,0 +1,48 @@
+//! In whose name a request is: what C says, in the engine's terms.
+
+use std::ffi::{c_char, c_int};
+
+use haul::state::auth::{Allowed, Auth, Credentials};
+
+use crate::error::Fault;
+use crate::text;
+
+/// How one shows who one is (RFC 9110 section 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub enum haul_auth {
+    /// Not at all.
+    None = 0,
+    /// User and password, at once (RFC 7617).
+    Basic = 1,
+    /// User and password, once the server asks for Digest (RFC 7616).
+    Digest = 2,
+    /// User and password, by the best way that the server offers.
+    Any = 3,
+    /// A token, at once (RFC 6750).
+    Bearer = 4,
+}
+
+/// # Safety
+/// The strings are NULL or end with NUL.
+pub(crate) unsafe fn auth(kind: c_int, user: *const c_char, secret: *const c_char) -> Result<Auth, Fault> {
+    // SAFETY: the caller's word.
+    let text = |text, what| unsafe { text::bytes(text, what) };
+    let allowed = match kind {
+        n if n == haul_auth::None as c_int => return Ok(Auth::default()),
+        n if n == haul_auth::Bearer as c_int => {
+            let token = text(secret, "secret")?;
+            if token.is_empty() || !token.iter().all(u8::is_ascii_graphic) {
+                return Err(Fault::setup("the token is empty, or has spaces or control bytes in it"));
+            }
+            return Ok(Auth::bearer(token));
+        }
+        n if n == haul_auth::Basic as c_int => Allowed::BASIC,
+        n if n == haul_auth::Digest as c_int => Allowed::DIGEST,
+        n if n == haul_auth::Any as c_int => Allowed::ANY,
+        _ => return Err(Fault::setup("kind is no haul_auth")),
+    };
+    let user = Credentials::new(text(user, "user")?, text(secret, "secret")?)
+        .map_err(|error| Fault::setup(format!("user or password cannot be sent: {error}")))?;
+    Ok(Auth { user: Some(user), allowed, ..Auth::default() })
+}

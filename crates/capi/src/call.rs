@@ -1,0 +1,227 @@
+//! Sending a request and waiting for all of its reply: [`haul_client_perform`] with objects, [`haul_client_call`] with plain
+//! memory, for those who count the nanoseconds.
+//!
+//! ```
+//! use haul_c::call::{haul_call, haul_client_call};
+//! use haul_c::client::haul_client_new;
+//! use haul_c::error::haul_status;
+//! use haul_c::response::haul_response_new;
+//! use haul_c::text::haul_slice;
+//! let (client, mut place) = (haul_client_new().unwrap(), haul_response_new().unwrap());
+//! let call = haul_call { url: haul_slice::of(b"http://h.example:x/"), ..haul_call::default() };
+//! // SAFETY: all of them live, and the call's memory does.
+//! let status = unsafe { haul_client_call(&*client, &call, &mut *place, std::ptr::null_mut()) };
+//! assert_eq!(status, haul_status::Url);
+//! ```
+
+use std::ffi::c_void;
+
+use haul::request::{Particulars, Request};
+
+use crate::callbacks::{haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn};
+use crate::client::{Shared, haul_client};
+use crate::content::{Borrowed, Callback};
+use crate::error::{Fault, guard, haul_status};
+use crate::output::Output;
+use crate::request::{Own, haul_request, parse_method, parse_url};
+use crate::response::{haul_reply, haul_response};
+use crate::settings::limit;
+use crate::streaming::whole;
+use crate::text::{self, haul_header, haul_slice};
+
+/// For haul_call's `flags`: ask for gzip and its like, and decode it, whatever the client says.
+pub const HAUL_CALL_DECODE: u32 = 1;
+/// For haul_call's `flags`: the path of the URL goes out as it is written, with its "." and "..".
+pub const HAUL_CALL_RAW_PATH: u32 = 2;
+/// For haul_call's `flags`: neither send nor take cookies.
+pub const HAUL_CALL_NO_JAR: u32 = 4;
+/// For haul_call's `flags`: the connection is closed after it, and the server is told so (Connection: close).
+pub const HAUL_CALL_CLOSE: u32 = 8;
+
+/// All of a request, in plain memory that haul only reads during the call. Begin with HAUL_CALL_INIT.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct haul_call {
+    /// sizeof(haul_call): later versions may have more at the end.
+    pub size: usize,
+    /// Empty: GET.
+    pub method: haul_slice,
+    /// Where to.
+    pub url: haul_slice,
+    /// Header fields besides those of the client; several of a name are all sent. They replace the client's and haul's own of
+    /// the same name. One whose value has `data` NULL only takes those away.
+    pub headers: *const haul_header,
+    /// How many.
+    pub header_count: usize,
+    /// The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB leave in one send with the head.
+    pub body: haul_slice,
+    /// Not NULL: the body comes from this function instead.
+    pub read: haul_read_fn,
+    /// May be NULL: then the body cannot be sent again.
+    pub rewind: haul_rewind_fn,
+    /// For `read` and `rewind`.
+    pub read_user: *mut c_void,
+    /// How much `read` gives; -1 where that is not known: it goes by chunks.
+    pub read_length: i64,
+    /// Shown the head before the body; may be NULL.
+    pub on_head: haul_head_fn,
+    /// Where the body goes: into your memory,
+    pub reserve: haul_reserve_fn,
+    /// or piece by piece to this function. Both NULL: into haul's memory, which `response` keeps.
+    pub on_body: haul_body_fn,
+    /// For `on_head`, `reserve` and `on_body`.
+    pub user: *mut c_void,
+    /// How long it may take in all, in milliseconds; 0: what the client says.
+    pub timeout_ms: u64,
+    /// The largest body in bytes; 0: what the client says.
+    pub max_size: u64,
+    /// How many redirects are followed; -1: what the client says; 0: none.
+    pub max_redirects: i32,
+    /// HAUL_CALL_DECODE and its like.
+    pub flags: u32,
+}
+
+impl Default for haul_call {
+    fn default() -> Self {
+        Self {
+            size: size_of::<Self>(),
+            method: haul_slice::NONE,
+            url: haul_slice::NONE,
+            headers: std::ptr::null(),
+            header_count: 0,
+            body: haul_slice::NONE,
+            read: None,
+            rewind: None,
+            read_user: std::ptr::null_mut(),
+            read_length: -1,
+            on_head: None,
+            reserve: None,
+            on_body: None,
+            user: std::ptr::null_mut(),
+            timeout_ms: 0,
+            max_size: 0,
+            max_redirects: -1,
+            flags: 0,
+        }
+    }
+}
+
+const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE;
+
+/// Sends the request and waits for all of its reply. `response` keeps it; `reply` (may be NULL) gets its plain part, also
+/// where the call fails after a head has come. No thread is started; on a warm connection a small request is three system
+/// calls. Callbacks may make other calls with this client, but not with this response.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_call(
+    client: *mut haul_client,
+    call: *const haul_call,
+    response: *mut haul_response,
+    reply: *mut haul_reply,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the response or the reply.
+        let (client, call) = unsafe { (text::object(client, "client")?, text::object(call, "call")?) };
+        // SAFETY: as above.
+        let (response, reply) = unsafe { (response.as_mut(), reply.as_mut()) };
+        let response = response.ok_or_else(|| Fault::setup("response is NULL"))?;
+        response.clear();
+        let shared = client.shared();
+        let output = Output { on_head: call.on_head, reserve: call.reserve, on_body: call.on_body, user: call.user };
+        // SAFETY: the call's memory stays until the call is over, and with it the request.
+        let request = output.check().and_then(|()| unsafe { request(call, &shared) });
+        let result = request.and_then(|request| whole(&shared.engine, request, output, response));
+        if let Some(reply) = reply {
+            *reply = response.reply();
+        }
+        result
+    })
+}
+
+/// # Safety
+/// Pointers in `call` are NULL or what they are said to be, for as long as the request lives.
+unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
+    if call.size != size_of::<haul_call>() || call.flags & !FLAGS != 0 {
+        return Err(Fault::setup("the haul_call is not of this version: begin with HAUL_CALL_INIT"));
+    }
+    // SAFETY: the caller's word, here and below.
+    let (method, url) = unsafe { (call.method.text("method")?, call.url.text("url")?) };
+    let mut own = Own {
+        max_redirects: u32::try_from(call.max_redirects).ok(),
+        max_size: (call.max_size > 0).then_some(call.max_size),
+        decode: call.flags & HAUL_CALL_DECODE != 0,
+        raw_path: call.flags & HAUL_CALL_RAW_PATH != 0,
+        no_jar: call.flags & HAUL_CALL_NO_JAR != 0,
+        ..Own::default()
+    };
+    // SAFETY: the caller's word.
+    let mut fields = unsafe { fields(call, &mut own.without) }?;
+    if call.flags & HAUL_CALL_CLOSE != 0 {
+        fields.retain(|(name, _)| !name.eq_ignore_ascii_case("connection"));
+        fields.push(("Connection".to_owned(), b"close".to_vec()));
+    }
+    let body = if call.read.is_some() {
+        let callback = Callback::new(call.read, call.rewind, call.read_user, call.read_length)?;
+        Some(callback.body(&mut fields))
+    } else if call.body.data.is_null() {
+        None
+    } else {
+        // SAFETY: the caller's word.
+        Some(unsafe { Borrowed::of(call.body.bytes()).body() })
+    };
+    let particulars = Particulars {
+        method: (!method.is_empty()).then(|| parse_method(method)).transpose()?,
+        fields,
+        body,
+        max_time: limit(call.timeout_ms),
+        ..Particulars::default()
+    };
+    Ok(Request::new(parse_url(url, own.raw_path)?, own.options(shared), particulars))
+}
+
+/// The fields that are sent; the names of those that are only taken away go to `without`.
+///
+/// # Safety
+/// As [`request`].
+unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(String, Vec<u8>)>, Fault> {
+    if call.header_count == 0 {
+        return Ok(Vec::new());
+    }
+    if call.headers.is_null() {
+        return Err(Fault::setup("headers is NULL"));
+    }
+    // SAFETY: the caller's word.
+    let headers: &[haul_header] = unsafe { std::slice::from_raw_parts(call.headers, call.header_count) };
+    let mut fields = Vec::with_capacity(headers.len());
+    for header in headers {
+        // SAFETY: the caller's word.
+        let (name, value) = unsafe { (header.name.text("a header's name")?, header.value.bytes()) };
+        text::check_field(name, value)?;
+        if header.value.data.is_null() {
+            without.push(name.to_owned());
+        } else {
+            fields.push((name.to_owned(), value.to_vec()));
+        }
+    }
+    Ok(fields)
+}
+
+/// Sends a request and waits for all of its reply. `response` gets a new one, to be freed; it is NULL where the call fails.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_perform(
+    client: *mut haul_client,
+    request: *const haul_request,
+    response: *mut *mut haul_response,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract, as above.
+        let (client, request, place) =
+            unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
+        *place = std::ptr::null_mut();
+        let shared = client.shared();
+        let mut made = Box::<haul_response>::default();
+        whole(&shared.engine, request.prepare(&shared)?, request.output, &mut made)?;
+        *place = Box::into_raw(made);
+        Ok(())
+    })
+}

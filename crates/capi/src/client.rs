@@ -1,0 +1,187 @@
+//! A client: settings, connections and a jar, shared by any number of threads.
+//!
+//! Its settings lie behind a lock that a request holds only to take a reference to them; a setter makes new ones where
+//! requests still use the old. So a setter never changes what is under way.
+//!
+//! ```
+//! use haul_c::client::{haul_client_free, haul_client_new};
+//! use haul_c::error::haul_status;
+//! use haul_c::settings::haul_client_set_timeout;
+//! let client = haul_client_new().unwrap();
+//! // SAFETY: the client lives.
+//! assert_eq!(unsafe { haul_client_set_timeout(&*client, 30_000) }, haul_status::Ok);
+//! haul_client_free(Some(client));
+//! ```
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use haul::net::pool::PoolLimits;
+use haul::{Client, RequestOptions};
+
+use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::settings::limit;
+use crate::text;
+
+/// How many redirects are followed where nobody says.
+const MAX_REDIRECTS: u32 = 20;
+
+/// Settings, connections, a jar: what requests share.
+pub struct haul_client {
+    shared: RwLock<Shared>,
+}
+
+/// What a request takes from its client.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    /// Connections, names, TLS sessions.
+    pub(crate) engine: Client,
+    /// What is asked for besides what a request says itself.
+    pub(crate) options: Arc<RequestOptions>,
+}
+
+impl haul_client {
+    /// What a request begins with.
+    pub(crate) fn shared(&self) -> Shared {
+        self.shared.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the settings of later requests. A change that fails changes nothing.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut RequestOptions) -> Result<(), Fault>) -> Result<(), Fault> {
+        self.change_shared(|shared| {
+            let mut options = RequestOptions::clone(&shared.options);
+            change(&mut options)?;
+            shared.options = Arc::new(options);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn change_shared(&self, change: impl FnOnce(&mut Shared) -> Result<(), Fault>) -> Result<(), Fault> {
+        change(&mut self.shared.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with(shared: Shared) -> Box<Self> {
+        Box::new(Self { shared: RwLock::new(shared) })
+    }
+}
+
+/// The settings of a new client.
+fn defaults() -> RequestOptions {
+    let mut options = RequestOptions::default();
+    options.redirects.follow = true;
+    options.redirects.max = MAX_REDIRECTS;
+    options.keep_history = true;
+    options
+}
+
+/// A client with default settings, no jar and no connection. It costs nothing before its first request.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
+    guard_new(|| Ok(haul_client::with(Shared { engine: Client::new(), options: Arc::new(defaults()) })))
+}
+
+/// Another client with the settings that this one has now, sharing its connections and its jar.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option<Box<haul_client>> {
+    // SAFETY: the header's contract: NULL or a client that lives. So in all functions here.
+    guard_new(|| Ok(haul_client::with(unsafe { text::object(client, "client") }?.shared())))
+}
+
+/// Ends a client. Its connections close with the last client that shares them; responses and batches stay.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
+    guard_or((), || drop(client));
+}
+
+/// For haul_client_share: connections, names and TLS sessions.
+pub const HAUL_SHARE_POOL: u32 = 1;
+/// For haul_client_share: the jar.
+pub const HAUL_SHARE_JAR: u32 = 2;
+
+/// From now on `client` uses those of `with`. `what` is HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A connection is used only
+/// by a client whose settings it fits (certificates, proxies, interface).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_share(
+    client: *mut haul_client,
+    with: *const haul_client,
+    what: u32,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (client, with) = unsafe { (text::object(client, "client")?, text::object(with, "with")?) };
+        if what == 0 || what & !(HAUL_SHARE_POOL | HAUL_SHARE_JAR) != 0 {
+            return Err(Fault::setup("what is to be shared is not known"));
+        }
+        // Taken before the other lock: the two may be one client.
+        let theirs = with.shared();
+        client.change_shared(|ours| {
+            if what & HAUL_SHARE_POOL != 0 {
+                ours.engine = theirs.engine;
+            }
+            if what & HAUL_SHARE_JAR != 0 {
+                Arc::make_mut(&mut ours.options).jar = theirs.options.jar.clone();
+            }
+            Ok(())
+        })
+    })
+}
+
+/// How many idle connections are kept in all, how many to one server, and for how long. 0: the default of each, 256, as many
+/// as there may be, and 118,000 ms. The client gets a pool of its own by it, which is empty: clients that share one share
+/// its limits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_pool(
+    client: *mut haul_client,
+    max_idle: usize,
+    max_idle_per_server: usize,
+    max_idle_ms: u64,
+) -> haul_status {
+    guard(|| {
+        let default = PoolLimits::default();
+        let or = |value: usize, default: usize| if value > 0 { value } else { default };
+        let limits = PoolLimits {
+            connections: or(max_idle, default.connections),
+            per_key: or(max_idle_per_server, default.per_key),
+            idle: limit(max_idle_ms).unwrap_or(default.idle),
+        };
+        // SAFETY: the header's contract.
+        unsafe { text::object(client, "client") }?.change_shared(|shared| {
+            shared.engine = Client::builder().pool(limits).build();
+            Ok(())
+        })
+    })
+}
+
+/// Closes the idle connections.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
+    guard_or((), || {
+        // SAFETY: the header's contract.
+        if let Some(client) = unsafe { client.as_ref() } {
+            client.shared().engine.close_idle();
+        }
+    });
+}
+
+/// Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any pointer
+/// may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_stats(
+    client: *const haul_client,
+    connections: *mut u64,
+    requests: *mut u64,
+    bytes: *mut u64,
+) {
+    guard_or((), || {
+        // SAFETY: the header's contract.
+        let Some(client) = (unsafe { client.as_ref() }) else { return };
+        let totals = client.shared().engine.stats().totals();
+        for (place, count) in
+            [(connections, totals.connections), (requests, totals.requests), (bytes, totals.body_bytes)]
+        {
+            // SAFETY: NULL or the caller's own number.
+            if let Some(place) = unsafe { place.as_mut() } {
+                *place = count;
+            }
+        }
+    });
+}

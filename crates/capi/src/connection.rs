@@ -1,0 +1,261 @@
+//! The settings of a client that make a connection another connection: TLS, proxies, where it leaves from. Requests with
+//! different ones never share a connection, whoever shares the pool.
+//!
+//! ```
+//! use haul_c::client::haul_client_new;
+//! use haul_c::connection::haul_client_set_proxy;
+//! use haul_c::error::haul_status;
+//! let client = haul_client_new().unwrap();
+//! // SAFETY: the client lives, and the strings end with NUL.
+//! unsafe {
+//!     assert_eq!(haul_client_set_proxy(&*client, c"socks5h://127.0.0.1".as_ptr()), haul_status::Ok);
+//!     assert_eq!(haul_client_set_proxy(&*client, c"gopher://h".as_ptr()), haul_status::Setup);
+//! }
+//! ```
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
+
+use haul::net::local::{Interface, UnixSocket};
+use haul::net::proxy::ProxyOptions;
+use haul::net::tls::Identity;
+use haul::request::ConnectTo;
+use haul_policy::proxy::{Environment, NoProxy, Proxy};
+
+use crate::client::haul_client;
+use crate::error::{Fault, haul_status};
+use crate::jar::file;
+use crate::settings::set;
+use crate::text;
+
+/// cbindgen:rename-all=None
+///
+/// Which HTTP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub enum haul_http {
+    /// HTTP/1.1, the default.
+    HAUL_HTTP_1_1 = 11,
+    /// HTTP/2 where the server agrees to it over TLS, else HTTP/1.1.
+    HAUL_HTTP_2 = 20,
+    /// HTTP/2 without asking, also in the clear (RFC 9113 section 3.3).
+    HAUL_HTTP_2_PRIOR = 21,
+}
+
+/// # Safety
+/// `path` is NULL or ends with NUL.
+unsafe fn path(path: *const c_char) -> Result<Option<PathBuf>, Fault> {
+    if path.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's word.
+    Ok(Some(unsafe { file(path) }?.to_owned()))
+}
+
+/// Which HTTP is spoken; `version` is a haul_http.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version: c_int) -> haul_status {
+    // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
+    unsafe {
+        set(client, |options| {
+            let both = || vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+            (options.prior_knowledge, options.tls.alpn) = match version {
+                n if n == haul_http::HAUL_HTTP_1_1 as c_int => (false, Vec::new()),
+                n if n == haul_http::HAUL_HTTP_2 as c_int => (false, both()),
+                n if n == haul_http::HAUL_HTTP_2_PRIOR as c_int => (true, both()),
+                _ => return Err(Fault::setup("version is no haul_http")),
+            };
+            Ok(())
+        })
+    }
+}
+
+/// Checks the certificates of servers. Default on. Without, anyone on the way can read and change everything.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bool) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.tls.verify = on;
+            Ok(())
+        })
+    }
+}
+
+/// A PEM file of the certificates to trust in place of the system's; NULL: the system's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_file: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.tls.ca_file = path(ca_file)?;
+            Ok(())
+        })
+    }
+}
+
+/// The same as a directory of PEM files that are named by their subjects' hashes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_path: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.tls.ca_path = path(ca_path)?;
+            Ok(())
+        })
+    }
+}
+
+/// The certificate to show, and its key, PEM; `key` NULL: it is in the same file. `certificate` NULL: none is shown.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_client_certificate(
+    client: *mut haul_client,
+    certificate: *const c_char,
+    key: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let key = path(key)?;
+            options.tls.identity = path(certificate)?.map(|certificate| Identity { certificate, key });
+            Ok(())
+        })
+    }
+}
+
+/// The proxy for everything, such as "http://user:password@host:3128" or "socks5h://host"; NULL or "": none. It replaces
+/// what haul_client_set_proxy_from_environment and haul_client_set_scheme_proxy said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let url = text::optional(url, "url")?.filter(|url| !url.is_empty());
+            let proxy = url.map(proxy).transpose()?;
+            let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
+            options.proxy = proxy.map(|proxy| {
+                let mut made = ProxyOptions::default();
+                (made.proxy, made.no_proxy) = (Some(proxy), kept);
+                made
+            });
+            Ok(())
+        })
+    }
+}
+
+/// The proxies for http and for https; NULL or "": none for that scheme. They replace what haul_client_set_proxy and
+/// haul_client_set_proxy_from_environment said.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_scheme_proxies(
+    client: *mut haul_client,
+    http: *const c_char,
+    https: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let mut said = HashMap::new();
+            for (name, url) in [("http_proxy", http), ("https_proxy", https)] {
+                if let Some(url) = text::optional(url, name)?.filter(|url| !url.is_empty()) {
+                    proxy(url)?;
+                    said.insert(name, url.to_owned());
+                }
+            }
+            // The same road as the variables take.
+            let environment = Environment::read(|name| said.get(name).cloned());
+            let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
+            let mut made = ProxyOptions::default();
+            (made.environment, made.no_proxy) = (environment, kept);
+            options.proxy = Some(made);
+            Ok(())
+        })
+    }
+}
+
+/// Hosts that are reached directly, a list as in NO_PROXY ("localhost, .example.com, 10.0.0.0/8", "*"); NULL: none but
+/// what the environment says, where it is used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let list = text::optional(list, "list")?.map(NoProxy::parse);
+            if list.is_some() || options.proxy.is_some() {
+                options.proxy.get_or_insert_default().no_proxy = list;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case only).
+/// Default: the environment is not looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut haul_client) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
+            let mut made = ProxyOptions::default();
+            (made.environment, made.no_proxy) = (Environment::read(|name| std::env::var(name).ok()), kept);
+            options.proxy = Some(made);
+            Ok(())
+        })
+    }
+}
+
+/// Leaves from this address, interface or host name; NULL: as the system has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, name: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.connect.interface = text::optional(name, "name")?.map(Interface::parse).transpose()?;
+            Ok(())
+        })
+    }
+}
+
+/// Speaks through this Unix socket, whatever host a URL names; NULL: not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, socket: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.connect.unix_socket = path(socket)?.map(UnixSocket::Path);
+            Ok(())
+        })
+    }
+}
+
+/// Connections to `host` and `port` go to `to_host` and `to_port` instead, while the request and TLS stay as they are. NULL
+/// and 0: any, or the same. Each call adds one; the first that fits counts. `host`, `to_host` NULL and both ports 0: forgets
+/// all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_connect_to(
+    client: *mut haul_client,
+    host: *const c_char,
+    port: u16,
+    to_host: *const c_char,
+    to_port: u16,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let host = text::optional(host, "host")?.map(str::to_owned);
+            let to_host = text::optional(to_host, "to_host")?.map(str::to_owned);
+            let (port, to_port) = ((port > 0).then_some(port), (to_port > 0).then_some(to_port));
+            match (&host, port, &to_host, to_port) {
+                (None, None, None, None) => options.connect_to.clear(),
+                _ => options.connect_to.push(ConnectTo { host, port, to_host, to_port }),
+            }
+            Ok(())
+        })
+    }
+}
+
+fn proxy(url: &str) -> Result<Proxy, Fault> {
+    // Not the URL itself: it may have a password in it.
+    Proxy::parse(url).map_err(|error| Fault::setup(format!("the proxy cannot be used: {error}")))
+}

@@ -1,0 +1,416 @@
+//! What a request sends: bytes, a file, what a callback gives, a form.
+//!
+//! ```
+//! use haul_c::content::haul_request_add_form_field;
+//! use haul_c::error::haul_status;
+//! use haul_c::request::haul_request_new;
+//! // SAFETY: the strings end with NUL or come with their length, and the request lives.
+//! unsafe {
+//!     let mut request = haul_request_new(c"POST".as_ptr(), c"http://h.example/".as_ptr()).unwrap();
+//!     let status = haul_request_add_form_field(&mut *request, c"q".as_ptr(), 1, c"1 2".as_ptr(), 3);
+//!     assert_eq!(status, haul_status::Ok);
+//! }
+//! ```
+
+use std::collections::hash_map::RandomState;
+use std::ffi::{CStr, c_char, c_void};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use haul::body::upload::{Body, Once, Piece, Source};
+use haul_policy::multipart::{self, Boundary, Escape, Layout, Part};
+use haul_policy::urlencode;
+
+use crate::callbacks::{User, haul_read_fn, haul_rewind_fn};
+use crate::error::{Fault, haul_status};
+use crate::jar::file;
+use crate::request::{change, haul_request};
+use crate::text;
+
+/// Up to so many bytes are taken together, to leave in one write with the head.
+const TOGETHER: usize = 64 << 10;
+
+/// What a request sends.
+#[derive(Clone, Default)]
+pub(crate) enum Content {
+    #[default]
+    None,
+    Body(Body),
+    /// Of the caller's own memory.
+    Borrowed(Borrowed),
+    Callback(Callback),
+    /// Names and values, encoded.
+    Pairs(String),
+    Form(Form),
+}
+
+/// Bytes that stay where they are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Borrowed {
+    data: *const u8,
+    len: usize,
+}
+
+// SAFETY: the bytes are only read, and the caller leaves them as they are for as long as haul may read them.
+unsafe impl Send for Borrowed {}
+// SAFETY: as above.
+unsafe impl Sync for Borrowed {}
+
+impl Borrowed {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        Self { data: bytes.as_ptr(), len: bytes.len() }
+    }
+
+    /// # Safety
+    /// They are still there.
+    unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the caller's word; `of` had them as a slice.
+        unsafe { std::slice::from_raw_parts(self.data, self.len) }
+    }
+
+    /// Without a copy where that would cost.
+    ///
+    /// # Safety
+    /// They stay for as long as the body, or anything of it, does.
+    pub(crate) unsafe fn body(self) -> Body {
+        if self.len <= TOGETHER {
+            // SAFETY: the caller's word.
+            return Body::from(unsafe { self.bytes() });
+        }
+        Body::pieces([Piece::Source(Source::new(Some(self.len as u64), move || {
+            Ok(Box::new(BorrowedReader { bytes: self, at: 0 }))
+        }))])
+    }
+}
+
+struct BorrowedReader {
+    bytes: Borrowed,
+    at: usize,
+}
+
+impl Read for BorrowedReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the word that was given for the body.
+        let mut rest = unsafe { &self.bytes.bytes()[self.at..] };
+        let n = rest.read(buffer)?;
+        self.at += n;
+        Ok(n)
+    }
+}
+
+/// A function that gives the bytes.
+#[derive(Clone)]
+pub(crate) struct Callback {
+    read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
+    rewind: haul_rewind_fn,
+    user: User,
+    length: Option<u64>,
+    /// It was begun to be read once.
+    was_read: Arc<AtomicBool>,
+}
+
+impl Callback {
+    pub(crate) fn new(
+        read: haul_read_fn,
+        rewind: haul_rewind_fn,
+        user: *mut c_void,
+        length: i64,
+    ) -> Result<Self, Fault> {
+        let read = read.ok_or_else(|| Fault::setup("read is NULL"))?;
+        let length = u64::try_from(length).ok();
+        Ok(Self { read, rewind, user: User(user), length, was_read: Arc::default() })
+    }
+
+    /// `fields` gets the length where only that says it.
+    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Body {
+        let (read, user) = (self.read, self.user);
+        let reader = CallbackReader { read, user };
+        let Some(rewind) = self.rewind else {
+            if let Some(length) = self.length {
+                fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
+                fields.push(("Content-Length".to_owned(), length.to_string().into_bytes()));
+            }
+            return Body::pieces([Piece::Once(Once::new(reader))]);
+        };
+        let was_read = Arc::clone(&self.was_read);
+        Body::pieces([Piece::Source(Source::new(self.length, move || {
+            let user = user;
+            // SAFETY: a function of the caller's, with its own pointer.
+            if was_read.swap(true, Ordering::Relaxed) && unsafe { rewind(user.0) } != 0 {
+                return Err(io::Error::other("the body cannot be rewound"));
+            }
+            Ok(Box::new(CallbackReader { read, user }))
+        }))])
+    }
+}
+
+struct CallbackReader {
+    read: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> usize,
+    user: User,
+}
+
+/// What a haul_read_fn returns that has failed.
+const READ_ERROR: usize = usize::MAX;
+
+impl Read for CallbackReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: a function of the caller's, with its own pointer, and room for as many bytes as is said.
+        match unsafe { (self.read)(self.user.0, buffer.as_mut_ptr().cast(), buffer.len()) } {
+            READ_ERROR => Err(io::Error::other("the function that reads the body failed")),
+            n if n > buffer.len() => Err(io::Error::other("the function that reads the body gave more than fits")),
+            n => Ok(n),
+        }
+    }
+}
+
+/// A form with parts.
+#[derive(Clone, Default)]
+pub(crate) struct Form {
+    parts: Vec<Part>,
+    files: Vec<Piece>,
+}
+
+impl Content {
+    /// As the engine has it. `fields` get the type of a form.
+    pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<Body>, Fault> {
+        Ok(Some(match self {
+            Self::None => return Ok(None),
+            Self::Body(body) => body.clone(),
+            // SAFETY: haul_request_set_body_borrowed: they stay until the request is freed or gets another body, and it is
+            // not while it is being sent.
+            Self::Borrowed(bytes) => unsafe { bytes.body() },
+            Self::Callback(callback) => callback.body(fields),
+            Self::Pairs(pairs) => {
+                of_type(fields, "application/x-www-form-urlencoded");
+                Body::from(pairs.as_str())
+            }
+            Self::Form(form) => form.body(fields)?,
+        }))
+    }
+
+    /// The same with nothing of the caller's memory in it, for a request that outlives it.
+    pub(crate) fn owned(&self) -> Result<Self, Fault> {
+        Ok(match self {
+            // SAFETY: as in `body`.
+            Self::Borrowed(bytes) => Self::Body(Body::from(unsafe { bytes.bytes() })),
+            Self::Callback(_) => return Err(Fault::setup("a batch takes no body by callback")),
+            other => other.clone(),
+        })
+    }
+}
+
+impl Form {
+    fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Body, Fault> {
+        let wrong = |error: &dyn std::fmt::Display| Fault::setup(format!("the form cannot be written: {error}"));
+        let layout =
+            Layout::new(&self.parts, &Boundary::new(entropy()), Escape::Percent).map_err(|error| wrong(&error))?;
+        of_type(fields, &layout.content_type);
+        let body = Body::multipart(&layout, &self.files).map_err(|error| wrong(&error))?;
+        let literal = |piece: &multipart::Piece| match piece {
+            multipart::Piece::Literal(bytes) => Some(bytes.clone()),
+            multipart::Piece::Source { .. } => None,
+        };
+        let small = body.length().is_some_and(|length| length <= TOGETHER as u64);
+        // In one place it leaves in one write with the head.
+        match layout.pieces.iter().map(literal).collect::<Option<Vec<_>>>() {
+            Some(literals) if small => Ok(Body::from(literals.concat())),
+            _ => Ok(body),
+        }
+    }
+}
+
+/// The type of the content, unless the caller has said one.
+fn of_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
+    if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+        fields.push(("Content-Type".to_owned(), content_type.as_bytes().to_vec()));
+    }
+}
+
+/// What no content knows beforehand, so that none can hold the boundary.
+fn entropy() -> [u8; 16] {
+    let half = || RandomState::new().build_hasher().finish().to_be_bytes();
+    let mut both = [0; 16];
+    both[..8].copy_from_slice(&half());
+    both[8..].copy_from_slice(&half());
+    both
+}
+
+/// The body: a copy of these bytes. NULL and 0: an empty one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_body(
+    request: *mut haul_request,
+    data: *const c_void,
+    len: usize,
+) -> haul_status {
+    // SAFETY: the header's contract: what is not NULL lives, strings end with NUL, and bytes are as many as is said. So in
+    // all functions here.
+    unsafe {
+        change(request, |request| {
+            request.content = Content::Body(Body::from(text::counted(data.cast(), len, "data")?));
+            Ok(())
+        })
+    }
+}
+
+/// The body: these bytes themselves. They must stay as they are until the request is freed or gets another body; a batch
+/// takes a copy.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_body_borrowed(
+    request: *mut haul_request,
+    data: *const c_void,
+    len: usize,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.content = Content::Borrowed(Borrowed::of(text::counted(data.cast(), len, "data")?));
+            Ok(())
+        })
+    }
+}
+
+/// The body: a file's content, opened when it is sent, as long as it is now. HAUL_STATUS_READ where it cannot be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, path: *const c_char) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.content = Content::Body(Body::pieces([file_piece(path)?]));
+            Ok(())
+        })
+    }
+}
+
+/// The body: what `read` gives, `length` bytes of it; -1 where that is not known, then it goes by chunks. `rewind` is called
+/// where it has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more); without one
+/// (NULL) that fails with HAUL_STATUS_REWIND. Not for a batch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_body_callback(
+    request: *mut haul_request,
+    read: haul_read_fn,
+    rewind: haul_rewind_fn,
+    user: *mut c_void,
+    length: i64,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.content = Content::Callback(Callback::new(read, rewind, user, length)?);
+            Ok(())
+        })
+    }
+}
+
+/// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other body. They are encoded
+/// here.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_add_form_field(
+    request: *mut haul_request,
+    name: *const c_char,
+    name_len: usize,
+    value: *const c_char,
+    value_len: usize,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            let (name, value) =
+                (text::counted(name, name_len, "name")?, text::counted(value, value_len, "value")?);
+            let mut pairs = match std::mem::take(&mut request.content) {
+                Content::Pairs(pairs) => pairs + "&",
+                _ => String::new(),
+            };
+            pairs.push_str(&urlencode::form(name));
+            pairs.push('=');
+            pairs.push_str(&urlencode::form(value));
+            request.content = Content::Pairs(pairs);
+            Ok(())
+        })
+    }
+}
+
+/// Adds a part to a form with parts (multipart/form-data), which replaces any other body. The bytes are copied. `filename`
+/// and `content_type` may be NULL; with a file name and no type, the type is guessed by the name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_add_part(
+    request: *mut haul_request,
+    name: *const c_char,
+    data: *const c_void,
+    len: usize,
+    filename: *const c_char,
+    content_type: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            let (name, data) = (text::bytes(name, "name")?, text::counted(data.cast(), len, "data")?);
+            let mut part = Part::field(name, data);
+            if !filename.is_null() {
+                part = Part::file(name, text::bytes(filename, "filename")?, part.content);
+            }
+            typed(&mut part, content_type)?;
+            form(request).parts.push(part);
+            Ok(())
+        })
+    }
+}
+
+/// The same with a file's content, opened when it is sent. `filename` NULL: the file's own name. HAUL_STATUS_READ where it
+/// cannot be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_add_part_file(
+    request: *mut haul_request,
+    name: *const c_char,
+    path: *const c_char,
+    filename: *const c_char,
+    content_type: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            let name = text::bytes(name, "name")?;
+            let own = file(path)?.file_name().unwrap_or_default().as_encoded_bytes();
+            let filename = if filename.is_null() { own } else { CStr::from_ptr(filename).to_bytes() };
+            let piece = file_piece(path)?;
+            let form = form(request);
+            let content = multipart::Content::Source { index: form.files.len(), length: piece.length() };
+            let mut part = Part::file(name, filename, content);
+            typed(&mut part, content_type)?;
+            form.files.push(piece);
+            form.parts.push(part);
+            Ok(())
+        })
+    }
+}
+
+fn form(request: &mut haul_request) -> &mut Form {
+    if !matches!(request.content, Content::Form(_)) {
+        request.content = Content::Form(Form::default());
+    }
+    match &mut request.content {
+        Content::Form(form) => form,
+        _ => unreachable!("it was made one above"),
+    }
+}
+
+/// # Safety
+/// `content_type` is NULL or ends with NUL.
+unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), Fault> {
+    // SAFETY: the caller's word.
+    if let Some(content_type) = unsafe { text::optional(content_type, "content_type") }? {
+        text::check_field("Content-Type", content_type.as_bytes())?;
+        part.content_type = Some(content_type.to_owned());
+    }
+    Ok(())
+}
+
+/// # Safety
+/// `path` is NULL or ends with NUL.
+unsafe fn file_piece(path: *const c_char) -> Result<Piece, Fault> {
+    // SAFETY: the caller's word.
+    let path = unsafe { file(path) }?;
+    Piece::file(path)
+        .map_err(|error| Fault::new(haul_status::Read, format!("cannot read {}: {error}", path.display())))
+}

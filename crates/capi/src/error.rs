@@ -1,0 +1,423 @@
+//! What a call that failed leaves behind: a number, and behind it an error that says more.
+//!
+//! Every function here that can fail goes through [`guard`]: a panic becomes [`haul_status::Internal`], a [`Fault`] becomes
+//! the thread's last error. Keeping it by thread spares every function an argument that most callers would pass as NULL.
+//!
+//! ```
+//! use haul_c::error::{haul_error_code, haul_last_error, haul_status};
+//! use haul_c::request::haul_request_new;
+//!
+//! // SAFETY: both strings end with NUL.
+//! let request = unsafe { haul_request_new(c"GET".as_ptr(), c"gopher://h/".as_ptr()) };
+//! assert!(request.is_none());
+//! // SAFETY: the error is used before the next call that fails.
+//! assert_eq!(unsafe { haul_error_code(haul_last_error()) }, haul_status::UnsupportedScheme);
+//! ```
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use haul::ErrorKind;
+
+/// What became of a call: 0 or one of curl's exit numbers. New ones may come: treat an unknown one as a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub enum haul_status {
+    /// It is done.
+    Ok = 0,
+    /// The URL's scheme, or that of a redirect, is neither http nor https.
+    UnsupportedScheme = 1,
+    /// An argument or a setting cannot be used.
+    Setup = 2,
+    /// The URL cannot be parsed.
+    Url = 3,
+    /// A proxy's name has no address.
+    ProxyResolve = 5,
+    /// The host's name has no address.
+    Resolve = 6,
+    /// No address of the host took the connection.
+    Connect = 7,
+    /// The reply is not HTTP, or breaks its rules.
+    Protocol = 8,
+    /// The peer broke the rules of HTTP/2.
+    Http2 = 16,
+    /// The body ended too early.
+    PartialBody = 18,
+    /// The status was 400 or above, where that is a failure.
+    HttpStatus = 22,
+    /// A callback that takes the body refused.
+    Write = 23,
+    /// The request's body, or a file, could not be read.
+    Read = 26,
+    /// A time limit ran out.
+    Timeout = 28,
+    /// The server does not do ranges rightly.
+    Range = 33,
+    /// The TLS handshake failed.
+    TlsHandshake = 35,
+    /// The content changed while it was fetched.
+    Changed = 36,
+    /// Connections cannot leave by that interface or address.
+    Interface = 45,
+    /// More redirects than allowed.
+    TooManyRedirects = 47,
+    /// The connection closed before any byte of a reply.
+    EmptyReply = 52,
+    /// The request could not be sent.
+    Send = 55,
+    /// The reply could not be received.
+    Receive = 56,
+    /// The client's certificate or its key cannot be used.
+    ClientCertificate = 58,
+    /// The server's certificate is not acceptable.
+    PeerCertificate = 60,
+    /// The content coding (gzip and its like) is broken or unknown.
+    ContentCoding = 61,
+    /// The body is larger than allowed.
+    TooLarge = 63,
+    /// The request's body would have to be sent again, and cannot.
+    Rewind = 65,
+    /// The file of CA certificates cannot be used.
+    CaFile = 77,
+    /// A reply of HTTP/2 was ended before its end.
+    Http2Stream = 92,
+    /// The server wants what cannot be done to authenticate.
+    Auth = 94,
+    /// A SOCKS proxy refused.
+    Proxy = 97,
+    /// A callback asked for the end.
+    Interrupted = 130,
+    /// A fault in haul itself.
+    Internal = 255,
+}
+
+/// Why something failed.
+#[derive(Debug, Clone)]
+pub struct haul_error {
+    status: haul_status,
+    text: CString,
+    url: Option<CString>,
+    errno: c_int,
+    is_connect: bool,
+}
+
+/// Why a call failed, on its way to [`guard`].
+#[derive(Debug)]
+pub struct Fault(Box<haul_error>);
+
+impl Fault {
+    /// With a sentence of our own.
+    #[must_use]
+    pub fn new(status: haul_status, text: impl Into<String>) -> Self {
+        let (text, url) = (c_text(text.into()), None);
+        Self(Box::new(haul_error { status, text, url, errno: 0, is_connect: false }))
+    }
+
+    /// An argument or a setting that cannot be used.
+    #[must_use]
+    pub fn setup(text: impl Into<String>) -> Self {
+        Self::new(haul_status::Setup, text)
+    }
+
+    /// The error itself.
+    #[must_use]
+    pub fn into_error(self) -> Box<haul_error> {
+        self.0
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn status(&self) -> haul_status {
+        self.0.status
+    }
+}
+
+impl From<haul::Error> for Fault {
+    fn from(error: haul::Error) -> Self {
+        Self(Box::new(haul_error {
+            status: status_of(error.kind()),
+            text: c_text(error.to_string()),
+            url: error.url().map(|url| c_text(url.to_owned())),
+            errno: error.io_source().and_then(std::io::Error::raw_os_error).unwrap_or(0),
+            is_connect: error.is_connect(),
+        }))
+    }
+}
+
+impl From<Box<haul_error>> for Fault {
+    fn from(error: Box<haul_error>) -> Self {
+        Self(error)
+    }
+}
+
+/// The engine's kinds by C's names. A kind that the engine has gained since is told by its exit code's own name where that
+/// has one.
+fn status_of(kind: ErrorKind) -> haul_status {
+    match kind {
+        ErrorKind::UnsupportedScheme => haul_status::UnsupportedScheme,
+        ErrorKind::Url => haul_status::Url,
+        ErrorKind::ProxyResolve => haul_status::ProxyResolve,
+        ErrorKind::Resolve => haul_status::Resolve,
+        ErrorKind::Connect => haul_status::Connect,
+        ErrorKind::Protocol => haul_status::Protocol,
+        ErrorKind::Http2 => haul_status::Http2,
+        ErrorKind::Http2Stream => haul_status::Http2Stream,
+        ErrorKind::PartialBody => haul_status::PartialBody,
+        ErrorKind::Status => haul_status::HttpStatus,
+        ErrorKind::Write => haul_status::Write,
+        ErrorKind::Read => haul_status::Read,
+        ErrorKind::Timeout => haul_status::Timeout,
+        ErrorKind::Range => haul_status::Range,
+        ErrorKind::TlsHandshake => haul_status::TlsHandshake,
+        ErrorKind::Changed => haul_status::Changed,
+        ErrorKind::Interface => haul_status::Interface,
+        ErrorKind::TooManyRedirects => haul_status::TooManyRedirects,
+        ErrorKind::EmptyReply => haul_status::EmptyReply,
+        ErrorKind::Send => haul_status::Send,
+        ErrorKind::Receive | ErrorKind::Checksum => haul_status::Receive,
+        ErrorKind::PeerCertificate => haul_status::PeerCertificate,
+        ErrorKind::ContentCoding => haul_status::ContentCoding,
+        ErrorKind::TooLarge => haul_status::TooLarge,
+        ErrorKind::ClientCertificate => haul_status::ClientCertificate,
+        ErrorKind::Rewind => haul_status::Rewind,
+        ErrorKind::Auth => haul_status::Auth,
+        ErrorKind::CaFile => haul_status::CaFile,
+        ErrorKind::Proxy => haul_status::Proxy,
+        ErrorKind::Setup => haul_status::Setup,
+        ErrorKind::Interrupted => haul_status::Interrupted,
+        _ => haul_status::Internal,
+    }
+}
+
+/// A text for C. What peers sent may hold NUL; it ends no text of ours.
+pub(crate) fn c_text(text: String) -> CString {
+    CString::new(text).unwrap_or_else(|error| {
+        let bytes = error.into_vec().into_iter().map(|byte| if byte == 0 { b'?' } else { byte });
+        CString::new(bytes.collect::<Vec<_>>()).unwrap_or_default()
+    })
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Box<haul_error>>> = const { RefCell::new(None) };
+}
+
+/// Makes a fault the thread's last error. While a thread ends there is no place for it any more, and nobody to read it.
+fn remember(fault: Fault) -> haul_status {
+    let status = fault.0.status;
+    let _ = LAST.try_with(|last| last.replace(Some(fault.0)));
+    status
+}
+
+fn panicked(payload: &(dyn Any + Send)) -> Fault {
+    let what = payload.downcast_ref::<&str>().copied().map(str::to_owned);
+    let what = what.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+    Fault::new(haul_status::Internal, format!("a fault in haul itself: {what}"))
+}
+
+/// Runs the body of a function that C calls: no panic crosses, and a fault becomes the last error.
+///
+/// What a panic leaves behind is sound to use: locks are taken whether poisoned or not, and what they guard is never left
+/// half changed across code that can panic.
+pub(crate) fn guard(body: impl FnOnce() -> Result<(), Fault>) -> haul_status {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => haul_status::Ok,
+        Ok(Err(fault)) => remember(fault),
+        Err(payload) => remember(panicked(&*payload)),
+    }
+}
+
+/// The same for a function that makes something: nothing where it fails.
+pub(crate) fn guard_new<T>(body: impl FnOnce() -> Result<T, Fault>) -> Option<T> {
+    let mut made = None;
+    guard(|| body().map(|value| made = Some(value)));
+    made
+}
+
+/// The same for a function that cannot fail by itself: `or` after a panic.
+pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
+    guard_new(|| Ok(body())).unwrap_or(or)
+}
+
+/// Why the last call in this thread that failed did. It holds until another call in this thread fails; NULL before the first.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_last_error() -> *const haul_error {
+    let found = LAST.try_with(|last| last.borrow().as_deref().map(std::ptr::from_ref));
+    found.ok().flatten().unwrap_or(std::ptr::null())
+}
+
+/// A copy to keep; NULL of NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_error_clone(error: Option<&haul_error>) -> Option<Box<haul_error>> {
+    guard_or(None, || error.cloned().map(Box::new))
+}
+
+/// Ends a copy.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_error_free(error: Option<Box<haul_error>>) {
+    guard_or((), || drop(error));
+}
+
+/// The number; of NULL it is HAUL_STATUS_OK.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_code(error: *const haul_error) -> haul_status {
+    // SAFETY: the header's contract: NULL or an error that has not been freed.
+    unsafe { error.as_ref() }.map_or(haul_status::Ok, |error| error.status)
+}
+
+/// "URL: what happened: why", ended by NUL; of NULL it is "". It never holds credentials.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_text(error: *const haul_error) -> *const c_char {
+    // SAFETY: as in haul_error_code.
+    unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.as_ptr())
+}
+
+/// The URL it was for, or NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_char {
+    // SAFETY: as in haul_error_code.
+    let url = unsafe { error.as_ref() }.and_then(|error| error.url.as_ref());
+    url.map_or(std::ptr::null(), |url| url.as_ptr())
+}
+
+/// The errno below it, or 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_errno(error: *const haul_error) -> c_int {
+    // SAFETY: as in haul_error_code.
+    unsafe { error.as_ref() }.map_or(0, |error| error.errno)
+}
+
+/// A time limit ran out.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool {
+    // SAFETY: as in haul_error_code.
+    unsafe { haul_error_code(error) == haul_status::Timeout }
+}
+
+/// No connection could be made: name, address, proxy or TLS.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
+    // SAFETY: as in haul_error_code.
+    unsafe { error.as_ref() }.is_some_and(|error| error.is_connect)
+}
+
+/// A name, the host's or a proxy's, has no address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool {
+    // SAFETY: as in haul_error_code.
+    matches!(unsafe { haul_error_code(error) }, haul_status::Resolve | haul_status::ProxyResolve)
+}
+
+/// TLS failed: the handshake, a certificate of either side, or the file of those to trust.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
+    use haul_status::{CaFile, ClientCertificate, PeerCertificate, TlsHandshake};
+    // SAFETY: as in haul_error_code.
+    matches!(unsafe { haul_error_code(error) }, TlsHandshake | PeerCertificate | ClientCertificate | CaFile)
+}
+
+/// The call was wrong: an argument, a setting, a URL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_is_usage(error: *const haul_error) -> bool {
+    use haul_status::{Setup, UnsupportedScheme, Url};
+    // SAFETY: as in haul_error_code.
+    matches!(unsafe { haul_error_code(error) }, Setup | UnsupportedScheme | Url)
+}
+
+/// A callback asked for the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_error_is_interrupted(error: *const haul_error) -> bool {
+    // SAFETY: as in haul_error_code.
+    unsafe { haul_error_code(error) == haul_status::Interrupted }
+}
+
+/// What a haul_status means, in a few words; "unknown" where it is none. Never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_status_text(status: c_int) -> *const c_char {
+    words(status).as_ptr()
+}
+
+fn words(status: c_int) -> &'static CStr {
+    match status {
+        0 => c"done",
+        1 => c"scheme neither http nor https",
+        2 => c"argument or setting cannot be used",
+        3 => c"URL cannot be parsed",
+        5 => c"no address for the proxy",
+        6 => c"no address for the host",
+        7 => c"no connection",
+        8 => c"reply is not HTTP",
+        16 => c"rules of HTTP/2 broken",
+        18 => c"body ended too early",
+        22 => c"status of 400 or above",
+        23 => c"body refused by its taker",
+        26 => c"request body could not be read",
+        28 => c"time limit ran out",
+        33 => c"ranges not done rightly",
+        35 => c"TLS handshake failed",
+        36 => c"content changed",
+        45 => c"interface cannot be used",
+        47 => c"too many redirects",
+        52 => c"empty reply",
+        55 => c"request could not be sent",
+        56 => c"reply could not be received",
+        58 => c"client certificate cannot be used",
+        60 => c"certificate not acceptable",
+        61 => c"content coding broken",
+        63 => c"body too large",
+        65 => c"request body cannot be sent again",
+        77 => c"CA certificates cannot be used",
+        92 => c"HTTP/2 stream broken off",
+        94 => c"authentication cannot be done",
+        97 => c"proxy refused",
+        130 => c"interrupted",
+        255 => c"fault in haul itself",
+        _ => c"unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_a_status_and_an_error() {
+        let status = guard(|| panic!("on {}", "purpose"));
+        assert_eq!(status, haul_status::Internal);
+        // SAFETY: no call fails in between.
+        let text = unsafe { CStr::from_ptr(haul_error_text(haul_last_error())) };
+        assert_eq!(text.to_str(), Ok("a fault in haul itself: on purpose"));
+        assert!(guard_new::<()>(|| panic!("again")).is_none());
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_engine() {
+        let kinds = [
+            ErrorKind::Setup,
+            ErrorKind::Resolve,
+            ErrorKind::Timeout,
+            ErrorKind::Checksum,
+            ErrorKind::PeerCertificate,
+            ErrorKind::Http2Stream,
+            ErrorKind::Interrupted,
+        ];
+        for kind in kinds {
+            assert_eq!(status_of(kind) as c_int, c_int::from(kind.exit_code()), "{kind:?}");
+            assert_ne!(words(kind.exit_code().into()), c"unknown");
+        }
+        assert_eq!(words(-1), c"unknown");
+    }
+
+    #[test]
+    fn every_thread_has_its_own_last_error() {
+        guard(|| Err(Fault::setup("here")));
+        std::thread::spawn(|| assert!(haul_last_error().is_null())).join().unwrap();
+        assert!(!haul_last_error().is_null());
+    }
+
+    #[test]
+    fn a_nul_in_what_a_peer_said_ends_no_text() {
+        assert_eq!(c_text("a\0b".into()).as_c_str(), c"a?b");
+    }
+}

@@ -1,0 +1,342 @@
+//! Cookies: a jar that clients share, and that files and programs look into.
+//!
+//! ```
+//! use haul_c::jar::{haul_jar_count, haul_jar_free, haul_jar_new, haul_jar_set};
+//! let jar = haul_jar_new().unwrap();
+//! // SAFETY: the jar lives, and the strings end with NUL.
+//! unsafe {
+//!     haul_jar_set(&*jar, c"http://h.example/".as_ptr(), c"sid=31; Path=/".as_ptr());
+//!     assert_eq!(haul_jar_count(&*jar), 1);
+//! }
+//! haul_jar_free(Some(jar));
+//! ```
+
+use std::ffi::{OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haul::state::jar::Jar;
+use haul_policy::cookie::{Cookie, CookieParts, lwp};
+
+use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::request::parse_url;
+use crate::text::{self, haul_slice};
+use crate::version::give;
+
+/// Cookies, for any number of clients and threads.
+#[derive(Debug, Clone, Default)]
+pub struct haul_jar {
+    pub(crate) jar: Jar,
+}
+
+/// A cookie.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct haul_cookie {
+    /// Its name.
+    pub name: haul_slice,
+    /// Its value, as it is sent.
+    pub value: haul_slice,
+    /// The host, or the domain whose hosts get it; without a leading dot.
+    pub domain: haul_slice,
+    /// The path at and below which it is sent.
+    pub path: haul_slice,
+    /// When it ends, in seconds since 1970; 0: with the session.
+    pub expires: i64,
+    /// For that host only, not for those below it.
+    pub host_only: bool,
+    /// For TLS only.
+    pub secure: bool,
+    /// Not for scripts in pages.
+    pub http_only: bool,
+}
+
+/// Looks at a cookie. The pointers hold during the call, in which the jar may be used. Not 0 ends the walk.
+pub type haul_cookie_fn = Option<unsafe extern "C" fn(user: *mut c_void, cookie: *const haul_cookie) -> c_int>;
+
+/// An empty jar.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_jar_new() -> Option<Box<haul_jar>> {
+    guard_new(|| Ok(Box::default()))
+}
+
+/// Another handle of the same jar.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_clone(jar: *const haul_jar) -> Option<Box<haul_jar>> {
+    // SAFETY: the header's contract: NULL or a jar that lives. So in all functions here.
+    guard_new(|| Ok(Box::new(unsafe { text::object(jar, "jar") }?.clone())))
+}
+
+/// Ends a handle. The jar itself goes with the last of its handles and clients.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_jar_free(jar: Option<Box<haul_jar>>) {
+    guard_or((), || drop(jar));
+}
+
+/// Adds what a file of cookies holds, Netscape's (curl, wget, browsers) or that of Perl's HTTP::Cookies. A file that is not
+/// there is an empty one. `refused` (may be NULL) gets the number of lines that are no acceptable cookies.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, refused: *mut usize) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, path) = unsafe { (text::object(jar, "jar")?, file(path)?) };
+        let count = if let Some(read) = lwp_file(path) { take_lwp(&jar.jar, read) } else { jar.jar.load(path)? };
+        // SAFETY: NULL or the caller's own number.
+        if let Some(refused) = unsafe { refused.as_mut() } {
+            *refused = count;
+        }
+        Ok(())
+    })
+}
+
+/// Writes what was set and removed since haul_jar_load or the last save into a Netscape file, mode 0600, in one step. What
+/// other programs put there meanwhile stays.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, path) = unsafe { (text::object(jar, "jar")?, file(path)?) };
+        Ok(jar.jar.save(path)?)
+    })
+}
+
+/// How a jar is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub enum haul_jar_format {
+    /// Netscape's file, as curl, wget and browsers have it.
+    Netscape = 0,
+    /// The file of Perl's HTTP::Cookies (`Set-Cookie3` lines).
+    Lwp = 1,
+}
+
+/// All cookies as a text. `format` is a haul_jar_format. Free `text` with haul_free; `len` (may be NULL) gets its length.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_to_text(
+    jar: *const haul_jar,
+    format: c_int,
+    text: *mut *mut c_char,
+    len: *mut usize,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, place, len) =
+            unsafe { (text::object(jar, "jar")?, text.as_mut(), len.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("text is NULL"))?;
+        let written = match format {
+            n if n == haul_jar_format::Netscape as c_int => jar.jar.to_text(),
+            n if n == haul_jar_format::Lwp as c_int => jar.jar.with(|jar| lwp::write(jar, now())),
+            _ => return Err(Fault::setup("format is no haul_jar_format")),
+        };
+        *place = give(&written);
+        if let Some(len) = len {
+            *len = written.len();
+        }
+        Ok(())
+    })
+}
+
+/// Adds the cookies of a text, in either format. `refused` (may be NULL) gets the number of lines that are none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_add_text(
+    jar: *mut haul_jar,
+    text: *const c_char,
+    len: usize,
+    refused: *mut usize,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, text, refused) =
+            unsafe { (text::object(jar, "jar")?, text::counted(text, len, "text")?, refused.as_mut()) };
+        let count = match lwp::read(text, now()) {
+            Some(read) => take_lwp(&jar.jar, read),
+            None => jar.jar.import_text(text),
+        };
+        if let Some(refused) = refused {
+            *refused = count;
+        }
+        Ok(())
+    })
+}
+
+/// What a request to `url` sends as Cookie. Free `cookie` with haul_free; it is NULL where there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_cookie_header(
+    jar: *const haul_jar,
+    url: *const c_char,
+    cookie: *mut *mut c_char,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, url, place) =
+            unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, cookie.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("cookie is NULL"))?;
+        *place = std::ptr::null_mut();
+        if let Some(value) = jar.jar.cookie_for(&parse_url(url, false)?) {
+            *place = give(&value);
+        }
+        Ok(())
+    })
+}
+
+/// Takes the value of a Set-Cookie header of a reply from `url`. HAUL_STATUS_SETUP where the rules refuse it (RFC 6265bis).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_set(
+    jar: *mut haul_jar,
+    url: *const c_char,
+    set_cookie: *const c_char,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, url, field) = unsafe {
+            (text::object(jar, "jar")?, text::required(url, "url")?, text::bytes(set_cookie, "set_cookie")?)
+        };
+        let target = parse_url(url, false)?;
+        let refused = jar.jar.change(|jar| jar.set(&target, field, now()).err());
+        refused.map_or(Ok(()), |refusal| Err(Fault::setup(format!("the cookie is refused: {refusal}"))))
+    })
+}
+
+/// Puts a cookie in as it is, in place of the one of that name, domain and path. HAUL_STATUS_SETUP where it is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, cookie) = unsafe { (text::object(jar, "jar")?, text::object(cookie, "cookie")?) };
+        // SAFETY: as above, for each part.
+        let (name, value, path) = unsafe { (cookie.name.bytes(), cookie.value.bytes(), cookie.path.bytes()) };
+        // SAFETY: as above.
+        let domain = unsafe { cookie.domain.text("domain") }?;
+        let parts = CookieParts {
+            name: name.to_vec(),
+            value: value.to_vec(),
+            domain: domain.to_owned(),
+            host_only: cookie.host_only,
+            path: path.to_vec(),
+            secure: cookie.secure,
+            http_only: cookie.http_only,
+            expires: u64::try_from(cookie.expires).ok().filter(|expires| *expires > 0),
+            ..CookieParts::default()
+        };
+        let cookie =
+            Cookie::new(parts).map_err(|refusal| Fault::setup(format!("the cookie is refused: {refusal}")))?;
+        jar.jar.change(|jar| jar.insert(cookie));
+        Ok(())
+    })
+}
+
+/// Removes the cookies of this domain, path and name; NULL is any. None found is no failure.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_remove(
+    jar: *mut haul_jar,
+    domain: *const c_char,
+    path: *const c_char,
+    name: *const c_char,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (jar, domain) = unsafe { (text::object(jar, "jar")?, text::optional(domain, "domain")?) };
+        // SAFETY: as above.
+        let (path, name) = unsafe { (text::optional(path, "path")?, text::optional(name, "name")?) };
+        let domain = domain.map(|domain| domain.strip_prefix('.').unwrap_or(domain));
+        let fits = |cookie: &CookieParts| {
+            domain.is_none_or(|domain| cookie.domain.eq_ignore_ascii_case(domain))
+                && path.is_none_or(|path| cookie.path == path.as_bytes())
+                && name.is_none_or(|name| cookie.name == name.as_bytes())
+        };
+        jar.jar.change(|jar| jar.retain(|cookie| !fits(cookie.parts())));
+        Ok(())
+    })
+}
+
+/// Removes all cookies.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_clear(jar: *mut haul_jar) {
+    guard_or((), || {
+        // SAFETY: the header's contract.
+        if let Some(jar) = unsafe { jar.as_ref() } {
+            jar.jar.change(|jar| jar.retain(|_| false));
+        }
+    });
+}
+
+/// Removes the cookies that end with the session.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
+    guard_or((), || {
+        // SAFETY: the header's contract.
+        if let Some(jar) = unsafe { jar.as_ref() } {
+            jar.jar.clear_session();
+        }
+    });
+}
+
+/// How many cookies there are that have not ended.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
+    guard_or(0, || {
+        // SAFETY: the header's contract.
+        let Some(jar) = (unsafe { jar.as_ref() }) else { return 0 };
+        jar.jar.with(|jar| jar.iter().filter(|cookie| !cookie.is_expired(now())).count())
+    })
+}
+
+/// Calls `look` for every cookie that has not ended, the oldest first.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_fn, user: *mut c_void) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let jar = unsafe { text::object(jar, "jar") }?;
+        let look = look.ok_or_else(|| Fault::setup("look is NULL"))?;
+        // A copy: the function may use the jar, whose lock must not be held then.
+        let cookies: Vec<Cookie> =
+            jar.jar.with(|jar| jar.iter().filter(|cookie| !cookie.is_expired(now())).cloned().collect());
+        for cookie in &cookies {
+            let parts = cookie.parts();
+            let seen = haul_cookie {
+                name: haul_slice::of(&parts.name),
+                value: haul_slice::of(&parts.value),
+                domain: haul_slice::of(parts.domain.as_bytes()),
+                path: haul_slice::of(&parts.path),
+                expires: parts.expires.map_or(0, |expires| i64::try_from(expires).unwrap_or(i64::MAX)),
+                host_only: parts.host_only,
+                secure: parts.secure,
+                http_only: parts.http_only,
+            };
+            // SAFETY: a function of the caller's, with its own pointer and a cookie that lives during the call.
+            if unsafe { look(user, &raw const seen) } != 0 {
+                break;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A path as the system has it: any bytes.
+///
+/// # Safety
+/// As [`text::required`].
+pub(crate) unsafe fn file<'a>(path: *const c_char) -> Result<&'a Path, Fault> {
+    // SAFETY: the caller's word.
+    let bytes = unsafe { text::bytes(path, "path") }?;
+    Ok(Path::new(OsStr::from_bytes(bytes)))
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// The cookies of a file, if it is one of HTTP::Cookies. What cannot be read is left to the other reader, which says why.
+fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::Read> {
+    lwp::read(&std::fs::read(path).ok()?, now())
+}
+
+fn take_lwp(jar: &Jar, read: haul_policy::cookie::netscape::Read) -> usize {
+    jar.change(|jar| {
+        for cookie in read.cookies {
+            jar.insert(cookie);
+        }
+    });
+    read.refused
+}

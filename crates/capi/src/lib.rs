@@ -1,0 +1,51 @@
+//! libhaul: haul for C, and for every language that can call C.
+//!
+//! `include/haul.h` is made of this crate by cbindgen, comments included, and says all that a C program has to know. In C:
+//!
+//! ```c
+//! haul_client *client = haul_client_new();
+//! haul_request *request = haul_request_new("GET", "http://127.0.0.1:8080/");
+//! haul_response *response;
+//! if (haul_client_perform(client, request, &response) != HAUL_STATUS_OK)
+//!     fprintf(stderr, "%s\n", haul_error_text(haul_last_error()));
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`client`], [`settings`], [`connection`], [`auth`] | a client and its settings |
+//! | [`request`], [`content`] | a request, and what it sends |
+//! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
+//! | [`response`] | a reply |
+
+//! | [`jar`], [`url`] | cookies; URLs |
+//! | [`error`], [`version`] | why something failed; which haul this is |
+//! | [`text`], [`callbacks`] | what C hands over |
+//!
+//! # The contract that every function here rests on
+//!
+//! What the header says of pointers is the safety condition of all functions: a pointer is NULL or one that haul gave and that
+//! was not freed; strings end with NUL or come with their length; a request, a response and a batch are used by one thread at
+//! a time; callbacks come back by returning. Everything else is checked: NULL, encodings, numbers, line ends. No panic crosses.
+
+// The names are C's.
+#![allow(non_camel_case_types)]
+// One contract for all functions, above and in the header; a section of it in each would be read in C's header, too.
+#![allow(clippy::missing_safety_doc)]
+
+pub mod auth;
+
+pub mod call;
+pub mod callbacks;
+pub mod client;
+pub mod connection;
+pub mod content;
+pub mod error;
+pub mod jar;
+mod output;
+pub mod request;
+pub mod response;
+pub mod settings;
+pub mod streaming;
+pub mod text;
+pub mod url;
+pub mod version;

@@ -1,0 +1,282 @@
+//! A request, to be sent any number of times.
+//!
+//! ```
+//! use haul_c::error::haul_status;
+//! use haul_c::request::{haul_request_add_header, haul_request_free, haul_request_new};
+//! // SAFETY: the strings end with NUL, and the request lives until it is freed.
+//! unsafe {
+//!     let mut request = haul_request_new(c"PUT".as_ptr(), c"http://h.example/".as_ptr()).unwrap();
+//!     let status = haul_request_add_header(&mut *request, c"X-Many".as_ptr(), c"1".as_ptr());
+//!     assert_eq!(status, haul_status::Ok);
+//!     haul_request_free(Some(request));
+//! }
+//! ```
+
+use std::borrow::Cow;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+use std::time::Duration;
+
+use haul::request::{Particulars, Request};
+use haul::state::auth::Auth;
+use haul::{RequestOptions, Target};
+use haul_policy::target::{Scheme, TargetError};
+
+use crate::auth::auth;
+use crate::callbacks::{haul_body_fn, haul_head_fn, haul_reserve_fn};
+use crate::client::Shared;
+use crate::content::Content;
+use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::output::Output;
+use crate::settings::{limit, set_max_size, set_redirects};
+use crate::text;
+
+/// One request. It belongs to one thread at a time.
+#[derive(Clone)]
+pub struct haul_request {
+    method: Cow<'static, str>,
+    target: Target,
+    pub(crate) content: Content,
+    pub(crate) fields: Vec<(String, Vec<u8>)>,
+    max_time: Option<Duration>,
+    own: Own,
+    pub(crate) output: Output,
+}
+
+/// What a request has of its own that is rarely its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Own {
+    pub(crate) without: Vec<String>,
+    pub(crate) max_redirects: Option<u32>,
+    pub(crate) max_size: Option<u64>,
+    pub(crate) auth: Option<Auth>,
+    pub(crate) decode: bool,
+    pub(crate) raw_path: bool,
+    pub(crate) no_jar: bool,
+}
+
+impl Own {
+    /// The client's options with these in them: the client's own where there are none of these, which is the common case and
+    /// copies nothing.
+    pub(crate) fn options(&self, shared: &Shared) -> Arc<RequestOptions> {
+        let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar } = self;
+        let is_common = without.is_empty()
+            && max_redirects.is_none()
+            && max_size.is_none()
+            && auth.is_none()
+            && (!decode || shared.options.decode)
+            && !raw_path
+            && (!no_jar || shared.options.jar.is_none());
+        if is_common {
+            return Arc::clone(&shared.options);
+        }
+        let mut options = RequestOptions::clone(&shared.options);
+        options.fields.retain(|(name, _)| !without.iter().any(|other| other.eq_ignore_ascii_case(name)));
+        options.without.extend_from_slice(without);
+        if let Some(max) = *max_redirects {
+            set_redirects(&mut options, max);
+        }
+        if let Some(bytes) = *max_size {
+            set_max_size(&mut options, bytes);
+        }
+        if let Some(auth) = auth {
+            options.auth = auth.clone();
+        }
+        options.decode |= decode;
+        options.path_as_is |= raw_path;
+        options.jar = options.jar.filter(|_| !no_jar);
+        Arc::new(options)
+    }
+}
+
+impl haul_request {
+    /// As the engine has it, with the settings of a client.
+    pub(crate) fn prepare(&self, shared: &Shared) -> Result<Request, Fault> {
+        let mut fields = self.fields.clone();
+        let body = self.content.body(&mut fields)?;
+        let particulars = Particulars {
+            method: Some(self.method.clone()),
+            fields,
+            body,
+            max_time: self.max_time,
+            ..Particulars::default()
+        };
+        Ok(Request::new(self.target.clone(), self.own.options(shared), particulars))
+    }
+}
+
+/// A URL as haul takes it. `as_is`: with its dot segments.
+pub(crate) fn parse_url(url: &str, as_is: bool) -> Result<Target, Fault> {
+    Target::parse_with(url, Scheme::Http, as_is).map_err(|error| url_fault(&error))
+}
+
+/// What is wrong with a URL, without the URL itself: it may have a password in it.
+pub(crate) fn url_fault(error: &TargetError) -> Fault {
+    let status = if error.exit_code() == 1 { haul_status::UnsupportedScheme } else { haul_status::Url };
+    Fault::new(status, format!("the URL cannot be used: {error}"))
+}
+
+/// A method that can be sent (RFC 9110 section 9.1). The common ones need no memory.
+pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, Fault> {
+    text::check_field(name, b"").map_err(|_| Fault::setup("the method is no token"))?;
+    Ok(haul::request::method(name))
+}
+
+/// A request for `url`. `method` NULL is GET; it is sent as it is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_new(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
+    guard_new(|| {
+        // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
+        let (method, url) = unsafe { (text::optional(method, "method")?, text::required(url, "url")?) };
+        Ok(Box::new(haul_request {
+            method: parse_method(method.unwrap_or("GET"))?,
+            target: parse_url(url, false)?,
+            content: Content::None,
+            fields: Vec::new(),
+            max_time: None,
+            own: Own::default(),
+            output: Output::KEPT,
+        }))
+    })
+}
+
+/// A copy, with its own settings and body.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_clone(request: *const haul_request) -> Option<Box<haul_request>> {
+    // SAFETY: the header's contract.
+    guard_new(|| Ok(Box::new(unsafe { text::object(request, "request") }?.clone())))
+}
+
+/// Ends a request.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_request_free(request: Option<Box<haul_request>>) {
+    guard_or((), || drop(request));
+}
+
+/// Sets a header in place of all of that name, its own, the client's and haul's. A NULL value takes it away.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_header(
+    request: *mut haul_request,
+    name: *const c_char,
+    value: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            let name = text::required(name, "name")?;
+            let value = if value.is_null() { None } else { Some(text::bytes(value, "value")?) };
+            text::check_field(name, value.unwrap_or_default())?;
+            request.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+            request.own.without.retain(|other| !other.eq_ignore_ascii_case(name));
+            match value {
+                Some(value) => request.fields.push((name.to_owned(), value.to_vec())),
+                None => request.own.without.push(name.to_owned()),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Adds a header to those of that name that were set here. The first one replaces the client's and haul's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_add_header(
+    request: *mut haul_request,
+    name: *const c_char,
+    value: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            let (name, value) = (text::required(name, "name")?, text::bytes(value, "value")?);
+            text::check_field(name, value)?;
+            request.fields.push((name.to_owned(), value.to_vec()));
+            Ok(())
+        })
+    }
+}
+
+/// How long it may take in all, in milliseconds; 0: what the client says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.max_time = limit(ms);
+            Ok(())
+        })
+    }
+}
+
+/// How many redirects are followed; 0: none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_request, max: u32) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.own.max_redirects = Some(max);
+            Ok(())
+        })
+    }
+}
+
+/// The largest body in bytes; 0: no limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, bytes: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.own.max_size = Some(bytes);
+            Ok(())
+        })
+    }
+}
+
+/// In whose name, as haul_client_set_auth.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_auth(
+    request: *mut haul_request,
+    kind: c_int,
+    user: *const c_char,
+    secret: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            request.own.auth = Some(auth(kind, user, secret)?);
+            Ok(())
+        })
+    }
+}
+
+/// Where the reply goes, as in haul_call. Each may be NULL; at most one of `reserve` and `on_body`. A batch, which keeps
+/// bodies itself, does not look at it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_output(
+    request: *mut haul_request,
+    on_head: haul_head_fn,
+    reserve: haul_reserve_fn,
+    on_body: haul_body_fn,
+    user: *mut c_void,
+) -> haul_status {
+    let output = Output { on_head, reserve, on_body, user };
+    // SAFETY: the header's contract.
+    unsafe {
+        change(request, |request| {
+            output.check()?;
+            request.output = output;
+            Ok(())
+        })
+    }
+}
+
+/// Changes a request.
+///
+/// # Safety
+/// `request` is NULL or one that lives, and that nobody else uses.
+pub(crate) unsafe fn change(
+    request: *mut haul_request,
+    change: impl FnOnce(&mut haul_request) -> Result<(), Fault>,
+) -> haul_status {
+    // SAFETY: the caller's word.
+    guard(|| change(unsafe { request.as_mut() }.ok_or_else(|| Fault::setup("request is NULL"))?))
+}

@@ -1,0 +1,419 @@
+//! A reply with all that is known of it, and the plain part of it that C reads without further calls.
+//!
+//! ```
+//! use haul_c::response::{haul_response_free, haul_response_new, haul_response_status};
+//! let place = haul_response_new().unwrap();
+//! // SAFETY: the response lives.
+//! assert_eq!(unsafe { haul_response_status(&*place) }, 0);
+//! haul_response_free(Some(place));
+//! ```
+
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+
+use haul::Version;
+use haul::facts::Facts;
+use haul::transfer::Redirected;
+use haul_proto::head::{Fields, Head};
+
+use crate::error::{Fault, guard, guard_new, guard_or, haul_error, haul_status};
+use crate::streaming::Streaming;
+use crate::text::{self, haul_header, haul_slice};
+
+/// A reply. It belongs to one thread at a time.
+#[derive(Default)]
+pub struct haul_response {
+    head: Option<Head>,
+    /// Views into `head`, for C.
+    headers: Vec<haul_header>,
+    url: String,
+    version: Option<Version>,
+    trailers: Vec<haul_header>,
+    trailer_fields: Option<Fields>,
+    pub(crate) body: Body,
+    is_decoded: bool,
+    facts: Option<Facts>,
+    hops: Vec<Hop>,
+    error: Option<Box<haul_error>>,
+    peer: OnceLock<CString>,
+    pub(crate) streaming: Option<Streaming>,
+}
+
+/// A redirect that was followed.
+struct Hop {
+    head: Head,
+    url: String,
+    headers: Vec<haul_header>,
+}
+
+/// The body of a reply.
+#[derive(Default)]
+pub(crate) struct Body {
+    /// Where haul keeps it. Its memory stays for the next reply.
+    pub(crate) kept: Vec<u8>,
+    /// The caller's memory where it is, or NULL.
+    pub(crate) lent: haul_slice,
+    /// How long it is, wherever it went.
+    pub(crate) len: u64,
+    /// It is in `kept`.
+    pub(crate) is_kept: bool,
+}
+
+/// The plain part of a reply. All pointers are into the haul_response that it came with, and hold until that is used for
+/// another call, or freed; that of `body` is into your memory where you gave some.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct haul_reply {
+    /// The status code; 0 where no reply came.
+    pub status: u16,
+    /// 10, 11 or 20: HTTP/1.0, 1.1, 2.
+    pub version: u16,
+    /// How many redirects were followed.
+    pub redirects: u32,
+    /// The reason phrase; empty in HTTP/2.
+    pub reason: haul_slice,
+    /// Where it came from in the end, without credentials and fragment.
+    pub url: haul_slice,
+    /// Its header fields in their order, with names as they were sent (in HTTP/2: in lower case).
+    pub headers: *const haul_header,
+    /// How many.
+    pub header_count: usize,
+    /// The whole body; NULL where a haul_body_fn took it, or it is still to be read.
+    pub body: *const c_char,
+    /// How long it is, after decoding.
+    pub body_len: usize,
+    /// Content-Encoding is among the headers, but haul has decoded the body.
+    pub decoded: bool,
+}
+
+/// Times in nanoseconds since the request began; 0 where there was no such step (none connects on a warm connection).
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct haul_times {
+    /// The name had an address.
+    pub resolved: u64,
+    /// The connection stood.
+    pub connected: u64,
+    /// TLS was set up.
+    pub secured: u64,
+    /// The last request was put on its way.
+    pub sent: u64,
+    /// The first byte of the last reply came.
+    pub first_byte: u64,
+    /// It was over.
+    pub total: u64,
+}
+
+impl Default for haul_slice {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl haul_response {
+    /// Forgets the last reply; memory that the next one can use stays.
+    pub(crate) fn clear(&mut self) {
+        self.streaming = None;
+        self.headers.clear();
+        self.head = None;
+        self.trailers.clear();
+        self.trailer_fields = None;
+        self.url.clear();
+        self.version = None;
+        self.body.kept.clear();
+        (self.body.lent, self.body.len, self.body.is_kept) = (haul_slice::NONE, 0, false);
+        self.is_decoded = false;
+        self.facts = None;
+        self.hops.clear();
+        self.error = None;
+        self.peer.take();
+    }
+
+    /// Takes a head. `decodes`: coded content is decoded.
+    pub(crate) fn take_head(&mut self, head: Option<Head>, url: String, decodes: bool) {
+        self.headers.clear();
+        self.url = url;
+        self.head = head;
+        if let Some(head) = &self.head {
+            self.version = Some(head.version());
+            // The views are into the bytes of the head, which lie where they are until the head goes: `head` is replaced
+            // together with them, here and in `clear`.
+            self.headers.extend(head.fields().map(view));
+            self.is_decoded = decodes && head.get("content-encoding").is_some();
+        }
+    }
+
+    /// Whether what was sent is coded, and is decoded here.
+    pub(crate) fn is_decoded(&self) -> bool {
+        self.is_decoded
+    }
+
+    pub(crate) fn take_facts(&mut self, facts: Facts) {
+        self.facts = Some(facts);
+    }
+
+    pub(crate) fn take_trailers(&mut self, trailers: Option<Fields>) {
+        self.trailers.clear();
+        self.trailer_fields = trailers;
+        self.trailers.extend(self.trailer_fields.iter().flat_map(Fields::iter).map(view));
+    }
+
+    pub(crate) fn take_history(&mut self, history: Vec<Redirected>) {
+        self.hops.clear();
+        for Redirected { target, head } in history {
+            let headers = head.fields().map(view).collect();
+            self.hops.push(Hop { url: target.to_url(), headers, head });
+        }
+    }
+
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        self.error = Some(fault.into_error());
+    }
+
+    /// The plain part.
+    pub(crate) fn reply(&self) -> haul_reply {
+        let body = if self.body.is_kept { haul_slice::of(&self.body.kept) } else { self.body.lent };
+        haul_reply {
+            body: body.data,
+            body_len: usize::try_from(self.body.len).unwrap_or(usize::MAX),
+            decoded: self.is_decoded,
+            redirects: self.facts.as_ref().map_or(self.hops.len() as u32, |facts| facts.redirects),
+            ..plain(self.head.as_ref(), &self.url, &self.headers)
+        }
+    }
+}
+
+fn view((name, value): (&str, &[u8])) -> haul_header {
+    haul_header { name: haul_slice::of(name.as_bytes()), value: haul_slice::of(value) }
+}
+
+fn number(version: Version) -> u16 {
+    match version {
+        Version::Http10 => 10,
+        Version::Http2 => 20,
+        _ => 11,
+    }
+}
+
+fn plain(head: Option<&Head>, url: &str, headers: &[haul_header]) -> haul_reply {
+    haul_reply {
+        status: head.map_or(0, Head::status),
+        version: head.map_or(0, |head| number(head.version())),
+        redirects: 0,
+        reason: haul_slice::of(head.map_or(&[], Head::reason)),
+        url: haul_slice::of(url.as_bytes()),
+        headers: headers.as_ptr(),
+        header_count: headers.len(),
+        body: std::ptr::null(),
+        body_len: 0,
+        decoded: false,
+    }
+}
+
+/// A place for replies. Use one again and again: its memory is kept.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_response_new() -> Option<Box<haul_response>> {
+    guard_new(|| Ok(Box::default()))
+}
+
+/// Ends a response. One whose body was not read to its end closes its connection.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
+    guard_or((), || drop(response));
+}
+
+/// The plain part, into `reply`. What is not there is empty.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract: what is not NULL lives, and no other thread uses it. So in all functions here.
+        let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
+        *place.ok_or_else(|| Fault::setup("reply is NULL"))? = response.reply();
+        Ok(())
+    })
+}
+
+/// The status code; 0 where no reply came.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_status(response: *const haul_response) -> u16 {
+    // SAFETY: the header's contract.
+    unsafe { look(response, 0, |response| response.head.as_ref().map_or(0, Head::status)) }
+}
+
+/// The version's text, such as "HTTP/1.1"; "" where no reply came.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -> *const c_char {
+    let text = |response: &haul_response| match response.version {
+        None => c"",
+        Some(Version::Http10) => c"HTTP/1.0",
+        Some(Version::Http2) => c"HTTP/2",
+        Some(_) => c"HTTP/1.1",
+    };
+    // SAFETY: the header's contract.
+    unsafe { look(response, c"", text) }.as_ptr()
+}
+
+/// The reason phrase; empty in HTTP/2. It is free text from the server.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_reason(response: *const haul_response) -> haul_slice {
+    // SAFETY: the header's contract.
+    unsafe { look(response, haul_slice::NONE, |response| response.reply().reason) }
+}
+
+/// Where it came from in the end, without credentials and fragment.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_url(response: *const haul_response) -> haul_slice {
+    // SAFETY: the header's contract.
+    unsafe { look(response, haul_slice::NONE, |response| haul_slice::of(response.url.as_bytes())) }
+}
+
+/// How many header fields there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_header_count(response: *const haul_response) -> usize {
+    // SAFETY: the header's contract.
+    unsafe { look(response, 0, |response| response.headers.len()) }
+}
+
+/// The name of a header field; `data` is NULL past the last one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_header_name(response: *const haul_response, index: usize) -> haul_slice {
+    let name = |response: &haul_response| response.headers.get(index).map_or(haul_slice::NONE, |field| field.name);
+    // SAFETY: the header's contract.
+    unsafe { look(response, haul_slice::NONE, name) }
+}
+
+/// The value of a header field; `data` is NULL past the last one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_header_value(response: *const haul_response, index: usize) -> haul_slice {
+    let value = |response: &haul_response| response.headers.get(index).map_or(haul_slice::NONE, |field| field.value);
+    // SAFETY: the header's contract.
+    unsafe { look(response, haul_slice::NONE, value) }
+}
+
+/// The value of the first field of that name, in any case of letters; `data` is NULL where there is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_header(response: *const haul_response, name: *const c_char) -> haul_slice {
+    guard_or(haul_slice::NONE, || {
+        // SAFETY: the header's contract.
+        let (response, name) = unsafe { (response.as_ref(), text::optional(name, "name")) };
+        let found = match (response.and_then(|response| response.head.as_ref()), name) {
+            (Some(head), Ok(Some(name))) => head.get(name),
+            _ => None,
+        };
+        found.map_or(haul_slice::NONE, haul_slice::of)
+    })
+}
+
+/// How many fields the trailer section has (RFC 9110 section 6.5): known when the body has been read to its end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_trailer_count(response: *const haul_response) -> usize {
+    // SAFETY: the header's contract.
+    unsafe { look(response, 0, |response| response.trailers.len()) }
+}
+
+/// A field of the trailer section, into `trailer`. HAUL_STATUS_SETUP past the last one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_trailer(
+    response: *const haul_response,
+    index: usize,
+    trailer: *mut haul_header,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (response, place) = unsafe { (text::object(response, "response")?, trailer.as_mut()) };
+        let field = response.trailers.get(index).ok_or_else(|| Fault::setup("there is no such trailer"))?;
+        *place.ok_or_else(|| Fault::setup("trailer is NULL"))? = *field;
+        Ok(())
+    })
+}
+
+/// The whole body; `data` is NULL where a haul_body_fn took it, or it is still to be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> haul_slice {
+    let body = |response: &haul_response| {
+        let reply = response.reply();
+        haul_slice { data: reply.body, len: if reply.body.is_null() { 0 } else { reply.body_len } }
+    };
+    // SAFETY: the header's contract.
+    unsafe { look(response, haul_slice::NONE, body) }
+}
+
+/// The address that the reply came from, such as "127.0.0.1"; NULL where it is not known. `port` (may be NULL) gets its port.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port: *mut u16) -> *const c_char {
+    guard_or(std::ptr::null(), || {
+        // SAFETY: the header's contract.
+        let (response, port) = unsafe { (response.as_ref(), port.as_mut()) };
+        let Some((response, peer)) = response.and_then(|one| Some((one, one.facts.as_ref()?.peer?))) else {
+            return std::ptr::null();
+        };
+        if let Some(port) = port {
+            *port = peer.port();
+        }
+        let text = || CString::new(peer.ip().to_string()).unwrap_or_default();
+        response.peer.get_or_init(text).as_ptr()
+    })
+}
+
+/// When what happened.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> haul_times {
+    let times = |response: &haul_response| {
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        response.facts.as_ref().map_or_else(haul_times::default, |facts| haul_times {
+            resolved: nanos(facts.resolved),
+            connected: nanos(facts.connected),
+            secured: nanos(facts.secured),
+            sent: nanos(facts.sent),
+            first_byte: nanos(facts.first_byte),
+            total: nanos(facts.total),
+        })
+    };
+    // SAFETY: the header's contract.
+    unsafe { look(response, haul_times::default(), times) }
+}
+
+/// How many redirects were followed to get here.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_redirect_count(response: *const haul_response) -> usize {
+    // SAFETY: the header's contract.
+    unsafe { look(response, 0, |response| response.hops.len()) }
+}
+
+/// A reply that redirected, from the first on, into `reply`: its status, version, reason, URL and headers; it has no body.
+/// HAUL_STATUS_SETUP past the last one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_redirect(
+    response: *const haul_response,
+    index: usize,
+    reply: *mut haul_reply,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (response, place) = unsafe { (text::object(response, "response")?, reply.as_mut()) };
+        let hop = response.hops.get(index).ok_or_else(|| Fault::setup("there is no such redirect"))?;
+        let found = plain(Some(&hop.head), &hop.url, &hop.headers);
+        *place.ok_or_else(|| Fault::setup("reply is NULL"))? = found;
+        Ok(())
+    })
+}
+
+/// Why the request failed; NULL where it did not. It belongs to the response.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> *const haul_error {
+    let error = |response: &haul_response| response.error.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the header's contract.
+    unsafe { look(response, std::ptr::null(), error) }
+}
+
+/// What a look at a response says; `or` for NULL.
+///
+/// # Safety
+/// `response` is NULL or one that lives and is not changed meanwhile.
+unsafe fn look<T>(response: *const haul_response, or: T, look: impl FnOnce(&haul_response) -> T) -> T
+where
+    T: Copy,
+{
+    // SAFETY: the caller's word.
+    guard_or(or, || unsafe { response.as_ref() }.map_or(or, look))
+}

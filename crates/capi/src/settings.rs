@@ -1,0 +1,286 @@
+//! The settings of a client. Each holds for the requests that begin after it was set.
+//!
+//! ```
+//! use haul_c::client::haul_client_new;
+//! use haul_c::error::haul_status;
+//! use haul_c::settings::haul_client_set_header;
+//! let client = haul_client_new().unwrap();
+//! // SAFETY: the client lives, and the strings end with NUL.
+//! let status = unsafe { haul_client_set_header(&*client, c"X-Key".as_ptr(), c"a\r\nb".as_ptr()) };
+//! assert_eq!(status, haul_status::Setup);
+//! ```
+
+use std::ffi::{c_char, c_int, c_void};
+use std::time::Duration;
+
+use haul::RequestOptions;
+use haul::interrupt::Interrupt;
+use haul::net::dns::Family;
+
+use crate::auth::auth;
+use crate::callbacks::{User, haul_interrupt_fn};
+use crate::client::haul_client;
+use crate::error::{Fault, guard, haul_status};
+use crate::jar::haul_jar;
+use crate::text;
+
+/// How connections are made where nobody says: as long as that.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// The change of one setting.
+///
+/// # Safety
+/// `client` is NULL or a client that lives.
+pub(crate) unsafe fn set(
+    client: *mut haul_client,
+    change: impl FnOnce(&mut RequestOptions) -> Result<(), Fault>,
+) -> haul_status {
+    // SAFETY: the caller's word.
+    guard(|| unsafe { text::object(client, "client") }?.change(change))
+}
+
+/// A limit in milliseconds; 0 is none.
+pub(crate) fn limit(ms: u64) -> Option<Duration> {
+    (ms > 0).then(|| Duration::from_millis(ms))
+}
+
+/// Sets the jar. The client takes a reference: free your own when you like. NULL: no cookies are kept, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut haul_jar) -> haul_status {
+    // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
+    unsafe {
+        set(client, |options| {
+            options.jar = jar.as_ref().map(|jar| jar.jar.clone());
+            Ok(())
+        })
+    }
+}
+
+/// What User-Agent says; NULL sends none. Default "haul/VERSION".
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_user_agent(
+    client: *mut haul_client,
+    user_agent: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let user_agent = text::optional(user_agent, "user_agent")?;
+            if let Some(text) = user_agent {
+                text::check_field("User-Agent", text.as_bytes())?;
+            }
+            options.user_agent = user_agent.map(str::to_owned);
+            Ok(())
+        })
+    }
+}
+
+/// Sets a header of every request, in place of any of that name. A NULL value takes it away, also one that haul would send
+/// by itself (Accept).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_header(
+    client: *mut haul_client,
+    name: *const c_char,
+    value: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            let name = text::required(name, "name")?;
+            let value = if value.is_null() { None } else { Some(text::bytes(value, "value")?) };
+            text::check_field(name, value.unwrap_or_default())?;
+            options.fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+            options.without.retain(|other| !other.eq_ignore_ascii_case(name));
+            match value {
+                Some(value) => options.fields.push((name.to_owned(), value.to_vec())),
+                None => options.without.push(name.to_owned()),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// How long each request may take in all, in milliseconds; a retry begins anew. 0: no limit, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.max_time = limit(ms);
+            Ok(())
+        })
+    }
+}
+
+/// How long it may take to make a connection, in milliseconds. 0: the default, 300,000.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.connect.timeout = limit(ms).unwrap_or(CONNECT_TIMEOUT);
+            Ok(())
+        })
+    }
+}
+
+/// How long the server may be silent while a reply is waited for or read, in milliseconds. 0: no limit, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.read_timeout = limit(ms);
+            Ok(())
+        })
+    }
+}
+
+/// How many redirects are followed; 0: none, the reply that redirects is the reply. Default 20.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_max_redirects(client: *mut haul_client, max: u32) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            set_redirects(options, max);
+            Ok(())
+        })
+    }
+}
+
+pub(crate) fn set_redirects(options: &mut RequestOptions, max: u32) {
+    options.redirects.follow = max > 0;
+    options.redirects.max = max;
+}
+
+/// How often a transient failure is tried again (a broken or refused connection, a status of 408, 429 or 5xx), with growing
+/// pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it was idle is replaced
+/// once in any case.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.retry.max = max;
+            Ok(())
+        })
+    }
+}
+
+/// The largest body in bytes, as announced, received or decoded; above it HAUL_STATUS_TOO_LARGE. 0: no limit, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, bytes: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            set_max_size(options, bytes);
+            Ok(())
+        })
+    }
+}
+
+pub(crate) fn set_max_size(options: &mut RequestOptions, bytes: u64) {
+    options.max_size = (bytes > 0).then_some(bytes);
+    options.decode_limits.max_output = options.max_size;
+}
+
+/// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bool) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.decode = on;
+            Ok(())
+        })
+    }
+}
+
+/// How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
+/// (Expect: 100-continue), in milliseconds; 0: it is never asked. Default 1,000.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.expect_timeout = Duration::from_millis(ms);
+            Ok(())
+        })
+    }
+}
+
+/// Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("connection"));
+            if !on {
+                options.fields.push(("Connection".to_owned(), b"close".to_vec()));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Which kinds of address may be used: 4, 6, or 0 for both, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, version: c_int) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.family = match version {
+                0 => Family::Any,
+                4 => Family::V4,
+                6 => Family::V6,
+                _ => return Err(Fault::setup("the IP version is neither 4 nor 6 nor 0")),
+            };
+            Ok(())
+        })
+    }
+}
+
+/// In whose name. `kind` is a haul_auth; HAUL_AUTH_BEARER takes the token in `secret`. It is sent to the origin of the
+/// request's URL only, not to where that redirects. A user in the URL goes before it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_auth(
+    client: *mut haul_client,
+    kind: c_int,
+    user: *const c_char,
+    secret: *const c_char,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.auth = auth(kind, user, secret)?;
+            Ok(())
+        })
+    }
+}
+
+/// Whom to ask, while something is waited for, whether to go on: whenever a signal ends a system call, and at least each
+/// 100 ms. A signal handler that sets a flag, and a callback here that looks at it, end any wait (alarm, Ctrl-C). It is
+/// called in the thread that waits. NULL: nobody, the default.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_interrupt(
+    client: *mut haul_client,
+    ask: haul_interrupt_fn,
+    user: *mut c_void,
+) -> haul_status {
+    let user = User(user);
+    let hook = ask.map(|ask| {
+        Interrupt::new(move || {
+            let user = user;
+            // SAFETY: a function of the caller's, with its own pointer.
+            unsafe { ask(user.0) != 0 }
+        })
+    });
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.interrupt = hook;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Replies whose body is read piece by piece, by the caller or into what the caller gave.
+
+use std::ffi::c_void;
+use std::io::BufRead;
+
+use haul::request::Request;
+use haul::{Client, Response};
+
+use crate::client::haul_client;
+use crate::error::{Fault, guard, haul_status};
+use crate::output::{Filler, Output};
+use crate::request::haul_request;
+use crate::response::haul_response;
+use crate::text;
+
+/// A reply under way.
+pub(crate) struct Streaming {
+    reply: Response,
+}
+
+/// Sends a request and takes the head of its reply.
+pub(crate) fn open(engine: &Client, request: Request, response: &mut haul_response) -> Result<Streaming, Fault> {
+    let decodes = request.options().decode;
+    let reply = engine.send(request)?;
+    response.take_head(Some(reply.head().clone()), reply.url(), decodes);
+    response.take_facts(reply.facts().clone());
+    response.take_history(reply.history().to_vec());
+    Ok(Streaming { reply })
+}
+
+/// Sends a request and takes all of its reply.
+pub(crate) fn whole(
+    engine: &Client,
+    request: Request,
+    output: Output,
+    response: &mut haul_response,
+) -> Result<(), Fault> {
+    let mut streaming = open(engine, request, response)?;
+    output.show(&response.reply())?;
+    let announced = streaming.reply.content_length().filter(|_| !response.is_decoded());
+    let mut filler = Filler::new(output, &mut response.body);
+    let mut result = filler.expect(announced).map_err(Fault::from);
+    while result.is_ok() {
+        result = match streaming.reply.fill_buf() {
+            Ok([]) => break,
+            Ok(bytes) => {
+                let len = bytes.len();
+                let put = filler.put(bytes);
+                streaming.reply.consume(len);
+                put.map_err(Fault::from)
+            }
+            Err(error) => Err(of_read(error)),
+        };
+    }
+    filler.finish();
+    response.take_facts(streaming.reply.facts().clone());
+    response.take_trailers(streaming.reply.trailers().cloned());
+    result
+}
+
+/// What an error of reading was before it became one.
+fn of_read(error: std::io::Error) -> Fault {
+    match error.downcast::<haul::Error>() {
+        Ok(error) => error.into(),
+        Err(error) => Fault::new(haul_status::Receive, error.to_string()),
+    }
+}
+
+/// Sends it and waits for the head only: the body is for haul_response_read. `response` gets a new one, to be freed; NULL
+/// where the call fails. What haul_request_set_output said is not looked at.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_open(
+    client: *mut haul_client,
+    request: *const haul_request,
+    response: *mut *mut haul_response,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract: what is not NULL lives, and the place is the caller's.
+        let (client, request, place) =
+            unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
+        *place = std::ptr::null_mut();
+        let shared = client.shared();
+        let mut made = Box::<haul_response>::default();
+        let streaming = open(&shared.engine, request.prepare(&shared)?, &mut made)?;
+        made.streaming = Some(streaming);
+        *place = Box::into_raw(made);
+        Ok(())
+    })
+}
+
+/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` gets how many, 0 at the end.
+/// Read to its end, the connection is left to other requests; a response that is freed before closes it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_response_read(
+    response: *mut haul_response,
+    buffer: *mut c_void,
+    len: usize,
+    got: *mut usize,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses it.
+        let (response, got) = unsafe { (response.as_mut(), got.as_mut()) };
+        let response = response.ok_or_else(|| Fault::setup("response is NULL"))?;
+        let got = got.ok_or_else(|| Fault::setup("got is NULL"))?;
+        *got = 0;
+        if len == 0 {
+            return Ok(());
+        }
+        if buffer.is_null() {
+            return Err(Fault::setup("buffer is NULL"));
+        }
+        let Some(streaming) = &mut response.streaming else {
+            return Err(Fault::setup("the response is not one of haul_client_open"));
+        };
+        let bytes = streaming.reply.fill_buf().map_err(of_read)?;
+        let n = bytes.len().min(len);
+        // SAFETY: the caller's buffer has room for `len` bytes, and is not where haul keeps its own.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast::<u8>(), n) };
+        streaming.reply.consume(n);
+        *got = n;
+        response.body.len += n as u64;
+        if n == 0 {
+            let (facts, trailers) = (streaming.reply.facts().clone(), streaming.reply.trailers().cloned());
+            response.take_facts(facts);
+            response.take_trailers(trailers);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,41 @@
+//! URLs, as haul reads them: for bindings that decide about redirects themselves.
+//!
+//! ```
+//! use haul_c::error::haul_status;
+//! use haul_c::url::haul_url_join;
+//! use haul_c::version::haul_free;
+//! let mut joined = std::ptr::null_mut();
+//! // SAFETY: the strings end with NUL; what comes is freed once.
+//! unsafe {
+//!     assert_eq!(haul_url_join(c"http://h/a/b".as_ptr(), c"../c".as_ptr(), &mut joined), haul_status::Ok);
+//!     assert_eq!(std::ffi::CStr::from_ptr(joined), c"http://h/c");
+//!     haul_free(joined.cast());
+//! }
+//! ```
+
+use std::ffi::c_char;
+
+use crate::error::{Fault, guard, haul_status};
+use crate::request::{parse_url, url_fault};
+use crate::text;
+use crate::version::give;
+
+/// What `reference` means in a document of `base` (RFC 3986 section 5), such as a Location header in a reply from there.
+/// `url` gets it, without credentials and fragment; free it with haul_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_url_join(
+    base: *const c_char,
+    reference: *const c_char,
+    url: *mut *mut c_char,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract: strings are NULL or end with NUL, and the place is the caller's.
+        let (base, reference, place) =
+            unsafe { (text::required(base, "base")?, text::required(reference, "reference")?, url.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("url is NULL"))?;
+        *place = std::ptr::null_mut();
+        let joined = parse_url(base, false)?.join(reference).map_err(|error| url_fault(&error))?;
+        *place = give(joined.to_url().as_bytes());
+        Ok(())
+    })
+}
