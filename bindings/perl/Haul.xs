@@ -165,7 +165,22 @@ SV *
 _new(class)
     const char *class
   CODE:
-    RETVAL = hk_engine_new(aTHX_ class);
+    RETVAL = hk_engine_new(aTHX_ class, haul_client_new());
+  OUTPUT:
+    RETVAL
+
+SV *
+_to(self, host, port)
+    SV *self
+    const char *host
+    UV port
+  PREINIT:
+    hk_engine *engine;
+  CODE:
+    engine = hk_engine_of_sv(aTHX_ self);
+    if (!engine)
+        croak("not a Haul::Engine");
+    RETVAL = hk_engine_to(aTHX_ engine, host, port);
   OUTPUT:
     RETVAL
 
@@ -344,6 +359,35 @@ _save(self, path)
     const char *path
   CODE:
     hk_jar_check(aTHX_ haul_jar_save(hk_jar_of(aTHX_ self), path));
+
+SV *
+_to_text(self, format)
+    SV *self
+    int format
+  PREINIT:
+    char *text = NULL;
+    size_t len = 0;
+  CODE:
+    hk_jar_check(aTHX_ haul_jar_to_text(hk_jar_of(aTHX_ self), format, &text, &len));
+    RETVAL = newSVpvn(text ? text : "", len);
+    haul_free(text);
+  OUTPUT:
+    RETVAL
+
+UV
+_add_text(self, text)
+    SV *self
+    SV *text
+  PREINIT:
+    size_t refused = 0;
+    STRLEN len;
+    const char *bytes;
+  CODE:
+    bytes = SvPVbyte(text, len);
+    hk_jar_check(aTHX_ haul_jar_add_text(hk_jar_of(aTHX_ self), bytes, len, &refused));
+    RETVAL = refused;
+  OUTPUT:
+    RETVAL
 
 SV *
 cookie_header(self, url)

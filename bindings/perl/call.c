@@ -240,7 +240,7 @@ static int on_head(void *user, const haul_reply *head) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
     TAINT;
-    x->response = hk_response(aTHX_ head, x->url, x->engine->decode);
+    x->response = hk_response(aTHX_ head, x->url);
     hk_store(aTHX_ x->response, HK_CONTENT, newSVpvs(""));
     TAINT_NOT;
     x->wants_data = head->status >= 200 && head->status < 300;
@@ -405,7 +405,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     }
     else {
         TAINT;
-        response = hk_response(aTHX_ &reply, x.url, engine->decode);
+        response = hk_response(aTHX_ &reply, x.url);
         if (x.content) {
             SvPOK_only(x.content);
             SvCUR_set(x.content, reply.body_len);
@@ -417,6 +417,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
             hk_store(aTHX_ response, HK_CONTENT, newSVpvs(""));
         TAINT_NOT;
     }
+    hk_add_trailers(aTHX_ response, used);
     if (engine->keep_alive && hk_keeps(&reply)) {
         SvREFCNT_dec(engine->last_url);
         engine->last_url = SvREFCNT_inc_simple_NN(x.url);

@@ -94,12 +94,12 @@ static int engine_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
 
 static const MGVTBL engine_vtbl = { NULL, NULL, NULL, NULL, engine_free, NULL, engine_dup, NULL };
 
-SV *hk_engine_new(pTHX_ const char *class) {
+SV *hk_engine_new(pTHX_ const char *class, haul_client *client) {
     hk_engine *engine;
     SV *object = newSV(0);
     SV *self = sv_bless(newRV_noinc(object), gv_stashpv(class, GV_ADD));
     Newxz(engine, 1, hk_engine);
-    engine->client = haul_client_new();
+    engine->client = client;
     engine->response = haul_response_new();
     engine->keep_alive = TRUE;
     engine->pid = PerlProc_getpid();
@@ -107,6 +107,21 @@ SV *hk_engine_new(pTHX_ const char *class) {
     if (!engine->client || !engine->response)
         croak("Haul: no memory for a client");
     haul_client_set_interrupt(engine->client, engine_interrupted, engine);
+    return self;
+}
+
+SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port) {
+    SV *self = hk_engine_new(aTHX_ "Haul::Engine", haul_client_clone(engine->client));
+    hk_engine *other = hk_engine_of_sv(aTHX_ self);
+    other->ready = engine->ready;
+    other->foreign_jar = engine->foreign_jar;
+    other->keep_alive = engine->keep_alive;
+    other->max_redirect = engine->max_redirect;
+    other->max_size = engine->max_size;
+    if (haul_client_set_connect_to(other->client, NULL, 0, host, (uint16_t)port) != HAUL_STATUS_OK) {
+        sv_2mortal(self);
+        croak("peer: %s\n", haul_error_text(haul_last_error()));
+    }
     return self;
 }
 
@@ -136,6 +151,15 @@ static const char *text_or_null(pTHX_ SV *value, const char *name) {
     return text;
 }
 
+/* Two of them, from an array; NULL where there is none. */
+static void pair_of(pTHX_ SV *value, const char *name, const char **pair) {
+    AV *list = SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV ? (AV *)SvRV(value) : NULL;
+    for (int i = 0; i < 2; i++) {
+        SV **item = list ? av_fetch(list, i, 0) : NULL;
+        pair[i] = item ? text_or_null(aTHX_ *item, name) : NULL;
+    }
+}
+
 static UV milliseconds(pTHX_ SV *value) {
     NV seconds = SvOK(value) ? SvNV(value) : 0;
     if (!(seconds > 0))
@@ -156,10 +180,10 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         engine->max_redirect = SvOK(value) ? SvIV(value) : 0;
     else if (strEQ(name, "max_size"))
         engine->max_size = SvOK(value) ? SvUV(value) : 0;
-    else if (strEQ(name, "decode")) {
-        engine->decode = SvTRUE(value);
-        status = haul_client_set_decode(client, engine->decode);
-    }
+    else if (strEQ(name, "decode"))
+        status = haul_client_set_decode(client, SvTRUE(value));
+    else if (strEQ(name, "expect_timeout"))
+        status = haul_client_set_expect_timeout(client, milliseconds(aTHX_ value));
     else if (strEQ(name, "keep_alive")) {
         engine->keep_alive = SvTRUE(value);
         status = haul_client_set_keep_alive(client, engine->keep_alive);
@@ -186,17 +210,17 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         status = haul_client_set_ca_path(client, text_or_null(aTHX_ value, name));
     else if (strEQ(name, "interface"))
         status = haul_client_set_interface(client, text_or_null(aTHX_ value, name));
-    else if (strEQ(name, "http_proxy"))
-        status = haul_client_set_scheme_proxy(client, "http", text_or_null(aTHX_ value, name));
-    else if (strEQ(name, "https_proxy"))
-        status = haul_client_set_scheme_proxy(client, "https", text_or_null(aTHX_ value, name));
+    else if (strEQ(name, "proxies")) {
+        const char *pair[2];
+        pair_of(aTHX_ value, name, pair);
+        status = haul_client_set_scheme_proxies(client, pair[0], pair[1]);
+    }
     else if (strEQ(name, "no_proxy"))
         status = haul_client_set_no_proxy(client, text_or_null(aTHX_ value, name));
     else if (strEQ(name, "certificate")) {
-        AV *pair = SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV ? (AV *)SvRV(value) : NULL;
-        SV **file = pair ? av_fetch(pair, 0, 0) : NULL, **key = pair ? av_fetch(pair, 1, 0) : NULL;
-        status = haul_client_set_client_certificate(client, file ? text_or_null(aTHX_ *file, name) : NULL,
-                                                    key ? text_or_null(aTHX_ *key, name) : NULL);
+        const char *pair[2];
+        pair_of(aTHX_ value, name, pair);
+        status = haul_client_set_client_certificate(client, pair[0], pair[1]);
     }
     else
         croak("Haul::Engine: no setting '%s'", name);

@@ -31,7 +31,6 @@ typedef struct hk_engine {
     bool busy;                 /* `response` is in use: a callback makes a request of its own */
     bool ready;                /* the settings of the Perl object have been handed on */
     bool foreign_jar;          /* cookies are a Perl object's business */
-    bool decode;               /* bodies are decoded */
     bool keep_alive;
     IV max_redirect;
     UV max_size;               /* 0: no limit */
@@ -84,7 +83,9 @@ void hk_store(pTHX_ HV *hv, int key, SV *value);
 
 /* engine.c */
 void hk_boot(pTHX);
-SV *hk_engine_new(pTHX_ const char *class);
+SV *hk_engine_new(pTHX_ const char *class, haul_client *client);
+/* Another one with the same settings and connections, for requests that go to `host` in place of their URL's. */
+SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port);
 hk_engine *hk_engine_of_sv(pTHX_ SV *sv);
 hk_engine *hk_engine_of_object(pTHX_ SV *self);
 void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value);
@@ -113,9 +114,10 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
 
 /* reply.c */
-HV *hk_response(pTHX_ const haul_reply *reply, SV *url, bool decode);
+HV *hk_response(pTHX_ const haul_reply *reply, SV *url);
+void hk_add_trailers(pTHX_ HV *response, const haul_response *from);
 HV *hk_response_599(pTHX_ SV *url, SV *text);
-HV *hk_headers(pTHX_ const haul_header *headers, size_t count, bool decode);
+void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded);
 AV *hk_header_list(pTHX_ const haul_header *headers, size_t count);
 SV *hk_protocol(pTHX_ unsigned version);
 bool hk_redirects(const haul_reply *reply);

@@ -15,18 +15,9 @@ static bool about_coding(const char *name, STRLEN len) {
     return (len == 16 && memEQ(name, "content-encoding", 16)) || (len == 14 && memEQ(name, "content-length", 14));
 }
 
-static bool is_coded(const haul_header *headers, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (headers[i].name.len == 16 && strncasecmp(headers[i].name.data, "content-encoding", 16) == 0)
-            return TRUE;
-    return FALSE;
-}
-
 /* Names in lower case; several fields of one name are an array. */
-HV *hk_headers(pTHX_ const haul_header *headers, size_t count, bool decode) {
-    HV *hv = newHV();
+void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded) {
     char few[64];
-    bool decoded = decode && is_coded(headers, count);
     for (size_t i = 0; i < count; i++) {
         STRLEN len = headers[i].name.len;
         char *name = few;
@@ -52,7 +43,6 @@ HV *hk_headers(pTHX_ const haul_header *headers, size_t count, bool decode) {
         if (name != few)
             Safefree(name);
     }
-    return hv;
 }
 
 /* As they came, name and value in turn. */
@@ -94,15 +84,29 @@ bool hk_keeps(const haul_reply *reply) {
 }
 
 /* Everything but `content`. */
-HV *hk_response(pTHX_ const haul_reply *reply, SV *url, bool decode) {
-    HV *hv = newHV();
+HV *hk_response(pTHX_ const haul_reply *reply, SV *url) {
+    HV *hv = newHV(), *headers = newHV();
     hk_store(aTHX_ hv, HK_SUCCESS, newSVsv(boolSV(reply->status >= 200 && reply->status < 300)));
     hk_store(aTHX_ hv, HK_URL, newSVsv(url));
     hk_store(aTHX_ hv, HK_STATUS, newSViv(reply->status));
     hk_store(aTHX_ hv, HK_REASON, newSVpvn(reply->reason.len ? reply->reason.data : "", reply->reason.len));
     hk_store(aTHX_ hv, HK_PROTOCOL, hk_protocol(aTHX_ reply->version));
-    hk_store(aTHX_ hv, HK_HEADERS_KEY, newRV_noinc((SV *)hk_headers(aTHX_ reply->headers, reply->header_count, decode)));
+    hk_add_headers(aTHX_ headers, reply->headers, reply->header_count, reply->decoded);
+    hk_store(aTHX_ hv, HK_HEADERS_KEY, newRV_noinc((SV *)headers));
     return hv;
+}
+
+/* The trailer section goes to the headers, as HTTP::Tiny has it. */
+void hk_add_trailers(pTHX_ HV *response, const haul_response *from) {
+    size_t count = haul_response_trailer_count(from);
+    SV *headers = count ? hk_fetch(aTHX_ response, HK_HEADERS_KEY) : NULL;
+    if (!headers || !SvROK(headers) || SvTYPE(SvRV(headers)) != SVt_PVHV)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        haul_header trailer;
+        if (haul_response_trailer(from, i, &trailer) == HAUL_STATUS_OK)
+            hk_add_headers(aTHX_ (HV *)SvRV(headers), &trailer, 1, FALSE);
+    }
 }
 
 /* HTTP::Tiny's answer to everything that is no reply. */

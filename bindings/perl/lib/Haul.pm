@@ -112,7 +112,9 @@ sub _prepare {
         $engine = $self->{_engine} = Haul::Engine->_new;
         $engine->_set(redirects => 0);
         $engine->_set(without => 'Accept');
+        $engine->_set(expect_timeout => 0);
     }
+    delete $self->{_peers};
     my $jar = $self->{cookie_jar};
     my $ours = ref $jar && eval { $jar->isa('Haul::Jar') };
     $engine->_set(jar => $ours ? $jar : undef);
@@ -122,7 +124,7 @@ sub _prepare {
     $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
     $engine->_set($_ => $self->{timeout}) for qw(connect_timeout idle_timeout);
     $engine->_set(interface => $self->{local_address});
-    $engine->_set($_ => $self->{$_}) for qw(http_proxy https_proxy);
+    $engine->_set(proxies => [@$self{qw(http_proxy https_proxy)}]);
     $engine->_set(no_proxy => join ',', @{ $self->{no_proxy} || [] });
     $self->_tls($engine);
     $engine->_set(ready => 1);
@@ -216,10 +218,23 @@ sub _hop {
         require Haul::Foreign;
         Haul::Foreign::put($jar, $method, $url, $args->{headers});
     }
+    local $self->{_engine} = $self->_engine_to($args->{_peer}) if defined $args->{_peer};
     my $response = $self->_once($method, $url, $args);
     Haul::Foreign::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
     return $response;
 }
+
+# For HTTP::Tiny's peer: a host, or a host and a port, in place of the URL's.
+sub _engine_to {
+    my ($self, $peer) = @_;
+    return $self->{_peers}{$peer} ||= do {
+        die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && _is_tainted($peer);
+        my ($host, $port) = $peer =~ /\A(\[[^\]]*\]|[^:]*):([0-9]+)\z/ ? ($1, $2) : ($peer, 0);
+        $self->{_engine}->_to($host, $port);
+    };
+}
+
+sub _is_tainted { return !eval { eval('#' . substr($_[0], 0, 0)); 1 } }
 
 sub _request_in_perl {
     my ($self, $method, $url, $args) = @_;

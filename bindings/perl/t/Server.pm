@@ -56,7 +56,11 @@ sub _serve {
     my ($listener, $answer) = @_;
     my $select = IO::Select->new($listener);
     my (%buffer, %number, %requests, $connections);
-    while (my @ready = $select->can_read) {
+    my $parent = getppid;
+    while (1) {
+        my @ready = $select->can_read(1);
+        # A test that died does not leave its server behind.
+        return if !@ready && getppid != $parent;
         for my $socket (@ready) {
             if ($socket == $listener) {
                 my $new = $listener->accept or next;

@@ -41,7 +41,7 @@ sub _start {
     my %state = (method => $method, url => "$url", args => $args, foreign => $foreign, request => $request);
     my $fault = eval {
         die "The 'Host' header must not be provided as header option\n" if grep { lc $_ eq 'host' } keys %$fields;
-        die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && _is_tainted($url);
+        die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && Haul::_is_tainted($url);
         if ($foreign) {
             require Haul::Foreign;
             Haul::Foreign::put($foreign, $method, $url, $fields);
@@ -65,8 +65,6 @@ sub _start {
     $state{answer} = Haul::_internal_error($url, $fault) if defined $fault;
     return \%state;
 }
-
-sub _is_tainted { return !eval { eval('#' . substr($_[0], 0, 0)); 1 } }
 
 # What is left to do to a reply.
 sub _finish {

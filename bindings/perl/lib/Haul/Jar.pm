@@ -20,12 +20,10 @@ sub new {
     return $self;
 }
 
-# A jar of a thread that ends, or of a child process, must not save what is its parent's.
-sub CLONE_SKIP { return 0 }
+# At the end of a thread or of a child process nothing is saved by itself: it is the parent's file.
+my $thread = 0;
 
-sub CLONE { $Haul::Jar::thread++ }
-
-our $thread = 0;
+sub CLONE { $thread++; return }
 
 sub DESTROY {
     my ($self) = @_;
@@ -48,15 +46,12 @@ sub load {
     $path = $self->{file} unless defined $path;
     _croak('Haul::Jar: no file to load') unless defined $path;
     my $format = _format_of($path);
-    if (defined $format && $format eq 'lwp') {
-        $self->{format} = 'lwp' if !defined $self->{format} && defined $self->{file} && $self->{file} eq $path;
-        open my $in, '<:raw', $path or _croak("$path: $!");
-        local $/;
-        return $self->_load_set_cookie3(scalar <$in>);
+    if (!defined $self->{loaded}) {
+        $self->{loaded} = $path;
+        $self->{format} = $format unless defined $self->{format};
     }
     # libhaul writes what has changed since its file was read: that may be said of one file only. Another's cookies are put
     # in as new ones.
-    $self->{loaded} = $path unless defined $self->{loaded};
     if ($self->{loaded} eq $path) {
         $self->_load($path);
     }
@@ -74,7 +69,7 @@ sub save {
     _croak('Haul::Jar: no file to save to') unless defined $path;
     my $format = $given{format} || $self->{format} || 'netscape';
     _croak("Haul::Jar: format is 'netscape' or 'lwp'") unless $format =~ /\A(?:netscape|lwp)\z/;
-    _croak("Insecure dependency in open while running with -T switch\n") if ${^TAINT} && _tainted($path);
+    _croak("Insecure dependency in open while running with -T switch\n") if ${^TAINT} && Haul::_is_tainted($path);
     if ($format eq 'netscape') {
         $self->{loaded} = $path unless defined $self->{loaded};
         my $jar = $self;
@@ -90,15 +85,15 @@ sub save {
     unlink $partial;
     sysopen my $out, $partial, Fcntl::O_CREAT() | Fcntl::O_EXCL() | Fcntl::O_WRONLY(), 0600 or _croak("$partial: $!");
     binmode $out;
-    if (!(print {$out} "#LWP-Cookies-1.0\n", $self->as_string) || !close $out || !rename $partial, $path) {
+    my $text = $self->as_string;
+    $text = "#LWP-Cookies-1.0\n$text" unless $text =~ /\A#LWP-Cookies-/;
+    if (!(print {$out} $text) || !close $out || !rename $partial, $path) {
         my $why = $!;
         unlink $partial;
         _croak("$path: $why");
     }
     return $self;
 }
-
-sub _tainted { return !eval { eval('#' . substr($_[0], 0, 0)); 1 } }
 
 sub revert {
     my ($self) = @_;
@@ -157,102 +152,17 @@ sub set_cookie {
     return $self if defined $max_age && $max_age <= 0 && $self->clear($domain, $path, $name);
     (my $bare = lc $domain) =~ s/\A\.//;
     $self->put({
-        name => $name, value => $value, path => $path, domain => _without_local($bare),
+        name => $name, value => $value, path => $path, domain => $bare =~ /\A([^.]+)\.local\z/ ? $1 : $bare,
         host_only => $domain !~ /\A\./, secure => $secure, expires => defined $max_age ? time + $max_age : undef,
     });
     return $self;
 }
 
-# ---- Set-Cookie3, the text of HTTP::Cookies' files ----
-
-# There a host without a dot has ".local" behind it.
-sub _without_local { my ($domain) = @_; return $domain =~ /\A([^.]+)\.local\z/ ? $1 : $domain }
-
-sub _quote {
-    my ($value) = @_;
-    return $value if $value =~ /\A[^\s"()<>@,;:\\\/\[\]?={}\x00-\x1f\x7f-\xff]+\z/;
-    $value =~ s/(["\\])/\\$1/g;
-    return qq("$value");
-}
-
-sub _time_text {
-    my ($second, $minute, $hour, $day, $month, $year) = gmtime $_[0];
-    return sprintf '%04d-%02d-%02d %02d:%02d:%02dZ', $year + 1900, $month + 1, $day, $hour, $minute, $second;
-}
-
-sub _text_time {
-    my ($year, $month, $day, $hour, $minute, $second)
-        = $_[0] =~ /\A(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d))?(?:\.\d+)?Z?\z/
-        or return;
-    require Time::Local;
-    return eval { Time::Local::timegm($second || 0, $minute || 0, $hour || 0, $day, $month - 1, $year) };
-}
-
-# A line a cookie. With a true argument, those that end with the session are left out.
+# A line a cookie, as HTTP::Cookies has it.
 sub as_string {
-    my ($self, $skip_session) = @_;
-    my $text = '';
-    for my $cookie ($self->cookies) {
-        my ($name, $domain) = @$cookie{qw(name domain)};
-        next if $skip_session && !defined $cookie->{expires};
-        $domain = "$domain.local" unless $domain =~ /[.:]/;
-        $domain = ".$domain" unless $cookie->{host_only};
-        my @pairs = (_quote($name) . '=' . _quote_always($cookie->{value}), 'path=' . _quote_always($cookie->{path}),
-            'domain=' . _quote($domain));
-        push @pairs, 'path_spec';
-        push @pairs, 'secure' if $cookie->{secure};
-        push @pairs, 'expires="' . _time_text($cookie->{expires}) . '"' if defined $cookie->{expires};
-        push @pairs, 'discard' if !defined $cookie->{expires};
-        push @pairs, 'HttpOnly' if $cookie->{http_only};
-        $text .= 'Set-Cookie3: ' . join('; ', @pairs, 'version=0') . "\n";
-    }
+    my ($self) = @_;
+    (my $text = $self->_to_text(1)) =~ s/\A#LWP-Cookies-[^\n]*\n//;
     return $text;
-}
-
-sub _quote_always {
-    my ($value) = @_;
-    $value = '' unless defined $value;
-    return $value if $value =~ /\A[A-Za-z0-9._~!#\$%&'*+^`|-]+\z/;
-    $value =~ s/(["\\])/\\$1/g;
-    return qq("$value");
-}
-
-# The pairs of a line; what is quoted may hold anything, a backslash before a quote or a backslash.
-sub _pairs {
-    my ($line) = @_;
-    my @pairs;
-    while ($line =~ /\G\s*([^=;\s]+)\s*(=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]*)))?\s*(?:;|\z)/gc) {
-        my ($name, $has, $quoted, $plain) = ($1, $2, $3, $4);
-        my $value = defined $quoted ? $quoted =~ s/\\(.)/$1/gr : defined $plain ? $plain : undef;
-        $value =~ s/\s+\z// if defined $value && !defined $quoted;
-        push @pairs, [$name, $has ? defined $value ? $value : '' : undef];
-    }
-    return @pairs;
-}
-
-sub _load_set_cookie3 {
-    my ($self, $text) = @_;
-    for my $line (split /\n/, $text) {
-        $line =~ s/\ASet-Cookie3:\s*// or next;
-        my ($first, @rest) = _pairs($line);
-        next unless $first && defined $first->[1];
-        my %is = map { lc($_->[0]) => defined $_->[1] ? $_->[1] : 1 } @rest;
-        next unless defined $is{domain} && defined $is{path};
-        my $expires = defined $is{expires} ? _text_time($is{expires}) : undef;
-        next if defined $expires && $expires <= time;
-        my $host_only = $is{domain} !~ /\A\./;
-        (my $domain = lc $is{domain}) =~ s/\A\.//;
-        my $local = _without_local($domain);
-        # A cookie that the rules refuse is passed over, as a line that is none.
-        eval {
-            $self->put({
-                name => $first->[0], value => $first->[1], path => $is{path}, domain => $local,
-                host_only => $host_only || $local ne $domain, secure => exists $is{secure}, http_only => exists $is{httponly},
-                expires => $expires,
-            });
-        };
-    }
-    return $self;
 }
 
 1;

@@ -34,10 +34,11 @@ sub _engine {
         $engine->_set(redirects  => 0);
         $engine->_set(without    => 'Accept');
         $engine->_set(user_agent => undef);
+        $engine->_set(expect_timeout => 0);
         $engine->_set(keep_alive => $KEEP_ALIVE);
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
-        $engine->_set("${scheme}_proxy" => "$proxy") if $proxy;
+        $engine->_set(proxies => ["$proxy", "$proxy"]) if $proxy;
         _tls($engine, $ssl) if $scheme eq 'https';
         $engine;
     };
