@@ -24,7 +24,7 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/haul
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
+.PHONY: help build bindings libhaul header demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
 	fuzz-check doc bench fuzz-smoke install uninstall clean
 
 help: ## this list
@@ -32,6 +32,16 @@ help: ## this list
 
 build: ## haul, optimised: target/release/haul
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul
+
+bindings: libhaul ## the libraries of other languages: libhaul for C in target/capi
+
+# Both kinds of library in one build; without Cargo's `lib`, link-time optimisation goes through all of it.
+libhaul:
+	$(CARGO) rustc $(LOCKED) --release -p haul-capi --lib --crate-type cdylib --crate-type staticlib
+	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(abspath $(TARGET_DIR))/capi $(abspath $(TARGET_DIR))/capi
+
+header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
+	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
 
 demo: ## build, serve the site of 5,706 pages on loopback, do the first job on it, check the answer
 	sh scripts/demo.sh
@@ -98,15 +108,18 @@ fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) sh scripts/fuzz-smoke.sh
 
 # Root often has no toolchain: what `make build` left is installed as it is.
-install: ## put haul and its documentation under PREFIX (/usr/local), below DESTDIR
+install: ## put haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
 	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
 	install -d $(BINDIR) $(DOCDIR)/design
 	install -m 755 $(TARGET_DIR)/release/haul $(BINDIR)/haul
 	install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs/*.md $(DOCDIR)
 	install -m 644 docs/design/*.md $(DOCDIR)/design
+	test -f $(TARGET_DIR)/release/libhaul_c.a || $(MAKE) libhaul
+	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(DESTDIR)$(PREFIX) $(PREFIX)
 
 uninstall: ## take away what install put there
-	rm -f $(BINDIR)/haul
+	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/lib/libhaul.*
+	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/haul.pc
 	rm -rf $(DOCDIR)
 
 clean: ## remove everything that was built

@@ -18,7 +18,7 @@ use std::ffi::c_void;
 
 use haul::request::{Particulars, Request};
 
-use crate::callbacks::{haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn};
+use crate::callbacks::{User, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn};
 use crate::client::{Shared, haul_client};
 use crate::content::{Borrowed, Callback};
 use crate::error::{Fault, guard, haul_status};
@@ -126,7 +126,8 @@ pub unsafe extern "C" fn haul_client_call(
         let response = response.ok_or_else(|| Fault::setup("response is NULL"))?;
         response.clear();
         let shared = client.shared();
-        let output = Output { on_head: call.on_head, reserve: call.reserve, on_body: call.on_body, user: call.user };
+        let output =
+            Output { on_head: call.on_head, reserve: call.reserve, on_body: call.on_body, user: User(call.user) };
         // SAFETY: the call's memory stays until the call is over, and with it the request.
         let request = output.check().and_then(|()| unsafe { request(call, &shared) });
         let result = request.and_then(|request| whole(&shared.engine, request, output, response));

@@ -316,8 +316,7 @@ pub unsafe extern "C" fn haul_request_add_form_field(
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {
-            let (name, value) =
-                (text::counted(name, name_len, "name")?, text::counted(value, value_len, "value")?);
+            let (name, value) = (text::counted(name, name_len, "name")?, text::counted(value, value_len, "value")?);
             let mut pairs = match std::mem::take(&mut request.content) {
                 Content::Pairs(pairs) => pairs + "&",
                 _ => String::new(),
@@ -411,6 +410,5 @@ unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), Faul
 unsafe fn file_piece(path: *const c_char) -> Result<Piece, Fault> {
     // SAFETY: the caller's word.
     let path = unsafe { file(path) }?;
-    Piece::file(path)
-        .map_err(|error| Fault::new(haul_status::Read, format!("cannot read {}: {error}", path.display())))
+    Piece::file(path).map_err(|error| Fault::new(haul_status::Read, format!("cannot read {}: {error}", path.display())))
 }

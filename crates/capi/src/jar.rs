@@ -121,8 +121,7 @@ pub unsafe extern "C" fn haul_jar_to_text(
 ) -> haul_status {
     guard(|| {
         // SAFETY: the header's contract.
-        let (jar, place, len) =
-            unsafe { (text::object(jar, "jar")?, text.as_mut(), len.as_mut()) };
+        let (jar, place, len) = unsafe { (text::object(jar, "jar")?, text.as_mut(), len.as_mut()) };
         let place = place.ok_or_else(|| Fault::setup("text is NULL"))?;
         let written = match format {
             n if n == haul_jar_format::Netscape as c_int => jar.jar.to_text(),
@@ -169,8 +168,7 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
 ) -> haul_status {
     guard(|| {
         // SAFETY: the header's contract.
-        let (jar, url, place) =
-            unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, cookie.as_mut()) };
+        let (jar, url, place) = unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, cookie.as_mut()) };
         let place = place.ok_or_else(|| Fault::setup("cookie is NULL"))?;
         *place = std::ptr::null_mut();
         if let Some(value) = jar.jar.cookie_for(&parse_url(url, false)?) {
@@ -189,9 +187,8 @@ pub unsafe extern "C" fn haul_jar_set(
 ) -> haul_status {
     guard(|| {
         // SAFETY: the header's contract.
-        let (jar, url, field) = unsafe {
-            (text::object(jar, "jar")?, text::required(url, "url")?, text::bytes(set_cookie, "set_cookie")?)
-        };
+        let (jar, url, field) =
+            unsafe { (text::object(jar, "jar")?, text::required(url, "url")?, text::bytes(set_cookie, "set_cookie")?) };
         let target = parse_url(url, false)?;
         let refused = jar.jar.change(|jar| jar.set(&target, field, now()).err());
         refused.map_or(Ok(()), |refusal| Err(Fault::setup(format!("the cookie is refused: {refusal}"))))
@@ -219,8 +216,7 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
             expires: u64::try_from(cookie.expires).ok().filter(|expires| *expires > 0),
             ..CookieParts::default()
         };
-        let cookie =
-            Cookie::new(parts).map_err(|refusal| Fault::setup(format!("the cookie is refused: {refusal}")))?;
+        let cookie = Cookie::new(parts).map_err(|refusal| Fault::setup(format!("the cookie is refused: {refusal}")))?;
         jar.jar.change(|jar| jar.insert(cookie));
         Ok(())
     })

@@ -1,16 +1,24 @@
 //! Where the body of a reply goes: memory that the caller gives, a function of the caller's, or memory of haul's own.
+//!
+//! The first and the last take what the socket has without a copy of it in between.
 
-use std::ffi::c_void;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 
+use haul::buffer::Lease;
+use haul::sink::memory::receive_into;
+use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
+use rustix::net::{RecvFlags, recv};
 
-use crate::callbacks::{haul_body_fn, haul_head_fn, haul_reserve_fn};
+use crate::callbacks::{User, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::error::Fault;
-use crate::response::{Body, haul_reply};
+use crate::response::haul_reply;
 use crate::text::haul_slice;
 
 /// The most that an announced length makes haul ask for at once: a false length costs no memory.
-pub(crate) const TRUSTED_LENGTH: u64 = 4 << 20;
+const TRUSTED_LENGTH: u64 = 4 << 20;
 
 /// What the caller says of where a reply goes.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +26,13 @@ pub(crate) struct Output {
     pub(crate) on_head: haul_head_fn,
     pub(crate) reserve: haul_reserve_fn,
     pub(crate) on_body: haul_body_fn,
-    pub(crate) user: *mut c_void,
+    pub(crate) user: User,
 }
 
 impl Output {
     /// Into haul's own memory.
-    pub(crate) const KEPT: Self = Self { on_head: None, reserve: None, on_body: None, user: std::ptr::null_mut() };
+    pub(crate) const KEPT: Self =
+        Self { on_head: None, reserve: None, on_body: None, user: User(std::ptr::null_mut()) };
 
     pub(crate) fn check(&self) -> std::result::Result<(), Fault> {
         if self.reserve.is_some() && self.on_body.is_some() {
@@ -36,61 +45,88 @@ impl Output {
     pub(crate) fn show(&self, head: &haul_reply) -> Result<()> {
         let Some(on_head) = self.on_head else { return Ok(()) };
         // SAFETY: a function of the caller's, with its own pointer and a reply that lives during the call.
-        if unsafe { on_head(self.user, head) } == 0 { Ok(()) } else { Err(refused("the head was refused by its taker")) }
+        if unsafe { on_head(self.user.0, head) } == 0 {
+            Ok(())
+        } else {
+            Err(refused("the head was refused by its taker"))
+        }
     }
 }
 
+/// A body that has come, or as much as came of it.
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    /// Where haul keeps it. Its memory stays for the next reply.
+    pub(crate) kept: Vec<u8>,
+    /// The caller's memory where it is, or NULL.
+    pub(crate) lent: haul_slice,
+    /// How long it is, wherever it went.
+    pub(crate) len: u64,
+    /// It is in `kept`.
+    pub(crate) is_kept: bool,
+}
+
 /// Puts one body where it belongs.
-pub(crate) struct Filler<'b> {
+pub(crate) struct Filler {
     output: Output,
-    body: &'b mut Body,
+    kept: Vec<u8>,
     /// The caller's memory, and how much of it there is.
     start: *mut u8,
     room: usize,
+    len: usize,
 }
 
-impl<'b> Filler<'b> {
-    /// `body` is where it is told of, and kept where nobody else wants it.
-    pub(crate) fn new(output: Output, body: &'b mut Body) -> Self {
-        body.is_kept = output.reserve.is_none() && output.on_body.is_none();
-        Self { output, body, start: std::ptr::null_mut(), room: 0 }
+// SAFETY: the pointer is the caller's memory, which only this filler writes to; the engine drives it in the caller's thread,
+// since a call that waits has no other.
+unsafe impl Send for Filler {}
+
+impl Filler {
+    /// `kept` is memory that may be used again.
+    pub(crate) fn new(output: Output, kept: Vec<u8>) -> Self {
+        Self { output, kept, start: std::ptr::null_mut(), room: 0, len: 0 }
+    }
+
+    fn is_kept(&self) -> bool {
+        self.output.reserve.is_none() && self.output.on_body.is_none()
     }
 
     /// So much is announced, if that is known.
     pub(crate) fn expect(&mut self, length: Option<u64>) -> Result<()> {
         let length = length.unwrap_or(0).min(TRUSTED_LENGTH) as usize;
-        if self.body.is_kept {
-            self.body.kept.reserve_exact(length);
+        if self.is_kept() {
+            self.kept.reserve_exact(length);
+        } else if self.output.reserve.is_some() && length > self.room {
+            self.grow(length)?;
         }
-        if length > 0 && self.output.reserve.is_some() { self.grow(length) } else { Ok(()) }
+        Ok(())
     }
 
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        let done = usize::try_from(self.body.len).unwrap_or(usize::MAX);
-        if self.body.is_kept {
-            self.body.kept.extend_from_slice(bytes);
+        if self.is_kept() {
+            self.kept.extend_from_slice(bytes);
         } else if let Some(on_body) = self.output.on_body {
             // SAFETY: a function of the caller's, with its own pointer and bytes that live during the call.
-            if unsafe { on_body(self.output.user, bytes.as_ptr().cast(), bytes.len()) } != 0 {
+            if unsafe { on_body(self.output.user.0, bytes.as_ptr().cast(), bytes.len()) } != 0 {
                 return Err(refused("the body was refused by its taker"));
             }
         } else if !bytes.is_empty() {
-            let needed = done.checked_add(bytes.len()).ok_or_else(|| refused("the body does not fit into memory"))?;
+            let needed =
+                self.len.checked_add(bytes.len()).ok_or_else(|| refused("the body does not fit into memory"))?;
             if needed > self.room {
                 self.grow(needed.max(self.room.saturating_mul(2)))?;
             }
-            // SAFETY: `reserve` gave `room` bytes, which hold `done` already and take these: `needed <= room`. They are the
+            // SAFETY: `reserve` gave `room` bytes, which hold `len` already and take these: `needed <= room`. They are the
             // caller's, so `bytes`, which is haul's, does not overlap.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(done), bytes.len()) };
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(self.len), bytes.len()) };
         }
-        self.body.len += bytes.len() as u64;
+        self.len += bytes.len();
         Ok(())
     }
 
     fn grow(&mut self, size: usize) -> Result<()> {
         let Some(reserve) = self.output.reserve else { return Ok(()) };
         // SAFETY: a function of the caller's, with its own pointer.
-        let start = unsafe { reserve(self.output.user, size) }.cast::<u8>();
+        let start = unsafe { reserve(self.output.user.0, size) }.cast::<u8>();
         if start.is_null() {
             return Err(refused("no memory for the body was given"));
         }
@@ -99,11 +135,54 @@ impl<'b> Filler<'b> {
     }
 
     /// The body is complete, or will be no more.
-    pub(crate) fn finish(self) {
-        if self.output.reserve.is_some() && !self.start.is_null() {
-            let len = usize::try_from(self.body.len).unwrap_or(usize::MAX);
-            self.body.lent = haul_slice { data: self.start.cast(), len };
+    pub(crate) fn finish(self) -> Body {
+        let is_kept = self.is_kept();
+        let lent = if self.output.reserve.is_some() && !self.start.is_null() {
+            haul_slice { data: self.start.cast(), len: self.len }
+        } else {
+            haul_slice::NONE
+        };
+        Body { kept: self.kept, lent, len: self.len as u64, is_kept }
+    }
+}
+
+impl Sink for Filler {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.expect(begin.length)
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.put(lease.bytes())
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let received = if self.is_kept() {
+            receive_into(&mut self.kept, socket, most)?
+        } else {
+            let room = (self.room - self.len).min(most);
+            if room == 0 {
+                return None;
+            }
+            // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the caller's, and nobody else
+            // looks at it meanwhile.
+            let free =
+                unsafe { std::slice::from_raw_parts_mut(self.start.add(self.len).cast::<MaybeUninit<u8>>(), room) };
+            recv(socket, free, RecvFlags::empty()).map(|(_, n)| n).map_err(io::Error::from)
+        };
+        if let Ok(n) = received {
+            self.len += n;
         }
+        Some(received)
+    }
+
+    fn restart(&mut self) -> bool {
+        // What a function was given cannot be taken back.
+        if self.output.on_body.is_some() && self.len > 0 {
+            return false;
+        }
+        self.kept.clear();
+        self.len = 0;
+        true
     }
 }
 

@@ -23,7 +23,7 @@ use haul::{RequestOptions, Target};
 use haul_policy::target::{Scheme, TargetError};
 
 use crate::auth::auth;
-use crate::callbacks::{haul_body_fn, haul_head_fn, haul_reserve_fn};
+use crate::callbacks::{User, haul_body_fn, haul_head_fn, haul_reserve_fn};
 use crate::client::Shared;
 use crate::content::Content;
 use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn haul_request_set_output(
     on_body: haul_body_fn,
     user: *mut c_void,
 ) -> haul_status {
-    let output = Output { on_head, reserve, on_body, user };
+    let output = Output { on_head, reserve, on_body, user: User(user) };
     // SAFETY: the header's contract.
     unsafe {
         change(request, |request| {

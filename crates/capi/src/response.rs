@@ -13,10 +13,11 @@ use std::sync::OnceLock;
 
 use haul::Version;
 use haul::facts::Facts;
-use haul::transfer::Redirected;
+use haul::transfer::{Outcome, Redirected};
 use haul_proto::head::{Fields, Head};
 
 use crate::error::{Fault, guard, guard_new, guard_or, haul_error, haul_status};
+use crate::output::Body;
 use crate::streaming::Streaming;
 use crate::text::{self, haul_header, haul_slice};
 
@@ -44,19 +45,6 @@ struct Hop {
     head: Head,
     url: String,
     headers: Vec<haul_header>,
-}
-
-/// The body of a reply.
-#[derive(Default)]
-pub(crate) struct Body {
-    /// Where haul keeps it. Its memory stays for the next reply.
-    pub(crate) kept: Vec<u8>,
-    /// The caller's memory where it is, or NULL.
-    pub(crate) lent: haul_slice,
-    /// How long it is, wherever it went.
-    pub(crate) len: u64,
-    /// It is in `kept`.
-    pub(crate) is_kept: bool,
 }
 
 /// The plain part of a reply. All pointers are into the haul_response that it came with, and hold until that is used for
@@ -120,8 +108,9 @@ impl haul_response {
         self.trailer_fields = None;
         self.url.clear();
         self.version = None;
-        self.body.kept.clear();
-        (self.body.lent, self.body.len, self.body.is_kept) = (haul_slice::NONE, 0, false);
+        let mut kept = std::mem::take(&mut self.body.kept);
+        kept.clear();
+        self.body = Body { kept, ..Body::default() };
         self.is_decoded = false;
         self.facts = None;
         self.hops.clear();
@@ -164,6 +153,17 @@ impl haul_response {
             let headers = head.fields().map(view).collect();
             self.hops.push(Hop { url: target.to_url(), headers, head });
         }
+    }
+
+    /// Takes what became of a request. Answers why it failed, if it did.
+    pub(crate) fn take_outcome(&mut self, outcome: Outcome, decodes: bool) -> Result<(), Fault> {
+        let Outcome { result, target, head, facts, history, trailers, .. } = outcome;
+        let url = if head.is_some() { target.to_url() } else { String::new() };
+        self.take_head(head, url, decodes);
+        self.take_facts(facts);
+        self.take_history(history);
+        self.take_trailers(trailers);
+        Ok(result?)
     }
 
     pub(crate) fn fail(&mut self, fault: Fault) {

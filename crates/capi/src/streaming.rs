@@ -35,26 +35,43 @@ pub(crate) fn whole(
     output: Output,
     response: &mut haul_response,
 ) -> Result<(), Fault> {
-    let mut streaming = open(engine, request, response)?;
+    let filler = Filler::new(output, std::mem::take(&mut response.body.kept));
+    if output.on_head.is_some() {
+        return shown(engine, request, output, filler, response);
+    }
+    let decodes = request.options().decode;
+    let (outcome, filler) = engine.perform(request, filler);
+    response.body = filler.finish();
+    response.take_outcome(outcome, decodes)
+}
+
+/// The same for who wants to see the head first: all that is known by then, redirects included.
+fn shown(
+    engine: &Client,
+    request: Request,
+    output: Output,
+    mut filler: Filler,
+    response: &mut haul_response,
+) -> Result<(), Fault> {
+    let mut reply = open(engine, request, response)?.reply;
     output.show(&response.reply())?;
-    let announced = streaming.reply.content_length().filter(|_| !response.is_decoded());
-    let mut filler = Filler::new(output, &mut response.body);
+    let announced = reply.content_length().filter(|_| !response.is_decoded());
     let mut result = filler.expect(announced).map_err(Fault::from);
     while result.is_ok() {
-        result = match streaming.reply.fill_buf() {
+        result = match reply.fill_buf() {
             Ok([]) => break,
             Ok(bytes) => {
                 let len = bytes.len();
                 let put = filler.put(bytes);
-                streaming.reply.consume(len);
+                reply.consume(len);
                 put.map_err(Fault::from)
             }
             Err(error) => Err(of_read(error)),
         };
     }
-    filler.finish();
-    response.take_facts(streaming.reply.facts().clone());
-    response.take_trailers(streaming.reply.trailers().cloned());
+    response.body = filler.finish();
+    response.take_facts(reply.facts().clone());
+    response.take_trailers(reply.trailers().cloned());
     result
 }
 

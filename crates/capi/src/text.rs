@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn a_field_that_would_be_two_is_refused() {
-        for (name, value) in [("", &b"x"[..]), ("a b", b"x"), ("a:", b"x"), ("a", b"x\ny"), ("a", b"x\0"), ("ä", b"x")] {
+        for (name, value) in [("", &b"x"[..]), ("a b", b"x"), ("a:", b"x"), ("a", b"x\ny"), ("a", b"x\0"), ("ä", b"x")]
+        {
             assert!(check_field(name, value).is_err(), "{name:?} {value:?}");
         }
         check_field("X-Any", b"\xff\t ").unwrap();

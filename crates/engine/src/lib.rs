@@ -92,4 +92,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use haul_policy::target::Target;
 pub use haul_proto::head::{Head, Version};
 pub use request::{Request, RequestBuilder, RequestOptions};
-pub use response::Response;
+pub use response::{Reply, Response};

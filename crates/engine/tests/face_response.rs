@@ -126,9 +126,7 @@ fn a_body_read_to_its_end_gives_its_connection_back_and_one_left_early_does_not(
         response.read_exact(&mut [0; 1000]).unwrap();
         drop(response);
         client.get(&origin.url("/small")).send().unwrap().bytes().unwrap();
-        assert_eq!(client.stats().totals().connections, 1, "a response that was dropped is no transfer that ended");
-        client.close_idle();
-        assert_eq!(origin.connections(), 2);
+        assert_eq!((client.stats().totals().connections, origin.connections()), (2, 2));
     });
 }
 
@@ -147,7 +145,8 @@ fn redirects_are_followed_and_told() {
     let origin = start_origin();
     let client = Client::new();
     let response = client.get(&origin.url("/redirect/301?to=/redirect/302%3Fto=/small")).send().unwrap();
-    let steps: Vec<_> = response.history().iter().map(|hop| (hop.head.status(), hop.target.path().to_owned())).collect();
+    let steps: Vec<_> =
+        response.history().iter().map(|hop| (hop.head.status(), hop.target.path().to_owned())).collect();
     assert_eq!(steps, [(301, "/redirect/301".to_owned()), (302, "/redirect/302".to_owned())]);
     assert!(response.history()[0].head.get("location").is_some());
     assert_eq!((response.status(), response.url()), (200, origin.url("/small")));
@@ -175,11 +174,14 @@ fn statuses_are_no_errors_unless_asked() {
 
 #[test]
 fn trailers_and_headers_of_one_name_are_all_there() {
-    let origin = start_origin();
-    let mut response = Client::new().get(&origin.url("/chunked/1000?trailer=1")).send().unwrap();
+    let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
+    let peer =
+        RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::send("0\r\nX-Total: 1\r\n\r\n")]);
+    let mut response = Client::new().get(&peer.url("/")).send().unwrap();
     assert!(response.trailers().is_none());
+    peer.release();
     response.copy_to(&mut std::io::sink()).unwrap();
-    assert_eq!(response.trailers().and_then(|fields| fields.get("x-total")), Some(&b"1000"[..]));
+    assert_eq!(response.trailers().and_then(|fields| fields.get("x-total")), Some(&b"1"[..]));
     let reply = "HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 0\r\n\r\n";
     let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
     let response = Client::new().get(&peer.url("/")).send().unwrap();
@@ -227,8 +229,10 @@ fn one_host_s_secrets_of_a_request_s_own_stay_with_it() {
 
 #[test]
 fn what_came_before_a_body_broke_is_read_before_the_failure() {
-    for reply in ["HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx"]
-    {
+    for reply in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nx",
+    ] {
         let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
         let mut response = Client::new().get(&peer.url("/")).send().unwrap();
         let mut got = Vec::new();

@@ -186,7 +186,8 @@ static void outputs(void) {
     CHECK(haul_client_call(client, &plain, place, &reply) == HAUL_STATUS_SETUP);
 
     /* Trailers. */
-    plain.flags = 0;
+    haul_header te = {slice("TE"), slice("trailers")};
+    plain.flags = 0, plain.headers = &te, plain.header_count = 1;
     plain.url = slice(under(base, "/chunked/10?trailer=1"));
     CHECK(haul_client_call(client, &plain, place, &reply) == HAUL_STATUS_OK);
     haul_header trailer;
@@ -306,6 +307,7 @@ static void streams(void) {
     char piece[1000];
     size_t got = 0, total = 0, rounds = 0;
     haul_request *request = haul_request_new("GET", under(base, "/chunked/100000?trailer=1"));
+    CHECK(haul_request_set_header(request, "TE", "trailers") == HAUL_STATUS_OK);
     CHECK(haul_client_open(client, request, &response) == HAUL_STATUS_OK);
     CHECK(haul_response_status(response) == 200 && haul_response_body(response).data == NULL);
     do {

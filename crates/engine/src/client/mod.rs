@@ -25,6 +25,7 @@ use haul_policy::target::Target;
 
 pub use builder::ClientBuilder;
 
+use crate::Result;
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::blocking;
@@ -34,11 +35,10 @@ use crate::net::dns::Resolver;
 use crate::net::pool::{Key, Pool, PoolLimits};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
-use crate::response::{self, Response};
+use crate::response::{self, Reply, Response};
 use crate::sink::Sink;
 use crate::stats::Stats;
 use crate::transfer::{Outcome, Transfer};
-use crate::Result;
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
@@ -181,6 +181,21 @@ impl Client {
         response::send(self, request)
     }
 
+    /// Sends a request, and waits for all of its response: the cheapest way there is for bodies that fit in memory. A body of
+    /// known length is received straight into the memory that is given out.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and what broke the body.
+    pub fn call(&self, request: Request) -> Result<Reply> {
+        response::call(self, request)
+    }
+
+    /// The same into a sink of the caller's own, such as one over a string of another language
+    /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
+    pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
+        response::perform(self, request, sink)
+    }
+
     /// Fetches one target into a sink, waiting for it: no thread, no event loop. The options are these alone; those of the
     /// client are not looked at.
     #[must_use]
@@ -217,6 +232,10 @@ impl Client {
 
     pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<Link> {
         self.parts().pool.take(key, now)
+    }
+
+    pub(crate) fn take_idle_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<Link> {
+        self.parts().pool.take_for(target, options, now)
     }
 
     pub(crate) fn put_idle(&self, link: Link, now: Instant) {

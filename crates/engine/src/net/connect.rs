@@ -312,10 +312,7 @@ pub fn connect_blocking(
 ///
 /// # Errors
 /// As [`connect_blocking`]; [`ErrorKind::Interface`] when no socket could leave from where it should.
-pub fn connect_blocking_by(
-    connector: Connector,
-    deadline: Option<Instant>,
-) -> Result<(Socket, Option<SocketAddr>)> {
+pub fn connect_blocking_by(connector: Connector, deadline: Option<Instant>) -> Result<(Socket, Option<SocketAddr>)> {
     connect_asking(connector, deadline, &mut Ticker::new(None))
 }
 
@@ -336,7 +333,11 @@ pub(crate) fn connect_asking(
     race_blocking(connector, now, ticker)
 }
 
-fn race_blocking(mut connector: Connector, mut now: Instant, ticker: &mut Ticker) -> Result<(Socket, Option<SocketAddr>)> {
+fn race_blocking(
+    mut connector: Connector,
+    mut now: Instant,
+    ticker: &mut Ticker,
+) -> Result<(Socket, Option<SocketAddr>)> {
     loop {
         let (socket, peer) = match connector.step(now, &mut |_| ()) {
             Connect::Done { socket, peer } => (Some(socket), Some(peer)),

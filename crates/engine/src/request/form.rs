@@ -49,9 +49,8 @@ impl Form {
     /// [`ErrorKind::Read`] when it is not there or may not be read.
     pub fn file(self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let piece = Piece::file(path).map_err(|error| {
-            Error::with_source(ErrorKind::Read, format!("cannot read {}", path.display()), error)
-        })?;
+        let piece = Piece::file(path)
+            .map_err(|error| Error::with_source(ErrorKind::Read, format!("cannot read {}", path.display()), error))?;
         let length = piece.length();
         let filename = path.file_name().unwrap_or_default().as_encoded_bytes();
         Ok(self.source(name, filename, piece, length))
@@ -74,13 +73,7 @@ impl Form {
         self
     }
 
-    fn source(
-        mut self,
-        name: impl AsRef<[u8]>,
-        filename: impl AsRef<[u8]>,
-        piece: Piece,
-        length: Option<u64>,
-    ) -> Self {
+    fn source(mut self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: Piece, length: Option<u64>) -> Self {
         let content = Content::Source { index: self.sources.len(), length };
         self.sources.push(piece);
         self.parts.push(Part::file(name, filename, content));

@@ -9,10 +9,8 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::buffer::spare_capacity;
-use rustix::net::{RecvFlags, recv};
-
 use crate::buffer::{Chunk, Lease};
+use crate::sink::memory::receive_into;
 use crate::sink::{Begin, Sink, Wake};
 use crate::{Error, ErrorKind, Result};
 
@@ -119,15 +117,6 @@ impl Sink for Intake {
         *held = Held { driver: held.driver.take(), reader: held.reader.take(), ..Held::default() };
         true
     }
-}
-
-/// Receives into the unused memory of a vector, if that is no more than `most` bytes.
-pub(crate) fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
-    let room = bytes.capacity() - bytes.len();
-    if room == 0 || room > most {
-        return None;
-    }
-    Some(recv(socket, spare_capacity(bytes), RecvFlags::empty()).map(|(n, _)| n).map_err(io::Error::from))
 }
 
 impl Outlet {

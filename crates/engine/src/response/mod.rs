@@ -13,6 +13,7 @@
 
 mod decode;
 pub(crate) mod intake;
+mod reply;
 mod text;
 
 use std::io::{self, BufRead, Read, Write};
@@ -21,6 +22,8 @@ use std::time::Instant;
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head, Version};
 
+pub use reply::Reply;
+pub(crate) use reply::{call, perform};
 pub use text::charset;
 
 use crate::body::Decoder;

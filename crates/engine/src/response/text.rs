@@ -55,8 +55,9 @@ pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let (text, _, _) = encoding.decode(&bytes);
     match text {
         // Most bodies are UTF-8 already: they stay where they are.
-        Cow::Borrowed(text) if text.len() == bytes.len() => String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        Cow::Borrowed(text) if text.len() == bytes.len() => {
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
         text => text.into_owned(),
     }
 }

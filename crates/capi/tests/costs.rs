@@ -1,0 +1,57 @@
+//! What small requests cost: system calls, and memory over many of them. And threads that share.
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{Workshop, has, origin};
+
+/// The system calls between the last two marks of `tests/c/small.c`: one warm request.
+fn calls_of_one(kind: &str) -> Option<Vec<String>> {
+    if !has("strace") {
+        return None;
+    }
+    let workshop = Workshop::new()?;
+    let (_origin, base) = origin();
+    let (small, log) = (workshop.compile("tests/c/small.c"), workshop.path("strace"));
+    let status = Command::new("strace").arg("-o").arg(&log).arg(small.path()).args([&base, kind, "5"]).status().unwrap();
+    if !status.success() {
+        eprintln!("SKIPPED: strace cannot trace here");
+        return None;
+    }
+    let log = fs::read_to_string(log).unwrap();
+    let names: Vec<&str> = log.lines().filter_map(|line| line.split_once('(').map(|(name, _)| name)).collect();
+    let is_mark = |line: &str| line.starts_with("write(99,");
+    let marks: Vec<usize> =
+        log.lines().enumerate().filter(|(_, line)| is_mark(line)).map(|(number, _)| number).collect();
+    assert_eq!(marks.len(), 6, "{log}");
+    Some(names[marks[4] + 1..marks[5]].iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn a_small_request_on_a_warm_connection_is_three_system_calls() {
+    for kind in ["get", "post", "multipart"] {
+        let Some(calls) = calls_of_one(kind) else { return };
+        assert_eq!(calls, ["recvfrom", "sendto", "recvfrom"], "{kind}");
+    }
+}
+
+#[test]
+fn memory_stays_flat() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (_origin, base) = origin();
+    let soak = workshop.compile("tests/c/soak.c");
+    // `make c-soak` has 200,000.
+    let count = std::env::var("HAUL_C_SOAK").unwrap_or_else(|_| "5000".into());
+    println!("{}", soak.run_well([base, count]).trim_end());
+}
+
+#[test]
+fn threads_share_connections_and_a_jar() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (_origin, base) = origin();
+    let threads = workshop.compile("tests/c/threads.c");
+    let rounds = std::env::var("HAUL_C_ROUNDS").unwrap_or_else(|_| "200".into());
+    println!("{}", threads.run_well([&base, "6", &rounds]).trim_end());
+}

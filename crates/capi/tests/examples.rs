@@ -1,0 +1,57 @@
+//! The examples in C: compiled, run, and right.
+
+mod common;
+
+use std::fs;
+
+use common::{Workshop, origin};
+use testkit::raw::{RawPeer, Step};
+
+#[test]
+fn get_prints_a_page_and_says_why_it_cannot() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (_origin, base) = origin();
+    let get = workshop.compile("examples/get.c");
+    assert_eq!(get.run_well([format!("{base}/small/5")]), "small 5\n");
+    // Its text comes coded, for it is asked for so.
+    assert_eq!(get.run_well([format!("{base}/text/100000")]).len(), 100_000);
+    let refused = get.run(["http://127.0.0.1:1/"]);
+    assert_eq!(refused.status.code(), Some(7));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("refused"));
+    assert_eq!(get.run(["gopher://h/"]).status.code(), Some(1));
+}
+
+#[test]
+fn download_takes_a_body_of_any_length() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (origin, base) = origin();
+    let (download, file) = (workshop.compile("examples/download.c"), workshop.path("body"));
+    let said = download.run_well([format!("{base}/bytes/5000000"), file.display().to_string()]);
+    assert!(said.starts_with("5000000 bytes"), "{said}");
+    let body = fs::read(&file).unwrap();
+    assert_eq!(origin.pattern().slice(0, 5_000_000), body);
+}
+
+#[test]
+fn login_shares_a_jar_and_a_connection_and_saves_the_jar() {
+    let Some(workshop) = Workshop::new() else { return };
+    let form = "user=me&password=a%26b+c";
+    let set = "HTTP/1.1 200 OK\r\nSet-Cookie: sid=31; Path=/; Max-Age=3600\r\nContent-Length: 2\r\n\r\nin";
+    let page = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nwelcome";
+    let peer = RawPeer::start(vec![vec![
+        Step::ReadHead,
+        Step::ReadBytes(form.len()),
+        Step::send(set),
+        Step::ReadHead,
+        Step::send(page),
+    ]]);
+    let (login, jar) = (workshop.compile("examples/login.c"), workshop.path("cookies.txt"));
+    let base = peer.url("/").trim_end_matches('/').to_owned();
+    assert_eq!(login.run_well([base, jar.display().to_string()]), "welcome");
+    assert_eq!(peer.connections(), 1);
+    let sent = String::from_utf8(peer.received(0)).unwrap();
+    assert!(sent.contains(&format!("\r\n\r\n{form}GET /private HTTP/1.1\r\n")), "{sent}");
+    assert!(sent.contains("\r\nCookie: sid=31\r\n"), "{sent}");
+    assert!(sent.contains("\r\nContent-Type: application/x-www-form-urlencoded\r\n"), "{sent}");
+    assert!(fs::read_to_string(&jar).unwrap().contains("\tsid\t31"));
+}

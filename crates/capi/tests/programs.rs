@@ -1,0 +1,21 @@
+//! The interface from C: what is refused, and requests and replies in all their ways (`tests/c`).
+
+mod common;
+
+use common::{Workshop, origin};
+
+#[test]
+fn what_cannot_be_used_is_refused_and_nothing_crashes() {
+    let Some(workshop) = Workshop::new() else { return };
+    let program = workshop.compile("tests/c/refusals.c");
+    let jar = workshop.path("jar.txt");
+    assert_eq!(program.run_well([&jar]), "refused as it should be\n");
+}
+
+#[test]
+fn calls_streams_uploads_interrupts_and_forks() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (_origin, base) = origin();
+    let program = workshop.compile("tests/c/calls.c");
+    assert_eq!(program.run_well([base]), "called as it should be\n");
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Lays libhaul out as it is installed: include/haul.h, lib/libhaul.so with its names, lib/libhaul.a, lib/pkgconfig/haul.pc.
+#
+#   sh scripts/libhaul.sh BUILT ROOT PREFIX
+#
+# BUILT is Cargo's directory of what was built (target/release), ROOT where the files go, PREFIX what haul.pc says (the same,
+# unless it is installed below a DESTDIR).
+set -eu
+
+built=$1
+root=$2
+prefix=$3
+cd "$(dirname "$0")/.."
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+major=${version%%.*}
+
+install -d "$root/include" "$root/lib/pkgconfig"
+install -m 644 crates/capi/include/haul.h "$root/include/haul.h"
+install -m 644 "$built/libhaul_c.a" "$root/lib/libhaul.a"
+if [ "$(uname -s)" = Darwin ]; then
+    install -m 755 "$built/libhaul_c.dylib" "$root/lib/libhaul.$major.dylib"
+    ln -sf "libhaul.$major.dylib" "$root/lib/libhaul.dylib"
+else
+    install -m 755 "$built/libhaul_c.so" "$root/lib/libhaul.so.$version"
+    ln -sf "libhaul.so.$version" "$root/lib/libhaul.so.$major"
+    ln -sf "libhaul.so.$major" "$root/lib/libhaul.so"
+fi
+sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" crates/capi/haul.pc.in >"$root/lib/pkgconfig/haul.pc"
+chmod 644 "$root/lib/pkgconfig/haul.pc"
