@@ -360,7 +360,6 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
                 content = NULL;
         }
         x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
-        x.trailer_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK));
     }
     if (fields && !hk_add_fields(aTHX_ &x, fields, NULL))
         return refused(aTHX_ &x);

@@ -240,6 +240,7 @@ sub _request_in_perl {
     my ($self, $method, $url, $args) = @_;
     my $response = eval {
         my %args = (%{ $args || {} });
+        die "trailer_callback is not supported\n" if delete $args{trailer_callback};
         my $peer = delete $args{peer};
         if (defined $peer) {
             $peer = $peer->(_host($url)) if ref $peer eq 'CODE';

@@ -95,9 +95,10 @@ is($response->{status}, 599, 'less than it said');
 @give = ("\x{263a}");
 $response = $http->put($server->url('/x'), { content => sub { shift @give } });
 like($response->{content}, qr/Wide character/, 'characters are no bytes');
-@give = ('abc');
-$response = $http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => sub { return { 'X-Sum' => 42 } } });
-is("$response->{content} $response->{headers}{'x-trailers'}", 'abc x-sum=42', 'trailer_callback');
+# Trailers cannot be sent yet: that is said, not passed over.
+$response = $http->put($server->url('/x'), { content => sub { undef }, trailer_callback => sub { return { 'X-Sum' => 42 } } });
+is($response->{status}, 599, 'trailer_callback');
+like($response->{content}, qr/trailer_callback is not supported/, 'is refused');
 
 # peer
 (my $elsewhere = $server->url('/x')) =~ s/127\.0\.0\.1/host.invalid/;
