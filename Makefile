@@ -24,7 +24,7 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/haul
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul header demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
+.PHONY: help build bindings libhaul header c-memory c-soak demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
 	fuzz-check doc bench fuzz-smoke install uninstall clean
 
 help: ## this list
@@ -42,6 +42,13 @@ libhaul:
 
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
+
+# The C programs of the tests once under valgrind, once with ASan (its leak check included), once under helgrind.
+c-memory: ## the C interface under valgrind, AddressSanitizer and helgrind
+	sh scripts/c-memory.sh
+
+c-soak: ## 200,000 requests in C; memory must stay flat
+	HAUL_C_SOAK=200000 $(CARGO) test $(LOCKED) -p haul-capi --test costs -- --nocapture memory_stays_flat
 
 demo: ## build, serve the site of 5,706 pages on loopback, do the first job on it, check the answer
 	sh scripts/demo.sh

@@ -1,6 +1,7 @@
 //! The jobs, one file each, and what they share.
 
 mod bulk;
+mod c_requests;
 mod cold;
 mod fetch;
 mod five;
@@ -39,7 +40,7 @@ pub(crate) struct Job {
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 14] = [
+pub(crate) const ALL: [&Job; 15] = [
     &site::JOB,
     &fetch::JOB,
     &small::JOB,
@@ -54,6 +55,7 @@ pub(crate) const ALL: [&Job; 14] = [
     &h2_bulk::JOB,
     &h2_small::JOB,
     &h2_site::JOB,
+    &c_requests::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.

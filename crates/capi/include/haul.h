@@ -161,6 +161,17 @@ typedef enum {
   HAUL_JAR_FORMAT_LWP = 1,
 } haul_jar_format;
 
+// In which order replies are given out.
+typedef enum {
+  // As the requests were added, the default.
+  HAUL_ORDER_INPUT = 0,
+  // As the replies are complete.
+  HAUL_ORDER_COMPLETION = 1,
+} haul_order;
+
+// Many requests. It belongs to one thread at a time.
+typedef struct haul_batch haul_batch;
+
 // Settings, connections, a jar: what requests share.
 typedef struct haul_client haul_client;
 
@@ -175,6 +186,11 @@ typedef struct haul_request haul_request;
 
 // A reply. It belongs to one thread at a time.
 typedef struct haul_response haul_response;
+
+// Takes a finished request of a batch. `user` is what haul_batch_add got; `response` is yours to free, and has
+// haul_response_error where the request failed. It may add requests. Not 0 stops haul_batch_run with
+// HAUL_STATUS_INTERRUPTED; what is left can still be taken.
+typedef int (*haul_done_fn)(void *context, void *user, haul_response *response);
 
 // Bytes that belong to someone else; not ended by NUL.
 typedef struct {
@@ -321,6 +337,45 @@ typedef int (*haul_interrupt_fn)(void *user);
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+// Many requests over this client's connections, with the settings that it has now.
+haul_batch *haul_batch_new(haul_client *client);
+
+// Ends a batch. What is under way is broken off.
+void haul_batch_free(haul_batch *batch);
+
+// How many requests are under way at once, in all (default 64) and to one host (default 6); 0: the default. Before the
+// first request is added, as all settings of a batch.
+haul_status haul_batch_set_parallel(haul_batch *batch, size_t all, size_t per_host);
+
+// In which order replies are given out; `order` is a haul_order.
+haul_status haul_batch_set_order(haul_batch *batch, int order);
+
+// How many bytes bodies may hold, those under way and those that wait to be taken, before no more is read; one body more
+// may come besides. Default 64 MiB.
+haul_status haul_batch_set_memory(haul_batch *batch,
+                                  size_t bytes);
+
+// Adds a request; never waits. It is copied: change it or free it when you like. It begins at once where there is room.
+haul_status haul_batch_add(haul_batch *batch, const haul_request *request, void *user);
+
+// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not at all). `response` gets
+// it, to be freed, with haul_response_error where it failed; NULL where none finished in time, or all were taken. `user`
+// (may be NULL) gets what haul_batch_add got.
+haul_status haul_batch_next(haul_batch *batch,
+                            int64_t timeout_ms,
+                            haul_response **response,
+                            void **user);
+
+// Waits for all, and calls `done` for each, in this thread.
+haul_status haul_batch_run(haul_batch *batch, haul_done_fn done, void *context);
+
+// How many requests were added and not taken yet.
+size_t haul_batch_pending(const haul_batch *batch);
+
+// A descriptor that can be read as long as haul_batch_next has something: for poll, epoll and event loops. It is not to be
+// read from, and belongs to the batch. -1 where the system has none left.
+int haul_batch_fd(const haul_batch *batch);
 
 // Sends the request and waits for all of its reply. `response` keeps it; `reply` (may be NULL) gets its plain part, also
 // where the call fails after a head has come. No thread is started; on a warm connection a small request is three system

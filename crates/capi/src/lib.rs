@@ -16,6 +16,7 @@
 //! | [`request`], [`content`] | a request, and what it sends |
 //! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`] | a reply |
+//! | [`batch`] | many at once |
 
 //! | [`jar`], [`url`] | cookies; URLs |
 //! | [`error`], [`version`] | why something failed; which haul this is |
@@ -33,7 +34,7 @@
 #![allow(clippy::missing_safety_doc)]
 
 pub mod auth;
-
+pub mod batch;
 pub mod call;
 pub mod callbacks;
 pub mod client;

@@ -92,8 +92,17 @@ impl Own {
 impl haul_request {
     /// As the engine has it, with the settings of a client.
     pub(crate) fn prepare(&self, shared: &Shared) -> Result<Request, Fault> {
+        self.with(&self.content, shared)
+    }
+
+    /// The same for one that outlives this request, on another thread.
+    pub(crate) fn prepare_owned(&self, shared: &Shared) -> Result<Request, Fault> {
+        self.with(&self.content.owned()?, shared)
+    }
+
+    fn with(&self, content: &Content, shared: &Shared) -> Result<Request, Fault> {
         let mut fields = self.fields.clone();
-        let body = self.content.body(&mut fields)?;
+        let body = content.body(&mut fields)?;
         let particulars = Particulars {
             method: Some(self.method.clone()),
             fields,

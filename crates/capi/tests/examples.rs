@@ -55,3 +55,36 @@ fn login_shares_a_jar_and_a_connection_and_saves_the_jar() {
     assert!(sent.contains("\r\nContent-Type: application/x-www-form-urlencoded\r\n"), "{sent}");
     assert!(fs::read_to_string(&jar).unwrap().contains("\tsid\t31"));
 }
+
+#[test]
+fn batch_tells_in_the_order_of_its_arguments() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (origin, base) = origin();
+    let batch = workshop.compile("examples/batch.c");
+    // The first is the slowest.
+    let mut urls = vec![format!("{base}/delay/200/small/0")];
+    urls.extend((1..40).map(|number| format!("{base}/bytes/{}", number * 1000)));
+    let told = batch.run_well(&urls);
+    let wanted: Vec<String> =
+        urls.iter().enumerate().map(|(i, url)| format!("{url} 200 {}\n", if i == 0 { 8 } else { i * 1000 })).collect();
+    assert_eq!(told, wanted.concat());
+    assert!(origin.connections() <= 8, "{} connections", origin.connections());
+    let failed = batch.run([format!("{base}/small"), "http://127.0.0.1:1/".to_owned()]);
+    assert_eq!(failed.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&failed.stdout);
+    assert!(told.starts_with(&format!("{base}/small 200 6\nhttp://127.0.0.1:1/ failed: ")), "{told}");
+}
+
+#[test]
+fn a_foreign_event_loop_waits_for_the_descriptor() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (_origin, base) = origin();
+    let program = workshop.compile("examples/loop.c");
+    let urls: Vec<String> = (0..30).map(|number| format!("{base}/delay/30/small/{number}")).collect();
+    let told = program.run_well(&urls);
+    let mut lines: Vec<&str> = told.lines().collect();
+    lines.sort_unstable();
+    let mut wanted: Vec<String> = urls.iter().map(|url| format!("{url} 200")).collect();
+    wanted.sort_unstable();
+    assert_eq!(lines, wanted);
+}

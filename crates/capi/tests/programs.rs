@@ -19,3 +19,11 @@ fn calls_streams_uploads_interrupts_and_forks() {
     let program = workshop.compile("tests/c/calls.c");
     assert_eq!(program.run_well([base]), "called as it should be\n");
 }
+
+#[test]
+fn batches_in_both_orders_with_callbacks_and_a_descriptor() {
+    let Some(workshop) = Workshop::new() else { return };
+    let (_origin, base) = origin();
+    let program = workshop.compile("tests/c/batches.c");
+    assert_eq!(program.run_well([base]), "batched as it should be\n");
+}

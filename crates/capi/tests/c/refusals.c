@@ -20,7 +20,7 @@ static void nulls(void) {
     haul_response_free(NULL);
     haul_jar_free(NULL);
     haul_error_free(NULL);
-    /*B* haul_batch_free(NULL); */
+    haul_batch_free(NULL);
     haul_free(NULL);
     CHECK(haul_client_perform(NULL, request, &response) == HAUL_STATUS_SETUP && response == (haul_response *)1);
     CHECK(strstr(haul_error_text(haul_last_error()), "client is NULL") != NULL);
@@ -38,7 +38,7 @@ static void nulls(void) {
     CHECK(haul_request_set_body_callback(request, NULL, NULL, NULL, 0) == HAUL_STATUS_SETUP);
     CHECK(haul_request_new("GET", NULL) == NULL);
     CHECK(haul_client_clone(NULL) == NULL && haul_request_clone(NULL) == NULL && haul_jar_clone(NULL) == NULL);
-    /*B* CHECK(haul_batch_new(NULL) == NULL); */
+    CHECK(haul_batch_new(NULL) == NULL);
     CHECK(haul_response_read(NULL, NULL, 0, NULL) == HAUL_STATUS_SETUP);
     CHECK(haul_response_status(NULL) == 0 && haul_response_header_count(NULL) == 0);
     CHECK(haul_response_header(NULL, "x").data == NULL && haul_response_peer(NULL, NULL) == NULL);

@@ -1,0 +1,94 @@
+//! Requests of a C program, one at a time on a warm connection: libhaul, libcurl, and the least there is.
+//!
+//! The program is `bench/c/requests.c`, compiled here against what `make bindings` has left in `target/capi`.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Bench, Job, home};
+use crate::bodies::Bodies;
+use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::digest::Print;
+use crate::server::Server;
+use crate::{Result, tools};
+
+pub(super) const JOB: Job =
+    Job { name: "c-requests", about: "requests of a C program, one at a time; parts small, page, post", set_up };
+
+const HAUL: &str = "libhaul";
+const CURL: &str = "libcurl";
+const LIMIT: &str = "send + recv";
+/// The length of a page of the first job that is larger than most.
+const PAGE: u64 = 335_114;
+const FORM: &str = "user=somebody&password=secret&remember=yes";
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    compile(&bench.work)?;
+    let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
+    let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
+    let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
+    // nginx answers no POST of a file: the forms go to the origin that tells what it got.
+    let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
+    let part = |part, server: &Server, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
+        let all = Print { len: length * count as u64, sha256: String::new() };
+        let contestant = |name, way: &str| {
+            let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
+            let mut argv = vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
+            argv.extend(form.map(str::to_owned));
+            Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
+        };
+        Card {
+            part,
+            contestants: vec![contestant(HAUL, "haul"), contestant(CURL, "curl"), contestant(LIMIT, "limit")],
+            baseline: CURL,
+            limit: Some(LIMIT),
+            goals: vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal), Goal::ratio(What::Cpu, HAUL, CURL, 1.0)],
+            rounds: 7,
+            warm_up: true,
+            calls: true,
+            server: server.name.clone(),
+            unit: Unit::Requests(count),
+        }
+    };
+    let echoed = echo_length(bench, &forms)?;
+    let cards = vec![
+        part("small", &files, &Bodies::path(small.len), small.len, 20_000, None, 1.3),
+        part("page", &files, &Bodies::path(page.len), page.len, 4_000, None, 1.6),
+        part("post", &forms, "/echo", echoed, 10_000, Some(FORM), 1.4),
+    ];
+    bench.hold(files);
+    bench.hold(forms);
+    Ok(cards)
+}
+
+/// What the origin answers to the form: it tells the head, too, so all contestants must send the same.
+fn echo_length(bench: &Bench, server: &Server) -> Result<u64> {
+    let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
+    let said = Command::new(bench.work.join("requests")).args(["limit", &host, &port, "/echo", "1", FORM]).output()?;
+    Ok(String::from_utf8(said.stdout)?.trim().parse()?)
+}
+
+fn compile(work: &Path) -> Result<()> {
+    let Some(cc) = tools::find("cc") else { return Err("c-requests needs a C compiler".into()) };
+    // Beside the directory that this program was built into.
+    let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("capi"));
+    let Some(built) = built.filter(|built| built.join("lib/libhaul.so").exists()) else {
+        return Err("c-requests needs libhaul: make bindings".into());
+    };
+    let library = built.join("lib");
+    let output = Command::new(cc)
+        .args(["-O2", "-D_GNU_SOURCE", "-Wall", "-o"])
+        .arg(work.join("requests"))
+        .arg(home().join("c/requests.c"))
+        .arg("-I")
+        .arg(built.join("include"))
+        .arg("-L")
+        .arg(&library)
+        .args(["-lhaul", "-ldl"])
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .output()?;
+    if !output.status.success() {
+        return Err(format!("requests.c: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Many requests at once: added one by one, taken whole, in the order of the requests or as they come.
+//!
+//! One thread of haul's own moves all of them; callbacks run in the thread that takes. What finished bodies hold is bounded,
+//! so a program that takes nothing stops the servers.
+//!
+//! ```
+//! use haul_c::batch::{haul_batch_free, haul_batch_new, haul_batch_next, haul_batch_pending};
+//! use haul_c::client::haul_client_new;
+//! use haul_c::error::haul_status;
+//! let client = haul_client_new().unwrap();
+//! let mut response = std::ptr::null_mut();
+//! // SAFETY: the client and the batch live, and the place is ours.
+//! unsafe {
+//!     let batch = haul_batch_new(&*client).unwrap();
+//!     assert_eq!(haul_batch_pending(&*batch), 0);
+//!     assert_eq!(haul_batch_next(&*batch, -1, &mut response, std::ptr::null_mut()), haul_status::Ok);
+//!     assert!(response.is_null());
+//!     haul_batch_free(Some(batch));
+//! }
+//! ```
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use haul::batch::{Batch, BatchOptions, Finished, Order};
+use haul::sink::memory::Memory;
+
+use crate::callbacks::User;
+use crate::client::{Shared, haul_client};
+use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::output::Body;
+use crate::request::haul_request;
+use crate::response::haul_response;
+use crate::text;
+
+/// In which order replies are given out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub enum haul_order {
+    /// As the requests were added, the default.
+    Input = 0,
+    /// As the replies are complete.
+    Completion = 1,
+}
+
+/// Many requests. It belongs to one thread at a time.
+pub struct haul_batch {
+    shared: Shared,
+    options: RefCell<BatchOptions>,
+    /// Begun with the first request: the settings hold from then on.
+    batch: OnceCell<Batch>,
+    /// What the caller gave with each request that was not taken yet, and whether it decodes.
+    users: RefCell<HashMap<u64, (User, bool)>>,
+    fd: OnceCell<OwnedFd>,
+}
+
+/// Takes a finished request of a batch. `user` is what haul_batch_add got; `response` is yours to free, and has
+/// haul_response_error where the request failed. It may add requests. Not 0 stops haul_batch_run with
+/// HAUL_STATUS_INTERRUPTED; what is left can still be taken.
+pub type haul_done_fn =
+    Option<unsafe extern "C" fn(context: *mut c_void, user: *mut c_void, response: *mut haul_response) -> c_int>;
+
+impl haul_batch {
+    fn begun(&self) -> &Batch {
+        self.batch.get_or_init(|| self.shared.engine.batch(self.options.borrow().clone()))
+    }
+
+    fn set(&self, change: impl FnOnce(&mut BatchOptions)) -> Result<(), Fault> {
+        if self.batch.get().is_some() {
+            return Err(Fault::setup("the batch has begun already"));
+        }
+        change(&mut self.options.borrow_mut());
+        Ok(())
+    }
+
+    fn pending(&self) -> usize {
+        self.batch.get().map_or(0, Batch::outstanding)
+    }
+
+    fn next(&self, deadline: Option<Instant>) -> Result<Option<(User, Box<haul_response>)>, Fault> {
+        let Some(batch) = self.batch.get() else { return Ok(None) };
+        Ok(batch.next_by(deadline)?.map(|finished| self.taken(finished)))
+    }
+
+    fn taken(&self, finished: Finished) -> (User, Box<haul_response>) {
+        let user = self.users.borrow_mut().remove(&finished.id());
+        let (user, decodes) = user.unwrap_or((User(std::ptr::null_mut()), false));
+        let (outcome, memory) = finished.into_parts::<Memory>();
+        let mut response = Box::<haul_response>::default();
+        let kept = memory.map(Memory::into_bytes).unwrap_or_default();
+        response.body = Body { len: kept.len() as u64, kept, is_kept: true, ..Body::default() };
+        if let Err(fault) = response.take_outcome(outcome, decodes) {
+            response.fail(fault);
+        }
+        (user, response)
+    }
+}
+
+/// Many requests over this client's connections, with the settings that it has now.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<haul_batch>> {
+    guard_new(|| {
+        // SAFETY: the header's contract: what is not NULL lives, and nobody else uses the batch. So in all functions here.
+        let shared = unsafe { text::object(client, "client") }?.shared();
+        let options = BatchOptions { interrupt: shared.options.interrupt.clone(), ..BatchOptions::default() };
+        Ok(Box::new(haul_batch {
+            shared,
+            options: RefCell::new(options),
+            batch: OnceCell::new(),
+            users: RefCell::default(),
+            fd: OnceCell::new(),
+        }))
+    })
+}
+
+/// Ends a batch. What is under way is broken off.
+#[unsafe(no_mangle)]
+pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
+    guard_or((), || drop(batch));
+}
+
+/// How many requests are under way at once, in all (default 64) and to one host (default 6); 0: the default. Before the
+/// first request is added, as all settings of a batch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
+    guard(|| {
+        let default = BatchOptions::default();
+        // SAFETY: the header's contract.
+        unsafe { text::object(batch, "batch") }?.set(|options| {
+            options.max_parallel = if all > 0 { all } else { default.max_parallel };
+            options.per_host = if per_host > 0 { per_host } else { default.per_host };
+        })
+    })
+}
+
+/// In which order replies are given out; `order` is a haul_order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_int) -> haul_status {
+    guard(|| {
+        let order = match order {
+            n if n == haul_order::Input as c_int => Order::Input,
+            n if n == haul_order::Completion as c_int => Order::Completion,
+            _ => return Err(Fault::setup("order is no haul_order")),
+        };
+        // SAFETY: the header's contract.
+        unsafe { text::object(batch, "batch") }?.set(|options| options.order = order)
+    })
+}
+
+/// How many bytes bodies may hold, those under way and those that wait to be taken, before no more is read; one body more
+/// may come besides. Default 64 MiB.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        unsafe { text::object(batch, "batch") }?.set(|options| options.memory = bytes as u64)
+    })
+}
+
+/// Adds a request; never waits. It is copied: change it or free it when you like. It begins at once where there is room.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_add(
+    batch: *mut haul_batch,
+    request: *const haul_request,
+    user: *mut c_void,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (batch, request) = unsafe { (text::object(batch, "batch")?, text::object(request, "request")?) };
+        let request = request.prepare_owned(&batch.shared)?;
+        let decodes = request.options().decode;
+        let id = batch.begun().submit(request);
+        batch.users.borrow_mut().insert(id, (User(user), decodes));
+        Ok(())
+    })
+}
+
+/// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not at all). `response` gets
+/// it, to be freed, with haul_response_error where it failed; NULL where none finished in time, or all were taken. `user`
+/// (may be NULL) gets what haul_batch_add got.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_next(
+    batch: *mut haul_batch,
+    timeout_ms: i64,
+    response: *mut *mut haul_response,
+    user: *mut *mut c_void,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let (batch, place, user) = unsafe { (text::object(batch, "batch")?, response.as_mut(), user.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
+        *place = std::ptr::null_mut();
+        let deadline = u64::try_from(timeout_ms).ok();
+        let deadline = deadline.and_then(|ms| Instant::now().checked_add(Duration::from_millis(ms)));
+        if let Some((given, made)) = batch.next(deadline)? {
+            if let Some(user) = user {
+                *user = given.0;
+            }
+            *place = Box::into_raw(made);
+        }
+        Ok(())
+    })
+}
+
+/// Waits for all, and calls `done` for each, in this thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_run(
+    batch: *mut haul_batch,
+    done: haul_done_fn,
+    context: *mut c_void,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the header's contract.
+        let batch = unsafe { text::object(batch, "batch") }?;
+        let done = done.ok_or_else(|| Fault::setup("done is NULL"))?;
+        while let Some((user, response)) = batch.next(None)? {
+            // SAFETY: a function of the caller's, with its own pointers; the response is its own from now on.
+            if unsafe { done(context, user.0, Box::into_raw(response)) } != 0 {
+                return Err(Fault::new(haul_status::Interrupted, "the function that takes replies said to stop"));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// How many requests were added and not taken yet.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
+    // SAFETY: the header's contract.
+    guard_or(0, || unsafe { batch.as_ref() }.map_or(0, haul_batch::pending))
+}
+
+/// A descriptor that can be read as long as haul_batch_next has something: for poll, epoll and event loops. It is not to be
+/// read from, and belongs to the batch. -1 where the system has none left.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
+    let mut fd = -1;
+    guard(|| {
+        // SAFETY: the header's contract.
+        let batch = unsafe { text::object(batch, "batch") }?;
+        fd = match batch.fd.get() {
+            Some(made) => made.as_raw_fd(),
+            None => {
+                let made = batch.begun().fd().map_err(|error| Fault::setup(format!("no descriptor: {error}")))?;
+                batch.fd.get_or_init(|| made).as_raw_fd()
+            }
+        };
+        Ok(())
+    });
+    fd
+}
