@@ -1,0 +1,462 @@
+/* Haul.xs: what Perl sees of libhaul. Argument checks only; see hk.h for who does what. */
+#include "hk.h"
+
+/* The methods that take (URL, [HASHREF]), in the order of their ALIAS numbers. */
+static const char *const verbs[] = { "GET", "HEAD", "PUT", "POST", "PATCH", "DELETE" };
+static const char *const names[] = { "get", "head", "put", "post", "patch", "delete" };
+
+static HV *arguments_of(pTHX_ SV *sv) {
+    return sv && SvROK(sv) && SvTYPE(SvRV(sv)) == SVt_PVHV ? (HV *)SvRV(sv) : NULL;
+}
+
+/* The code of Haul::request, by which it is known. */
+static XSUBADDR_t request_code;
+
+/* A subclass may have a `request` of its own: then everything goes through that, as it would with HTTP::Tiny. */
+static bool is_overridden(pTHX_ SV *self) {
+    GV *method;
+    if (!SvROK(self) || !SvOBJECT(SvRV(self)))
+        croak("not a Haul object");
+    if (SvSTASH(SvRV(self)) == gv_stashpvs("Haul", 0))
+        return FALSE;
+    method = gv_fetchmethod(SvSTASH(SvRV(self)), "request");
+    return !method || CvXSUB(GvCV(method)) != request_code;
+}
+
+static SV *by_method(pTHX_ SV *self, SV *verb, SV *url, SV *arguments) {
+    dSP;
+    SV *answer;
+    ENTER;
+    SAVETMPS;
+    PUSHMARK(SP);
+    EXTEND(SP, 4);
+    PUSHs(self);
+    PUSHs(verb);
+    PUSHs(url);
+    PUSHs(arguments ? arguments : sv_2mortal(newRV_noinc((SV *)newHV())));
+    PUTBACK;
+    call_method("request", G_SCALAR);
+    SPAGAIN;
+    answer = newSVsv(POPs);
+    PUTBACK;
+    FREETMPS;
+    LEAVE;
+    return answer;
+}
+
+MODULE = Haul    PACKAGE = Haul
+
+PROTOTYPES: DISABLE
+
+BOOT:
+    hk_boot(aTHX);
+    request_code = CvXSUB(get_cv("Haul::request", 0));
+
+SV *
+get(...)
+  ALIAS:
+    head = 1
+    put = 2
+    post = 3
+    patch = 4
+    delete = 5
+  PREINIT:
+    HV *arguments = NULL;
+    SV *verb;
+  CODE:
+    if (items < 2 || items > 3 || (items == 3 && !(arguments = arguments_of(aTHX_ ST(2)))))
+        croak("Usage: $http->%s(URL, [HASHREF])\n", names[ix]);
+    verb = newSVpvn_flags(verbs[ix], strlen(verbs[ix]), SVs_TEMP);
+    RETVAL = is_overridden(aTHX_ ST(0)) ? by_method(aTHX_ ST(0), verb, ST(1), items == 3 ? ST(2) : NULL)
+                                        : hk_request(aTHX_ ST(0), verb, ST(1), arguments);
+  OUTPUT:
+    RETVAL
+
+SV *
+request(...)
+  PREINIT:
+    HV *arguments = NULL;
+  CODE:
+    if (items < 3 || items > 4 || (items == 4 && !(arguments = arguments_of(aTHX_ ST(3)))))
+        croak("Usage: $http->request(METHOD, URL, [HASHREF])\n");
+    RETVAL = hk_request(aTHX_ ST(0), ST(1), ST(2), arguments);
+  OUTPUT:
+    RETVAL
+
+SV *
+post_form(...)
+  PREINIT:
+    HV *given = NULL, *arguments, *headers = NULL, *fields;
+    SV **slot;
+    HE *entry;
+    SV *verb, *content;
+  CODE:
+    if (items < 3 || items > 4 || (items == 4 && !(given = arguments_of(aTHX_ ST(3)))))
+        croak("Usage: $http->post_form(URL, DATAREF, [HASHREF])\n");
+    arguments = given ? newHVhv(given) : newHV();
+    sv_2mortal((SV *)arguments);
+    fields = newHV();
+    if (given && (slot = hv_fetchs(given, "headers", 0)))
+        headers = arguments_of(aTHX_ *slot);
+    (void)hv_stores(arguments, "headers", newRV_noinc((SV *)fields));
+    if (headers) {
+        hv_iterinit(headers);
+        while ((entry = hv_iternext(headers))) {
+            STRLEN len;
+            const char *name = HePV(entry, len);
+            if (len != 12 || strncasecmp(name, "content-type", 12) != 0)
+                (void)hv_store_ent(fields, hv_iterkeysv(entry), newSVsv(hv_iterval(headers, entry)), 0);
+        }
+    }
+    (void)hv_stores(fields, "Content-Type", newSVpvs("application/x-www-form-urlencoded"));
+    content = hk_form(aTHX_ ST(2));
+    (void)hv_stores(arguments, "content", SvREFCNT_inc_simple_NN(content));
+    verb = newSVpvs_flags("POST", SVs_TEMP);
+    RETVAL = is_overridden(aTHX_ ST(0)) ? by_method(aTHX_ ST(0), verb, ST(1), sv_2mortal(newRV_inc((SV *)arguments)))
+                                        : hk_request(aTHX_ ST(0), verb, ST(1), arguments);
+  OUTPUT:
+    RETVAL
+
+SV *
+www_form_urlencode(...)
+  CODE:
+    if (items != 2 || !SvROK(ST(1)))
+        croak("Usage: $http->www_form_urlencode(DATAREF)\n");
+    RETVAL = hk_form(aTHX_ ST(1));
+    SvREFCNT_inc_simple_void_NN(RETVAL);
+  OUTPUT:
+    RETVAL
+
+SV *
+_once(self, method, url, arguments)
+    SV *self
+    SV *method
+    SV *url
+    SV *arguments
+  PREINIT:
+    hk_engine *engine;
+  CODE:
+    engine = hk_engine_of_object(aTHX_ self);
+    if (!engine)
+        croak("Haul: no engine");
+    RETVAL = hk_once(aTHX_ self, engine, method, url, arguments_of(aTHX_ arguments), TRUE);
+  OUTPUT:
+    RETVAL
+
+SV *
+_internal_error(url, text)
+    SV *url
+    SV *text
+  CODE:
+    RETVAL = newRV_noinc((SV *)hk_response_599(aTHX_ url, text));
+  OUTPUT:
+    RETVAL
+
+const char *
+engine_version()
+  CODE:
+    RETVAL = haul_version();
+  OUTPUT:
+    RETVAL
+
+MODULE = Haul    PACKAGE = Haul::Engine
+
+SV *
+_new(class)
+    const char *class
+  CODE:
+    RETVAL = hk_engine_new(aTHX_ class, haul_client_new());
+  OUTPUT:
+    RETVAL
+
+SV *
+_to(self, host, port)
+    SV *self
+    const char *host
+    UV port
+  PREINIT:
+    hk_engine *engine;
+  CODE:
+    engine = hk_engine_of_sv(aTHX_ self);
+    if (!engine)
+        croak("not a Haul::Engine");
+    RETVAL = hk_engine_to(aTHX_ engine, host, port);
+  OUTPUT:
+    RETVAL
+
+void
+_set(self, name, value)
+    SV *self
+    const char *name
+    SV *value
+  PREINIT:
+    hk_engine *engine;
+  CODE:
+    engine = hk_engine_of_sv(aTHX_ self);
+    if (!engine)
+        croak("not a Haul::Engine");
+    hk_engine_set(aTHX_ engine, name, value);
+
+void
+_signals()
+  CODE:
+    hk_signals(aTHX_ cv);
+
+SV *
+_last_url(self)
+    SV *self
+  PREINIT:
+    hk_engine *engine;
+  CODE:
+    engine = hk_engine_of_sv(aTHX_ self);
+    RETVAL = engine && engine->last_url && engine->pid == PerlProc_getpid() ? newSVsv(engine->last_url) : newSV(0);
+  OUTPUT:
+    RETVAL
+
+void
+_close_idle(self)
+    SV *self
+  PREINIT:
+    hk_engine *engine;
+  CODE:
+    engine = hk_engine_of_sv(aTHX_ self);
+    if (engine)
+        haul_client_close_idle(engine->client);
+
+void
+_stats(self)
+    SV *self
+  PREINIT:
+    hk_engine *engine;
+    uint64_t connections, requests, bytes;
+  PPCODE:
+    engine = hk_engine_of_sv(aTHX_ self);
+    if (!engine)
+        croak("not a Haul::Engine");
+    haul_client_stats(engine->client, &connections, &requests, &bytes);
+    EXTEND(SP, 3);
+    mPUSHu(connections);
+    mPUSHu(requests);
+    mPUSHu(bytes);
+
+void
+_call(self, method, url, fields, content)
+    SV *self
+    SV *method
+    SV *url
+    AV *fields
+    SV *content
+  ALIAS:
+    _open = 1
+  PREINIT:
+    SV *out[HK_LWP_ANSWER];
+    SSize_t count;
+  PPCODE:
+    PUTBACK;
+    count = (ix ? hk_lwp_open : hk_lwp_call)(aTHX_ self, method, url, fields, content, out);
+    SPAGAIN;
+    EXTEND(SP, count);
+    for (SSize_t i = 0; i < count; i++)
+        PUSHs(sv_2mortal(out[i]));
+
+MODULE = Haul    PACKAGE = Haul::Stream
+
+SV *
+read(self, size)
+    SV *self
+    UV size
+  CODE:
+    RETVAL = hk_stream_read(aTHX_ self, size);
+  OUTPUT:
+    RETVAL
+
+MODULE = Haul    PACKAGE = Haul::Batch
+
+SV *
+_new(class, engine, parallel, per_host, in_order, memory)
+    const char *class
+    SV *engine
+    UV parallel
+    UV per_host
+    bool in_order
+    UV memory
+  CODE:
+    PERL_UNUSED_VAR(class);
+    RETVAL = hk_batch_new(aTHX_ engine, parallel, per_host, in_order, memory);
+  OUTPUT:
+    RETVAL
+
+void
+_add(self, index, method, url, headers, content, max_redirect)
+    SV *self
+    UV index
+    SV *method
+    SV *url
+    AV *headers
+    SV *content
+    IV max_redirect
+  CODE:
+    hk_batch_add(aTHX_ self, index, method, url, headers, content, max_redirect);
+
+void
+_next(self, timeout_ms)
+    SV *self
+    IV timeout_ms
+  PREINIT:
+    SV *response;
+    UV index;
+  PPCODE:
+    PUTBACK;
+    response = hk_batch_next(aTHX_ self, timeout_ms, &index);
+    SPAGAIN;
+    if (response) {
+        EXTEND(SP, 2);
+        mPUSHu(index);
+        mPUSHs(response);
+    }
+
+UV
+pending(self)
+    SV *self
+  CODE:
+    RETVAL = hk_batch_pending(aTHX_ self);
+  OUTPUT:
+    RETVAL
+
+int
+fd(self)
+    SV *self
+  CODE:
+    RETVAL = hk_batch_fd(aTHX_ self);
+  OUTPUT:
+    RETVAL
+
+MODULE = Haul    PACKAGE = Haul::Jar
+
+SV *
+_new(class)
+    const char *class
+  CODE:
+    RETVAL = hk_jar_new(aTHX_ class);
+  OUTPUT:
+    RETVAL
+
+UV
+_load(self, path)
+    SV *self
+    const char *path
+  PREINIT:
+    size_t refused = 0;
+  CODE:
+    hk_jar_check(aTHX_ haul_jar_load(hk_jar_of(aTHX_ self), path, &refused));
+    RETVAL = refused;
+  OUTPUT:
+    RETVAL
+
+void
+_save(self, path)
+    SV *self
+    const char *path
+  CODE:
+    hk_jar_check(aTHX_ haul_jar_save(hk_jar_of(aTHX_ self), path));
+
+SV *
+_to_text(self, format)
+    SV *self
+    int format
+  PREINIT:
+    char *text = NULL;
+    size_t len = 0;
+  CODE:
+    hk_jar_check(aTHX_ haul_jar_to_text(hk_jar_of(aTHX_ self), format, &text, &len));
+    RETVAL = newSVpvn(text ? text : "", len);
+    haul_free(text);
+  OUTPUT:
+    RETVAL
+
+UV
+_add_text(self, text)
+    SV *self
+    SV *text
+  PREINIT:
+    size_t refused = 0;
+    STRLEN len;
+    const char *bytes;
+  CODE:
+    bytes = SvPVbyte(text, len);
+    hk_jar_check(aTHX_ haul_jar_add_text(hk_jar_of(aTHX_ self), bytes, len, &refused));
+    RETVAL = refused;
+  OUTPUT:
+    RETVAL
+
+SV *
+cookie_header(self, url)
+    SV *self
+    SV *url
+  PREINIT:
+    char *text = NULL;
+  CODE:
+    hk_jar_check(aTHX_ haul_jar_cookie_header(hk_jar_of(aTHX_ self), SvPVutf8_nolen(url), &text));
+    RETVAL = newSVpv(text ? text : "", 0);
+    haul_free(text);
+  OUTPUT:
+    RETVAL
+
+bool
+add(self, url, set_cookie)
+    SV *self
+    SV *url
+    SV *set_cookie
+  PREINIT:
+    haul_status status;
+  CODE:
+    status = haul_jar_set(hk_jar_of(aTHX_ self), SvPVutf8_nolen(url), SvPV_nolen(set_cookie));
+    if (status != HAUL_STATUS_OK && status != HAUL_STATUS_SETUP)
+        hk_jar_check(aTHX_ status);
+    RETVAL = status == HAUL_STATUS_OK;
+  OUTPUT:
+    RETVAL
+
+void
+put(self, cookie)
+    SV *self
+    HV *cookie
+  CODE:
+    hk_jar_put(aTHX_ hk_jar_of(aTHX_ self), cookie);
+
+void
+remove(self, domain, path, name)
+    SV *self
+    const char *domain
+    const char *path
+    const char *name
+  CODE:
+    hk_jar_check(aTHX_ haul_jar_remove(hk_jar_of(aTHX_ self), domain, path, name));
+
+void
+_clear(self)
+    SV *self
+  CODE:
+    haul_jar_clear(hk_jar_of(aTHX_ self));
+
+void
+clear_session(self)
+    SV *self
+  CODE:
+    haul_jar_clear_session(hk_jar_of(aTHX_ self));
+
+UV
+count(self)
+    SV *self
+  CODE:
+    RETVAL = haul_jar_count(hk_jar_of(aTHX_ self));
+  OUTPUT:
+    RETVAL
+
+AV *
+_list(self)
+    SV *self
+  CODE:
+    RETVAL = (AV *)sv_2mortal((SV *)hk_jar_list(aTHX_ hk_jar_of(aTHX_ self)));
+  OUTPUT:
+    RETVAL

@@ -1,0 +1,196 @@
+/* batch.c: many requests at once. The work is done by libhaul's threads, which never touch Perl: replies are taken, and
+ * Perl's callbacks called, in the thread that asks for the next one. */
+#include "hk.h"
+
+typedef struct hk_batch {
+    haul_batch *batch;
+    SV *engine;                /* keeps the client */
+} hk_batch;
+
+static int batch_free(pTHX_ SV *sv, MAGIC *magic) {
+    hk_batch *batch = (hk_batch *)magic->mg_ptr;
+    PERL_UNUSED_ARG(sv);
+    if (!batch)
+        return 0;
+    magic->mg_ptr = NULL;
+    haul_batch_free(batch->batch);
+    SvREFCNT_dec(batch->engine);
+    Safefree(batch);
+    return 0;
+}
+
+#ifdef USE_ITHREADS
+/* A batch belongs to the thread that began it. */
+static int batch_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
+    PERL_UNUSED_ARG(params);
+    magic->mg_ptr = NULL;
+    return 0;
+}
+#else
+#define batch_dup NULL
+#endif
+
+static const MGVTBL batch_vtbl = { NULL, NULL, NULL, NULL, batch_free, NULL, batch_dup, NULL };
+
+static hk_batch *batch_of(pTHX_ SV *sv) {
+    hk_batch *batch = (hk_batch *)hk_attached(aTHX_ sv, &batch_vtbl);
+    if (!batch)
+        croak("not a batch of this thread");
+    return batch;
+}
+
+static void check(pTHX_ haul_status status) {
+    if (status != HAUL_STATUS_OK)
+        croak("%s\n", haul_error_text(haul_last_error()));
+}
+
+SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV memory) {
+    hk_engine *of = hk_engine_of_sv(aTHX_ engine);
+    hk_batch *batch;
+    SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object));
+    if (!of)
+        croak("not a Haul::Engine");
+    sv_bless(self, gv_stashpvs("Haul::Batch", GV_ADD));
+    Newxz(batch, 1, hk_batch);
+    batch->batch = haul_batch_new(of->client);
+    batch->engine = newSVsv(engine);
+    hk_attach(aTHX_ object, &batch_vtbl, batch);
+    if (!batch->batch)
+        check(aTHX_ HAUL_STATUS_INTERNAL);
+    check(aTHX_ haul_batch_set_parallel(batch->batch, parallel, per_host));
+    check(aTHX_ haul_batch_set_order(batch->batch, in_order ? HAUL_ORDER_INPUT : HAUL_ORDER_COMPLETION));
+    check(aTHX_ haul_batch_set_memory(batch->batch, memory));
+    return SvREFCNT_inc_simple_NN(self);
+}
+
+/* A C string; libhaul takes no NUL inside. */
+static const char *text(pTHX_ SV *value, const char *what) {
+    STRLEN len;
+    SV *bytes = hk_bytes(aTHX_ value);
+    const char *chars;
+    if (!bytes)
+        croak("Wide character in %s\n", what);
+    chars = SvPV(bytes, len);
+    if (strlen(chars) != len)
+        croak("A NUL byte in %s\n", what);
+    return chars;
+}
+
+static haul_status fill(pTHX_ haul_request *request, AV *headers, SV *content, IV max_redirect) {
+    haul_status status = haul_request_set_max_redirects(request, max_redirect > 0 ? (uint32_t)max_redirect : 0);
+    for (SSize_t i = 0; status == HAUL_STATUS_OK && i < av_top_index(headers); i += 2) {
+        SV **name = av_fetch(headers, i, 0), **value = av_fetch(headers, i + 1, 0);
+        status = haul_request_add_header(request, text(aTHX_ *name, "a header's name"), text(aTHX_ *value, "a header's value"));
+    }
+    if (status == HAUL_STATUS_OK && SvOK(content)) {
+        STRLEN len;
+        SV *bytes = hk_bytes(aTHX_ content);
+        const char *data;
+        if (!bytes)
+            croak("Wide character in request message body\n");
+        data = SvPV(bytes, len);
+        status = haul_request_set_body(request, data, len);
+    }
+    return status;
+}
+
+static void request_free(pTHX_ void *request) {
+    haul_request_free((haul_request *)request);
+}
+
+void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV *content, IV max_redirect) {
+    hk_batch *batch = batch_of(aTHX_ self);
+    STRLEN len;
+    const char *where = SvPVutf8(url, len);
+    haul_request *request;
+    haul_status status;
+    if (strlen(where) != len)
+        croak("A NUL byte in the URL\n");
+    request = haul_request_new(text(aTHX_ method, "the method"), where);
+    if (!request)
+        check(aTHX_ haul_error_code(haul_last_error()));
+    ENTER;
+    SAVEDESTRUCTOR_X(request_free, request);
+    status = fill(aTHX_ request, headers, content, max_redirect);
+    if (status == HAUL_STATUS_OK)
+        status = haul_batch_add(batch->batch, request, INT2PTR(void *, index));
+    LEAVE;
+    check(aTHX_ status);
+}
+
+/* The replies that redirected, each as a hash; what they had for content was not kept. */
+static void add_redirects(pTHX_ HV *response, const haul_response *from) {
+    size_t count = haul_response_redirect_count(from);
+    AV *list;
+    if (!count)
+        return;
+    list = newAV();
+    (void)hv_stores(response, "redirects", newRV_noinc((SV *)list));
+    for (size_t i = 0; i < count; i++) {
+        haul_reply reply;
+        SV *url;
+        HV *one;
+        if (haul_response_redirect(from, i, &reply) != HAUL_STATUS_OK)
+            continue;
+        url = sv_2mortal(newSVpvn(reply.url.data, reply.url.len));
+        one = hk_response(aTHX_ &reply, url);
+        hk_store(aTHX_ one, HK_CONTENT, newSVpvs(""));
+        av_push(list, newRV_noinc((SV *)one));
+    }
+}
+
+/* The next reply, or undef when none came in time. */
+SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
+    hk_batch *batch = batch_of(aTHX_ self);
+    hk_engine *engine = hk_engine_of_sv(aTHX_ batch->engine);
+    haul_response *response = NULL;
+    const haul_error *error;
+    void *user = NULL;
+    haul_status status = haul_batch_next(batch->batch, timeout_ms, &response, &user);
+    HV *answer;
+    if (engine && engine->error) {
+        SV *died = sv_2mortal(engine->error);
+        engine->error = NULL;
+        haul_response_free(response);
+        croak_sv(died);
+    }
+    if (status == HAUL_STATUS_INTERRUPTED)
+        return NULL;
+    check(aTHX_ status);
+    if (!response)
+        return NULL;
+    *index = PTR2UV(user);
+    error = haul_response_error(response);
+    if (error) {
+        const char *of = haul_error_url(error);
+        SV *url = sv_2mortal(newSVpv(of ? of : "", 0));
+        SV *why = sv_2mortal(hk_failure(aTHX_ haul_error_code(error), error, SvPVX(url), SvCUR(url), engine->max_size));
+        answer = hk_response_599(aTHX_ url, why);
+    }
+    else {
+        haul_reply reply;
+        SV *url;
+        status = haul_response_reply(response, &reply);
+        if (status != HAUL_STATUS_OK) {
+            haul_response_free(response);
+            check(aTHX_ status);
+        }
+        TAINT;
+        url = sv_2mortal(newSVpvn(reply.url.data, reply.url.len));
+        answer = hk_response(aTHX_ &reply, url);
+        hk_store(aTHX_ answer, HK_CONTENT, newSVpvn(reply.body_len ? reply.body : "", reply.body_len));
+        TAINT_NOT;
+        hk_add_trailers(aTHX_ answer, response);
+        add_redirects(aTHX_ answer, response);
+    }
+    haul_response_free(response);
+    return newRV_noinc((SV *)answer);
+}
+
+UV hk_batch_pending(pTHX_ SV *self) {
+    return haul_batch_pending(batch_of(aTHX_ self)->batch);
+}
+
+int hk_batch_fd(pTHX_ SV *self) {
+    return haul_batch_fd(batch_of(aTHX_ self)->batch);
+}

@@ -1,0 +1,499 @@
+/* call.c: a request from Perl's arguments, the callbacks of it, and the one call that sends it. */
+#include "hk.h"
+
+/* ---- What goes out ---------------------------------------------------------------------------------------------- */
+
+/* A mortal copy as bytes: whatever Perl code runs meanwhile, it stays as it is. NULL where a character does not fit. */
+SV *hk_bytes(pTHX_ SV *value) {
+    SV *copy;
+    SvGETMAGIC(value);
+    if (SvROK(value)) {
+        STRLEN len;
+        const char *text = SvPV_nomg(value, len);
+        copy = newSVpvn_flags(text, len, SVs_TEMP | (SvUTF8(value) ? SVf_UTF8 : 0));
+    }
+    else {
+        copy = sv_newmortal();
+        sv_setsv_flags(copy, value, SV_NOSTEAL | SV_DO_COW_SVSETSV);
+    }
+    if (SvUTF8(copy) && !sv_utf8_downgrade(copy, TRUE))
+        return NULL;
+    return copy;
+}
+
+static haul_slice slice(pTHX_ SV *value) {
+    haul_slice out;
+    STRLEN len;
+    out.data = SvPV(value, len);
+    out.len = len;
+    return out;
+}
+
+static bool fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLEN len) {
+    if (!x->error)
+        x->error = sv_2mortal(newSVpvf(text, (int)len, what));
+    return FALSE;
+}
+
+/* The URL as UTF-8. A string of bytes that are UTF-8 already stays as it is; other bytes above 0x7f are Latin-1. */
+static haul_slice url_text(pTHX_ SV *url) {
+    STRLEN len;
+    const char *text = SvPV(url, len);
+    haul_slice out;
+    if (!SvUTF8(url) && !is_utf8_string((const U8 *)text, len)) {
+        SV *copy = newSVpvn_flags(text, len, SVs_TEMP);
+        text = SvPVutf8(copy, len);
+    }
+    else if (SvROK(url)) {
+        text = SvPVX(newSVpvn_flags(text, len, SVs_TEMP));
+    }
+    out.data = text;
+    out.len = len;
+    return out;
+}
+
+void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url) {
+    haul_call call = HAUL_CALL_INIT;
+    Zero(x, 1, hk_exchange);
+    x->engine = engine;
+    x->call = call;
+    x->call.method.data = method;
+    x->call.method.len = method_len;
+    x->headers = x->few;
+    x->header_room = HK_HEADERS;
+    SvGETMAGIC(url);
+    /* A copy that the caller's own variable can no longer change; long strings are shared, not copied. */
+    x->url = sv_newmortal();
+    sv_setsv_flags(x->url, url, SV_NOSTEAL | SV_DO_COW_SVSETSV);
+    x->call.url = url_text(aTHX_ x->url);
+    x->call.max_redirects = 0;
+    x->call.max_size = engine->max_size;
+    x->tainted = TAINTING_get && SvTAINTED(url);
+}
+
+static void push_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, haul_slice value) {
+    haul_header *at;
+    if (x->header_count == x->header_room) {
+        /* A mortal's buffer: gone with the statement, also when Perl leaves by an exception. */
+        size_t room = 2 * x->header_room;
+        SV *memory = sv_2mortal(newSV(room * sizeof(haul_header)));
+        Copy(x->headers, (haul_header *)SvPVX(memory), x->header_count, haul_header);
+        x->headers = (haul_header *)SvPVX(memory);
+        x->header_room = room;
+    }
+    at = &x->headers[x->header_count++];
+    at->name.data = name;
+    at->name.len = len;
+    at->value = value;
+}
+
+static bool is_name(const char *name, STRLEN len, const char *wanted) {
+    return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
+}
+
+/* A field with one value. `name` must last as long as the exchange. */
+static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
+    SV *bytes = hk_bytes(aTHX_ value);
+    if (!bytes)
+        return fail(aTHX_ x, "Wide character in the value of header '%.*s'\n", name, len);
+    push_field(aTHX_ x, name, len, slice(aTHX_ bytes));
+    return TRUE;
+}
+
+bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
+    SvGETMAGIC(value);
+    if (!SvOK(value))
+        return TRUE;
+    if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV && !SvOBJECT(SvRV(value))) {
+        AV *several = (AV *)SvRV(value);
+        for (SSize_t i = 0; i <= av_top_index(several); i++) {
+            SV **one = av_fetch(several, i, 0);
+            if (one && SvOK(*one) && !add_one(aTHX_ x, name, len, *one))
+                return FALSE;
+        }
+        return TRUE;
+    }
+    return add_one(aTHX_ x, name, len, value);
+}
+
+static bool given(HV *fields, const char *name, STRLEN len) {
+    dTHX;
+    HE *entry;
+    hv_iterinit(fields);
+    while ((entry = hv_iternext(fields))) {
+        STRLEN key_len;
+        const char *key = HePV(entry, key_len);
+        if (key_len == len && strncasecmp(key, name, len) == 0)
+            return TRUE;
+    }
+    return FALSE;
+}
+
+/* All of a hash of fields, but those that `but` has too. */
+bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
+    HE *entry;
+    hv_iterinit(fields);
+    while ((entry = hv_iternext(fields))) {
+        STRLEN len;
+        const char *name;
+        SV *value = hv_iterval(fields, entry);
+        /* The key outlives the exchange: the mortal copy holds it. */
+        SV *key = hv_iterkeysv(entry);
+        if (SvUTF8(key) && !(key = hk_bytes(aTHX_ key)))
+            return fail(aTHX_ x, "Invalid HTTP header field name%.*s\n", "", 0);
+        name = SvPV(key, len);
+        if (but && given(but, name, len))
+            continue;
+        switch (len) {
+        case 4:
+            if (is_name(name, len, "host"))
+                return fail(aTHX_ x, "The 'Host' header must not be provided as header option%.*s\n", "", 0);
+            break;
+        case 10:
+            if (is_name(name, len, "user-agent")) {
+                if (!SvOK(value) || (!SvROK(value) && !SvTRUE(value)))
+                    continue;
+            }
+            break;
+        case 12:
+            x->has_type |= is_name(name, len, "content-type") && SvOK(value);
+            break;
+        case 14:
+            /* libhaul counts a body itself; with a callback this is how long it will be. */
+            if (is_name(name, len, "content-length")) {
+                if (SvOK(value) && looks_like_number(value))
+                    x->call.read_length = SvIV(value);
+                continue;
+            }
+            break;
+        case 17:
+            if (is_name(name, len, "transfer-encoding"))
+                continue;
+            break;
+        }
+        if (!hk_add_field(aTHX_ x, name, len, value))
+            return FALSE;
+    }
+    return TRUE;
+}
+
+/* ---- Callbacks -------------------------------------------------------------------------------------------------- */
+
+static int died(hk_exchange *x, SV *error) {
+    dTHX;
+    if (!error)
+        return 0;
+    if (x->error)
+        SvREFCNT_dec(error);
+    else
+        x->error = sv_2mortal(error);
+    return 1;
+}
+
+/* The next bytes that the content callback has. */
+size_t hk_read_content(void *user, char *buffer, size_t len) {
+    hk_exchange *x = (hk_exchange *)user;
+    dTHX;
+    STRLEN have;
+    const char *from;
+    if (!x->pending) {
+        SV *got = NULL, *bytes;
+        if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
+            return HAUL_READ_ERROR;
+        if (!SvOK(got)) {
+            SvREFCNT_dec(got);
+            return 0;
+        }
+        bytes = hk_bytes(aTHX_ got);
+        SvREFCNT_dec(got);
+        if (!bytes) {
+            fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
+            return HAUL_READ_ERROR;
+        }
+        x->pending = SvREFCNT_inc_simple_NN(bytes);
+        x->pending_at = 0;
+    }
+    from = SvPV(x->pending, have);
+    have -= x->pending_at;
+    if (have > len)
+        have = len;
+    Copy(from + x->pending_at, buffer, have, char);
+    x->pending_at += have;
+    if (x->pending_at == SvCUR(x->pending)) {
+        SvREFCNT_dec(x->pending);
+        x->pending = NULL;
+    }
+    return have;
+}
+
+/* The memory of the Perl string that the body becomes. */
+void *hk_reserve(void *user, size_t size) {
+    hk_exchange *x = (hk_exchange *)user;
+    dTHX;
+    if (size >= (size_t)SSize_t_MAX / 2)
+        return NULL;
+    return SvGROW(x->content, size + 1);
+}
+
+/* Makes the response that the data callback sees before there is any content. */
+static int on_head(void *user, const haul_reply *head) {
+    hk_exchange *x = (hk_exchange *)user;
+    dTHX;
+    TAINT;
+    x->response = hk_response(aTHX_ head, x->url);
+    hk_store(aTHX_ x->response, HK_CONTENT, newSVpvs(""));
+    TAINT_NOT;
+    x->wants_data = head->status >= 200 && head->status < 300;
+    return 0;
+}
+
+/* Gives a piece to the data callback, or adds it to the content of what is no success. */
+static int on_body(void *user, const char *data, size_t len) {
+    hk_exchange *x = (hk_exchange *)user;
+    dTHX;
+    SV *arguments[2];
+    int stop;
+    if (!x->wants_data) {
+        SV *content = hk_fetch(aTHX_ x->response, HK_CONTENT);
+        if (content)
+            sv_catpvn(content, data, len);
+        return 0;
+    }
+    TAINT;
+    arguments[0] = newSVpvn(data, len);
+    TAINT_NOT;
+    arguments[1] = newRV_inc((SV *)x->response);
+    stop = died(x, hk_run(aTHX_ x->data_callback, 2, arguments, NULL));
+    SvREFCNT_dec(arguments[0]);
+    SvREFCNT_dec(arguments[1]);
+    return stop;
+}
+
+/* ---- The call --------------------------------------------------------------------------------------------------- */
+
+static SV *code_of(pTHX_ SV *value) {
+    return value && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVCV ? value : NULL;
+}
+
+/* A string of bytes, or code that gives it piece by piece. */
+bool hk_set_content(pTHX_ hk_exchange *x, SV *content) {
+    SvGETMAGIC(content);
+    if (code_of(aTHX_ content)) {
+        x->content_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(content)));
+        x->call.read = hk_read_content;
+        x->call.read_user = x;
+        return TRUE;
+    }
+    content = hk_bytes(aTHX_ content);
+    if (!content)
+        return fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
+    x->call.body = slice(aTHX_ content);
+    return TRUE;
+}
+
+/* Sends it. `used` is where the reply is kept: to be given to hk_exchange_done when it has been looked at. */
+haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_response **used) {
+    hk_engine *engine = x->engine;
+    haul_response *response = engine->busy ? haul_response_new() : engine->response;
+    haul_status status;
+    if (response == engine->response)
+        engine->busy = TRUE;
+    *used = response;
+    x->call.headers = x->headers;
+    x->call.header_count = x->header_count;
+    x->call.user = x;
+    Zero(reply, 1, haul_reply);
+    status = haul_client_call(engine->client, &x->call, response, reply);
+    if (x->pending) {
+        SvREFCNT_dec(x->pending);
+        x->pending = NULL;
+    }
+    if (engine->error) {
+        if (x->error)
+            SvREFCNT_dec(engine->error);
+        else
+            x->error = sv_2mortal(engine->error);
+        engine->error = NULL;
+    }
+    return status;
+}
+
+void hk_exchange_done(pTHX_ hk_exchange *x, haul_response *used) {
+    if (used == x->engine->response)
+        x->engine->busy = FALSE;
+    else
+        haul_response_free(used);
+}
+
+static SV *refused(pTHX_ hk_exchange *x) {
+    if (x->response) {
+        SvREFCNT_dec(x->response);
+        x->response = NULL;
+    }
+    return newRV_noinc((SV *)hk_response_599(aTHX_ x->url, x->error));
+}
+
+SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *arguments, bool bare) {
+    hk_exchange x;
+    haul_reply reply;
+    haul_response *used;
+    haul_status status;
+    HV *object = (HV *)SvRV(self), *fields = NULL;
+    HV *response;
+    SV *value, *content = NULL;
+    STRLEN method_len;
+    const char *method_text = SvPV(method, method_len);
+
+    hk_begin(aTHX_ &x, engine, method_text, method_len, url);
+    if (x.tainted || (TAINTING_get && SvTAINTED(method))) {
+        x.error = newSVpvs_flags("Insecure dependency in connect while running with -T switch\n", SVs_TEMP);
+        return refused(aTHX_ &x);
+    }
+    if (arguments) {
+        SV **headers = hv_fetchs(arguments, "headers", 0);
+        if (headers && SvROK(*headers) && SvTYPE(SvRV(*headers)) == SVt_PVHV)
+            fields = (HV *)SvRV(*headers);
+        content = hk_fetch(aTHX_ arguments, HK_CONTENT);
+        if (content) {
+            SvGETMAGIC(content);
+            if (!SvOK(content))
+                content = NULL;
+        }
+        x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
+    }
+    if (fields && !hk_add_fields(aTHX_ &x, fields, NULL))
+        return refused(aTHX_ &x);
+    if (!bare && (value = hk_fetch(aTHX_ object, HK_DEFAULT_HEADERS)) && SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVHV
+        && !hk_add_fields(aTHX_ &x, (HV *)SvRV(value), fields))
+        return refused(aTHX_ &x);
+    if (content) {
+        if (!hk_set_content(aTHX_ &x, content))
+            return refused(aTHX_ &x);
+        if ((x.call.read || x.call.body.len) && !x.has_type) {
+            haul_slice type = { "application/octet-stream", 24 };
+            push_field(aTHX_ &x, "Content-Type", 12, type);
+        }
+        if (!x.call.read && !x.call.body.len && !(strEQ(method_text, "POST") || strEQ(method_text, "PUT")))
+            x.call.body.data = NULL;
+    }
+    else if (strEQ(method_text, "POST") || strEQ(method_text, "PUT"))
+        x.call.body.data = "";
+    if (x.data_callback) {
+        x.data_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(x.data_callback)));
+        x.call.on_head = on_head;
+        x.call.on_body = on_body;
+    }
+    else {
+        x.content = newSVpvs("");
+        x.call.reserve = hk_reserve;
+    }
+
+    status = hk_exchange_run(aTHX_ &x, &reply, &used);
+    if (status != HAUL_STATUS_OK) {
+        SV *error = x.error ? x.error
+                            : sv_2mortal(hk_failure(aTHX_ status, haul_last_error(), x.call.url.data, x.call.url.len,
+                                                    engine->max_size));
+        hk_exchange_done(aTHX_ &x, used);
+        x.error = error;
+        SvREFCNT_dec(x.content);
+        return refused(aTHX_ &x);
+    }
+    if (x.response) {
+        response = x.response;
+        x.response = NULL;
+    }
+    else {
+        TAINT;
+        response = hk_response(aTHX_ &reply, x.url);
+        if (x.content) {
+            SvPOK_only(x.content);
+            SvCUR_set(x.content, reply.body_len);
+            *SvEND(x.content) = '\0';
+            SvTAINT(x.content);
+            hk_store(aTHX_ response, HK_CONTENT, x.content);
+        }
+        else
+            hk_store(aTHX_ response, HK_CONTENT, newSVpvs(""));
+        TAINT_NOT;
+    }
+    hk_add_trailers(aTHX_ response, used);
+    if (engine->keep_alive && hk_keeps(&reply)) {
+        SvREFCNT_dec(engine->last_url);
+        engine->last_url = SvREFCNT_inc_simple_NN(x.url);
+    }
+    else if (engine->last_url) {
+        SvREFCNT_dec(engine->last_url);
+        engine->last_url = NULL;
+    }
+    /* The fields have been read: the place of the reply is free for the next. */
+    bool redirects = engine->max_redirect > 0 && !bare && hk_redirects(&reply);
+    hk_exchange_done(aTHX_ &x, used);
+    SV *answer = newRV_noinc((SV *)response);
+    if (redirects) {
+        /* Rare, and a matter of rules: Perl's. */
+        dSP;
+        SV *followed;
+        ENTER;
+        SAVETMPS;
+        PUSHMARK(SP);
+        EXTEND(SP, 5);
+        PUSHs(self);
+        PUSHs(sv_2mortal(answer));
+        PUSHs(method);
+        PUSHs(url);
+        PUSHs(arguments ? sv_2mortal(newRV_inc((SV *)arguments)) : &PL_sv_undef);
+        PUTBACK;
+        call_method("_follow", G_SCALAR);
+        SPAGAIN;
+        followed = newSVsv(POPs);
+        PUTBACK;
+        FREETMPS;
+        LEAVE;
+        return followed;
+    }
+    return answer;
+}
+
+SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
+    hk_engine *engine = hk_engine_of_object(aTHX_ self);
+    bool in_perl;
+    if (!SvROK(self) || SvTYPE(SvRV(self)) != SVt_PVHV)
+        croak("not a Haul object");
+    /* A callback may let go of the object. */
+    sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(self)));
+    if (!engine || !engine->ready) {
+        dSP;
+        ENTER;
+        PUSHMARK(SP);
+        XPUSHs(self);
+        PUTBACK;
+        call_method("_prepare", G_VOID | G_DISCARD);
+        LEAVE;
+        engine = hk_engine_of_object(aTHX_ self);
+        if (!engine)
+            croak("Haul: no engine");
+    }
+    in_perl = engine->foreign_jar
+              || (arguments && (hk_fetch(aTHX_ arguments, HK_PEER) || hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK)));
+    if (in_perl) {
+        dSP;
+        SV *answer;
+        ENTER;
+        SAVETMPS;
+        PUSHMARK(SP);
+        EXTEND(SP, 4);
+        PUSHs(self);
+        PUSHs(method);
+        PUSHs(url);
+        PUSHs(arguments ? sv_2mortal(newRV_inc((SV *)arguments)) : &PL_sv_undef);
+        PUTBACK;
+        call_method("_request_in_perl", G_SCALAR);
+        SPAGAIN;
+        answer = newSVsv(POPs);
+        PUTBACK;
+        FREETMPS;
+        LEAVE;
+        return answer;
+    }
+    return hk_once(aTHX_ self, engine, method, url, arguments, FALSE);
+}

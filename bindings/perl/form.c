@@ -1,0 +1,97 @@
+/* form.c: application/x-www-form-urlencoded, as HTTP::Tiny writes it: UTF-8, a space is "+", a hash in sorted order. */
+#include "hk.h"
+
+static const char hex[] = "0123456789ABCDEF";
+
+static bool plain(unsigned char byte) {
+    return isALPHANUMERIC_A(byte) || byte == '-' || byte == '.' || byte == '_' || byte == '~';
+}
+
+/* Appends a value, escaped. Characters above 0x7f go out as UTF-8, whether Perl keeps them so or not. */
+static void append(pTHX_ SV *out, SV *value) {
+    STRLEN len, used = SvCUR(out);
+    const unsigned char *from, *end;
+    char *to;
+    if (!value || !SvOK(value))
+        return;
+    from = (const unsigned char *)SvPV(value, len);
+    if (!SvUTF8(value)) {
+        for (end = from + len; from < end && *from < 0x80; from++)
+            ;
+        if (from < end) {
+            value = newSVpvn_flags(SvPV_nolen(value), len, SVs_TEMP);
+            sv_utf8_upgrade(value);
+        }
+        from = (const unsigned char *)SvPV(value, len);
+    }
+    SvGROW(out, used + 3 * len + 1);
+    to = SvPVX(out) + used;
+    for (end = from + len; from < end; from++) {
+        if (plain(*from))
+            *to++ = (char)*from;
+        else if (*from == ' ')
+            *to++ = '+';
+        else {
+            *to++ = '%';
+            *to++ = hex[*from >> 4];
+            *to++ = hex[*from & 15];
+        }
+    }
+    *to = '\0';
+    SvCUR_set(out, to - SvPVX(out));
+}
+
+static void term(pTHX_ AV *terms, SV *name, SV *value) {
+    SV *out = newSVpvs("");
+    av_push(terms, out);
+    append(aTHX_ out, name);
+    sv_catpvs(out, "=");
+    append(aTHX_ out, value);
+}
+
+static void terms_of(pTHX_ AV *terms, SV *name, SV *value) {
+    if (!SvOK(name))
+        croak("form data keys must not be undef");
+    SvGETMAGIC(value);
+    if (SvROK(value) && SvTYPE(SvRV(value)) == SVt_PVAV) {
+        AV *several = (AV *)SvRV(value);
+        for (SSize_t i = 0; i <= av_top_index(several); i++) {
+            SV **one = av_fetch(several, i, 0);
+            term(aTHX_ terms, name, one ? *one : NULL);
+        }
+    }
+    else
+        term(aTHX_ terms, name, value);
+}
+
+SV *hk_form(pTHX_ SV *data) {
+    AV *terms = (AV *)sv_2mortal((SV *)newAV());
+    SV *out = newSVpvs_flags("", SVs_TEMP);
+    if (!SvROK(data) || (SvTYPE(SvRV(data)) != SVt_PVHV && SvTYPE(SvRV(data)) != SVt_PVAV))
+        croak("form data must be a hash or array reference\n");
+    if (SvTYPE(SvRV(data)) == SVt_PVHV) {
+        HV *hash = (HV *)SvRV(data);
+        HE *entry;
+        hv_iterinit(hash);
+        while ((entry = hv_iternext(hash)))
+            terms_of(aTHX_ terms, hv_iterkeysv(entry), hv_iterval(hash, entry));
+        if (av_top_index(terms) > 0)
+            sortsv(AvARRAY(terms), av_top_index(terms) + 1, Perl_sv_cmp);
+    }
+    else {
+        AV *list = (AV *)SvRV(data);
+        SSize_t top = av_top_index(list);
+        if (top % 2 == 0)
+            croak("form data reference must have an even number of terms\n");
+        for (SSize_t i = 0; i < top; i += 2) {
+            SV **name = av_fetch(list, i, 0), **value = av_fetch(list, i + 1, 0);
+            terms_of(aTHX_ terms, name ? *name : &PL_sv_undef, value ? *value : &PL_sv_undef);
+        }
+    }
+    for (SSize_t i = 0; i <= av_top_index(terms); i++) {
+        if (i)
+            sv_catpvs(out, "&");
+        sv_catsv(out, *av_fetch(terms, i, 0));
+    }
+    return out;
+}

@@ -1,0 +1,466 @@
+package Haul;
+use strict;
+use warnings;
+
+our $VERSION = '0.1.0';
+
+require XSLoader;
+XSLoader::load('Haul', $VERSION);
+
+sub _croak { require Carp; Carp::croak(@_) }
+
+# Attributes that libhaul has to be told of when they change, and those that are only looked at in each request.
+my @settings = qw(
+    cookie_jar gzip http_proxy https_proxy keep_alive local_address max_redirect max_size no_proxy proxy
+    SSL_options timeout verify_SSL
+);
+
+for my $name (@settings, 'default_headers') {
+    my $setting = $name ne 'default_headers';
+    no strict 'refs';
+    *{$name} = sub {
+        my $self = shift;
+        if (@_) {
+            _check_jar($_[0]) if $name eq 'cookie_jar' && $_[0];
+            $self->{$name} = $_[0];
+            $self->{_engine}->_set(ready => 0) if $setting && $self->{_engine};
+        }
+        return $self->{$name};
+    };
+}
+
+sub agent {
+    my $self = shift;
+    if (@_) {
+        my ($agent) = @_;
+        $agent .= $self->_agent if defined $agent && $agent =~ / \z/;
+        $self->{agent} = $agent;
+        $self->{_engine}->_set(ready => 0) if $self->{_engine};
+    }
+    return $self->{agent};
+}
+
+sub _agent {
+    my $class = ref $_[0] || $_[0];
+    (my $name = $class) =~ s/::/-/g;
+    my $version = $class->VERSION;
+    return defined $version ? "$name/$version" : $name;
+}
+
+sub new {
+    my ($class, %given) = @_;
+    my $self = bless {
+        max_redirect => 5,
+        timeout      => 60,
+        keep_alive   => 1,
+        verify_SSL   => 1,
+    }, $class;
+    $given{verify_SSL} = delete $given{verify_ssl} if exists $given{verify_ssl} && !exists $given{verify_SSL};
+    if (my $jar = $given{cookie_jar}) {
+        if (ref $jar eq 'HASH') {
+            require Haul::Jar;
+            $given{cookie_jar} = Haul::Jar->new(%$jar);
+        }
+        _check_jar($given{cookie_jar});
+    }
+    for my $name (@settings, 'default_headers') {
+        $self->{$name} = $given{$name} if exists $given{$name};
+    }
+    $self->{timeout} = 60 unless defined $self->{timeout};
+    $self->agent(exists $given{agent} ? $given{agent} : $class->_agent);
+    $self->_proxies;
+    return $self;
+}
+
+# Either family of jars will do: HTTP::CookieJar's methods or HTTP::Cookies'.
+sub _check_jar {
+    my ($jar) = @_;
+    my $can = sub { my $method = shift; ref $jar && eval { $jar->can($method) } };
+    return if $can->('add') && $can->('cookie_header');
+    return if $can->('add_cookie_header') && $can->('extract_cookies');
+    my $missing = $can->('add') ? 'cookie_header' : 'add';
+    _croak("Cookie jar must provide the '$missing' method\n");
+}
+
+# What was not given comes from the environment; an explicit undef means none.
+sub _proxies {
+    my ($self) = @_;
+    $self->{proxy} = $ENV{all_proxy} || $ENV{ALL_PROXY} unless exists $self->{proxy};
+    # A CGI program has what the request's Proxy field says in HTTP_PROXY.
+    my $upper = $ENV{REQUEST_METHOD} ? $ENV{CGI_HTTP_PROXY} : $ENV{HTTP_PROXY};
+    $self->{http_proxy} = $ENV{http_proxy} || $upper || $self->{proxy} unless exists $self->{http_proxy};
+    $self->{https_proxy} = $ENV{https_proxy} || $ENV{HTTPS_PROXY} || $self->{proxy} unless exists $self->{https_proxy};
+    for my $name (qw(proxy http_proxy https_proxy)) {
+        my $url = $self->{$name};
+        if (!defined $url || !length $url) { delete $self->{$name} }
+        elsif ($url !~ m{\A(?:https?|socks(?:4a?|5h?)?)://(?:[^/?\#\@]*\@)?[^/?\#\@]+/?\z}i) {
+            my $what = $name eq 'proxy' ? 'generic proxy' : $name;
+            _croak("$what URL must be in format http[s]://[auth@]<host>:<port>/\n");
+        }
+    }
+    $self->{no_proxy} = $ENV{no_proxy} unless exists $self->{no_proxy};
+    $self->{no_proxy} = defined $self->{no_proxy} ? [split /\s*,\s*/, $self->{no_proxy}] : []
+        unless ref $self->{no_proxy} eq 'ARRAY';
+    return;
+}
+
+# Hands the attributes on. Called from C before the first request and after one of them has changed.
+sub _prepare {
+    my ($self) = @_;
+    my $engine = $self->{_engine};
+    if (!$engine) {
+        $engine = $self->{_engine} = Haul::Engine->_new;
+        $engine->_set(redirects => 0);
+        $engine->_set(without => 'Accept');
+        $engine->_set(expect_timeout => 0);
+    }
+    delete $self->{_peers};
+    my $jar = $self->{cookie_jar};
+    my $ours = ref $jar && eval { $jar->isa('Haul::Jar') };
+    $engine->_set(jar => $ours ? $jar : undef);
+    $engine->_set(foreign_jar => $jar && !$ours);
+    $engine->_set(user_agent => $self->{agent});
+    $engine->_set(decode => $self->{gzip});
+    $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
+    $engine->_set($_ => $self->{timeout}) for qw(connect_timeout idle_timeout);
+    $engine->_set(interface => $self->{local_address});
+    $engine->_set(proxies => [@$self{qw(http_proxy https_proxy)}]);
+    $engine->_set(no_proxy => join ',', @{ $self->{no_proxy} || [] });
+    $self->_tls($engine);
+    $engine->_set(ready => 1);
+    return;
+}
+
+# IO::Socket::SSL's names. One that is not known is an error: ignored, it might have been what makes a connection safe.
+sub _tls {
+    my ($self, $engine) = @_;
+    my %given = %{ $self->{SSL_options} || {} };
+    my $verify = $self->{verify_SSL};
+    $verify = $given{SSL_verify_mode} ? 1 : 0 if exists $given{SSL_verify_mode};
+    $verify = 0 if exists $given{SSL_verifycn_scheme} && $given{SSL_verifycn_scheme} eq 'none';
+    $engine->_set(verify  => $verify);
+    $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{SSL_CERT_FILE});
+    $engine->_set(ca_path => $given{SSL_ca_path});
+    $engine->_set(certificate => defined $given{SSL_cert_file} ? [@given{qw(SSL_cert_file SSL_key_file)}] : undef);
+    delete @given{ qw(SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file) };
+    delete $given{$_} for grep { !defined $given{$_} } keys %given;
+    if (my ($unknown) = sort keys %given) {
+        _croak("SSL_options: '$unknown' is not supported");
+    }
+    return;
+}
+
+# ---- What C leaves to Perl ----
+
+# Goes where a reply says, as far as max_redirect allows. POST and its like go on by a 303 only, as with HTTP::Tiny.
+# Secrets stay with the origin they were given for, and do not come back to life when a later hop leads there again.
+sub _follow {
+    my ($self, $response, $method, $url, $args) = @_;
+    my ($fields, @redirects, $content);
+    $args ||= {};
+    $content = $args->{content};
+    while (my $location = $self->_where($response, $method, scalar @redirects)) {
+        my $from = $response->{url};
+        $fields ||= $self->_fields($args->{headers});
+        push @redirects, $response;
+        my $to = eval { _join("$from", $location) };
+        if (!defined $to) {
+            $response = _internal_error($location, $@);
+            last;
+        }
+        if ($response->{status} == 303) {
+            $method = 'GET' unless $method eq 'HEAD';
+            undef $content;
+            delete @$fields{ grep { /\A(?:content-(?:type|length|encoding|language|location)|transfer-encoding)\z/i } keys %$fields };
+        }
+        if (_origin($from) ne _origin($to)) {
+            delete @$fields{ grep { /\A(?:authorization|cookie|proxy-authorization)\z/i } keys %$fields };
+            $to =~ s{\A([^/?#]+://)[^/?#]*\@}{$1};
+        }
+        elsif ((my $auth = _userinfo($from)) && !_userinfo($to)) {
+            $to =~ s{\A([^/?#]+://)}{$1$auth\@};
+        }
+        $response = $self->_hop($method, $to, { %$args, content => $content, headers => $fields });
+    }
+    $response->{redirects} = \@redirects if @redirects;
+    return $response;
+}
+
+# The Location to go to, if this reply is one to follow.
+sub _where {
+    my ($self, $response, $method, $count) = @_;
+    return if $count >= ($self->{max_redirect} || 0);
+    my $status = $response->{status};
+    return unless $status == 303 || $status =~ /\A30[1278]\z/ && ($method eq 'GET' || $method eq 'HEAD');
+    my $location = $response->{headers}{location};
+    $location = $location->[0] if ref $location;
+    return unless defined $location && length $location;
+    # The server chose it, and max_redirect allows that.
+    return $location =~ /\A(.*)\z/s ? $1 : undef;
+}
+
+# The default fields and those of the request, in one hash.
+sub _fields {
+    my ($self, $given) = @_;
+    my %fields = %{ $given || {} };
+    my %has = map { lc($_) => 1 } keys %fields;
+    my $default = $self->{default_headers} || {};
+    $has{ lc $_ } or $fields{$_} = $default->{$_} for keys %$default;
+    return \%fields;
+}
+
+# One request, with what C does not know: jars of others, peer.
+sub _hop {
+    my ($self, $method, $url, $args) = @_;
+    my $jar = $self->{cookie_jar};
+    my $foreign = $jar && !$jar->isa('Haul::Jar');
+    if ($foreign) {
+        require Haul::Foreign;
+        Haul::Foreign::put($jar, $method, $url, $args->{headers});
+    }
+    local $self->{_engine} = $self->_engine_to($args->{_peer}) if defined $args->{_peer};
+    my $response = $self->_once($method, $url, $args);
+    Haul::Foreign::take($jar, $method, $url, $response) if $foreign && $response->{status} != 599;
+    return $response;
+}
+
+# For HTTP::Tiny's peer: a host, or a host and a port, in place of the URL's.
+sub _engine_to {
+    my ($self, $peer) = @_;
+    return $self->{_peers}{$peer} ||= do {
+        die "Insecure dependency in connect while running with -T switch\n" if ${^TAINT} && _is_tainted($peer);
+        my ($host, $port) = $peer =~ /\A(\[[^\]]*\]|[^:]*):([0-9]+)\z/ ? ($1, $2) : ($peer, 0);
+        $self->{_engine}->_to($host, $port);
+    };
+}
+
+sub _is_tainted { return !eval { eval('#' . substr($_[0], 0, 0)); 1 } }
+
+sub _request_in_perl {
+    my ($self, $method, $url, $args) = @_;
+    my $response = eval {
+        my %args = (%{ $args || {} });
+        die "trailer_callback is not supported\n" if delete $args{trailer_callback};
+        my $peer = delete $args{peer};
+        if (defined $peer) {
+            $peer = $peer->(_host($url)) if ref $peer eq 'CODE';
+            $args{_peer} = $peer;
+        }
+        $args{headers} = $self->_fields($args{headers});
+        my $first = $self->_hop($method, $url, \%args);
+        $self->_follow($first, $method, $url, \%args);
+    };
+    return $response || _internal_error($url, "$@");
+}
+
+# ---- URLs, as far as redirects need them (RFC 3986 section 5.2) ----
+
+sub _join {
+    my ($base, $to) = @_;
+    $to =~ s/\A\s+|\s+\z//g;
+    if ($to =~ m{\A([A-Za-z][A-Za-z0-9+.-]*):}) {
+        die "Unsupported URL scheme '$1'\n" unless lc $1 eq 'http' || lc $1 eq 'https';
+        return $to;
+    }
+    my ($scheme, $authority, $path, $query) = $base =~ m{\A([^:/?#]+)://([^/?#]*)([^?#]*)(\?[^#]*)?}
+        or die "Cannot parse URL: '$base'\n";
+    return "$scheme:$to" if $to =~ m{\A//};
+    my $root = "$scheme://$authority";
+    $path = '/' unless length $path;
+    return $root . $to if $to =~ m{\A/};
+    return $root . $path . $to if $to =~ /\A\?/;
+    return $root . $path . (defined $query ? $query : '') . $to if $to =~ /\A#/ || !length $to;
+    $path =~ s{[^/]*\z}{};
+    return $root . $path . $to;
+}
+
+sub _authority {
+    my ($scheme, $authority) = $_[0] =~ m{\A([^:/?#]+)://([^/?#]*)} or return;
+    my $user = $authority =~ s/\A(.*)\@//s ? $1 : undef;
+    my $port = $authority =~ s/:([0-9]*)\z// && length $1 ? $1 : lc $scheme eq 'https' ? 443 : 80;
+    return (lc $scheme, lc $authority, $port, $user);
+}
+
+sub _origin { my ($scheme, $host, $port) = _authority($_[0]); return defined $scheme ? "$scheme $host $port" : '' }
+sub _host { my (undef, $host) = _authority($_[0]); return $host }
+sub _userinfo { my @parts = _authority($_[0]); return $parts[3] }
+
+# ---- The rest of HTTP::Tiny's methods ----
+
+sub mirror {
+    my ($self, $url, $file, $args) = @_;
+    @_ == 3 || @_ == 4 && ref $args eq 'HASH' or _croak("Usage: \$http->mirror(URL, FILE, [HASHREF])\n");
+    my %args = %{ $args || {} };
+    my %fields = %{ $args{headers} || {} };
+    my ($had) = grep { lc $_ eq 'if-modified-since' } keys %fields;
+    if (!$had && -e $file and my $time = (stat _)[9]) {
+        $fields{'If-Modified-Since'} = _http_date($time);
+    }
+    require Fcntl;
+    my ($partial, $out);
+    for my $try (1 .. 100) {
+        $partial = sprintf '%s.%d.%06d.part', $file, $$, int rand 1e6;
+        last if sysopen $out, $partial, Fcntl::O_CREAT() | Fcntl::O_EXCL() | Fcntl::O_WRONLY();
+        undef $out;
+        last unless $!{EEXIST};
+    }
+    _croak("Error: Could not create temporary file $partial for downloading: $!\n") unless $out;
+    binmode $out;
+    my $response = eval {
+        $self->request('GET', $url, {
+            %args,
+            headers       => \%fields,
+            data_callback => sub { print {$out} $_[0] or die "Error writing $partial: $!\n" },
+        });
+    };
+    my $error = $@;
+    my $closed = close $out;
+    my $why = "$!";
+    if ($response && $response->{success} && $closed) {
+        if (rename $partial, $file) {
+            my $modified = $response->{headers}{'last-modified'};
+            my $time = defined $modified && !ref $modified ? _http_time($modified) : undef;
+            utime $time, $time, $file if defined $time;
+            return $response;
+        }
+        $why = "$!";
+        unlink $partial;
+        _croak("Error replacing $file with $partial: $why\n");
+    }
+    unlink $partial;
+    die $error unless $response;
+    _croak("Error: Caught error closing temporary file $partial: $why\n") unless $closed;
+    $response->{success} ||= $response->{status} == 304;
+    return $response;
+}
+
+sub can_ssl {
+    my ($self) = @_;
+    my ($ok, $reason) = (1, '');
+    # TLS is built in; what can be wrong is the file of certificates.
+    if (ref $self) {
+        my $file = ($self->{SSL_options} || {})->{SSL_ca_file};
+        ($ok, $reason) = (0, "SSL_ca_file '$file' not found or not readable\n") if defined $file && !-r $file;
+    }
+    return wantarray ? ($ok, $reason) : $ok;
+}
+
+sub connected {
+    my ($self) = @_;
+    my $url = $self->{_engine} ? $self->{_engine}->_last_url : undef;
+    return unless defined $url;
+    my (undef, $host, $port) = _authority("$url");
+    return "$host:$port";
+}
+
+my @days = qw(Sun Mon Tue Wed Thu Fri Sat);
+my @months = qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec);
+my %month = map { $months[$_] => $_ } 0 .. 11;
+
+sub _http_date {
+    my ($second, $minute, $hour, $day, $month, $year, $weekday) = gmtime $_[0];
+    return sprintf '%s, %02d %s %04d %02d:%02d:%02d GMT', $days[$weekday], $day, $months[$month], $year + 1900, $hour, $minute, $second;
+}
+
+# The three forms of RFC 9110 section 5.6.7.
+sub _http_time {
+    my ($text) = @_;
+    my ($day, $month, $year, $hour, $minute, $second);
+    if ($text =~ /\A[A-Z][a-z]+, +(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{2}|\d{4}) +(\d\d):(\d\d):(\d\d) +GMT\z/) {
+        ($day, $month, $year, $hour, $minute, $second) = ($1, $2, $3, $4, $5, $6);
+    }
+    elsif ($text =~ /\A[A-Z][a-z]{2} +([A-Z][a-z]{2}) +(\d{1,2}) +(\d\d):(\d\d):(\d\d) +(\d{4})\z/) {
+        ($month, $day, $hour, $minute, $second, $year) = ($1, $2, $3, $4, $5, $6);
+    }
+    return unless defined $day && exists $month{$month};
+    $year += $year < 70 ? 2000 : 1900 if length $year == 2;
+    require Time::Local;
+    my $time = eval { Time::Local::timegm($second, $minute, $hour, $day, $month{$month}, $year) };
+    return defined $time && $time >= 0 ? $time : undef;
+}
+
+# ---- What HTTP::Tiny has not ----
+
+sub post_multipart {
+    my ($self, $url, $parts, $args) = @_;
+    @_ == 3 || @_ == 4 && ref $args eq 'HASH' or _croak("Usage: \$http->post_multipart(URL, DATAREF, [HASHREF])\n");
+    require Haul::Multipart;
+    my ($type, $body) = Haul::Multipart::encode($parts);
+    my %fields = %{ $args ? $args->{headers} || {} : {} };
+    delete @fields{ grep { lc $_ eq 'content-type' } keys %fields };
+    return $self->request('POST', $url, { %{ $args || {} }, headers => { %fields, 'Content-Type' => $type }, content => $body });
+}
+
+for my $name (qw(get post put patch delete)) {
+    my $method = uc $name;
+    no strict 'refs';
+    *{"${name}_json"} = $name eq 'get' || $name eq 'delete'
+        ? sub {
+            my ($self, $url, $args) = @_;
+            @_ == 2 || @_ == 3 && ref $args eq 'HASH' or _croak("Usage: \$http->${name}_json(URL, [HASHREF])\n");
+            return $self->request_json($method, $url, undef, $args);
+        }
+        : sub {
+            my ($self, $url, $data, $args) = @_;
+            @_ == 3 || @_ == 4 && ref $args eq 'HASH' or _croak("Usage: \$http->${name}_json(URL, DATA, [HASHREF])\n");
+            return $self->request_json($method, $url, \$data, $args);
+        };
+}
+
+my $json;
+
+sub _json {
+    return $json ||= do {
+        my ($class) = grep { eval "require $_; 1" } qw(Cpanel::JSON::XS JSON::XS JSON::PP);
+        $class->new->utf8->allow_nonref->canonical;
+    };
+}
+
+sub request_json {
+    my ($self, $method, $url, $data, $args) = @_;
+    my %fields = %{ $args ? $args->{headers} || {} : {} };
+    my %has = map { lc($_) => 1 } keys %fields;
+    $fields{'Accept'} = 'application/json' unless $has{accept};
+    my %more;
+    if ($data) {
+        $fields{'Content-Type'} = 'application/json' unless $has{'content-type'};
+        $more{content} = _json()->encode($$data);
+    }
+    my $response = $self->request($method, $url, { %{ $args || {} }, %more, headers => \%fields });
+    if ($response->{status} != 599 && length(defined $response->{content} ? $response->{content} : '')) {
+        my $type = $response->{headers}{'content-type'};
+        $type = '' if !defined $type || ref $type;
+        if ($type =~ m{\A\s*application/(?:[^;\s]+\+)?json\b}i) {
+            $response->{json} = eval { _json()->decode($response->{content}) };
+            $response->{json_error} = "$@" if $@;
+        }
+    }
+    return $response;
+}
+
+sub batch {
+    my ($self, $requests, @rest) = @_;
+    require Haul::Batch;
+    return Haul::Batch::all($self, $requests, @rest);
+}
+
+sub each {
+    my ($self, $requests, $code, @rest) = @_;
+    require Haul::Batch;
+    return Haul::Batch::one_by_one($self, $requests, $code, @rest);
+}
+
+sub close_idle {
+    my ($self) = @_;
+    $self->{_engine}->_close_idle if $self->{_engine};
+    return;
+}
+
+sub stats {
+    my ($self) = @_;
+    my %stats;
+    @stats{qw(connections requests bytes)} = $self->{_engine} ? $self->{_engine}->_stats : (0, 0, 0);
+    return \%stats;
+}
+
+1;

@@ -1,0 +1,223 @@
+/* lwp.c: requests for LWP::Protocol::haul. Fields are lists, as HTTP::Headers flattens them; nothing is added to them,
+ * and the reply is told as it came. */
+#include "hk.h"
+
+typedef struct hk_stream {
+    haul_request *request;     /* NULL once nobody needs its body any more */
+    haul_response *response;
+    SV *engine;
+    hk_exchange *exchange;     /* for a content callback */
+} hk_stream;
+
+static void stream_end(pTHX_ hk_stream *stream) {
+    haul_response_free(stream->response);
+    haul_request_free(stream->request);
+    stream->response = NULL;
+    stream->request = NULL;
+}
+
+static int stream_free(pTHX_ SV *sv, MAGIC *magic) {
+    hk_stream *stream = (hk_stream *)magic->mg_ptr;
+    PERL_UNUSED_ARG(sv);
+    if (!stream)
+        return 0;
+    magic->mg_ptr = NULL;
+    stream_end(aTHX_ stream);
+    Safefree(stream->exchange);
+    SvREFCNT_dec(stream->engine);
+    Safefree(stream);
+    return 0;
+}
+
+#ifdef USE_ITHREADS
+/* A stream belongs to the thread that opened it. */
+static int stream_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
+    PERL_UNUSED_ARG(params);
+    magic->mg_ptr = NULL;
+    return 0;
+}
+#else
+#define stream_dup NULL
+#endif
+
+static const MGVTBL stream_vtbl = { NULL, NULL, NULL, NULL, stream_free, NULL, stream_dup, NULL };
+
+static SV *peer_of(pTHX_ const haul_response *response) {
+    uint16_t port = 0;
+    const char *host = haul_response_peer(response, &port);
+    return host ? newSVpvf("%s:%u", host, (unsigned)port) : newSV(0);
+}
+
+/* What a failure is, for Perl to put into words. A callback's exception goes on as it is. */
+static void failure(pTHX_ SV **out, haul_status status) {
+    const haul_error *error = haul_last_error();
+    out[6] = newSVuv(status);
+    out[7] = newSVpv(error ? haul_error_text(error) : haul_status_text(status), 0);
+}
+
+static void head(pTHX_ const haul_reply *reply, const haul_response *response, SV **out) {
+    TAINT;
+    out[0] = newSVuv(reply->status);
+    out[1] = newSVpvn(reply->reason.len ? reply->reason.data : "", reply->reason.len);
+    out[2] = hk_protocol(aTHX_ reply->version);
+    out[3] = newRV_noinc((SV *)hk_header_list(aTHX_ reply->headers, reply->header_count));
+    out[5] = peer_of(aTHX_ response);
+    TAINT_NOT;
+}
+
+static void nothing(pTHX_ SV **out) {
+    for (int i = 0; i < HK_LWP_ANSWER; i++)
+        out[i] = &PL_sv_undef;
+}
+
+/* The name and value at a place of a list of fields. */
+static SV *item(pTHX_ AV *fields, SSize_t at) {
+    SV **found = av_fetch(fields, at, 0);
+    SV *bytes = found && SvOK(*found) ? hk_bytes(aTHX_ *found) : newSVpvs_flags("", SVs_TEMP);
+    if (!bytes)
+        croak("Wide character in a header\n");
+    return bytes;
+}
+
+static void check_taint(pTHX_ SV *url, SV *method) {
+    if (TAINTING_get && (SvTAINTED(url) || SvTAINTED(method)))
+        croak("Insecure dependency in connect while running with -T switch\n");
+}
+
+SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV **out) {
+    hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
+    hk_exchange x;
+    haul_reply reply;
+    haul_response *used;
+    haul_status status;
+    STRLEN len;
+    const char *text = SvPV(method, len);
+    if (!engine)
+        croak("not a Haul::Engine");
+    sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine_sv)));
+    check_taint(aTHX_ url, method);
+    hk_begin(aTHX_ &x, engine, text, len, url);
+    x.call.max_size = 0;
+    for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
+        SV *name = item(aTHX_ fields, i);
+        if (SvCUR(name) == 14 && strncasecmp(SvPVX(name), "content-length", 14) == 0)
+            x.call.read_length = SvIV(item(aTHX_ fields, i + 1));
+        else {
+            SV *value = item(aTHX_ fields, i + 1);
+            const char *chars = SvPV(name, len);
+            hk_add_field(aTHX_ &x, chars, len, value);
+        }
+    }
+    if (SvOK(content) && !hk_set_content(aTHX_ &x, content))
+        croak_sv(x.error);
+    x.content = sv_2mortal(newSVpvs(""));
+    x.call.reserve = hk_reserve;
+    nothing(aTHX_ out);
+    status = hk_exchange_run(aTHX_ &x, &reply, &used);
+    if (x.error) {
+        hk_exchange_done(aTHX_ &x, used);
+        croak_sv(x.error);
+    }
+    if (status != HAUL_STATUS_OK)
+        failure(aTHX_ out, status);
+    if (reply.status) {
+        head(aTHX_ &reply, used, out);
+        SvPOK_only(x.content);
+        SvCUR_set(x.content, reply.body_len < SvLEN(x.content) ? reply.body_len : 0);
+        *SvEND(x.content) = '\0';
+        TAINT;
+        SvTAINT(x.content);
+        TAINT_NOT;
+        out[4] = SvREFCNT_inc_simple_NN(x.content);
+    }
+    hk_exchange_done(aTHX_ &x, used);
+    return HK_LWP_ANSWER;
+}
+
+static void check(pTHX_ haul_status status) {
+    if (status != HAUL_STATUS_OK)
+        croak("%s\n", haul_error_text(haul_last_error()));
+}
+
+SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV **out) {
+    hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
+    hk_stream *stream;
+    hk_exchange *x;
+    haul_reply reply;
+    haul_status status;
+    int64_t length = -1;
+    SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died = NULL;
+    if (!engine)
+        croak("not a Haul::Engine");
+    check_taint(aTHX_ url, method);
+    sv_bless(self, gv_stashpvs("Haul::Stream", GV_ADD));
+    Newxz(stream, 1, hk_stream);
+    Newxz(x, 1, hk_exchange);
+    stream->exchange = x;
+    stream->engine = newSVsv(engine_sv);
+    hk_attach(aTHX_ object, &stream_vtbl, stream);
+    stream->request = haul_request_new(SvPV_nolen(method), SvPVutf8_nolen(url));
+    if (!stream->request)
+        check(aTHX_ haul_error_code(haul_last_error()));
+    check(aTHX_ haul_request_set_max_redirects(stream->request, 0));
+    for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
+        SV *name = item(aTHX_ fields, i), *value = item(aTHX_ fields, i + 1);
+        if (SvCUR(name) == 14 && strncasecmp(SvPVX(name), "content-length", 14) == 0)
+            length = SvIV(value);
+        else
+            check(aTHX_ haul_request_add_header(stream->request, SvPV_nolen(name), SvPV_nolen(value)));
+    }
+    if (SvOK(content)) {
+        x->engine = engine;
+        if (!hk_set_content(aTHX_ x, content))
+            croak_sv(x->error);
+        check(aTHX_ x->content_callback
+                  ? haul_request_set_body_callback(stream->request, hk_read_content, NULL, x, length)
+                  : haul_request_set_body_borrowed(stream->request, x->call.body.data, x->call.body.len));
+    }
+    nothing(aTHX_ out);
+    status = haul_client_open(engine->client, stream->request, &stream->response);
+    if (x->pending) {
+        SvREFCNT_dec(x->pending);
+        x->pending = NULL;
+    }
+    died = x->error ? x->error : engine->error ? sv_2mortal(engine->error) : NULL;
+    engine->error = NULL;
+    if (died)
+        croak_sv(died);
+    if (status != HAUL_STATUS_OK) {
+        failure(aTHX_ out, status);
+        return HK_LWP_ANSWER;
+    }
+    check(aTHX_ haul_response_reply(stream->response, &reply));
+    head(aTHX_ &reply, stream->response, out);
+    out[4] = SvREFCNT_inc_simple_NN(self);
+    return HK_LWP_ANSWER;
+}
+
+/* Up to `size` bytes of the body; an empty string at its end. */
+SV *hk_stream_read(pTHX_ SV *self, UV size) {
+    hk_stream *stream = (hk_stream *)hk_attached(aTHX_ self, &stream_vtbl);
+    hk_engine *engine;
+    SV *out = sv_2mortal(newSV(size + 1));
+    size_t got = 0;
+    haul_status status;
+    if (!stream || !stream->response)
+        croak("not a stream of this thread");
+    engine = hk_engine_of_sv(aTHX_ stream->engine);
+    status = haul_response_read(stream->response, SvPVX(out), size, &got);
+    if (engine && engine->error) {
+        SV *died = sv_2mortal(engine->error);
+        engine->error = NULL;
+        croak_sv(died);
+    }
+    if (status != HAUL_STATUS_OK)
+        croak("%s%s\n", status == HAUL_STATUS_TIMEOUT ? "read timeout: " : "", haul_error_text(haul_last_error()));
+    SvPOK_only(out);
+    SvCUR_set(out, got);
+    *SvEND(out) = '\0';
+    TAINT;
+    SvTAINT(out);
+    TAINT_NOT;
+    return SvREFCNT_inc_simple_NN(out);
+}

@@ -1,0 +1,128 @@
+/* reply.c: a reply as HTTP::Tiny's hash, or in pieces for LWP. */
+#include "hk.h"
+
+SV *hk_protocol(pTHX_ unsigned version) {
+    switch (version) {
+    case 10: return newSVpvs_share("HTTP/1.0");
+    case 20: return newSVpvs_share("HTTP/2");
+    case 30: return newSVpvs_share("HTTP/3");
+    default: return newSVpvs_share("HTTP/1.1");
+    }
+}
+
+/* The fields that no longer say what `content` is once it has been decoded. */
+static bool about_coding(const char *name, STRLEN len) {
+    return (len == 16 && memEQ(name, "content-encoding", 16)) || (len == 14 && memEQ(name, "content-length", 14));
+}
+
+/* Names in lower case; several fields of one name are an array. */
+void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded) {
+    char few[64];
+    for (size_t i = 0; i < count; i++) {
+        STRLEN len = headers[i].name.len;
+        char *name = few;
+        SV **slot;
+        if (len > sizeof few)
+            Newx(name, len, char);
+        for (STRLEN at = 0; at < len; at++)
+            name[at] = toLOWER(headers[i].name.data[at]);
+        if (!decoded || !about_coding(name, len)) {
+            slot = hv_fetch(hv, name, (I32)len, TRUE);
+            if (!SvOK(*slot))
+                sv_setpvn(*slot, headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
+            else {
+                SV *value = newSVpvn(headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
+                if (!SvROK(*slot)) {
+                    AV *several = newAV();
+                    av_push(several, newSVsv(*slot));
+                    sv_setrv_noinc(*slot, (SV *)several);
+                }
+                av_push((AV *)SvRV(*slot), value);
+            }
+        }
+        if (name != few)
+            Safefree(name);
+    }
+}
+
+/* As they came, name and value in turn. */
+AV *hk_header_list(pTHX_ const haul_header *headers, size_t count) {
+    AV *list = newAV();
+    av_extend(list, (SSize_t)(2 * count));
+    for (size_t i = 0; i < count; i++) {
+        av_push(list, newSVpvn(headers[i].name.data, headers[i].name.len));
+        av_push(list, newSVpvn(headers[i].value.len ? headers[i].value.data : "", headers[i].value.len));
+    }
+    return list;
+}
+
+static const haul_slice *field(const haul_reply *reply, const char *name, size_t len) {
+    for (size_t i = 0; i < reply->header_count; i++)
+        if (reply->headers[i].name.len == len && strncasecmp(reply->headers[i].name.data, name, len) == 0)
+            return &reply->headers[i].value;
+    return NULL;
+}
+
+/* Whether it says where else to look. */
+bool hk_redirects(const haul_reply *reply) {
+    switch (reply->status) {
+    case 301: case 302: case 303: case 307: case 308: {
+        const haul_slice *location = field(reply, "location", 8);
+        return location && location->len;
+    }
+    default:
+        return FALSE;
+    }
+}
+
+/* Whether its connection may be used again. */
+bool hk_keeps(const haul_reply *reply) {
+    const haul_slice *connection = field(reply, "connection", 10);
+    if (reply->version < 11)
+        return connection && connection->len == 10 && strncasecmp(connection->data, "keep-alive", 10) == 0;
+    return !(connection && connection->len == 5 && strncasecmp(connection->data, "close", 5) == 0);
+}
+
+/* Everything but `content`. */
+HV *hk_response(pTHX_ const haul_reply *reply, SV *url) {
+    HV *hv = newHV(), *headers = newHV();
+    hk_store(aTHX_ hv, HK_SUCCESS, newSVsv(boolSV(reply->status >= 200 && reply->status < 300)));
+    hk_store(aTHX_ hv, HK_URL, newSVsv(url));
+    hk_store(aTHX_ hv, HK_STATUS, newSViv(reply->status));
+    hk_store(aTHX_ hv, HK_REASON, newSVpvn(reply->reason.len ? reply->reason.data : "", reply->reason.len));
+    hk_store(aTHX_ hv, HK_PROTOCOL, hk_protocol(aTHX_ reply->version));
+    hk_add_headers(aTHX_ headers, reply->headers, reply->header_count, reply->decoded);
+    hk_store(aTHX_ hv, HK_HEADERS_KEY, newRV_noinc((SV *)headers));
+    return hv;
+}
+
+/* The trailer section goes to the headers, as HTTP::Tiny has it. */
+void hk_add_trailers(pTHX_ HV *response, const haul_response *from) {
+    size_t count = haul_response_trailer_count(from);
+    SV *headers = count ? hk_fetch(aTHX_ response, HK_HEADERS_KEY) : NULL;
+    if (!headers || !SvROK(headers) || SvTYPE(SvRV(headers)) != SVt_PVHV)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        haul_header trailer;
+        if (haul_response_trailer(from, i, &trailer) == HAUL_STATUS_OK)
+            hk_add_headers(aTHX_ (HV *)SvRV(headers), &trailer, 1, FALSE);
+    }
+}
+
+/* HTTP::Tiny's answer to everything that is no reply. */
+HV *hk_response_599(pTHX_ SV *url, SV *text) {
+    HV *hv = newHV(), *headers = newHV();
+    STRLEN len;
+    SV *content = newSVpvs("");
+    sv_copypv(content, text);
+    (void)SvPV(content, len);
+    (void)hv_stores(headers, "content-type", newSVpvs("text/plain"));
+    (void)hv_stores(headers, "content-length", newSVuv(len));
+    hk_store(aTHX_ hv, HK_SUCCESS, newSVpvs(""));
+    hk_store(aTHX_ hv, HK_URL, newSVsv(url));
+    hk_store(aTHX_ hv, HK_STATUS, newSViv(599));
+    hk_store(aTHX_ hv, HK_REASON, newSVpvs("Internal Exception"));
+    hk_store(aTHX_ hv, HK_CONTENT, content);
+    hk_store(aTHX_ hv, HK_HEADERS_KEY, newRV_noinc((SV *)headers));
+    return hv;
+}

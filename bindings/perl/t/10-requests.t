@@ -1,0 +1,187 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use t::Server;
+use Haul;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
+
+# Tells the request back: a line for the request, a line a field, an empty line, the body.
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    my $path = $request->{target};
+    return [200, { 'X-Many' => ['a', 'b', 'c'], 'X-One' => '  spaced  ', 'Content-Type' => 'text/plain' }, 'many'] if $path eq '/many';
+    return [204, {}, ''] if $path eq '/204';
+    return [304, { ETag => '"x"' }, ''] if $path eq '/304';
+    return [404, {}, 'not here', 'Not Found'] if $path eq '/404';
+    return [200, {}, join '', map { chr } 0 .. 255] if $path eq '/bytes';
+    return [200, {}, 'x' x 335_114] if $path eq '/big';
+    return [200, { Connection => 'close' }, 'last'] if $path eq '/close';
+    return [200, {}, "$request->{connection}.$request->{number}"] if $path eq '/count';
+    if ($path eq '/chunked') {
+        return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n") };
+    }
+    if ($path eq '/old') {
+        return sub { t::Server::write_all($_[0], "HTTP/1.0 200 OK\r\n\r\nto the end"); 0 };
+    }
+    if ($path eq '/100') {
+        return sub { t::Server::write_all($_[0], "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") };
+    }
+    return [200, {}, join "\n", "$request->{method} $path $request->{version}", (map { "$_->[0]: $_->[1]" } @{ $request->{fields} }), '', $request->{body}];
+});
+
+my $http = Haul->new;
+isa_ok($http, 'Haul');
+
+my $response = $http->get($server->url('/echo?a=b#part'));
+is(ref $response, 'HASH', 'a plain hash');
+ok($response->{success}, 'success');
+is($response->{status}, 200, 'status');
+is($response->{reason}, 'OK', 'reason');
+is($response->{protocol}, 'HTTP/1.1', 'protocol');
+is($response->{url}, $server->url('/echo?a=b#part'), 'url as it was given');
+is(ref $response->{headers}, 'HASH', 'headers');
+ok(!exists $response->{redirects}, 'no redirects, no list of them');
+like($response->{content}, qr{\AGET /echo\?a=b HTTP/1\.1$}m, 'the fragment stays here');
+like($response->{content}, qr/^Host: 127\.0\.0\.1:\d+$/mi, 'Host');
+like($response->{content}, qr/^User-Agent: Haul\/\Q$Haul::VERSION\E$/mi, 'User-Agent');
+unlike($response->{content}, qr/^(?:Accept|Accept-Encoding|Content-Length|Connection|TE):/mi, 'nothing that was not asked for');
+
+$response = $http->get($server->url('/many'));
+is_deeply($response->{headers}{'x-many'}, ['a', 'b', 'c'], 'a field that came more than once is an array');
+is($response->{headers}{'x-one'}, 'spaced', 'no blanks around a value');
+is($response->{headers}{'content-type'}, 'text/plain', 'names in lower case');
+
+for my $method (qw(put post patch delete head)) {
+    $response = $http->$method($server->url('/x'), { content => "to $method" });
+    ok($response->{success}, $method);
+    if ($method eq 'head') {
+        is($response->{content}, '', 'HEAD has no content');
+        ok($response->{headers}{'content-length'}, 'but its length');
+        next;
+    }
+    like($response->{content}, qr/\A\U$method\E \/x /, "$method as a method");
+    like($response->{content}, qr/^Content-Type: application\/octet-stream$/mi, "$method: a type where none was given");
+    like($response->{content}, qr/^Content-Length: @{[ length "to $method" ]}$/mi, "$method: the length");
+    like($response->{content}, qr/\n\nto $method\z/, "$method: the content");
+}
+like($http->post($server->url('/x'))->{content}, qr/^Content-Length: 0$/mi, 'a POST without content says so');
+like($http->request('PROPFIND', $server->url('/x'))->{content}, qr/\APROPFIND \/x/, 'any method');
+
+$response = $http->get($server->url('/x'), { headers => { 'X-A' => [1, 2], 'user-agent' => 'mine/1', Accept => 'text/*', 'X-None' => undef } });
+like($response->{content}, qr/^X-A: 1\nX-A: 2$/m, 'several values, several fields');
+like($response->{content}, qr/^user-agent: mine\/1$/mi, 'its own agent');
+is(() = $response->{content} =~ /^user-agent:/mig, 1, 'and only that');
+like($response->{content}, qr/^Accept: text\/\*$/m, 'Accept');
+unlike($response->{content}, qr/X-None/, 'undef is no field');
+
+my $default = Haul->new(agent => 'Foo/1 ', default_headers => { 'X-Default' => 'yes', 'X-Other' => 'default' });
+is($default->agent, "Foo/1 Haul/$Haul::VERSION", 'an agent that ends with a blank is added to');
+$response = $default->get($server->url('/x'), { headers => { 'x-other' => 'mine' } });
+like($response->{content}, qr/^X-Default: yes$/m, 'default_headers');
+like($response->{content}, qr/^x-other: mine$/m, 'the request\'s own go before them');
+unlike($response->{content}, qr/X-Other: default/, 'instead of them');
+like($response->{content}, qr/^User-Agent: \QFoo\/1 Haul\/$Haul::VERSION\E$/m, 'agent');
+$default->default_headers({ 'X-New' => 1 });
+$default->agent('Bar/2');
+$response = $default->get($server->url('/x'));
+like($response->{content}, qr/^X-New: 1$/m, 'changed default_headers');
+like($response->{content}, qr/^User-Agent: Bar\/2$/m, 'changed agent');
+
+(my $with_user = $server->url('/x')) =~ s{//}{//us%20er:pa:ss@};
+like($http->get($with_user)->{content}, qr/^Authorization: Basic dXMgZXI6cGE6c3M=$/mi, 'user and password of the URL');
+like($http->get($with_user, { headers => { authorization => 'Mine' } })->{content}, qr/^authorization: Mine$/mi, 'unless there is a field');
+
+is($http->get($server->url('/204'))->{status}, 204, '204');
+is($http->get($server->url('/204'))->{content}, '', 'without content');
+$response = $http->get($server->url('/304'));
+is("$response->{status}/" . ($response->{success} ? 1 : 0), '304/0', '304 is no success');
+$response = $http->get($server->url('/404'));
+ok(!$response->{success}, '404 is no success');
+is("$response->{status} $response->{reason}: $response->{content}", '404 Not Found: not here', 'but a reply');
+is($http->get($server->url('/bytes'))->{content}, join('', map { chr } 0 .. 255), 'bytes stay bytes');
+is(length $http->get($server->url('/big'))->{content}, 335_114, 'a large body');
+is($http->get($server->url('/chunked'))->{content}, 'hello world', 'a chunked body');
+$response = $http->get($server->url('/old'));
+is("$response->{protocol} $response->{content}", 'HTTP/1.0 to the end', 'a body until the end');
+is($http->get($server->url('/100'))->{content}, 'ok', 'interim replies are passed over');
+
+# Connections.
+my $one = Haul->new;
+ok(!$one->connected, 'not connected yet');
+my ($first) = $one->get($server->url('/count'))->{content} =~ /(\d+)/;
+is($one->connected, '127.0.0.1:' . $server->port, 'connected');
+is($one->get($server->url('/count'))->{content}, "$first.2", 'the connection is used again');
+is($one->get($server->url('/close'))->{content}, 'last', 'the server closes');
+ok(!$one->connected, 'not connected');
+isnt($one->get($server->url('/count'))->{content}, "$first.3", 'a new connection');
+my $each = Haul->new(keep_alive => 0);
+like($each->get($server->url('/x'))->{content}, qr/^Connection: close$/mi, 'without keep_alive that is said');
+my @numbers = map { $each->get($server->url('/count'))->{content} =~ /\.(\d+)/ } 1 .. 2;
+is("@numbers", '1 1', 'and done');
+
+# What a program does wrong.
+for my $call ([get => []], [get => ['http://x/', 'y']], [get => ['http://x/', {}, 1]], [request => ['GET']], [post_form => ['http://x/']],
+    [www_form_urlencode => ['x']], [mirror => ['http://x/']]) {
+    my ($method, $arguments) = @$call;
+    ok(!eval { $http->$method(@$arguments); 1 }, "$method(@$arguments) dies");
+    like($@, qr/\AUsage: \$http->$method\(/, 'with its usage');
+}
+
+# What goes wrong: 599.
+for my $case (
+    ['GET', 'http://127.0.0.1:1/',     {}, qr/Could not connect to '127\.0\.0\.1:1'/],
+    ['GET', 'ftp://127.0.0.1/',        {}, qr/Unsupported URL scheme 'ftp'/],
+    ['GET', 'no url',                  {}, qr/Cannot parse URL: 'no url'/],
+    ['GET', $server->url('/x'), { headers => { Host => 'other' } }, qr/The 'Host' header must not be provided/],
+    ['GET', $server->url('/x'), { headers => { 'X-A' => "a\r\nB: c" } }, qr/./],
+    ['GET', $server->url('/x'), { headers => { "X-A\nB" => 'a' } }, qr/./],
+    ["GET / HTTP/1.1\r\nX: ", $server->url('/x'), {}, qr/./],
+    ['POST', $server->url('/x'), { content => "\x{263a}" }, qr/Wide character in request message body/],
+    ['GET', $server->url('/x'), { headers => { 'X-A' => "\x{263a}" } }, qr/Wide character/],
+) {
+    my ($method, $url, $options, $why) = @$case;
+    my $response = $http->request($method, $url, $options);
+    is($response->{status}, 599, "599: $why");
+    ok(!$response->{success}, 'no success');
+    is($response->{reason}, 'Internal Exception', 'reason');
+    like($response->{content}, $why, 'the text is the content');
+    is($response->{url}, $url, 'url');
+    is($response->{headers}{'content-type'}, 'text/plain', 'type');
+    is($response->{headers}{'content-length'}, length $response->{content}, 'length');
+}
+
+# Perl's strings: it does not show how they are kept.
+my $text = "caf\xe9";
+my $upgraded = $text;
+utf8::upgrade($upgraded);
+for my $content ($text, $upgraded) {
+    like($http->post($server->url('/x'), { content => $content, headers => { 'X-A' => $content } })->{content}, qr/^X-A: caf\xe9$/m, 'a field of Latin-1');
+    like($http->post($server->url('/x'), { content => $content })->{content}, qr/\n\ncaf\xe9\z/, 'content of Latin-1');
+}
+
+# Objects that are strings.
+{
+    package Stringy;
+    use overload '""' => sub { ${ $_[0] } }, fallback => 1;
+}
+my $url = bless \(my $plain = $server->url('/count')), 'Stringy';
+ok($http->get($url)->{success}, 'a URL object');
+
+# A subclass with its own request.
+{
+    package Mine;
+    our @ISA = ('Haul');
+    sub request { my ($self, @rest) = @_; $self->{seen}++; return $self->SUPER::request(@rest) }
+}
+my $mine = Mine->new;
+like($mine->get($server->url('/x'))->{content}, qr/^User-Agent: Mine/m, 'a subclass');
+$mine->post_form($server->url('/x'), { a => 1 });
+is($mine->{seen}, 2, 'whose request is called by the other methods');
+
+ok(Haul->can_ssl, 'TLS');
+my ($ok, $why) = Haul->new(SSL_options => { SSL_ca_file => '/nonexistent' })->can_ssl;
+ok(!$ok && $why, 'not without the file of certificates');
+
+done_testing;

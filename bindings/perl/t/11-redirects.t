@@ -1,0 +1,88 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use t::Server;
+use Haul;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
+
+my $other = t::Server->start(sub {
+    my ($request) = @_;
+    return [302, { Location => $1 }, ''] if $request->{target} =~ m{\A/back/(.*)};
+    return [200, {}, $request->{head}];
+});
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    my $target = $request->{target};
+    return [$1, { Location => $2, 'Set-Cookie' => 'hop=1' }, 'moved'] if $target =~ m{\A/(30\d)/(.*)};
+    return [302, {}, 'nowhere'] if $target eq '/none';
+    return [200, {}, "$request->{head}\n\n$request->{body}"];
+});
+my $http = Haul->new;
+
+my $response = $http->get($server->url('/302//there'));
+ok($response->{success}, 'followed');
+is($response->{url}, $server->url('/there'), 'the last URL');
+is(scalar @{ $response->{redirects} }, 1, 'one redirect');
+my $hop = $response->{redirects}[0];
+is("$hop->{status} $hop->{url} $hop->{content}", '302 ' . $server->url('/302//there') . ' moved', 'a whole response');
+ok(!$hop->{success}, 'that is no success');
+
+my @chain = ('/there', '/there?q', 'http://127.0.0.1:' . $server->port . '/there', '//127.0.0.1:' . $server->port . '/there');
+is($http->get($server->url("/302/$_"))->{status}, 200, "Location: $_") for @chain;
+
+for my $status (301, 302, 303, 307, 308) {
+    is($http->get($server->url("/$status//x"))->{status}, 200, "GET: $status is followed");
+    is($http->head($server->url("/$status//x"))->{status}, 200, "HEAD: $status is followed");
+    my $response = $http->post($server->url("/$status//x"), { content => 'body', headers => { 'Content-Type' => 'text/x' } });
+    is($response->{status}, $status == 303 ? 200 : $status, "POST: $status is " . ($status == 303 ? '' : 'not ') . 'followed');
+    next unless $status == 303;
+    like($response->{content}, qr{\AGET /x }, 'by GET');
+    unlike($response->{content}, qr/text\/x|Content-Length|body/i, 'without the content and what was said of it');
+}
+is($http->get($server->url('/none'))->{content}, 'nowhere', 'no Location, no redirect');
+is($http->get($server->url('/304//x'))->{status}, 304, '304 is none');
+
+my $loop = Haul->new(max_redirect => 3);
+$response = $loop->get($server->url('/302//302//302//302//302//x'));
+is($response->{status}, 302, 'enough is enough');
+is(scalar @{ $response->{redirects} }, 3, 'after three');
+is(Haul->new(max_redirect => 0)->get($server->url('/302//x'))->{status}, 302, 'none at all');
+
+# Secrets stay with their origin.
+my $secrets = { headers => { Authorization => 'Basic c2VjcmV0', Cookie => 'sid=secret', 'X-Plain' => 'kept' } };
+like($http->get($server->url('/302//x'), $secrets)->{content}, qr/^Authorization: Basic.*^Cookie: sid|^Cookie: sid.*^Authorization: Basic/msi, 'the same origin gets them');
+my $away = $other->url('/x');
+my $seen = $http->get($server->url("/302/$away"), $secrets)->{content};
+unlike($seen, qr/secret|c2VjcmV0/, 'another does not');
+like($seen, qr/^X-Plain: kept/m, 'but what is no secret');
+$seen = $http->get($server->url('/302/' . $other->url('/back/' . $server->url('/x'))), $secrets)->{content};
+unlike($seen, qr/secret|c2VjcmV0/, 'and there and back does not bring them back');
+my $default = Haul->new(default_headers => { authorization => 'Bearer c2VjcmV0' });
+unlike($default->get($server->url("/302/$away"))->{content}, qr/c2VjcmV0/, 'default_headers too');
+(my $user = $server->url('/302//x')) =~ s{//}{//u:p@};
+like($http->get($user)->{content}, qr/^Authorization: Basic dTpw/mi, 'user and password of the URL, same origin');
+($user = $server->url("/302/$away")) =~ s{//}{//u:p@};
+unlike($http->get($user)->{content}, qr/^Authorization/mi, 'not elsewhere');
+is_deeply([sort keys %{ $secrets->{headers} }], ['Authorization', 'Cookie', 'X-Plain'], 'the caller\'s hash is as it was');
+
+is($http->get($server->url('/302/ftp://127.0.0.1/'))->{status}, 599, 'not to another scheme');
+$response = $http->get($server->url('/302/http://127.0.0.1:1/'));
+is($response->{status}, 599, 'to nobody');
+is(scalar @{ $response->{redirects} }, 1, 'with the redirect that led there');
+
+# The data callback sees the last reply only.
+my $got = '';
+$response = $http->get($server->url('/302//x'), { data_callback => sub { $got .= $_[0] } });
+like($got, qr{\AGET /x }, 'data_callback');
+unlike($got, qr/moved/, 'not of the redirect');
+
+for my $case (
+    ['http://h/a/b?q', 'c', 'http://h/a/c'], ['http://h/a/b?q', '/c', 'http://h/c'], ['http://h/a/b?q', '?x', 'http://h/a/b?x'],
+    ['http://h/a/b?q#f', '#g', 'http://h/a/b?q#g'], ['http://h', 'c', 'http://h/c'], ['http://h/a', '//o/p', 'http://o/p'],
+    ['https://h/a', '//o/p', 'https://o/p'], ['http://h/a', 'HTTPS://x', 'HTTPS://x'], ['http://h/a', ' /b ', 'http://h/b'],
+) {
+    is(Haul::_join(@$case[0, 1]), $case->[2], "$case->[0] and $case->[1]");
+}
+done_testing;

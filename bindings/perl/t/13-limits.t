@@ -1,0 +1,82 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use Time::HiRes qw(time sleep alarm);
+use t::Server;
+use Haul;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
+
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    my $target = $request->{target};
+    return [200, {}, 'x' x $1] if $target =~ m{\A/(\d+)};
+    return sub { my $socket = $_[0]; t::Server::write_all($socket, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" . "64\r\n" . 'y' x 100 . "\r\n" x 1 . "64\r\n" . 'y' x 100 . "\r\n0\r\n\r\n"); 1 } if $target eq '/chunks';
+    return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"); 0 } if $target eq '/short';
+    return sub { 0 } if $target eq '/empty';
+    return sub { t::Server::write_all($_[0], "this is not HTTP\r\n\r\n"); 0 } if $target eq '/garbage';
+    # /hang: no answer, and the connection stays.
+    return sub { 1 } if $target eq '/hang';
+    return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"); 1 } if $target eq '/stall';
+    return [200, {}, 'ok'];
+});
+
+my $small = Haul->new(max_size => 100);
+is($small->get($server->url('/100'))->{status}, 200, 'as large as allowed');
+for my $path (qw(/101 /1000000 /chunks)) {
+    my $response = $small->get($server->url($path));
+    is($response->{status}, 599, "$path is too large");
+    is($response->{content}, "Size of response body exceeds the maximum allowed of 100\n", 'and it says so');
+}
+is(length $small->get($server->url('/1'))->{content}, 1, 'and it goes on');
+
+like(Haul->new->get($server->url('/short'))->{content}, qr/Unexpected end of stream/, 'a body that ends too early');
+is(Haul->new->get($server->url('/empty'))->{status}, 599, 'no reply');
+is(Haul->new->get($server->url('/garbage'))->{status}, 599, 'no HTTP');
+
+# Bounds are wide: a machine may be slow, but a limit that does not hold at all would take forever.
+my $quick = Haul->new(timeout => 0.3);
+for my $path (qw(/hang /stall)) {
+    my $start = time;
+    my $response = $quick->get($server->url($path));
+    is($response->{status}, 599, "$path: a time limit");
+    like($response->{content}, qr/timed out/i, 'is told as one');
+    cmp_ok(time - $start, '<', 20, 'and holds');
+}
+
+# A handler that dies ends the wait, at once, and as HTTP::Tiny has it.
+{
+    my $http = Haul->new(timeout => 60);
+    local $SIG{ALRM} = sub { die "alarm rang\n" };
+    my $start = time;
+    alarm 0.3;
+    my $response = $http->get($server->url('/hang'));
+    alarm 0;
+    is($response->{status}, 599, 'alarm');
+    is($response->{content}, "alarm rang\n", 'with the words of its handler');
+    cmp_ok(time - $start, '<', 20, 'ends the wait');
+    is($http->get($server->url('/x'))->{status}, 200, 'and the object goes on');
+}
+
+# One that returns does not.
+{
+    my $http = Haul->new(timeout => 1);
+    my $rang = 0;
+    local $SIG{ALRM} = sub { $rang++ };
+    alarm 0.2;
+    my $response = $http->get($server->url('/hang'));
+    is($rang, 1, 'the handler ran');
+    like($response->{content}, qr/timed out/i, 'and the request went on to its limit');
+}
+
+# Requests in a handler.
+{
+    my $http = Haul->new(timeout => 1);
+    my $inner;
+    local $SIG{ALRM} = sub { $inner = $http->get($server->url('/x'))->{status} };
+    alarm 0.2;
+    $http->get($server->url('/hang'));
+    is($inner, 200, 'a request in a signal handler');
+}
+done_testing;

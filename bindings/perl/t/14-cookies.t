@@ -1,0 +1,125 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use File::Temp qw(tempdir);
+use t::Server;
+use Haul;
+use Haul::Jar;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
+
+# POST /login sets a session; everything else says which cookies came.
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    if ($request->{target} eq '/login') {
+        return [303, { Location => '/in', 'Set-Cookie' => ['sid=' . ($request->{body} =~ /user=(\w+)/)[0] . '; HttpOnly', 'keep=1; Max-Age=3600; Path=/'] }, ''];
+    }
+    return [200, {}, join '; ', sort split /; /, $request->{headers}{cookie} || ''];
+});
+my $dir = tempdir(CLEANUP => 1);
+
+# One jar, two objects.
+my $jar = Haul::Jar->new;
+my ($first, $second) = map { Haul->new(cookie_jar => $jar) } 1 .. 2;
+is($second->get($server->url('/'))->{content}, '', 'no cookie yet');
+is($first->post_form($server->url('/login'), { user => 'ann' })->{content}, 'keep=1; sid=ann', 'set on the way of a redirect');
+is($second->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'another object has it');
+is(Haul->new->get($server->url('/'))->{content}, '', 'one without the jar has not');
+is($jar->count, 2, 'two');
+my ($sid) = grep { $_->{name} eq 'sid' } $jar->cookies;
+is("$sid->{value} $sid->{domain} $sid->{path} $sid->{host_only} $sid->{http_only} " . defined $sid->{expires}, 'ann 127.0.0.1 / 1 1 ', 'as it is kept');
+is($first->cookie_jar, $jar, 'the attribute');
+$first->cookie_jar(undef);
+is($first->get($server->url('/'))->{content}, '', 'can be taken away');
+$first->cookie_jar($jar);
+like($first->get($server->url('/'))->{content}, qr/sid=ann/, 'and given back');
+
+# Files: of both kinds, for the next process.
+my $next = sub {
+    my ($file) = @_;
+    open my $out, '-|', $^X, (map { "-I$_" } @INC), '-e', <<'END', $file, $server->url('/') or die $!;
+use Haul; use Haul::Jar;
+print Haul->new(cookie_jar => { file => $ARGV[0] })->get($ARGV[1])->{content};
+END
+    local $/;
+    return scalar <$out>;
+};
+for my $format (qw(netscape lwp)) {
+    my $file = "$dir/$format";
+    $jar->save($file, format => $format);
+    is((stat $file)[2] & 07777, 0600, "$format: nobody else reads it");
+    is($next->($file), 'keep=1; sid=ann', "$format: the next process has them");
+}
+open my $in, '<', "$dir/netscape" or die $!;
+like(join('', <$in>), qr/^#HttpOnly_127\.0\.0\.1\tFALSE\t\/\tFALSE\t0\tsid\tann$/m, 'a Netscape file');
+open $in, '<', "$dir/lwp" or die $!;
+like(join('', <$in>), qr/\A#LWP-Cookies-1\.0\nSet-Cookie3: /, 'a file of HTTP::Cookies');
+
+# The file of an object, saved by itself.
+{
+    my $own = Haul->new(cookie_jar => { file => "$dir/own", autosave => 1 });
+    $own->post_form($server->url('/login'), { user => 'bob' });
+}
+is($next->("$dir/own"), 'keep=1; sid=bob', 'autosave');
+{
+    my $own = Haul::Jar->new(file => "$dir/own", autosave => 1);
+    $own->clear('127.0.0.1', '/', 'sid');
+}
+is($next->("$dir/own"), 'keep=1', 'what was removed is gone');
+# Loaded from one, saved to another.
+Haul::Jar->new(file => "$dir/own")->save("$dir/copy");
+is($next->("$dir/copy"), 'keep=1', 'into another file');
+my $both = Haul::Jar->new;
+$both->load("$dir/own");
+$both->load("$dir/netscape");
+$both->save("$dir/both");
+is($next->("$dir/both"), 'keep=1; sid=ann', 'two files into one');
+is(Haul::Jar->new(file => "$dir/none")->count, 0, 'a file that is not there is empty');
+ok(!eval { Haul::Jar->new->save; 1 }, 'no file, no save');
+ok(!eval { $jar->save("$dir/no/such/dir"); 1 }, 'a file that cannot be written');
+
+# The methods.
+my $plain = Haul::Jar->new;
+ok($plain->add('http://h.example/a/b', 'x=1; Path=/a'), 'add');
+ok(!$plain->add('http://h.example/', 'x=1; Domain=other.example'), 'what the rules refuse');
+is($plain->cookie_header('http://h.example/a/c'), 'x=1', 'cookie_header');
+is($plain->cookie_header('http://h.example/'), '', 'none there');
+$plain->add('http://h.example/', 'y=2; Max-Age=100');
+$plain->clear_session;
+is(join(' ', map { $_->{name} } $plain->cookies), 'y', 'clear_session');
+is($plain->clear->count, 0, 'clear');
+$plain->set_cookie(0, 'z', '3', '/', '.h.example', undef, 0, 0, 100);
+is($plain->cookie_header('http://sub.h.example/'), 'z=3', 'set_cookie for a domain');
+
+# Jars of others.
+SKIP: {
+    eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 3;
+    my $jar = HTTP::CookieJar->new;
+    my $http = Haul->new(cookie_jar => $jar);
+    is($http->post_form($server->url('/login'), { user => 'eve' })->{content}, 'keep=1; sid=eve', 'HTTP::CookieJar');
+    is(scalar $jar->cookies_for($server->url('/')), 2, 'has them');
+    is($http->get($server->url('/'), { headers => { Cookie => 'mine=1' } })->{content}, 'keep=1; sid=eve', 'goes before a field');
+}
+SKIP: {
+    eval { require HTTP::Cookies; require HTTP::Request; require HTTP::Response } or skip 'HTTP::Cookies is not installed', 4;
+    my $theirs = HTTP::Cookies->new(file => "$dir/theirs", ignore_discard => 1);
+    my $http = Haul->new(cookie_jar => $theirs);
+    is($http->post_form($server->url('/login'), { user => 'pat' })->{content}, 'keep=1; sid=pat', 'HTTP::Cookies');
+    $theirs->save;
+    is($next->("$dir/theirs"), 'keep=1; sid=pat', 'its file is read');
+    $jar->save("$dir/ours", format => 'lwp');
+    my $read = HTTP::Cookies->new(file => "$dir/ours", ignore_discard => 1);
+    is(Haul->new(cookie_jar => $read)->get($server->url('/'))->{content}, 'keep=1; sid=ann', 'and it reads ours');
+    # A name, a value and a host that need care.
+    my $odd = Haul::Jar->new;
+    $odd->put({ name => 'a', value => 'x y"z\\', domain => 'localhost', path => '/', host_only => 1, expires => time + 1000 });
+    $odd->save("$dir/odd", format => 'lwp');
+    my @seen;
+    my $odd_theirs = HTTP::Cookies->new(file => "$dir/odd", ignore_discard => 1);
+    $odd_theirs->scan(sub { push @seen, "$_[1]=$_[2] $_[4]" });
+    is("@seen", 'a=x y"z\\ localhost.local', 'quoted, and a host without a dot');
+}
+ok(!eval { Haul->new(cookie_jar => bless {}, 'Nothing'); 1 }, 'what is no jar');
+like($@, qr/Cookie jar must provide the 'add' method/, 'is told');
+done_testing;

@@ -1,0 +1,48 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use t::Server;
+use Haul;
+use Haul::Jar;
+
+# Perl's memory over many requests. HAUL_REQUESTS says how many; 200,000 were run once.
+plan skip_all => 'no /proc here' unless -r '/proc/self/statm';
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
+
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    return [302, { Location => '/' }, 'x'] if $request->{target} eq '/go';
+    return [200, { 'Set-Cookie' => 'a=1', 'X-Many' => [1, 2] }, 'y' x 300];
+});
+my $count = $ENV{HAUL_REQUESTS} || 3_000;
+my $resident = sub {
+    open my $in, '<', '/proc/self/statm' or die $!;
+    return (split ' ', <$in>)[1] * 4;
+};
+my ($url, $go) = map { $server->url($_) } '/', '/go';
+my $http = Haul->new(cookie_jar => Haul::Jar->new, default_headers => { 'X-A' => 1 });
+my %kinds = (
+    get      => sub { $http->get($url) },
+    fields   => sub { $http->get($url, { headers => { 'X-B' => [1, 2], 'User-Agent' => 'x' } }) },
+    form     => sub { $http->post_form($url, { a => 1, b => [2, 3] }) },
+    callback => sub { my $n = 0; $http->get($url, { data_callback => sub { $n += length $_[0] } }) },
+    content  => sub { my @give = ('a', 'b'); $http->put($url, { content => sub { shift @give } }) },
+    redirect => sub { $http->get($go) },
+    failure  => sub { $http->get('http://127.0.0.1:1/') },
+    refused  => sub { $http->get($url, { headers => { Host => 'x' } }) },
+    died     => sub { $http->get($url, { data_callback => sub { die 'x' } }) },
+    object   => sub { Haul->new->get($url) },
+    jar      => sub { my $jar = Haul::Jar->new; $jar->add($url, 'b=1'); $jar->cookie_header($url); $jar->cookies },
+);
+for my $kind (sort keys %kinds) {
+    # Less of what is slow.
+    my $times = $kind =~ /\A(?:get|form|fields|jar)\z/ ? $count : $count / 5;
+    $kinds{$kind}->() for 1 .. $times / 5 + 50;
+    my $before = $resident->();
+    $kinds{$kind}->() for 1 .. $times;
+    my $grown = $resident->() - $before;
+    # A leak of one scalar a request would be 24 bytes and its value.
+    cmp_ok($grown, '<=', 256 + $times * 0.016, "$kind: $times times, $grown kB");
+}
+done_testing;

@@ -1,0 +1,154 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use File::Temp qw(tempdir);
+use Time::HiRes qw(time);
+
+BEGIN {
+    eval { require LWP::UserAgent; require HTTP::Request::Common; 1 } or plan(skip_all => 'LWP is not installed');
+}
+use t::Server;
+use LWP::Protocol::haul;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy PERL_LWP_ENV_PROXY)};
+
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    my $target = $request->{target};
+    if ($target eq '/login') {
+        return [302, { Location => '/echo', 'Set-Cookie' => 'sid=1' }, ''];
+    }
+    if ($target eq '/basic') {
+        return [401, { 'WWW-Authenticate' => 'Basic realm="r"' }, 'who?'] if ($request->{headers}{authorization} || '') ne 'Basic dTpw';
+    }
+    return [200, { 'X-Many' => [1, 2], 'Content-Type' => 'text/plain' }, "$request->{connection}.$request->{number}"] if $target eq '/count';
+    return [200, { 'Content-Type' => 'text/plain' }, 'x' x 300_000] if $target eq '/big';
+    return [200, { 'Content-Type' => 'text/html' }, '<html><head><title>Found</title><base href="http://b.example/"></head>'] if $target eq '/html';
+    return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"); 0 } if $target eq '/short';
+    return sub { 1 } if $target eq '/hang';
+    return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Trailer: t\r\n\r\n") } if $target eq '/chunked';
+    if ($target =~ m{\Ahttp://proxied\.example/}) {
+        return [200, {}, "by proxy $target " . ($request->{headers}{'proxy-authorization'} || '')];
+    }
+    return [200, { 'Content-Type' => 'text/plain' }, join "\n", "$request->{method} $target", (map { "$_->[0]: $_->[1]" } @{ $request->{fields} }), '', $request->{body}];
+});
+my $dir = tempdir(CLEANUP => 1);
+my $ua = LWP::UserAgent->new(agent => 'prog/1');
+my $requests = $LWP::Protocol::haul::REQUESTS;
+
+my $response = $ua->get($server->url('/echo'), 'X-A' => 'b', Accept => ['a/b', 'c/d']);
+isa_ok($response, 'HTTP::Response');
+is($LWP::Protocol::haul::REQUESTS, $requests + 1, 'it went by haul');
+ok($response->is_success, 'success');
+is($response->code . ' ' . $response->message . ' ' . $response->protocol, '200 OK HTTP/1.1', 'status line');
+like($response->content, qr/^User-Agent: prog\/1$/m, 'the agent');
+is(() = $response->content =~ /^User-Agent/mig, 1, 'once');
+like($response->content, qr/^X-A: b$/m, 'a field');
+like($response->content, qr/^Accept: a\/b\nAccept: c\/d$/m, 'two of a name');
+unlike($response->content, qr/^(?:Accept-Encoding|Cookie):/mi, 'nothing of haul\'s own');
+is($response->header('Client-Peer'), '127.0.0.1:' . $server->port, 'Client-Peer');
+ok($response->header('Client-Date'), 'Client-Date');
+is($response->request->uri, $server->url('/echo'), 'the request');
+
+$response = $ua->get($server->url('/count'));
+is(join(',', $response->header('X-Many')), '1,2', 'fields of one name');
+my ($connection) = $response->content =~ /\A(\d+)\./;
+like($ua->get($server->url('/count'))->content, qr/\A$connection\./, 'connections are kept');
+
+# What LWP does, and haul leaves to it.
+require HTTP::Cookies;
+$ua->cookie_jar(HTTP::Cookies->new);
+push @{ $ua->requests_redirectable }, 'POST';
+$response = $ua->post($server->url('/login'), { user => 'a b' });
+is($response->previous->code, 302, 'a redirect, as LWP follows it');
+like($response->content, qr/^Cookie: sid=1$/m, 'with the cookie of its jar');
+like($response->previous->request->content, qr/\Auser=a[+%]/, 'a form');
+is($ua->get($server->url('/basic'))->code, 401, '401');
+$ua->credentials('127.0.0.1:' . $server->port, 'r', 'u', 'p');
+is($ua->get($server->url('/basic'))->code, 200, 'credentials');
+{
+    require Haul::Jar;
+    my $own = LWP::UserAgent->new(cookie_jar => Haul::Jar->new);
+    $own->get($server->url('/login'));
+    like($own->get($server->url('/echo'))->content, qr/^Cookie: sid=1$/m, 'our jar in LWP');
+}
+
+# Bodies.
+for my $file ("$dir/file") {
+    $response = $ua->get($server->url('/big'), ':content_file' => $file);
+    is(-s $file, 300_000, ':content_file');
+    is($response->content, '', 'and nothing in memory');
+}
+my ($length, $calls) = (0, 0);
+$response = $ua->get($server->url('/big'), ':content_cb' => sub { $length += length $_[0]; $calls++ }, ':read_size_hint' => 10_000);
+is($length, 300_000, ':content_cb');
+cmp_ok($calls, '>=', 30, 'in pieces as asked');
+$response = $ua->get($server->url('/big'), ':content_cb' => sub { die "enough\n" });
+is($response->header('X-Died'), 'enough', 'a callback that dies');
+is($response->header('Client-Aborted'), 'die', 'Client-Aborted');
+{
+    my $limited = LWP::UserAgent->new(max_size => 1000);
+    my $response = $limited->get($server->url('/big'));
+    is($response->header('Client-Aborted'), 'max_size', 'max_size');
+    cmp_ok(length $response->content, '<', 100_000, 'and little was read');
+}
+is($ua->get($server->url('/html'))->title, 'Found', 'the title of a page');
+is($ua->get($server->url('/html'))->base, 'http://b.example/', 'and its base');
+my $seen;
+$ua->add_handler(response_header => sub { $seen = $_[0]->header('X-Many'); return });
+$ua->get($server->url('/count'));
+is($seen, '1', 'a handler of one\'s own') if !ref $seen;
+$ua->remove_handler('response_header');
+is($ua->head($server->url('/big'))->header('Content-Length'), 300_000, 'HEAD');
+$response = $ua->get($server->url('/chunked'));
+is($response->content, 'ok', 'a chunked body');
+is($response->header('Client-Transfer-Encoding'), 'chunked', 'whose coding is told');
+ok(!defined $response->header('Transfer-Encoding'), 'where LWP tells it');
+is($response->header('X-Trailer'), 't', 'and its trailers');
+
+# Content to send.
+my @give = ('abc', 'def');
+my $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Type' => 'a/b'], sub { shift @give });
+like($ua->request($request)->content, qr/^Transfer-Encoding: chunked\n.*\n\nabcdef\z/msi, 'content by callback');
+@give = ('abc');
+$request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Length' => 3], sub { shift @give });
+like($ua->request($request)->content, qr/^Content-Length: 3\n.*\n\nabc\z/msi, 'with a length');
+$response = $ua->request(HTTP::Request::Common::POST($server->url('/echo'), Content_Type => 'form-data', Content => [a => 1]));
+like($response->content, qr/name="a"\r\n\r\n1\r\n/, 'form-data');
+
+# What goes wrong.
+$response = $ua->get('http://127.0.0.1:1/');
+is($response->code, 500, 'nobody there');
+like($response->message, qr/\ACan't connect to 127\.0\.0\.1:1 \(.+\)/, 'in LWP\'s words');
+is($response->header('Client-Warning'), 'Internal response', 'Client-Warning');
+$response = $ua->get($server->url('/short'));
+is($response->content, 'short', 'what came of a body');
+ok($response->header('X-Died'), 'that broke off');
+is($response->header('Client-Aborted'), 'die', 'is marked');
+{
+    my $quick = LWP::UserAgent->new(timeout => 1);
+    my $start = time;
+    my $response = $quick->get($server->url('/hang'));
+    is($response->code, 500, 'timeout');
+    like($response->message, qr/read timeout/, 'in LWP\'s words');
+    cmp_ok(time - $start, '<', 20, 'holds');
+}
+is($ua->request(HTTP::Request->new('A B' => $server->url('/')))->code, 400, 'a method that is none');
+{
+    my $other = LWP::UserAgent->new(ssl_opts => { SSL_cipher_list => 'x' });
+    like($other->get('https://127.0.0.1:1/')->message, qr/'SSL_cipher_list' is not supported/, 'an option that is not known');
+}
+
+# Proxies.
+{
+    my $proxied = LWP::UserAgent->new;
+    (my $proxy = $server->url('/')) =~ s{//}{//u:p@};
+    $proxied->proxy(http => $proxy);
+    is($proxied->get('http://proxied.example/x')->content, 'by proxy http://proxied.example/x Basic dTpw', 'a proxy');
+}
+
+# The user of a URL.
+(my $user = $server->url('/echo')) =~ s{//}{//u:p@};
+like($ua->get($user)->content, qr/^Authorization: Basic dTpw$/m, 'user and password of a URL');
+done_testing;
