@@ -196,6 +196,60 @@ impl Error {
         self.inner.url.as_deref()
     }
 
+    /// Whether the program's own hook ([`Interrupt`](crate::interrupt::Interrupt)) or a signal ended it.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.kind() == ErrorKind::Interrupted
+    }
+
+    /// Whether a name has no address: the server's or a proxy's.
+    #[must_use]
+    pub fn is_dns(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
+    }
+
+    /// Whether TLS could not be set up, or the peer's certificate or ours is not acceptable.
+    #[must_use]
+    pub fn is_tls(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::TlsHandshake | ErrorKind::PeerCertificate | ErrorKind::ClientCertificate | ErrorKind::CaFile
+        )
+    }
+
+    /// Whether the connection or the response broke: it was refused, closed or reset, or ended too early. A repeated request
+    /// may well succeed; whether it may be repeated is another question.
+    #[must_use]
+    pub fn is_connection(&self) -> bool {
+        matches!(
+            self.kind(),
+            ErrorKind::Connect
+                | ErrorKind::EmptyReply
+                | ErrorKind::Send
+                | ErrorKind::Receive
+                | ErrorKind::PartialBody
+                | ErrorKind::Http2Stream
+        )
+    }
+
+    /// Whether it is the status of a response (400 or above) that was made an error.
+    #[must_use]
+    pub fn is_status(&self) -> bool {
+        self.kind() == ErrorKind::Status
+    }
+
+    /// Whether redirects led on and on.
+    #[must_use]
+    pub fn is_redirect(&self) -> bool {
+        self.kind() == ErrorKind::TooManyRedirects
+    }
+
+    /// Whether the request was never sent because its URL, its settings or its content are wrong.
+    #[must_use]
+    pub fn is_setup(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Setup | ErrorKind::Read)
+    }
+
     /// Whether a time limit ran out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {

@@ -73,9 +73,13 @@ pub mod drive;
 mod error;
 pub mod facts;
 pub mod fleet;
+#[doc(hidden)]
+pub mod fork;
+pub mod interrupt;
 pub mod net;
 pub mod pipeline;
 pub mod request;
+pub mod response;
 pub mod sink;
 mod split;
 pub mod state;
@@ -83,8 +87,9 @@ pub mod stats;
 pub mod trace;
 pub mod transfer;
 
-pub use client::Client;
+pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};
 pub use haul_policy::target::Target;
 pub use haul_proto::head::{Head, Version};
-pub use request::RequestOptions;
+pub use request::{Request, RequestBuilder, RequestOptions};
+pub use response::{Reply, Response};

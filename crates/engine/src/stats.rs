@@ -85,6 +85,11 @@ impl Stats {
         totals.add(other);
     }
 
+    /// A transfer is over.
+    pub(crate) fn transfer_finished(&self, facts: &Facts, failed: bool) {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner).transfer_finished(facts, failed);
+    }
+
     pub(crate) fn connection_closed(&self, fd: &impl AsFd) {
         let mut totals = Totals::default();
         totals.connection_closed(fd);

@@ -7,7 +7,7 @@
 //! let path = BodyPath::new(Box::new(Memory::default()));
 //! ```
 
-use std::io::IoSlice;
+use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -50,6 +50,12 @@ impl BodyPath {
         &*self.sink
     }
 
+    /// The sink, when the transfer is over.
+    #[must_use]
+    pub fn into_sink(self) -> Box<dyn Sink> {
+        self.sink
+    }
+
     /// The extractor, for another body.
     #[must_use]
     pub fn into_extractor(self) -> Option<Extractor> {
@@ -66,6 +72,7 @@ impl BodyPath {
     pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
         self.decoder = match coding {
             b"" => None,
+            coding if self.extractor.is_none() && self.sink.takes_coded(coding) => None,
             coding => Decoder::new(coding, limits)?,
         };
         let plain = self.decoder.is_none() && self.extractor.is_none();
@@ -120,6 +127,11 @@ impl BodyPath {
     /// The descriptor that body bytes may be moved to, if nobody on the way has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         if self.decoder.is_some() || self.extractor.is_some() { None } else { self.sink.direct() }
+    }
+
+    /// Receives into memory of the sink, if nobody on the way has to see the bytes.
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
 
     /// So many bytes were moved there.

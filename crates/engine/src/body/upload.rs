@@ -185,7 +185,9 @@ impl Piece {
         Ok(Self::Once(Once::new(file)))
     }
 
-    fn length(&self) -> Option<u64> {
+    /// How long it is, in bytes; `None` where a reader decides that.
+    #[must_use]
+    pub fn length(&self) -> Option<u64> {
         match self {
             Self::Bytes(bytes) => Some(bytes.len() as u64),
             Self::File { length, .. } => Some(*length),

@@ -1,8 +1,18 @@
 //! The driver that waits: one transfer on one socket, with plain sends and receives. No event loop, no thread, no
 //! wake-up; on a warm connection a small request is three system calls (peek, send, receive).
 //!
+//! It can stop in the midst of a body and go on later ([`Exchanges::go_on`]), for a program that reads the body piece by
+//! piece: all its state is the socket, TLS, the machine and the transfer.
+//!
+//! ```text
+//!            ┌──────────── After::Again ◀────────────┐
+//!  Next ─────┴──▶ take from the pool, or open ──▶ Live ──▶ After::Done ──▶ Outcome
+//!                                                 │  ▲
+//!                                                 └──┘ enough for now: go_on returns
+//! ```
+//!
 //! Limits hold without an event loop: the connection is made under the deadline, and a receive waits no longer than
-//! what is left of it (`SO_RCVTIMEO`), which costs a system call only when there is a limit.
+//! what is left of it (`SO_RCVTIMEO`), which costs a system call only when the limit is another than the last one.
 //!
 //! A large body is waited for in `poll` instead, on a socket that is non-blocking for as long: then it can be moved
 //! past our memory ([`super::direct`]), and the wait ends early when a bulk body has slowed down ([`super::bulk`]). So is
@@ -10,12 +20,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
-use crate::net::connect::connect_blocking_by;
+use crate::interrupt::Ticker;
+use crate::net::connect::connect_asking;
 use crate::net::pool::Key;
 use crate::net::proxy::{Opening, Route};
 use crate::net::stream::Stream;
@@ -31,35 +42,36 @@ const NOBODY: Waker<'static> = Waker { wake: None, token: 0 };
 const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
-pub fn run(client: &Client, mut transfer: Transfer) -> Outcome {
-    let mut from = From::Pool;
-    let mut split = transfer.options().split;
-    let result = loop {
-        let after;
-        (transfer, after, from) = match exchange(client, transfer, from, split) {
-            Exchange::Over(transfer, after, from) => (*transfer, after, from),
-            Exchange::Split(mut transfer, After::Done(result)) => {
-                transfer.facts.finished(Instant::now());
-                let url = transfer.target().to_url();
-                let after = After::Done(result.map_err(|error| error.with_url(url)));
-                (*transfer, after, From::Pool)
-            }
-            Exchange::Split(transfer, again) => {
-                // Once is enough: it was refused, or brought nothing.
-                split.connections = 1;
-                (*transfer, again, From::Pool)
-            }
-        };
-        match after {
-            After::Done(result) => break result,
-            After::Again(wait) => std::thread::sleep(wait),
+pub fn run(client: &Client, transfer: Transfer) -> Outcome {
+    run_to_end(client, transfer).0
+}
+
+/// The same; what the body's path held comes back, too.
+pub(crate) fn run_to_end(client: &Client, transfer: Transfer) -> (Outcome, crate::body::path::BodyPath) {
+    let split = transfer.options().split;
+    let mut exchanges = Exchanges::new(transfer, split);
+    loop {
+        if let Some(end) = exchanges.go_on(client, || false) {
+            return end;
         }
-    };
-    let (outcome, _) = transfer.into_outcome(result);
-    let mut totals = crate::stats::Totals::default();
-    totals.transfer_finished(&outcome.facts, outcome.result.is_err());
-    client.stats().add(&totals);
-    outcome
+    }
+}
+
+/// The exchanges of one transfer, as far as they have got.
+pub(crate) struct Exchanges {
+    state: State,
+    split: Split,
+    ticker: Ticker,
+}
+
+#[expect(clippy::large_enum_variant, reason = "there is one of it a request, and a box would cost more than the room")]
+enum State {
+    /// The next exchange is to begin, at this moment if one is given.
+    Next(Transfer, From, Option<Instant>),
+    /// One is under way.
+    Live(Live),
+    /// It is over, and its outcome was given out.
+    Over,
 }
 
 /// Where a connection for the next exchange comes from.
@@ -71,66 +83,6 @@ enum From {
     Fresh,
 }
 
-/// What became of one request and its response.
-enum Exchange {
-    /// It is over, and what broke decides where the next connection comes from.
-    Over(Box<Transfer>, After, From),
-    /// Its body was split.
-    Split(Box<Transfer>, After),
-}
-
-/// One request and its response.
-fn exchange(client: &Client, mut transfer: Transfer, from: From, split: Split) -> Exchange {
-    let now = Instant::now();
-    let key = Key::new(transfer.target(), transfer.options());
-    let warm = if from == From::Fresh { None } else { client.take_idle(&key, now) };
-    let mut link = match warm {
-        Some(link) => link,
-        None => match open(client, key, &mut transfer) {
-            Ok(link) => link,
-            Err(error) => {
-                let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
-                return Exchange::Over(Box::new(transfer), after, From::Pool);
-            }
-        },
-    };
-    let mut finished = Finished::new();
-    let deadline = transfer.deadline();
-    link.start(transfer, Instant::now(), &mut finished);
-    let mut scout = Scout::new(split);
-    let waits = loop {
-        let waits = drive(client, &mut link, deadline, &mut scout, &mut finished);
-        if !finished.is_empty() {
-            break waits;
-        }
-        match split::run(client, link, scout) {
-            Ok((transfer, split::After::Done(result))) => {
-                return Exchange::Split(Box::new(transfer), After::Done(result));
-            }
-            Ok((transfer, split::After::Alone)) => {
-                return Exchange::Split(Box::new(transfer), After::Again(Duration::ZERO));
-            }
-            Err(back) => {
-                link = *back;
-                scout = Scout::Never;
-            }
-        }
-    };
-    let next = if link.is_idle() { From::Pool } else { From::Fresh };
-    let socket = link.stream().socket();
-    let unlimited =
-        deadline.is_none() || socket.set_recv_timeout(None).and_then(|()| socket.set_send_timeout(None)).is_ok();
-    // In the pool all connections are blocking ones.
-    let blocks = waits == Waits::InReceive || socket.set_nonblocking(false).is_ok();
-    if next == From::Pool && unlimited && blocks {
-        client.put_idle(link, Instant::now());
-    } else {
-        client.stats().connection_closed(&link);
-    }
-    let (transfer, after) = finished.pop().expect("a link gives back every transfer that was started on it");
-    Exchange::Over(Box::new(transfer), after, next)
-}
-
 /// Where an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
@@ -140,94 +92,323 @@ enum Waits {
     InPoll,
 }
 
-/// Sends and receives until the transfer is given back, or is to be split.
-fn drive(
-    client: &Client,
-    link: &mut Link,
+/// An exchange under way.
+struct Live {
+    link: Link,
     deadline: Option<Instant>,
-    scout: &mut Scout,
-    finished: &mut Finished,
-) -> Waits {
-    let mut buffer = client.shelf().take();
-    let mut mover = Mover::default();
-    // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
-    // Nor must one that is to be watched be waited for in a receive.
-    let is_watched = link.is_uploading() || link.look_at() != deadline;
-    let mut waits = if is_watched && link.stream().socket().set_nonblocking(true).is_ok() {
-        Waits::InPoll
-    } else {
-        Waits::InReceive
-    };
-    let mut is_drained = false;
-    let mut send_error = None;
-    while finished.is_empty() {
-        let now = Instant::now();
-        if scout.is_worth_trying(link, now) {
-            break;
-        }
-        if link.look_at().is_some_and(|at| at <= now) {
-            link.expire(now, finished);
-            if !finished.is_empty() {
-                break;
-            }
-        }
-        if let Some(deadline) = deadline {
-            let left = deadline.saturating_duration_since(now);
-            if left.is_zero() || (waits == Waits::InReceive && limit(link, left).is_err()) {
-                link.break_off(timed_out(), now, finished);
-                break;
-            }
-        }
-        if send_error.is_none()
-            && let Err(error) = link.pump()
-        {
-            // The server may have answered before it closed: look before giving up.
-            send_error = Some(error);
-        }
-        let is_large = link.remaining() >= WORTH_POLLING || link.is_direct(Pipes::Awaited);
-        if waits == Waits::InReceive
-            && is_large
-            && !link.has_output()
-            && link.stream().socket().set_nonblocking(true).is_ok()
-        {
-            waits = Waits::InPoll;
-            is_drained = true;
-        }
-        if waits == Waits::InPoll && is_drained && !link.stream().has_ahead() {
-            match link.wait(link.look_at()) {
-                Ok(Waited::Ready) => {}
-                Ok(Waited::Quiet) => link.hurry(),
-                Ok(Waited::Late) if deadline.is_none_or(|at| at > Instant::now()) => continue,
-                Ok(Waited::Late) => {
-                    link.break_off(too_late(send_error), Instant::now(), finished);
-                    break;
-                }
-                Err(error) => {
-                    let error = Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error);
-                    link.break_off(error, Instant::now(), finished);
-                    break;
-                }
-            }
-        }
-        let progress = if waits == Waits::InPoll && link.is_direct(Pipes::Awaited) {
-            is_drained = true;
-            link.move_body(&mut mover, Instant::now(), NOBODY, finished)
-        } else {
-            let progress = link.receive(&mut buffer, Instant::now(), NOBODY, finished);
-            is_drained = progress != Progress::More;
-            progress
-        };
-        if progress == Progress::Throttled {
-            let until = [link.resumes_at(), link.look_at()].into_iter().flatten().min();
-            std::thread::sleep(until.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now())));
-            link.resume();
-            is_drained = false;
-        }
-        if progress == Progress::WouldBlock && waits == Waits::InReceive {
-            link.break_off(too_late(send_error.take()), Instant::now(), finished);
+    scout: Scout,
+    mover: Mover,
+    waits: Waits,
+    is_drained: bool,
+    send_error: Option<io::Error>,
+}
+
+/// Why an exchange stopped.
+enum Stopped {
+    /// Transfers were given back.
+    Finished,
+    /// There is enough for now.
+    Enough,
+    /// Its body is to be split.
+    WorthSplitting,
+    /// The hook said so.
+    Interrupted(Error),
+}
+
+impl Exchanges {
+    /// Of a transfer that was not begun; `split` as its sink allows.
+    pub(crate) fn new(transfer: Transfer, split: Split) -> Self {
+        let ticker = Ticker::new(transfer.options().interrupt.as_ref());
+        Self { state: State::Next(transfer, From::Pool, None), split, ticker }
+    }
+
+    /// The transfer, while it is not over.
+    pub(crate) fn transfer(&self) -> Option<&Transfer> {
+        match &self.state {
+            State::Next(transfer, ..) => Some(transfer),
+            State::Live(live) => live.link.front(),
+            State::Over => None,
         }
     }
-    waits
+
+    /// Its response is not wanted any more: the connection is closed.
+    pub(crate) fn give_up(self, client: &Client) {
+        if let State::Live(live) = self.state {
+            client.stats().connection_closed(&live.link);
+        }
+    }
+
+    /// Goes on until the transfer is over, or `is_enough` says so after something has come.
+    pub(crate) fn go_on(
+        &mut self,
+        client: &Client,
+        mut is_enough: impl FnMut() -> bool,
+    ) -> Option<(Outcome, crate::body::path::BodyPath)> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Next(transfer, from, at) => {
+                    if let Some(Err(error)) = at.map(|at| self.ticker.sleep(at)) {
+                        return Some(end(client, transfer, Err(error)));
+                    }
+                    match begin(client, transfer, from, self.split, &mut self.ticker) {
+                        Ok(live) => self.state = State::Live(live),
+                        Err(over) => {
+                            if let Some(end) = self.settle(client, *over, From::Pool) {
+                                return Some(end);
+                            }
+                        }
+                    }
+                }
+                State::Live(mut live) => {
+                    let mut finished = Finished::new();
+                    match live.drive(client, &mut self.ticker, &mut finished, &mut is_enough) {
+                        Stopped::Finished => {
+                            let from = live.leave(client);
+                            let over = finished.pop().expect("a link gives back every transfer that was started on it");
+                            if let Some(end) = self.settle(client, over, from) {
+                                return Some(end);
+                            }
+                        }
+                        Stopped::Enough => {
+                            self.state = State::Live(live);
+                            return None;
+                        }
+                        Stopped::WorthSplitting => {
+                            if let Some(end) = self.split(client, live) {
+                                return Some(end);
+                            }
+                        }
+                        Stopped::Interrupted(error) => {
+                            let again = Error::new(error.kind(), error.cause());
+                            live.link.break_off(again, Instant::now(), &mut finished);
+                            client.stats().connection_closed(&live.link);
+                            let over = finished.pop().expect("a link gives back every transfer that was started on it");
+                            return Some(end(client, over.0, Err(error)));
+                        }
+                    }
+                }
+                State::Over => unreachable!("who was given the outcome does not go on"),
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        client: &Client,
+        (transfer, after): (Transfer, After),
+        from: From,
+    ) -> Option<(Outcome, crate::body::path::BodyPath)> {
+        match after {
+            After::Done(result) => Some(end(client, transfer, result)),
+            After::Again(wait) => {
+                let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
+                self.state = State::Next(transfer, from, at);
+                None
+            }
+        }
+    }
+
+    /// Fetches the rest over several connections.
+    fn split(&mut self, client: &Client, live: Live) -> Option<(Outcome, crate::body::path::BodyPath)> {
+        let Live { link, scout, deadline, .. } = live;
+        match split::run(client, link, scout) {
+            Ok((mut transfer, split::After::Done(result))) => {
+                transfer.facts.finished(Instant::now());
+                let url = transfer.target().to_url();
+                Some(end(client, transfer, result.map_err(|error| error.with_url(url))))
+            }
+            Ok((transfer, split::After::Alone)) => {
+                // Once is enough: it was refused, or brought nothing.
+                self.split.connections = 1;
+                self.state = State::Next(transfer, From::Pool, None);
+                None
+            }
+            Err(link) => {
+                self.state = State::Live(Live::new(*link, deadline, Scout::Never));
+                None
+            }
+        }
+    }
+}
+
+/// The end of a transfer.
+fn end(client: &Client, mut transfer: Transfer, result: Result<()>) -> (Outcome, crate::body::path::BodyPath) {
+    let result = result.map_err(|error| error.with_url(transfer.target().to_url()));
+    if transfer.facts.total.is_zero() {
+        transfer.facts.finished(Instant::now());
+    }
+    let (outcome, path) = transfer.into_outcome(result);
+    client.stats().transfer_finished(&outcome.facts, outcome.result.is_err());
+    (outcome, path)
+}
+
+/// Takes a connection, and puts the request into its machine.
+fn begin(
+    client: &Client,
+    mut transfer: Transfer,
+    from: From,
+    split: Split,
+    ticker: &mut Ticker,
+) -> Result<Live, Box<(Transfer, After)>> {
+    let now = Instant::now();
+    let key = Key::new(transfer.target(), transfer.options());
+    let warm = if from == From::Fresh { None } else { client.take_idle(&key, now) };
+    let mut link = match warm {
+        Some(link) => link,
+        None => match open(client, key, &mut transfer, ticker) {
+            Ok(link) => link,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                return Err(Box::new((transfer, After::Done(Err(error)))));
+            }
+            Err(error) => {
+                let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
+                return Err(Box::new((transfer, after)));
+            }
+        },
+    };
+    let deadline = transfer.deadline();
+    let mut finished = Finished::new();
+    link.start(transfer, Instant::now(), &mut finished);
+    match finished.pop() {
+        Some(over) => {
+            // It could not even be put into the machine: the connection is as it was.
+            client.put_idle(link, now);
+            Err(Box::new(over))
+        }
+        None => Ok(Live::new(link, deadline, Scout::new(split))),
+    }
+}
+
+impl Live {
+    fn new(link: Link, deadline: Option<Instant>, scout: Scout) -> Self {
+        let silent = link.front().and_then(Transfer::silent_until);
+        let plain = [deadline, silent].into_iter().flatten().min();
+        // A server that answers while it is sent to, and reads no more until its answer is taken, must not stop both sides.
+        // Nor must one that is to be watched be waited for in a receive.
+        let is_watched = link.is_uploading() || link.look_at() != plain;
+        let waits = if is_watched && link.stream().socket().set_nonblocking(true).is_ok() {
+            Waits::InPoll
+        } else {
+            Waits::InReceive
+        };
+        Self { link, deadline, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
+    }
+
+    /// Leaves the connection to the pool, if it is of further use. Says where the next one should come from.
+    fn leave(self, client: &Client) -> From {
+        // In the pool all connections are blocking ones.
+        let blocks = self.waits == Waits::InReceive || self.link.stream().socket().set_nonblocking(false).is_ok();
+        if self.link.is_idle() && blocks {
+            client.put_idle(self.link, Instant::now());
+            return From::Pool;
+        }
+        client.stats().connection_closed(&self.link);
+        From::Fresh
+    }
+
+    /// Sends and receives until something stops it.
+    fn drive(
+        &mut self,
+        client: &Client,
+        ticker: &mut Ticker,
+        finished: &mut Finished,
+        is_enough: &mut impl FnMut() -> bool,
+    ) -> Stopped {
+        let mut buffer = client.shelf().take();
+        let Self { link, deadline, scout, mover, waits, is_drained, send_error } = self;
+        // The program may have taken its time with what it was given.
+        if let Some(transfer) = link.front_mut() {
+            transfer.is_held_up(false, Instant::now());
+        }
+        loop {
+            let now = Instant::now();
+            if let Err(error) = ticker.tick(now) {
+                return Stopped::Interrupted(error);
+            }
+            if scout.is_worth_trying(link, now) {
+                return Stopped::WorthSplitting;
+            }
+            let look_at = link.look_at();
+            if look_at.is_some_and(|at| at <= now) {
+                link.expire(now, finished);
+                if !finished.is_empty() {
+                    return Stopped::Finished;
+                }
+            }
+            if send_error.is_none()
+                && let Err(error) = limit(link, *waits, look_at, ticker, now).and_then(|()| link.pump())
+            {
+                // The server may have answered before it closed: look before giving up.
+                *send_error = Some(error);
+            }
+            let is_large = link.remaining() >= WORTH_POLLING || link.is_direct(Pipes::Awaited);
+            if *waits == Waits::InReceive
+                && is_large
+                && !link.has_output()
+                && link.stream().socket().set_nonblocking(true).is_ok()
+            {
+                *waits = Waits::InPoll;
+                *is_drained = true;
+            }
+            if *waits == Waits::InPoll && *is_drained && !link.stream().has_ahead() {
+                match link.wait(ticker.cut(look_at, now)) {
+                    Ok(Waited::Ready) => {}
+                    Ok(Waited::Quiet) => link.hurry(),
+                    Ok(Waited::Late) if deadline.is_none_or(|at| at > Instant::now()) => continue,
+                    Ok(Waited::Late) => {
+                        link.break_off(too_late(send_error.take()), Instant::now(), finished);
+                        return Stopped::Finished;
+                    }
+                    Err(error) => {
+                        let error =
+                            Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error);
+                        link.break_off(error, Instant::now(), finished);
+                        return Stopped::Finished;
+                    }
+                }
+            }
+            let progress = if *waits == Waits::InPoll && link.is_direct(Pipes::Awaited) {
+                *is_drained = true;
+                link.move_body(mover, Instant::now(), NOBODY, finished)
+            } else {
+                let progress = link.receive(&mut buffer, now, NOBODY, finished);
+                *is_drained = progress != Progress::More;
+                progress
+            };
+            match progress {
+                Progress::Throttled => {
+                    let until = [link.resumes_at(), link.look_at()].into_iter().flatten().min();
+                    if let Some(Err(error)) = until.map(|until| ticker.sleep(until)) {
+                        return Stopped::Interrupted(error);
+                    }
+                    link.resume();
+                    *is_drained = false;
+                }
+                Progress::Interrupted => {
+                    if let Err(error) = ticker.signalled(Instant::now()) {
+                        return Stopped::Interrupted(error);
+                    }
+                }
+                // The time that the receive had is over, which may have been cut short for the hook.
+                Progress::WouldBlock if *waits == Waits::InReceive => {
+                    let is_late = deadline.is_some_and(|at| at <= Instant::now());
+                    if is_late || send_error.is_some() {
+                        link.break_off(too_late(send_error.take()), Instant::now(), finished);
+                    }
+                }
+                _ => {}
+            }
+            if !finished.is_empty() {
+                return Stopped::Finished;
+            }
+            if is_enough() {
+                if let Some(transfer) = link.front_mut() {
+                    transfer.is_held_up(true, Instant::now());
+                }
+                return Stopped::Enough;
+            }
+        }
+    }
 }
 
 fn too_late(send_error: Option<io::Error>) -> Error {
@@ -237,12 +418,13 @@ fn too_late(send_error: Option<io::Error>) -> Error {
     }
 }
 
-fn limit(link: &Link, left: Duration) -> Result<()> {
-    let socket = link.stream().socket();
-    socket
-        .set_recv_timeout(Some(left))
-        .and_then(|()| socket.set_send_timeout(Some(left)))
-        .map_err(|error| Error::with_source(ErrorKind::Timeout, "the time limit cannot be set", error))
+/// Sees to it that sends and receives wait no longer than they may.
+fn limit(link: &Link, waits: Waits, look_at: Option<Instant>, ticker: &Ticker, now: Instant) -> io::Result<()> {
+    if waits == Waits::InPoll {
+        return Ok(());
+    }
+    let left = ticker.cut(look_at, now).map(|at| at.saturating_duration_since(now));
+    link.stream().socket().limit_waits(left)
 }
 
 fn timed_out() -> Error {
@@ -250,38 +432,51 @@ fn timed_out() -> Error {
 }
 
 /// Makes a connection: names, address, proxies, TLS.
-fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
+fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());
     let deadline =
         [transfer.deadline(), Instant::now().checked_add(options.connect.timeout)].into_iter().flatten().min();
-    let ask = |host: &str, port, family| client.resolver().resolve(host, port, family, deadline).map(Some);
+    let ask = |host: &str, port, family| {
+        loop {
+            let now = Instant::now();
+            let answer = client.resolver().resolve(host, port, family, ticker.cut(deadline, now));
+            let is_late = || deadline.is_some_and(|at| at <= Instant::now());
+            match answer {
+                Err(error) if error.kind() == ErrorKind::Timeout && !is_late() => ticker.tick(Instant::now())?,
+                answer => return answer.map(Some),
+            }
+        }
+    };
     let Some(route) = Route::find(&key, ask)? else { return Err(timed_out()) };
     transfer.facts.resolved = started.elapsed();
     let mut opening = Opening::new(&key, &route)?;
-    let (socket, peer) = connect_blocking_by(route.connector(&key, 0, Instant::now()), deadline)?;
+    let (socket, peer) = connect_asking(route.connector(&key, 0, Instant::now()), deadline, ticker)?;
     transfer.facts.connects += 1;
     transfer.facts.connected = started.elapsed();
     transfer.facts.local = socket.local_addr().ok();
     opening.connected(Stream::plain(socket, peer));
     if !opening.is_done() {
         let mut buffer = client.shelf().take();
-        let outcome = opening.step(client.tls(), &mut buffer, deadline);
-        transfer.facts.connect_status = opening.connect_status();
-        if outcome.is_err() && opening.wants_another() {
-            drop(opening);
-            return open(client, key, transfer);
-        }
-        if !outcome? {
-            return Err(Error::new(ErrorKind::Timeout, "the TLS handshake or that with a proxy timed out"));
+        loop {
+            let outcome = opening.step(client.tls(), &mut buffer, ticker.cut(deadline, Instant::now()));
+            transfer.facts.connect_status = opening.connect_status();
+            if outcome.is_err() && opening.wants_another() {
+                drop(opening);
+                return open(client, key, transfer, ticker);
+            }
+            if outcome? {
+                break;
+            }
+            let now = Instant::now();
+            if deadline.is_none_or(|at| at <= now) {
+                return Err(Error::new(ErrorKind::Timeout, "the TLS handshake or that with a proxy timed out"));
+            }
+            ticker.tick(now)?;
         }
         if key.tls.is_some() {
             transfer.facts.secured = started.elapsed();
         }
     }
-    let stream = opening.into_stream()?;
-    if deadline.is_some() && stream.is_secure() || key.via.hop().is_some() {
-        stream.socket().set_recv_timeout(None).map_err(|_| timed_out())?;
-    }
-    Ok(Link::new(stream, Arc::new(key), 1))
+    Ok(Link::new(opening.into_stream()?, Arc::new(key), 1))
 }

@@ -253,6 +253,8 @@ impl Run {
                 head: None,
                 facts: Facts::new(Instant::now()),
                 tag: 0,
+                history: Vec::new(),
+                trailers: None,
             };
             self.settle(&job, &outcome);
         }

@@ -36,6 +36,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
+use crate::interrupt::Ticker;
 use crate::{Error, ErrorKind, Result};
 
 /// How connections are made.
@@ -311,22 +312,32 @@ pub fn connect_blocking(
 ///
 /// # Errors
 /// As [`connect_blocking`]; [`ErrorKind::Interface`] when no socket could leave from where it should.
-pub fn connect_blocking_by(
+pub fn connect_blocking_by(connector: Connector, deadline: Option<Instant>) -> Result<(Socket, Option<SocketAddr>)> {
+    connect_asking(connector, deadline, &mut Ticker::new(None))
+}
+
+/// The same, asking now and then whether to go on.
+pub(crate) fn connect_asking(
     mut connector: Connector,
     deadline: Option<Instant>,
+    ticker: &mut Ticker,
 ) -> Result<(Socket, Option<SocketAddr>)> {
     let now = Instant::now();
     if let Some(deadline) = deadline {
         connector.deadline = connector.deadline.min(deadline);
     }
     #[cfg(target_os = "linux")]
-    if let (Some(&peer), 1) = (connector.waiting.front(), connector.waiting.len()) {
+    if let (Some(&peer), 1, false) = (connector.waiting.front(), connector.waiting.len(), ticker.is_set()) {
         return connect_one(connector, peer, now).map(|(socket, peer)| (socket, Some(peer)));
     }
-    race_blocking(connector, now)
+    race_blocking(connector, now, ticker)
 }
 
-fn race_blocking(mut connector: Connector, mut now: Instant) -> Result<(Socket, Option<SocketAddr>)> {
+fn race_blocking(
+    mut connector: Connector,
+    mut now: Instant,
+    ticker: &mut Ticker,
+) -> Result<(Socket, Option<SocketAddr>)> {
     loop {
         let (socket, peer) = match connector.step(now, &mut |_| ()) {
             Connect::Done { socket, peer } => (Some(socket), Some(peer)),
@@ -340,7 +351,7 @@ fn race_blocking(mut connector: Connector, mut now: Instant) -> Result<(Socket, 
                 Err(error) => Err(failure(&connector.host, peer.map_or(0, |peer| peer.port()), error)),
             };
         }
-        let wait = connector.next_timeout().map(|at| at.saturating_duration_since(now));
+        let wait = ticker.cut(connector.next_timeout(), now).map(|at| at.saturating_duration_since(now));
         let mut fds: Vec<_> = connector.pending_fds().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::OUT)).collect();
         match poll(&mut fds, wait.and_then(|wait| Timespec::try_from(wait).ok()).as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -350,6 +361,7 @@ fn race_blocking(mut connector: Connector, mut now: Instant) -> Result<(Socket, 
             }
         }
         now = Instant::now();
+        ticker.tick(now)?;
     }
 }
 
@@ -379,7 +391,8 @@ fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Resu
             }
             connector.waiting.clear();
             connector.racing.push(Attempt { socket, peer });
-            return race_blocking(connector, Instant::now()).map(|(socket, won)| (socket, won.unwrap_or(peer)));
+            let nobody = &mut Ticker::new(None);
+            return race_blocking(connector, Instant::now(), nobody).map(|(socket, won)| (socket, won.unwrap_or(peer)));
         }
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => return Err(connector.out_of_time()),
         Err(error) => return refuse(error),

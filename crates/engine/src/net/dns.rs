@@ -103,7 +103,7 @@ type Notify = Box<dyn FnOnce() + Send>;
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 struct Shared {
-    ask: Box<Ask>,
+    ask: Arc<Ask>,
     options: DnsOptions,
     state: Mutex<State>,
     work: Condvar,
@@ -161,7 +161,20 @@ impl Resolver {
             ttl: options.ttl.max(Duration::from_secs(1)),
             negative_ttl: options.negative_ttl.max(Duration::from_secs(1)),
         };
-        let shared = Shared { ask: Box::new(ask), options, state: Mutex::default(), work: Condvar::new() };
+        let shared = Shared { ask: Arc::new(ask), options, state: Mutex::default(), work: Condvar::new() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The same in a forked child, which has none of the threads that ask: with the fixed answers, unless another thread was
+    /// looking at them in the moment of the fork.
+    pub(crate) fn after_fork(&self) -> Self {
+        let overrides = self.shared.state.try_lock().map(|state| state.overrides.clone()).unwrap_or_default();
+        let shared = Shared {
+            ask: Arc::clone(&self.shared.ask),
+            options: self.shared.options,
+            state: Mutex::new(State { overrides, ..State::default() }),
+            work: Condvar::new(),
+        };
         Self { shared: Arc::new(shared) }
     }
 

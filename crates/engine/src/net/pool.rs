@@ -133,10 +133,29 @@ impl Key {
     }
 }
 
-/// How long a connection may lie idle, as curl does by default.
-const MAX_IDLE: Duration = Duration::from_secs(118);
-/// How many connections lie here at most; the one that has been here longest makes room.
-const MAX_CONNECTIONS: usize = 256;
+/// What lies in a pool at most.
+///
+/// ```
+/// use haul::net::pool::PoolLimits;
+/// let none = PoolLimits { connections: 0, ..PoolLimits::default() };
+/// # drop(none);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// How long a connection may lie idle. Default 118 s, as by curl.
+    pub idle: Duration,
+    /// How many connections lie in it; the one that has been there longest makes room. Default 256; 0 keeps none, so each
+    /// request has a connection of its own.
+    pub connections: usize,
+    /// How many of these for one key, which is one server mostly. Default: as many as there may be in all.
+    pub per_key: usize,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(118), connections: 256, per_key: usize::MAX }
+    }
+}
 
 /// The idle connections of one key, each with the time since when it is.
 type Idle<C> = Vec<(Instant, C)>;
@@ -145,11 +164,27 @@ type Idle<C> = Vec<(Instant, C)>;
 #[derive(Debug)]
 pub struct Pool<C> {
     idle: Mutex<HashMap<Arc<Key>, Idle<C>>>,
+    limits: PoolLimits,
 }
 
 impl<C> Default for Pool<C> {
     fn default() -> Self {
-        Self { idle: Mutex::new(HashMap::new()) }
+        Self::new(PoolLimits::default())
+    }
+}
+
+impl<C> Pool<C> {
+    /// An empty pool.
+    #[must_use]
+    pub fn new(limits: PoolLimits) -> Self {
+        Self { idle: Mutex::new(HashMap::new()), limits }
+    }
+
+    /// Takes all connections out, unless another thread is at it: which in a forked child is for ever, if it was so in
+    /// the moment of the fork.
+    pub fn try_drain(&self) -> Vec<C> {
+        let Ok(mut idle) = self.idle.try_lock() else { return Vec::new() };
+        idle.drain().flat_map(|(_, list)| list).map(|(_, connection)| connection).collect()
     }
 }
 
@@ -161,7 +196,7 @@ impl<C: AsFd> Pool<C> {
         let connections = idle.get_mut(key)?;
         let mut found = None;
         while let Some((since, connection)) = connections.pop() {
-            let fresh = now.saturating_duration_since(since) < MAX_IDLE;
+            let fresh = now.saturating_duration_since(since) < self.limits.idle;
             if fresh && peek_idle(connection.as_fd()) == Peeked::Silent {
                 found = Some(connection);
                 break;
@@ -173,21 +208,30 @@ impl<C: AsFd> Pool<C> {
         found
     }
 
-    /// Leaves an idle connection here.
-    pub fn put(&self, key: Arc<Key>, connection: C, now: Instant) {
+    /// Leaves an idle connection here. One that has no room is given back, to be closed.
+    pub fn put(&self, key: Arc<Key>, connection: C, now: Instant) -> Option<C> {
+        if self.limits.connections == 0 || self.limits.per_key == 0 {
+            return Some(connection);
+        }
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.values().map(Vec::len).sum::<usize>() >= MAX_CONNECTIONS {
+        if let Some(list) = idle.get_mut(&key).filter(|list| list.len() >= self.limits.per_key) {
+            list.push((now, connection));
+            return Some(list.remove(0).1);
+        }
+        let mut surplus = None;
+        if idle.values().map(Vec::len).sum::<usize>() >= self.limits.connections {
             let oldest = idle.iter().min_by_key(|(_, list)| list.first().map(|(since, _)| *since));
             if let Some(oldest) = oldest.map(|(key, _)| Arc::clone(key))
                 && let Some(list) = idle.get_mut(&oldest)
             {
-                list.remove(0);
+                surplus = Some(list.remove(0).1);
                 if list.is_empty() {
                     idle.remove(&oldest);
                 }
             }
         }
         idle.entry(key).or_default().push((now, connection));
+        surplus
     }
 
     /// Takes all connections out.
@@ -245,7 +289,7 @@ mod tests {
 
         let (silent, _peer) = UnixStream::pair().unwrap();
         pool.put(Arc::clone(&key), silent, now);
-        assert!(pool.take(&key, now + MAX_IDLE).is_none());
+        assert!(pool.take(&key, now + PoolLimits::default().idle).is_none());
         let (silent, _peer) = UnixStream::pair().unwrap();
         pool.put(Arc::clone(&key), silent, now);
         assert!(pool.take(&key, now).is_some());

@@ -25,6 +25,7 @@ use std::{
     io::{self, IoSlice},
     net::{SocketAddr, TcpStream},
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -40,6 +41,8 @@ const SEND: SendFlags = SendFlags::empty();
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
+    /// The receive and the send timeout that were set, in microseconds; 0 is none.
+    armed: [AtomicU64; 2],
 }
 
 /// What a connection that ought to be idle has to say before it is used again.
@@ -78,7 +81,7 @@ impl Socket {
     /// Those of `socket(2)`; `EMFILE` and `ENFILE` are what a caller may want to tell apart.
     pub fn open(address: &SocketAddr, nonblocking: bool) -> io::Result<Self> {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-        let socket = Self { fd: stream_socket(family, nonblocking)? };
+        let socket = Self::of(stream_socket(family, nonblocking)?);
         socket.without_sigpipe()?;
         sockopt::set_tcp_nodelay(&socket.fd, true)?;
         Ok(socket)
@@ -89,7 +92,7 @@ impl Socket {
     /// # Errors
     /// Those of `socket(2)`.
     pub fn open_local(nonblocking: bool) -> io::Result<Self> {
-        let socket = Self { fd: stream_socket(AddressFamily::UNIX, nonblocking)? };
+        let socket = Self::of(stream_socket(AddressFamily::UNIX, nonblocking)?);
         socket.without_sigpipe()?;
         Ok(socket)
     }
@@ -219,7 +222,7 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn set_recv_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        Ok(sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Recv, timeout.map(at_least_a_tick))?)
+        self.arm(sockopt::Timeout::Recv, timeout)
     }
 
     /// The longest a blocking send (or connect) waits; then it fails with `WouldBlock` (or "in progress").
@@ -227,7 +230,36 @@ impl Socket {
     /// # Errors
     /// Those of `setsockopt(2)`.
     pub fn set_send_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        Ok(sockopt::set_socket_timeout(&self.fd, sockopt::Timeout::Send, timeout.map(at_least_a_tick))?)
+        self.arm(sockopt::Timeout::Send, timeout)
+    }
+
+    /// Sees to it that neither a blocking receive nor a blocking send waits longer than about this (a sixteenth more at
+    /// most); it may end earlier, as if the time were over, so the caller looks at the clock. `None` waits for ever. Where
+    /// the limits that are set fit, this is no system call.
+    ///
+    /// # Errors
+    /// Those of `setsockopt(2)`.
+    pub fn limit_waits(&self, most: Option<Duration>) -> io::Result<()> {
+        for (armed, which) in self.armed.iter().zip([sockopt::Timeout::Recv, sockopt::Timeout::Send]) {
+            if !fits(armed.load(Ordering::Relaxed), most.map_or(0, micros)) {
+                self.arm(which, most)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arm(&self, which: sockopt::Timeout, timeout: Option<Duration>) -> io::Result<()> {
+        let timeout = timeout.map(at_least_a_tick);
+        let armed = &self.armed[usize::from(matches!(which, sockopt::Timeout::Send))];
+        if armed.load(Ordering::Relaxed) != timeout.map_or(0, micros) {
+            sockopt::set_socket_timeout(&self.fd, which, timeout)?;
+            armed.store(timeout.map_or(0, micros), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn of(fd: OwnedFd) -> Self {
+        Self { fd, armed: Default::default() }
     }
 
     /// Turns keep-alive probes on.
@@ -301,6 +333,19 @@ fn at_least_a_tick(timeout: Duration) -> Duration {
     timeout.max(Duration::from_micros(1))
 }
 
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
+}
+
+/// Whether a timeout that is set does for a wait of `wanted`; 0 is none.
+fn fits(armed: u64, wanted: u64) -> bool {
+    match (armed, wanted) {
+        (0, 0) => true,
+        (0, _) | (_, 0) => false,
+        (armed, wanted) => armed <= wanted.saturating_add(wanted / 16) && armed >= wanted / 2,
+    }
+}
+
 fn protocol(family: AddressFamily) -> Option<net::Protocol> {
     (family != AddressFamily::UNIX).then_some(ipproto::TCP)
 }
@@ -326,7 +371,7 @@ impl TryFrom<TcpStream> for Socket {
     type Error = io::Error;
 
     fn try_from(stream: TcpStream) -> io::Result<Self> {
-        let socket = Self { fd: stream.into() };
+        let socket = Self::of(stream.into());
         socket.without_sigpipe()?;
         sockopt::set_tcp_nodelay(&socket.fd, true)?;
         Ok(socket)

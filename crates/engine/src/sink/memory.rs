@@ -9,6 +9,12 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::net::{RecvFlags, recv};
+
 use super::{Begin, Sink};
 use crate::Result;
 use crate::buffer::Lease;
@@ -16,6 +22,17 @@ use crate::buffer::Lease;
 /// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
 /// costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
+
+/// Receives once into the unused memory of a vector, if there is some and it is no more than `most` bytes: for sinks that
+/// keep a body in one ([`Sink::receive`]).
+pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+    let room = bytes.capacity() - bytes.len();
+    if room == 0 || room > most {
+        return None;
+    }
+    let received = recv(socket, spare_capacity(bytes), RecvFlags::empty());
+    Some(received.map(|(n, _)| n).map_err(io::Error::from))
+}
 
 /// Collects one body.
 #[derive(Debug, Default)]
@@ -46,6 +63,10 @@ impl Sink for Memory {
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.bytes.extend_from_slice(lease.bytes());
         Ok(())
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        receive_into(&mut self.bytes, socket, most)
     }
 
     fn restart(&mut self) -> bool {

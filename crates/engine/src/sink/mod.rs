@@ -21,6 +21,7 @@ pub mod output;
 pub mod partial;
 pub mod records;
 
+use std::any::Any;
 use std::io::{self, IoSlice};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -76,13 +77,19 @@ pub struct Partial {
 }
 
 /// Takes one body.
-pub trait Sink: Send {
+pub trait Sink: Any + Send {
     /// The response that will be delivered has begun. Called once an attempt.
     ///
     /// # Errors
     /// When the place where the body goes cannot be opened.
     fn begin(&mut self, _begin: &Begin<'_>) -> Result<()> {
         Ok(())
+    }
+
+    /// Whether it decodes the body itself, whose content is of this coding (the fields' values, joined by commas). Then it
+    /// gets the bytes as they were received. Asked before [`Sink::begin`]. Default no.
+    fn takes_coded(&mut self, _coding: &[u8]) -> bool {
+        false
     }
 
     /// How many bytes can be taken now. With 0, `wake` is kept and called with `token` once there is more.
@@ -103,6 +110,13 @@ pub trait Sink: Send {
     /// When they cannot be written.
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
         pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
+    }
+
+    /// Receives body bytes from a plain socket into memory of its own, at most so many, in one `recv(2)` without flags; what
+    /// it answers is what that did. A driver that cannot do better asks before it receives them itself; the sink sees them
+    /// as pushed. `None`, the default, when they are to be pushed.
+    fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
+        None
     }
 
     /// The descriptor that body bytes may be moved to past this sink, at the place where the next byte belongs. A driver

@@ -8,7 +8,7 @@ use haul_proto::h1::BodyFraming;
 use haul_proto::head::Head;
 
 use super::extent::Verdict;
-use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Transfer};
+use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
 use crate::clock;
 use crate::net::proxy::Via;
 use crate::sink::Begin;
@@ -23,6 +23,7 @@ impl Transfer {
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
         self.facts.head_came(&head, now, continues);
+        self.pace.came(0);
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
@@ -33,6 +34,9 @@ impl Transfer {
             self.heads.extend_from_slice(head.raw());
         }
         self.disposition = self.decide(&head, framing);
+        if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
+            self.history.push(Redirected { target: self.target.clone(), head: head.clone() });
+        }
         if !matches!(self.disposition, Disposition::Follow(_)) || earlier > MOST_HEADS {
             self.heads.truncate(earlier);
         }

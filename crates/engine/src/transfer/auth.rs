@@ -58,9 +58,9 @@ impl Transfer {
             Some(identity) => identity,
             None => self.look_up()?,
         };
-        let content = match &self.options.body {
-            Some(body) if self.with_body => body.bytes(),
-            _ => Some(&b""[..]),
+        let content = match self.given() {
+            Some(body) => body.bytes(),
+            None => Some(&b""[..]),
         };
         let ask = Ask { target: &self.target, method: &self.method, content };
         let auth = &self.options.auth;

@@ -15,7 +15,7 @@ const WORTH_ASKING: u64 = 1 << 20;
 impl Transfer {
     /// The content that belongs to the method under way.
     pub(super) fn given(&self) -> Option<&Body> {
-        self.options.body.as_ref().filter(|_| self.with_body)
+        self.own.body.as_ref().or(self.options.body.as_ref()).filter(|_| self.with_body)
     }
 
     /// Whether its next request has content.

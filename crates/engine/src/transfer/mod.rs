@@ -32,6 +32,7 @@ mod pace;
 mod part;
 mod send;
 
+use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, IoSlice};
@@ -47,13 +48,13 @@ use haul_policy::retry::{self, Outcome as Trouble};
 use haul_policy::secrets::referer;
 use haul_policy::target::{Origin, Target};
 use haul_proto::h1::BodyFraming;
-use haul_proto::head::Head;
+use haul_proto::head::{Fields, Head};
 
 use crate::body::path::BodyPath;
 use crate::buffer::Lease;
 use crate::clock;
 use crate::facts::Facts;
-use crate::request::RequestOptions;
+use crate::request::{Particulars, RequestOptions, method};
 use crate::sink::Wake;
 use crate::{Error, ErrorKind, Result};
 use auth::Login;
@@ -80,13 +81,14 @@ const MOST_HEADS: usize = 1 << 20;
 /// A transfer under way.
 pub struct Transfer {
     options: Arc<RequestOptions>,
+    own: Particulars,
     login: Login,
     referer: Option<String>,
     target: Target,
     first: Origin,
     /// What was asked for, once a redirect has led elsewhere.
     asked: Option<Box<Target>>,
-    method: String,
+    method: Cow<'static, str>,
     with_body: bool,
     secrets: Secrets,
     same_origin: bool,
@@ -132,6 +134,9 @@ pub struct Transfer {
     proxy_rounds: u32,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
+    /// The redirects so far, where they are to be told of.
+    history: Vec<Redirected>,
+    trailers: Option<Fields>,
     /// What is known of it so far.
     pub facts: Facts,
     /// The caller's mark: which job this is.
@@ -208,24 +213,53 @@ pub struct Outcome {
     pub facts: Facts,
     /// The caller's mark.
     pub tag: u64,
+    /// The redirects that were followed, where [`RequestOptions::keep_history`] asks for them.
+    pub history: Vec<Redirected>,
+    /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
+    pub trailers: Option<Fields>,
+}
+
+/// A redirect that was followed.
+#[derive(Debug, Clone)]
+pub struct Redirected {
+    /// What was asked for.
+    pub target: Target,
+    /// The head that led on.
+    pub head: Head,
 }
 
 impl Transfer {
     /// A transfer of `target`'s content along `body`.
     #[must_use]
     pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Self {
+        Self::with(target, options, Particulars::default(), body, now, tag)
+    }
+
+    /// The same with what this request has of its own.
+    #[must_use]
+    pub fn with(
+        target: Target,
+        options: Arc<RequestOptions>,
+        mut own: Particulars,
+        body: BodyPath,
+        now: Instant,
+        tag: u64,
+    ) -> Self {
         let target = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)).unwrap_or(target);
-        let is_named = |name: &str| options.fields.iter().any(|(field, _)| field.eq_ignore_ascii_case(name));
-        let may_range =
-            options.method == "GET" && options.range.is_none() && options.body.is_none() && !is_named("range");
+        let is_range = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("range");
+        let method = own.method.take().unwrap_or_else(|| method(&options.method));
+        let with_body = own.body.is_some() || options.body.is_some();
+        let is_ranged = options.range.is_some() || options.fields.iter().chain(&own.fields).any(is_range);
+        let may_range = method == "GET" && !is_ranged && !with_body;
         Self {
             login: Login::new(&target),
             referer: options.referer.clone(),
             first: target.origin(),
             asked: None,
             target,
-            method: options.method.clone(),
-            with_body: options.body.is_some(),
+            method,
+            with_body,
+            own,
             extent: Extent::from(options.resume_from.unwrap_or(0)),
             may_range,
             has_looked: options.resume_from.is_some(),
@@ -254,6 +288,8 @@ impl Transfer {
             proxy_answered: false,
             proxy_rounds: 0,
             heads: Vec::new(),
+            history: Vec::new(),
+            trailers: None,
             facts: Facts::new(now),
             tag,
             slot: None,
@@ -312,7 +348,26 @@ impl Transfer {
     /// When this attempt must be over.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.options.max_time.and_then(|limit| self.began.checked_add(limit))
+        self.own.max_time.or(self.options.max_time).and_then(|limit| self.began.checked_add(limit))
+    }
+
+    /// The head of the response that is delivered, once it has come.
+    #[must_use]
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// The redirects that were followed, where they are kept.
+    #[must_use]
+    pub fn history(&self) -> &[Redirected] {
+        &self.history
+    }
+
+    /// The trailer section of the response under way.
+    pub fn on_trailers(&mut self, trailers: Option<Fields>) {
+        if matches!(self.disposition, Disposition::Deliver) {
+            self.trailers = trailers;
+        }
     }
 
     /// How many body bytes may be read now.
@@ -336,6 +391,23 @@ impl Transfer {
     #[must_use]
     pub fn is_paced(&self) -> bool {
         self.pace.is_limited()
+    }
+
+    /// A part of its request has left: the server is not silent while it is being sent to.
+    pub fn took_content(&mut self) {
+        self.pace.stirs();
+    }
+
+    /// Whether the server's silence is limited.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        self.pace.is_timed()
+    }
+
+    /// When the server has been silent for too long, if that is limited.
+    #[must_use]
+    pub fn silent_until(&self) -> Option<Instant> {
+        self.pace.silent_until()
     }
 
     /// When [`Transfer::look`] is to be called, if ever.
@@ -433,6 +505,15 @@ impl Transfer {
         }
     }
 
+    /// Receives body bytes into memory of the sink; see [`Sink::receive`](crate::sink::Sink::receive). What came is to be
+    /// counted by [`Transfer::on_moved`].
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        match self.disposition {
+            Disposition::Deliver if self.skip == 0 && self.cut.is_none() => self.body.receive(socket, most),
+            _ => None,
+        }
+    }
+
     /// So many bytes were moved to the descriptor that [`Transfer::direct`] gave.
     ///
     /// # Errors
@@ -468,7 +549,7 @@ impl Transfer {
                 }
                 let left = std::mem::replace(&mut self.target, hop.target);
                 self.asked.get_or_insert_with(|| Box::new(left));
-                self.method = hop.method;
+                self.method = method(&hop.method);
                 self.same_origin = hop.same_origin;
                 self.is_downgraded = hop.downgraded;
                 self.with_body &= hop.keep_body;
@@ -605,7 +686,15 @@ impl Transfer {
     /// The end: the body path gives back what it holds.
     #[must_use]
     pub fn into_outcome(self, result: Result<()>) -> (Outcome, BodyPath) {
-        let outcome = Outcome { result, target: self.target, head: self.head, facts: self.facts, tag: self.tag };
+        let outcome = Outcome {
+            result,
+            target: self.target,
+            head: self.head,
+            facts: self.facts,
+            tag: self.tag,
+            history: self.history,
+            trailers: self.trailers,
+        };
         (outcome, self.body)
     }
 }

@@ -1,7 +1,7 @@
 //! How fast a transfer may be, and how fast it has to be.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haul_policy::rate::Bucket;
 use haul_policy::speed::{SpeedWatch, Verdict};
@@ -15,6 +15,14 @@ use crate::{Error, ErrorKind};
 pub(super) struct Pace {
     rate: Option<Arc<Mutex<Bucket>>>,
     slowest: Option<Slowest>,
+    silence: Option<Silence>,
+}
+
+/// How long the server may be silent.
+struct Silence {
+    limit: Duration,
+    since: Instant,
+    is_paused: bool,
 }
 
 /// The speed that it must not fall below.
@@ -54,17 +62,18 @@ pub enum Credit {
 impl Pace {
     pub(super) fn new(options: &RequestOptions, now: Instant) -> Self {
         let rate = options.limit_rate.map(|rate| Arc::new(Mutex::new(Bucket::new(rate, clock::policy_time(now)))));
-        Self { rate, slowest: None }
+        Self { rate, slowest: None, silence: None }
     }
 
     /// Another transfer's, which shares the rate.
     pub(super) fn sharing(&self) -> Self {
-        Self { rate: self.rate.clone(), slowest: None }
+        Self { rate: self.rate.clone(), slowest: None, silence: None }
     }
 
     /// An exchange begins: from now on it must not be slower than this.
     pub(super) fn watch(&mut self, options: &RequestOptions, now: Instant) {
         self.slowest = options.speed_limit.map(|limit| Slowest::new(limit, now));
+        self.silence = options.read_timeout.map(|limit| Silence { limit, since: now, is_paused: false });
     }
 
     /// From now on it must not be slower than this, whatever was said.
@@ -97,6 +106,10 @@ impl Pace {
 
     /// It waits for somebody else than the server, or no longer.
     pub(super) fn is_held_up(&mut self, paused: bool, now: Instant) {
+        if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
+            silence.is_paused = paused;
+            silence.since = now;
+        }
         if let Some(slowest) = self.slowest.as_mut().filter(|slowest| slowest.is_paused != paused) {
             slowest.is_paused = paused;
             let time = clock::policy_time(now);
@@ -105,19 +118,42 @@ impl Pace {
     }
 
     /// So many bytes came.
-    pub(super) fn came(&self, bytes: u64) {
+    pub(super) fn came(&mut self, bytes: u64) {
+        self.stirs();
         if let Some(bucket) = &self.rate {
             bucket.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
         }
     }
 
+    /// Something happened between us and the server: the time of its silence begins anew.
+    pub(super) fn stirs(&mut self) {
+        if let Some(silence) = &mut self.silence {
+            silence.since = Instant::now();
+        }
+    }
+
     /// When [`Pace::look`] is to be called, if ever.
     pub(super) fn look_at(&self) -> Option<Instant> {
-        self.slowest.as_ref().map(|slowest| slowest.look_at)
+        [self.slowest.as_ref().map(|slowest| slowest.look_at), self.silent_until()].into_iter().flatten().min()
+    }
+
+    /// When the server has been silent for too long, if that is limited.
+    pub(super) fn silent_until(&self) -> Option<Instant> {
+        let silence = self.silence.as_ref().filter(|silence| !silence.is_paused)?;
+        silence.since.checked_add(silence.limit)
+    }
+
+    /// Whether silence is limited.
+    pub(super) fn is_timed(&self) -> bool {
+        self.silence.is_some()
     }
 
     /// Whether it is too slow, with so many bytes received so far.
     pub(super) fn look(&mut self, bytes: u64, now: Instant) -> Option<Error> {
+        if self.silent_until().is_some_and(|at| at <= now) {
+            let limit = self.silence.as_ref().map_or(Duration::ZERO, |silence| silence.limit);
+            return Some(Error::new(ErrorKind::Timeout, format!("the server was silent for {limit:?}")));
+        }
         let slowest = self.slowest.as_mut().filter(|slowest| slowest.look_at <= now)?;
         let time = clock::policy_time(now);
         slowest.watch.came(time, bytes);

@@ -112,6 +112,8 @@ impl Transfer {
         let mut options = options;
         options.tls.alpn.retain(|protocol| protocol != b"h2");
         let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
+        part.own.fields.clone_from(&self.own.fields);
+        part.own.max_time = self.own.max_time;
         part.login = self.login.elsewhere();
         part.is_downgraded = self.is_downgraded;
         part.referer.clone_from(&self.referer);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::redirect::Secrets;
-use haul_policy::secrets::fields_for;
+use haul_policy::secrets::is_secret_field;
 use haul_proto::h1;
 
 use haul_policy::range::validator::Validator;
@@ -16,6 +16,14 @@ use crate::net::proxy::Via;
 use crate::trace;
 use crate::{Error, ErrorKind, Result};
 
+type Field = (String, Vec<u8>);
+
+/// The caller's fields: those that many requests share, but for names that this one has some of its own of; then these.
+fn given<'a>(shared: &'a [Field], own: &'a [Field]) -> impl Iterator<Item = &'a Field> {
+    let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+    shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own)
+}
+
 impl Transfer {
     /// Puts the request into the connection's machine.
     ///
@@ -23,6 +31,13 @@ impl Transfer {
     /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Read`] if the netrc file is none;
     /// [`ErrorKind::Rewind`] if the content is gone.
     pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
+        let own = std::mem::take(&mut self.own.fields);
+        let outcome = self.put(&own, conn, now);
+        self.own.fields = own;
+        outcome
+    }
+
+    fn put(&mut self, own: &[Field], conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
         self.disposition = Disposition::Unknown;
         self.asked_pause = None;
         self.wants_fresh = false;
@@ -34,7 +49,10 @@ impl Transfer {
         let (secrets, same_origin) = (self.secrets, self.same_origin);
         // A Host of the caller's own belongs to the first origin only.
         let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-        let allowed = || fields_for(&options.fields, secrets).filter(|(name, _)| same_origin || !is_host(name));
+        let may_go = |name: &str| {
+            (secrets == Secrets::Keep || !is_secret_field(name) && !is_host(name)) && (same_origin || !is_host(name))
+        };
+        let allowed = || given(&options.fields, own).filter(|(name, _)| may_go(name));
         let is_left_out = |name: &str| options.without.iter().any(|field| field.eq_ignore_ascii_case(name));
         let is_given = |name: &str| allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
         // What a user leaves out of a request to one host, another may need: that it is another, the user cannot know.
@@ -61,10 +79,10 @@ impl Transfer {
             ("Referer", self.referer.as_deref().map(str::as_bytes)),
             ("Cookie", cookie.as_deref()),
         ];
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(made.len() + options.fields.len());
+        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(made.len() + options.fields.len() + own.len());
         fields.extend(made.iter().filter(|(name, _)| is_made(name)).filter_map(|&(name, value)| Some((name, value?))));
-        let given = allowed().filter(|(name, _)| !self.is_orphan(name));
-        fields.extend(given.map(|(name, value)| (name.as_str(), value.as_slice())));
+        let theirs = allowed().filter(|(name, _)| !self.is_orphan(name));
+        fields.extend(theirs.map(|(name, value)| (name.as_str(), value.as_slice())));
         let framing = self.framing(&fields);
         self.asked_first = self.asks_first(framing, &fields);
         // The same answer as the connection's key has: what is for a proxy goes to no one else.
@@ -112,7 +130,8 @@ impl Transfer {
         let is = |other: &str| name.eq_ignore_ascii_case(other);
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = is("content-length") || is("transfer-encoding") || is("expect");
-        self.options.body.is_some() && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
+        let has_given = self.own.body.is_some() || self.options.body.is_some();
+        has_given && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
     }
 
     /// How long the server is waited for that was asked whether it wants the content.

@@ -219,7 +219,12 @@ impl Link {
                 return self.stream.flush();
             }
             match self.stream.send(output) {
-                Ok(n) => self.conn.advance_output(n),
+                Ok(n) => {
+                    self.conn.advance_output(n);
+                    if let Some(transfer) = self.queue.back_mut() {
+                        transfer.took_content();
+                    }
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -254,6 +259,9 @@ impl Link {
             Credit::Bytes(credit) => credit,
             stopped => return self.stop(stopped, now, finished),
         };
+        if let Some(progress) = self.receive_past(credit, waker, finished) {
+            return progress;
+        }
         // A sealed record must fit, however small the credit.
         let room = if self.stream.is_secure() {
             let paced = self.queue.front().is_some_and(Transfer::is_paced);
@@ -276,9 +284,37 @@ impl Link {
                 Err(error) => self.break_off(error, now, finished),
             },
             Ok(Received::End) => self.end(false, now, finished),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
             Err(error) => self.broke(error, now, finished),
         }
+    }
+
+    /// Receives body bytes into memory of the sink, where it has some and nobody else has to see them.
+    fn receive_past(&mut self, credit: u64, waker: Waker<'_>, finished: &mut Finished) -> Option<Progress> {
+        let most = self.remaining().min(credit);
+        if most == 0 || self.stream.is_secure() || self.stream.has_ahead() || self.has_output() {
+            return None;
+        }
+        let transfer = self.queue.front_mut()?;
+        let received = transfer.receive(self.stream.as_fd(), usize::try_from(most).unwrap_or(usize::MAX))?;
+        let now = Instant::now();
+        Some(match received {
+            Ok(0) => self.end(false, now, finished),
+            Ok(n) => {
+                let outcome = transfer.on_moved(n as u64);
+                let is_all = self.advance(n as u64, now, finished);
+                self.pace(n as u64, now);
+                match outcome {
+                    Err(error) if !is_all => self.break_off(error, now, finished),
+                    _ if self.closing => self.close(now, finished),
+                    _ if waker.wake.is_some() && (n as u64) < most => Progress::Drained,
+                    _ => Progress::More,
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Progress::WouldBlock,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
+            Err(error) => self.broke(error, now, finished),
+        })
     }
 
     /// How much the transfer under way may receive.
@@ -574,7 +610,8 @@ impl Link {
                         return Ok(at);
                     }
                 }
-                Event::Complete { reuse, .. } => {
+                Event::Complete { reuse, trailers, .. } => {
+                    transfer.on_trailers(trailers);
                     self.closing |= reuse.is_err();
                     self.served += 1;
                     self.finish_front(now, finished);

@@ -162,7 +162,7 @@ impl Link {
     fn feed(&mut self) {
         let Self { conn, active, uploads, unreadable, .. } = self;
         uploads.retain(|&id| {
-            let Some(upload) = active.get_mut(&id).and_then(|active| active.upload.as_mut()) else { return false };
+            let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
             let mut piece = [0; 16 << 10];
             // Nothing is expected any more where all was sent, or the response came first.
             while let Some(credit) = conn.body_credit(RequestId(id)) {
@@ -175,7 +175,7 @@ impl Link {
                     n => conn.send_body(RequestId(id), &piece[..n]).map_err(io::Error::other),
                 });
                 match fed {
-                    Ok(n) if n == room || n == 0 => {}
+                    Ok(n) if n == room || n == 0 => transfer.took_content(),
                     Ok(_) => return true,
                     Err(error) => {
                         let message = "the content to send cannot be read";
@@ -245,7 +245,7 @@ impl Link {
                 Err(error) => return self.break_off(error, now, finished),
             },
             Ok(Received::End) => return self.end(now, finished),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::More,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Receive, "the connection broke", error);
                 return self.break_off(error, now, finished);
@@ -351,10 +351,11 @@ impl Link {
                         self.hand_on(id.0, buffer, now, finished);
                     }
                 }
-                Event::Complete { id, .. } => {
+                Event::Complete { id, trailers } => {
                     self.hand_on(id.0, buffer, now, finished);
                     self.served += 1;
                     if let Some(mut active) = self.take_out(id.0, now) {
+                        active.transfer.on_trailers(trailers);
                         let after = active.transfer.on_complete(now);
                         finished.push((active.transfer, after));
                     }
@@ -614,7 +615,7 @@ const MOST_BULKY: usize = 8;
 const MARK_A_STREAM: usize = 64 << 10;
 
 fn is_limited(transfer: &Transfer) -> bool {
-    transfer.options().max_time.is_some() || transfer.options().speed_limit.is_some()
+    transfer.deadline().is_some() || transfer.options().speed_limit.is_some() || transfer.is_timed()
 }
 
 impl Machine for Conn {

@@ -44,6 +44,8 @@ pub enum Progress {
     WouldBlock,
     /// Something came, and there may be more.
     More,
+    /// A signal came before anything else: try again.
+    Interrupted,
     /// Something came, and that was all for now.
     Drained,
     /// The sink takes nothing: do not read before it wakes us.

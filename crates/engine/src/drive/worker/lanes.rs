@@ -194,7 +194,7 @@ impl Worker {
                     }
                     self.remove(token);
                 }
-                Progress::WouldBlock | Progress::More | Progress::Drained => {}
+                Progress::WouldBlock | Progress::More | Progress::Drained | Progress::Interrupted => {}
             }
             self.settle(token, &mut finished);
             match progress {
@@ -204,7 +204,7 @@ impl Worker {
                     self.again.push(token);
                     break;
                 }
-                Progress::More | Progress::Drained => {}
+                Progress::More | Progress::Drained | Progress::Interrupted => {}
             }
         }
         self.finished = finished;

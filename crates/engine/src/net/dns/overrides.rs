@@ -6,11 +6,12 @@ use super::normal;
 use crate::{Error, ErrorKind, Result};
 
 /// The table of fixed answers. An exact host goes before `*`.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Overrides {
     hosts: HashMap<(String, u16), Override>,
 }
 
+#[derive(Clone)]
 struct Override {
     addresses: Arc<[IpAddr]>,
     /// Set by a leading `+`.

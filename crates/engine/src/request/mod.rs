@@ -1,4 +1,5 @@
-//! What a request asks for: the [`RequestOptions`] that many requests share. The target is each request's own.
+//! What a request asks for: the [`RequestOptions`] that many requests share, what one has of its own ([`Particulars`]), and
+//! how both are put together ([`RequestBuilder`]).
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -8,14 +9,22 @@
 //! options.fields.push(("Content-Type".into(), b"application/x-www-form-urlencoded".to_vec()));
 //! ```
 
+mod builder;
+mod form;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
+pub use builder::{Request, RequestBuilder};
+pub use form::Form;
+
 use crate::body::DecodeLimits;
 use crate::body::upload::Body;
+use crate::interrupt::Interrupt;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
 use crate::net::proxy::ProxyOptions;
@@ -74,6 +83,9 @@ pub struct RequestOptions {
     pub retry: RetryRules,
     /// How long each attempt may take in all. Default: no limit.
     pub max_time: Option<Duration>,
+    /// How long the server may be silent while it is waited for, from the request on. Default: no limit. Where the body is
+    /// read by the program ([`Response`](crate::Response)), the time that the program takes does not count.
+    pub read_timeout: Option<Duration>,
     /// How large a body may be, in bytes, as announced and as received. Default: no limit.
     pub max_size: Option<u64>,
     /// Deliver the content from this byte on; the server must do ranges (curl's `-C OFFSET`). Default: all of it.
@@ -103,6 +115,40 @@ pub struct RequestOptions {
     pub auto_referer: bool,
     /// Who watches.
     pub trace: Option<Arc<dyn Trace>>,
+    /// Who is asked, while a blocking call waits, whether it shall go on. Default: nobody.
+    pub interrupt: Option<Interrupt>,
+    /// Keep the heads of the redirects that were followed, for [`Outcome::history`](crate::transfer::Outcome::history).
+    /// Default no.
+    pub keep_history: bool,
+}
+
+/// What one request has of its own, where many share their [`RequestOptions`]: nothing of those is copied for it.
+///
+/// ```
+/// use haul::request::Particulars;
+/// let own = Particulars { method: Some("DELETE".into()), ..Particulars::default() };
+/// assert!(own.fields.is_empty());
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Particulars {
+    /// The method, in place of [`RequestOptions::method`].
+    pub method: Option<Cow<'static, str>>,
+    /// Fields to send besides [`RequestOptions::fields`]; those of the same names are not sent then.
+    pub fields: Vec<(String, Vec<u8>)>,
+    /// The content, in place of [`RequestOptions::body`].
+    pub body: Option<Body>,
+    /// How long an attempt may take, in place of [`RequestOptions::max_time`].
+    pub max_time: Option<Duration>,
+}
+
+/// A method's name, without memory of its own for those that RFC 9110 and RFC 5789 define.
+#[must_use]
+pub fn method(name: &str) -> Cow<'static, str> {
+    const KNOWN: [&str; 9] = ["GET", "POST", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT"];
+    match KNOWN.iter().find(|known| **known == name) {
+        Some(known) => Cow::Borrowed(known),
+        None => Cow::Owned(name.to_owned()),
+    }
 }
 
 /// A transfer that is slower than this for so long has failed (curl's `--speed-limit` and `--speed-time`).
@@ -181,6 +227,7 @@ impl Default for RequestOptions {
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
             retry: RetryRules { max: 0, ..RetryRules::default() },
             max_time: None,
+            read_timeout: None,
             max_size: None,
             resume_from: None,
             limit_rate: None,
@@ -195,6 +242,8 @@ impl Default for RequestOptions {
             proxy: None,
             auto_referer: false,
             trace: None,
+            interrupt: None,
+            keep_history: false,
         }
     }
 }

@@ -1,0 +1,251 @@
+//! The client: what all transfers of a program share. Connections, names, TLS contexts, buffers, and the options that
+//! requests begin with.
+//!
+//! Making one costs nothing: no thread, no file read, no large buffer before it is needed.
+//!
+//! ```no_run
+//! let client = haul::Client::new();
+//! let page = client.get("http://127.0.0.1:8080/").send()?.text()?;
+//! # drop(page);
+//! # Ok::<(), haul::Error>(())
+//! ```
+//!
+//! # Threads and forks
+//!
+//! A client is used from any number of threads at once. In a child process (`fork`) it works, too: it opens connections of
+//! its own, and closes its copies of its parent's without a word on the wire. A [`Response`](crate::Response) that was being
+//! read belongs to the process that asked for it.
+
+mod builder;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use haul_policy::target::Target;
+
+pub use builder::ClientBuilder;
+
+use crate::Result;
+use crate::body::path::BodyPath;
+use crate::buffer::Shelf;
+use crate::drive::blocking;
+use crate::drive::link::Link;
+use crate::fork;
+use crate::net::dns::Resolver;
+use crate::net::pool::{Key, Pool, PoolLimits};
+use crate::net::tls::TlsContexts;
+use crate::request::{Request, RequestBuilder, RequestOptions};
+use crate::response::{self, Reply, Response};
+use crate::sink::Sink;
+use crate::stats::Stats;
+use crate::transfer::{Outcome, Transfer};
+
+/// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
+const READ_BUFFER: usize = 128 << 10;
+
+/// Shared by all transfers; cloning it is cheap and shares everything.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    options: Arc<RequestOptions>,
+    limits: PoolLimits,
+    first: Parts,
+}
+
+/// What a process has of its own.
+struct Parts {
+    generation: u32,
+    resolver: Resolver,
+    tls: TlsContexts,
+    pool: Pool<Link>,
+    shelf: Arc<Shelf>,
+    stats: Stats,
+    /// What a child of this process has.
+    child: OnceLock<Box<Parts>>,
+}
+
+impl Parts {
+    fn new(resolver: Resolver, limits: PoolLimits) -> Self {
+        fork::watch();
+        Self {
+            generation: fork::generation(),
+            resolver,
+            tls: TlsContexts::default(),
+            pool: Pool::new(limits),
+            shelf: Shelf::new(READ_BUFFER),
+            stats: Stats::default(),
+            child: OnceLock::new(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Client {
+    /// A client with an empty pool, whose requests begin with the options of [`ClientBuilder`].
+    #[must_use]
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// A client that asks this resolver for addresses.
+    #[must_use]
+    pub fn with_resolver(resolver: Resolver) -> Self {
+        Self::builder().resolver(resolver).build()
+    }
+
+    /// A client with settings of one's own.
+    #[must_use]
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits) -> Self {
+        Self { inner: Arc::new(Inner { options, limits, first: Parts::new(resolver, limits) }) }
+    }
+
+    /// What belongs to this process.
+    fn parts(&self) -> &Parts {
+        let mut parts = &self.inner.first;
+        let generation = fork::generation();
+        while parts.generation != generation {
+            parts = parts.child.get_or_init(|| {
+                // Closed by the descriptor alone: on the wire nothing is said.
+                drop(parts.pool.try_drain());
+                Box::new(Parts::new(parts.resolver.after_fork(), self.inner.limits))
+            });
+        }
+        parts
+    }
+
+    /// A GET (RFC 9110 section 9.3.1).
+    pub fn get(&self, url: &str) -> RequestBuilder {
+        self.request("GET", url)
+    }
+
+    /// A HEAD: the head of what a GET would bring.
+    pub fn head(&self, url: &str) -> RequestBuilder {
+        self.request("HEAD", url)
+    }
+
+    /// A POST.
+    pub fn post(&self, url: &str) -> RequestBuilder {
+        self.request("POST", url)
+    }
+
+    /// A PUT.
+    pub fn put(&self, url: &str) -> RequestBuilder {
+        self.request("PUT", url)
+    }
+
+    /// A PATCH (RFC 5789).
+    pub fn patch(&self, url: &str) -> RequestBuilder {
+        self.request("PATCH", url)
+    }
+
+    /// A DELETE.
+    pub fn delete(&self, url: &str) -> RequestBuilder {
+        self.request("DELETE", url)
+    }
+
+    /// A request with any method, which is sent as it is written.
+    pub fn request(&self, method: &str, url: &str) -> RequestBuilder {
+        RequestBuilder::new(self, method, url)
+    }
+
+    /// The same for a target that was parsed already.
+    pub fn request_to(&self, method: &str, target: Target) -> RequestBuilder {
+        RequestBuilder::to(self, method, target)
+    }
+
+    /// Sends a request, and waits for the head of the final response: redirects, retries, answers to challenges happen
+    /// before. No thread is started for it, and no event loop. The options are the request's; a client's own are in the
+    /// requests that it makes.
+    ///
+    /// # Errors
+    /// What kept the response from coming. A status of 400 or above is none, unless [`RequestOptions::fail`] says so.
+    pub fn send(&self, request: Request) -> Result<Response> {
+        response::send(self, request)
+    }
+
+    /// Sends a request, and waits for all of its response: the cheapest way there is for bodies that fit in memory. A body of
+    /// known length is received straight into the memory that is given out.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), and what broke the body.
+    pub fn call(&self, request: Request) -> Result<Reply> {
+        response::call(self, request)
+    }
+
+    /// The same into a sink of the caller's own, such as one over a string of another language
+    /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
+    pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
+        response::perform(self, request, sink)
+    }
+
+    /// Fetches one target into a sink, waiting for it: no thread, no event loop. The options are these alone; those of the
+    /// client are not looked at.
+    #[must_use]
+    pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> Outcome {
+        let now = Instant::now();
+        blocking::run(self, Transfer::new(target, options, BodyPath::new(sink), now, 0))
+    }
+
+    /// The options that its requests begin with.
+    #[must_use]
+    pub fn options(&self) -> &Arc<RequestOptions> {
+        &self.inner.options
+    }
+
+    /// What its connections carried so far, those in the pool included.
+    #[must_use]
+    pub fn stats(&self) -> &Stats {
+        &self.parts().stats
+    }
+
+    /// The resolver, for fixed answers.
+    #[must_use]
+    pub fn resolver(&self) -> &Resolver {
+        &self.parts().resolver
+    }
+
+    pub(crate) fn tls(&self) -> &TlsContexts {
+        &self.parts().tls
+    }
+
+    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
+        &self.parts().shelf
+    }
+
+    pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<Link> {
+        self.parts().pool.take(key, now)
+    }
+
+    pub(crate) fn put_idle(&self, link: Link, now: Instant) {
+        let parts = self.parts();
+        if let Some(surplus) = parts.pool.put(Arc::clone(link.key()), link, now) {
+            parts.stats.connection_closed(&surplus);
+        }
+    }
+
+    /// Closes the idle connections; what they carried is in [`Client::stats`] then.
+    pub fn close_idle(&self) {
+        let parts = self.parts();
+        for link in parts.pool.drain() {
+            parts.stats.connection_closed(&link);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether a blocking call shall go on: asked while it waits, so that Ctrl-C and alarms of a host language end a wait.
+//!
+//! A signal ends the system call that waits (`EINTR`), but the handlers of Perl and Python run when their interpreter has
+//! the word again. With a hook, a wait asks it at once when a signal has come, and every 50 ms or so otherwise: a handler
+//! without `EINTR` (a thread got the signal, or it restarts calls) is found, too. Without one nothing is asked, and a wait
+//! is one system call.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicBool, Ordering};
+//! use haul::{Client, RequestOptions};
+//! use haul::interrupt::Interrupt;
+//!
+//! let stop = Arc::new(AtomicBool::new(false));
+//! let seen = Arc::clone(&stop);
+//! let hook = Interrupt::new(move || seen.load(Ordering::Relaxed));
+//! let client = Client::builder().interrupt(hook).build();
+//! # drop((client, stop));
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::{Error, ErrorKind, Result};
+
+/// How long a wait lasts before the hook is asked.
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+
+/// A hook that is asked whether to stop. It must not wait, and must not use the client that asks it.
+#[derive(Clone)]
+pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl Interrupt {
+    /// This function says `true` when the call is to end: with [`ErrorKind::Interrupted`].
+    pub fn new(wants_to_stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(wants_to_stop))
+    }
+}
+
+impl fmt::Debug for Interrupt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interrupt")
+    }
+}
+
+/// Asks a hook now and then, if there is one.
+#[derive(Debug)]
+pub(crate) struct Ticker {
+    hook: Option<Interrupt>,
+    asked: Option<Instant>,
+}
+
+impl Ticker {
+    pub(crate) fn new(hook: Option<&Interrupt>) -> Self {
+        Self { hook: hook.cloned(), asked: None }
+    }
+
+    /// Until when a wait may last that should last until `end`.
+    pub(crate) fn cut(&self, end: Option<Instant>, now: Instant) -> Option<Instant> {
+        match &self.hook {
+            Some(_) => Some(end.map_or(now + TICK, |end| end.min(now + TICK))),
+            None => end,
+        }
+    }
+
+    /// Whether there is a hook.
+    pub(crate) fn is_set(&self) -> bool {
+        self.hook.is_some()
+    }
+
+    /// A signal has come: asks.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] when the call is to end.
+    pub(crate) fn signalled(&mut self, now: Instant) -> Result<()> {
+        self.asked = Some(now);
+        match &self.hook {
+            Some(hook) if (hook.0)() => Err(Error::new(ErrorKind::Interrupted, "it was interrupted")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks if a while has passed since it did so last. The first call begins the while.
+    ///
+    /// # Errors
+    /// As [`Ticker::signalled`].
+    pub(crate) fn tick(&mut self, now: Instant) -> Result<()> {
+        if self.hook.is_none() {
+            return Ok(());
+        }
+        let asked = *self.asked.get_or_insert(now);
+        // A wait may end a little before its time.
+        if now.saturating_duration_since(asked) >= TICK * 3 / 4 { self.signalled(now) } else { Ok(()) }
+    }
+
+    /// Sleeps until this moment.
+    ///
+    /// # Errors
+    /// As [`Ticker::signalled`].
+    pub(crate) fn sleep(&mut self, until: Instant) -> Result<()> {
+        loop {
+            let now = Instant::now();
+            if now >= until {
+                return Ok(());
+            }
+            let end = self.cut(Some(until), now).unwrap_or(until);
+            std::thread::sleep(end.saturating_duration_since(now));
+            self.tick(Instant::now())?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn the_hook_is_asked_after_a_while_and_at_once_when_a_signal_came() {
+        let asked = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&asked);
+        let hook = Interrupt::new(move || count.fetch_add(1, Ordering::Relaxed) == 1);
+        let mut ticker = Ticker::new(Some(&hook));
+        let now = Instant::now();
+        ticker.tick(now).unwrap();
+        ticker.tick(now + TICK / 2).unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
+        ticker.tick(now + TICK).unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(ticker.signalled(now + TICK).unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(ticker.cut(None, now), Some(now + TICK));
+        assert_eq!(ticker.cut(Some(now), now), Some(now));
+        let mut nobody = Ticker::new(None);
+        assert_eq!(nobody.cut(None, now), None);
+        nobody.tick(now + TICK * 100).unwrap();
+    }
+}

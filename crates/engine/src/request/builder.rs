@@ -1,0 +1,341 @@
+//! How a request is put together, and the request that comes of it.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haul_policy::redirect::RedirectRules;
+use haul_policy::target::{Target, TargetError};
+use haul_policy::urlencode;
+
+use super::form::Form;
+use super::{Particulars, RequestOptions, method};
+use crate::body::upload::Body;
+use crate::response::Response;
+use crate::state::jar::Jar;
+use crate::transfer::basic;
+use crate::{Client, Error, ErrorKind, Result};
+
+/// A request that can be sent, any number of times unless its content can be read only once.
+///
+/// ```
+/// let client = haul::Client::new();
+/// let request = client.post("http://example.test/a").query([("q", "1 2")]).body("text").build()?;
+/// assert_eq!((request.method(), request.target().path_and_query()), ("POST", "/a?q=1+2"));
+/// # Ok::<(), haul::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Where it goes.
+    pub(crate) target: Target,
+    /// What it shares with others.
+    pub(crate) options: Arc<RequestOptions>,
+    /// What is its own.
+    pub(crate) own: Particulars,
+}
+
+impl Request {
+    /// A request from its parts: nothing is copied. For programs that prepare the options of many requests once.
+    #[must_use]
+    pub fn new(target: Target, options: Arc<RequestOptions>, own: Particulars) -> Self {
+        Self { target, options, own }
+    }
+
+    /// Where it goes.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Its method.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.own.method.as_deref().unwrap_or(&self.options.method)
+    }
+
+    /// The options that it shares with others.
+    #[must_use]
+    pub fn options(&self) -> &Arc<RequestOptions> {
+        &self.options
+    }
+
+    /// What it has of its own.
+    #[must_use]
+    pub fn particulars(&self) -> &Particulars {
+        &self.own
+    }
+}
+
+/// A request in the making. What cannot be used is reported by [`build`](Self::build), and so by [`send`](Self::send).
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// let client = haul::Client::new();
+/// let response = client
+///     .put("https://example.test/things/7")
+///     .header("Content-Type", "text/plain")
+///     .basic_auth("me", "secret")
+///     .timeout(Duration::from_secs(10))
+///     .body("seven")
+///     .send()?;
+/// assert_eq!(response.status(), 204);
+/// # Ok::<(), haul::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is sent before send"]
+pub struct RequestBuilder {
+    client: Client,
+    url: Place,
+    query: String,
+    options: Arc<RequestOptions>,
+    own: Particulars,
+    error: Option<Error>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Text(String),
+    Target(Target),
+}
+
+impl RequestBuilder {
+    pub(crate) fn new(client: &Client, name: &str, url: &str) -> Self {
+        Self::of(client, name, Place::Text(url.to_owned()))
+    }
+
+    pub(crate) fn to(client: &Client, name: &str, target: Target) -> Self {
+        Self::of(client, name, Place::Target(target))
+    }
+
+    fn of(client: &Client, name: &str, url: Place) -> Self {
+        let own = Particulars { method: Some(method(name)), ..Particulars::default() };
+        let options = Arc::clone(client.options());
+        Self { client: client.clone(), url, query: String::new(), options, own, error: None }
+    }
+
+    /// A field. Several of one name are all sent; they replace those of this name that the client has for all requests, or
+    /// that the engine would make.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
+        self.own.fields.push((name.into(), value.into()));
+        self
+    }
+
+    /// Fields.
+    pub fn headers<N: Into<String>, V: Into<Vec<u8>>>(mut self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
+        self.own.fields.extend(fields.into_iter().map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
+    /// Pairs that are added to the query of the URL, encoded as forms are (a space is a `+`).
+    pub fn query<N: AsRef<str>, V: AsRef<str>>(mut self, pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+        add_pairs(&mut self.query, pairs);
+        self
+    }
+
+    /// The content. Bytes and text in memory; files, pieces and readers by [`Body`]'s own functions.
+    pub fn body(mut self, body: impl Into<Body>) -> Self {
+        self.own.body = Some(body.into());
+        self
+    }
+
+    /// Content that is read while it is sent, by chunks (RFC 9112 section 7.1) or with a length if that is known. What is
+    /// read once cannot be sent again: a redirect that keeps the content, or a retry, fails then.
+    ///
+    /// Hazard: a reader that ends before its length breaks the connection.
+    pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
+        if let Some(length) = length {
+            self = self.header("Content-Length", length.to_string());
+        }
+        self.body(Body::reader(reader))
+    }
+
+    /// Pairs as the content, `application/x-www-form-urlencoded`.
+    pub fn form<N: AsRef<str>, V: AsRef<str>>(self, pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+        let mut text = String::new();
+        add_pairs(&mut text, pairs);
+        self.typed("application/x-www-form-urlencoded").body(text.into_bytes())
+    }
+
+    /// A form with parts as the content, `multipart/form-data` (RFC 7578).
+    pub fn multipart(mut self, form: Form) -> Self {
+        match form.finish() {
+            Ok((content_type, body)) => self.typed(&content_type).body(body),
+            Err(error) => {
+                self.error.get_or_insert(error);
+                self
+            }
+        }
+    }
+
+    /// A value as JSON.
+    #[cfg(feature = "json")]
+    pub fn json(mut self, value: &(impl serde::Serialize + ?Sized)) -> Self {
+        match serde_json::to_vec(value) {
+            Ok(text) => self.json_text(text),
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Setup, "the value cannot be written as JSON", error);
+                self.error.get_or_insert(error);
+                self
+            }
+        }
+    }
+
+    /// Text that is JSON already.
+    pub fn json_text(self, text: impl Into<Vec<u8>>) -> Self {
+        self.typed("application/json").body(text.into())
+    }
+
+    /// Says what the content is, unless that was said.
+    fn typed(self, content_type: &str) -> Self {
+        let is_said = self.own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+        if is_said { self } else { self.header("Content-Type", content_type) }
+    }
+
+    /// A user and a password, by the Basic scheme (RFC 7617), at once and for this origin only. To answer challenges see
+    /// [`RequestOptions::auth`].
+    pub fn basic_auth(self, user: &str, password: &str) -> Self {
+        self.header("Authorization", basic(user.as_bytes(), password.as_bytes()))
+    }
+
+    /// A token (RFC 6750), for this origin only.
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("Authorization", format!("Bearer {token}"))
+    }
+
+    /// How long an attempt may take in all, its body included.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.own.max_time = Some(limit);
+        self
+    }
+
+    /// How long the server may be silent while it is waited for.
+    pub fn read_timeout(self, limit: Duration) -> Self {
+        self.options(|options| options.read_timeout = Some(limit))
+    }
+
+    /// Whether redirects are followed.
+    pub fn follow(self, follow: bool) -> Self {
+        self.options(|options| options.redirects.follow = follow)
+    }
+
+    /// Which redirects are followed.
+    pub fn redirects(self, rules: RedirectRules) -> Self {
+        self.options(|options| options.redirects = rules)
+    }
+
+    /// Whether compressed content is asked for and decoded.
+    pub fn decode(self, decode: bool) -> Self {
+        self.options(|options| options.decode = decode)
+    }
+
+    /// Where cookies are kept and taken from.
+    pub fn jar(self, jar: Jar) -> Self {
+        self.options(|options| options.jar = Some(jar))
+    }
+
+    /// Any of the options. They are copied for this request: for many of a kind, make a client with them.
+    pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
+        change(Arc::make_mut(&mut self.options));
+        self
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Url`] for a URL that is none, [`ErrorKind::UnsupportedScheme`] for one that is not of http; what was
+    /// wrong with a form or a value.
+    pub fn build(self) -> Result<Request> {
+        self.split().1
+    }
+
+    /// Sends it, and waits for the head of the final response.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build) and [`Client::send`].
+    pub fn send(self) -> Result<Response> {
+        let (client, request) = self.split();
+        client.send(request?)
+    }
+
+    fn split(self) -> (Client, Result<Request>) {
+        let Self { client, url, query, options, own, error } = self;
+        if let Some(error) = error {
+            return (client, Err(error));
+        }
+        let target = match url {
+            Place::Target(target) if query.is_empty() => Ok(target),
+            Place::Target(target) => {
+                let both = with_query(&target.query().map_or_else(String::new, |old| format!("?{old}")), &query);
+                target.join(&both).map_err(not_usable)
+            }
+            Place::Text(url) if query.is_empty() => parse(&url, &options),
+            Place::Text(url) => parse(&with_query(&url, &query), &options),
+        };
+        (client, target.map(|target| Request { target, options, own }))
+    }
+}
+
+fn parse(url: &str, options: &RequestOptions) -> Result<Target> {
+    let parsed = Target::parse_with(url, haul_policy::target::Scheme::Http, options.path_as_is);
+    parsed.map_err(not_usable)
+}
+
+fn not_usable(error: TargetError) -> Error {
+    let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
+    Error::with_source(kind, "the URL cannot be used", error)
+}
+
+fn with_query(url: &str, query: &str) -> String {
+    let (url, fragment) = url.split_once('#').map_or((url, None), |(url, fragment)| (url, Some(fragment)));
+    let joint = match url.split_once('?') {
+        None => "?",
+        Some((_, "")) => "",
+        Some((_, before)) if before.ends_with('&') => "",
+        Some(_) => "&",
+    };
+    let mut whole = [url, joint, query].concat();
+    if let Some(fragment) = fragment {
+        whole.push('#');
+        whole.push_str(fragment);
+    }
+    whole
+}
+
+fn add_pairs<N: AsRef<str>, V: AsRef<str>>(text: &mut String, pairs: impl IntoIterator<Item = (N, V)>) {
+    for (name, value) in pairs {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(&urlencode::form(name.as_ref().as_bytes()));
+        text.push('=');
+        text.push_str(&urlencode::form(value.as_ref().as_bytes()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_goes_behind_what_there_is_and_before_the_fragment() {
+        for (url, whole) in [
+            ("http://h/a", "http://h/a?x=1"),
+            ("http://h/a?", "http://h/a?x=1"),
+            ("http://h/a?b=c", "http://h/a?b=c&x=1"),
+            ("http://h/a?b&", "http://h/a?b&x=1"),
+            ("http://h/a#f?g", "http://h/a?x=1#f?g"),
+        ] {
+            assert_eq!(with_query(url, "x=1"), whole);
+        }
+    }
+
+    #[test]
+    fn the_first_mistake_is_reported() {
+        let client = Client::new();
+        assert_eq!(client.get("ftp://h/").build().unwrap_err().kind(), ErrorKind::UnsupportedScheme);
+        assert_eq!(client.get("http://h:x/").build().unwrap_err().kind(), ErrorKind::Url);
+        let request = client.get("http://h/").follow(false).build().unwrap();
+        assert!(!request.options().redirects.follow && client.options().redirects.follow);
+    }
+}

@@ -1,0 +1,104 @@
+//! Forms with parts (`multipart/form-data`, RFC 7578): values, files, bytes and readers.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::Read;
+use std::path::Path;
+
+use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
+
+use crate::body::upload::{Body, Once, Piece};
+use crate::{Error, ErrorKind, Result};
+
+/// A form in the making. Nothing but small values is held in memory: files are opened when they are sent.
+///
+/// ```
+/// use haul::request::Form;
+/// let form = Form::new().text("who", "me").bytes("what", "a.txt", "the file");
+/// # drop(form);
+/// ```
+#[derive(Debug, Default)]
+#[must_use]
+pub struct Form {
+    parts: Vec<Part>,
+    sources: Vec<Piece>,
+}
+
+impl Form {
+    /// A form without parts.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A value.
+    pub fn text(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.parts.push(Part::field(name, value));
+        self
+    }
+
+    /// Bytes as a file of this name; its type is guessed by the name.
+    pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes = bytes.into();
+        let length = Some(bytes.len() as u64);
+        self.source(name, filename, Piece::Bytes(bytes.into()), length)
+    }
+
+    /// A file, under its own name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Read`] when it is not there or may not be read.
+    pub fn file(self, name: impl AsRef<[u8]>, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let piece = Piece::file(path)
+            .map_err(|error| Error::with_source(ErrorKind::Read, format!("cannot read {}", path.display()), error))?;
+        let length = piece.length();
+        let filename = path.file_name().unwrap_or_default().as_encoded_bytes();
+        Ok(self.source(name, filename, piece, length))
+    }
+
+    /// All that a reader gives, as a file of this name. The form can be sent once then, and by chunks.
+    pub fn reader(
+        self,
+        name: impl AsRef<[u8]>,
+        filename: impl AsRef<[u8]>,
+        reader: impl Read + Send + 'static,
+    ) -> Self {
+        self.source(name, filename, Piece::Once(Once::new(reader)), None)
+    }
+
+    /// A part with a type and fields of its own; [`Content::Source`] in it counts from 0 over what [`bytes`](Self::bytes)
+    /// and its like added.
+    pub fn part(mut self, part: Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    fn source(mut self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: Piece, length: Option<u64>) -> Self {
+        let content = Content::Source { index: self.sources.len(), length };
+        self.sources.push(piece);
+        self.parts.push(Part::file(name, filename, content));
+        self
+    }
+
+    /// The type and the content.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Setup`] for a part that cannot be written so.
+    pub fn finish(self) -> Result<(String, Body)> {
+        let wrong = "the form cannot be written";
+        let layout = Layout::new(&self.parts, &Boundary::new(entropy()), Escape::Percent)
+            .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
+        let body = Body::multipart(&layout, &self.sources)
+            .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
+        Ok((layout.content_type, body))
+    }
+}
+
+/// What no content knows beforehand, so that none can hold the boundary.
+fn entropy() -> [u8; 16] {
+    let half = || RandomState::new().build_hasher().finish().to_be_bytes();
+    let mut both = [0; 16];
+    both[..8].copy_from_slice(&half());
+    both[8..].copy_from_slice(&half());
+    both
+}

@@ -1,0 +1,91 @@
+//! Content that is decoded as it is taken.
+
+use crate::Result;
+use crate::body::Decoder;
+use crate::buffer::Chunk;
+
+/// So much is decoded at once, to begin with; then more or less, by what comes of it.
+const FIRST: usize = 4 << 10;
+const LEAST: usize = 256;
+const MOST: usize = 64 << 10;
+/// What should come of one step at most.
+const WANTED: usize = 128 << 10;
+
+/// A piece of a body on its way to the program, and its decoder where the content is coded.
+pub(super) struct Unpacker {
+    decoder: Option<Decoder>,
+    piece: Option<Chunk>,
+    /// How much of the piece was taken, or decoded.
+    at: usize,
+    plain: Vec<u8>,
+    /// How much of what was decoded was taken.
+    taken: usize,
+    step: usize,
+}
+
+impl Unpacker {
+    pub(super) fn new(decoder: Option<Decoder>) -> Self {
+        Self { decoder, piece: None, at: 0, plain: Vec::new(), taken: 0, step: FIRST }
+    }
+
+    /// Whether bytes reach the program as they came.
+    pub(super) fn is_plain(&self) -> bool {
+        self.decoder.is_none()
+    }
+
+    /// The bytes that can be taken now.
+    pub(super) fn ready(&self) -> &[u8] {
+        match (&self.decoder, &self.piece) {
+            (None, Some(piece)) => &piece.bytes()[self.at..],
+            (None, None) => &[],
+            (Some(_), _) => &self.plain[self.taken..],
+        }
+    }
+
+    /// So many were taken.
+    pub(super) fn consume(&mut self, n: usize) {
+        let at = if self.decoder.is_none() { &mut self.at } else { &mut self.taken };
+        *at += n;
+    }
+
+    /// Gets on with the piece. `false` when another is needed, or nothing more comes of this one.
+    ///
+    /// # Errors
+    /// Those of the decoder.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        let Some(decoder) = &mut self.decoder else { return Ok(!self.ready().is_empty()) };
+        while self.taken == self.plain.len() {
+            let rest = self.piece.as_ref().map_or(&[][..], |piece| &piece.bytes()[self.at..]);
+            if rest.is_empty() {
+                return Ok(false);
+            }
+            let step = rest.len().min(self.step);
+            self.plain.clear();
+            self.taken = 0;
+            let plain = &mut self.plain;
+            decoder.push(&rest[..step], &mut |bytes| {
+                plain.extend_from_slice(bytes);
+                Ok(())
+            })?;
+            self.at += step;
+            self.step = if self.plain.len() > WANTED { (self.step / 2).max(LEAST) } else { (self.step * 2).min(MOST) };
+        }
+        Ok(true)
+    }
+
+    /// The next piece, when all that came of the last one was taken.
+    pub(super) fn put(&mut self, piece: Chunk) {
+        self.piece = Some(piece);
+        self.at = 0;
+    }
+
+    /// The body has ended.
+    ///
+    /// # Errors
+    /// Coded content that ended too early.
+    pub(super) fn finish(&mut self) -> Result<()> {
+        self.piece = None;
+        self.at = 0;
+        self.decoder.as_mut().map_or(Ok(()), Decoder::finish)
+    }
+}

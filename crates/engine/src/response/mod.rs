@@ -1,0 +1,347 @@
+//! Responses: a head that has come, and a body that is read as it comes.
+//!
+//! ```no_run
+//! use std::io::BufRead;
+//!
+//! let response = haul::Client::new().get("http://example.test/lines").send()?.error_for_status()?;
+//! println!("{} {}", response.status(), response.header("content-type").unwrap_or("?"));
+//! for line in response.lines() {
+//!     println!("{}", line?);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod decode;
+pub(crate) mod intake;
+mod reply;
+mod text;
+
+use std::io::{self, BufRead, Read, Write};
+use std::time::Instant;
+
+use haul_policy::target::Target;
+use haul_proto::head::{Fields, Head, Version};
+
+pub use reply::Reply;
+pub(crate) use reply::{call, perform};
+pub use text::charset;
+
+use crate::body::Decoder;
+use crate::body::path::BodyPath;
+use crate::drive::blocking::Exchanges;
+use crate::facts::Facts;
+use crate::request::{Request, Split};
+use crate::transfer::{Outcome, Redirected, Transfer};
+use crate::{Client, Error, ErrorKind, Result};
+use decode::Unpacker;
+use intake::Outlet;
+
+/// A response whose head has come. Its body is read by [`Read`] or [`BufRead`], or as a whole; not more than 256 KiB of it are
+/// held at any time, however long it is.
+///
+/// A body that was read to its end leaves its connection to the next request. Dropped before, it closes the connection.
+/// The time limit of the request ([`max_time`](crate::RequestOptions::max_time)) counts for the body, too.
+///
+/// What goes wrong while the body is read comes as an [`io::Error`] with the [`Error`] inside (`get_ref`, `into_inner`), or
+/// as the [`Error`] itself from the functions that read all of it.
+pub struct Response {
+    client: Client,
+    head: Head,
+    target: Target,
+    facts: Facts,
+    history: Vec<Redirected>,
+    trailers: Option<Fields>,
+    outlet: Outlet,
+    unpacker: Unpacker,
+    source: Source,
+}
+
+/// Where the rest of the body comes from.
+enum Source {
+    /// The exchange on this thread.
+    Here(Box<Exchanges>),
+    /// All has come that comes, and this is what became of it.
+    Over(Result<()>),
+    /// The program was told.
+    Told,
+}
+
+/// Sends a request, and waits for the head of its final response.
+pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
+    let (intake, outlet) = intake::pair();
+    let Request { target, options, own } = request;
+    let limits = options.decode_limits;
+    let path = BodyPath::new(Box::new(intake));
+    let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
+    // Parts that come in another order would have to wait for a program that may never ask for them.
+    let mut exchanges = Exchanges::new(transfer, Split { connections: 1, ..Split::default() });
+    let (outcome, source) = match exchanges.go_on(client, || outlet.has_begun()) {
+        None => (None, Some(exchanges)),
+        Some((outcome, _)) => (Some(outcome), None),
+    };
+    let (head, target, facts, history, trailers, source) = match (outcome, source) {
+        (Some(Outcome { result, target, head, facts, history, trailers, .. }), _) => {
+            // What of the body came before it broke is the program's, and then the failure.
+            let may_show = outlet.has_begun() && !matches!(&result, Err(error) if error.is_interrupted());
+            match result {
+                Err(error) if !may_show => return Err(error),
+                result => (head, target, facts, history, trailers, Source::Over(result)),
+            }
+        }
+        (None, Some(exchanges)) => {
+            let transfer = exchanges.transfer();
+            let (head, history) = (transfer.and_then(Transfer::head).cloned(), transfer.map(Transfer::history));
+            let history = history.unwrap_or_default().to_vec();
+            let (target, facts) = match transfer {
+                Some(transfer) => (transfer.target().clone(), transfer.facts.clone()),
+                None => return Err(no_head()),
+            };
+            (head, target, facts, history, None, Source::Here(Box::new(exchanges)))
+        }
+        (None, None) => return Err(no_head()),
+    };
+    let coding = outlet.show();
+    let decoder = Decoder::new(&coding, limits)?;
+    let unpacker = Unpacker::new(decoder);
+    let head = head.ok_or_else(no_head)?;
+    Ok(Response { client: client.clone(), head, target, facts, history, trailers, outlet, unpacker, source })
+}
+
+fn no_head() -> Error {
+    Error::new(ErrorKind::EmptyReply, "the response has no head")
+}
+
+impl Response {
+    /// The status code (RFC 9110 section 15).
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.status()
+    }
+
+    /// Whether the status is from 200 to 299.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status())
+    }
+
+    /// The version that the server answered in.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.head.version()
+    }
+
+    /// The head: the reason phrase, all fields in their order and spelling, several of a name.
+    #[must_use]
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The first value under this name, in any case, if it is text (visible ASCII or UTF-8).
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.head.get(name)?).ok()
+    }
+
+    /// What the response is of: where redirects led to.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The same as text; never with a user or a password.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.target.to_url()
+    }
+
+    /// Times, addresses and sizes, as far as they are known: complete when the body was read.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The redirects that led here, the first one first.
+    #[must_use]
+    pub fn history(&self) -> &[Redirected] {
+        &self.history
+    }
+
+    /// The trailer section (RFC 9110 section 6.5), when the body was read to its end and had one.
+    #[must_use]
+    pub fn trailers(&self) -> Option<&Fields> {
+        self.trailers.as_ref()
+    }
+
+    /// The length of the body as announced; not of what it decodes to.
+    #[must_use]
+    pub fn content_length(&self) -> Option<u64> {
+        std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
+    }
+
+    /// Itself, unless its status is 400 or above.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Status`] then.
+    pub fn error_for_status(self) -> Result<Self> {
+        match self.status() {
+            400.. => {
+                let reason = String::from_utf8_lossy(self.head.reason());
+                let message = format!("the server answered {} {}", self.status(), reason.escape_debug());
+                Err(Error::new(ErrorKind::Status, message.trim_end()).with_url(self.url()))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// The rest of the body.
+    ///
+    /// # Errors
+    /// What breaks the exchange, or the decoding.
+    pub fn bytes(mut self) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        if self.unpacker.is_plain() && matches!(self.source, Source::Here(_)) {
+            self.outlet.gather(self.unpacker.ready());
+            self.finish()?;
+            return Ok(self.outlet.gathered());
+        }
+        while self.fill()? {
+            let ready = self.unpacker.ready();
+            all.extend_from_slice(ready);
+            let n = ready.len();
+            self.unpacker.consume(n);
+        }
+        Ok(all)
+    }
+
+    /// The rest of the body as text: by its byte order mark, the charset of its `Content-Type`, or as UTF-8. What is no
+    /// character becomes U+FFFD.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes).
+    pub fn text(self) -> Result<String> {
+        let charset = self.head.get("content-type").and_then(charset);
+        Ok(text::decode(self.bytes()?, charset.as_deref()))
+    }
+
+    /// The rest of the body as a value, from JSON.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
+        let url = self.url();
+        serde_json::from_slice(&self.bytes()?).map_err(|error| {
+            Error::with_source(ErrorKind::ContentCoding, "the body is not the JSON that was expected", error)
+                .with_url(url)
+        })
+    }
+
+    /// Writes the rest of the body, piece by piece as it comes, and says how much it was.
+    ///
+    /// # Errors
+    /// As [`bytes`](Self::bytes); [`ErrorKind::Write`] from the writer.
+    pub fn copy_to(&mut self, writer: &mut (impl Write + ?Sized)) -> Result<u64> {
+        let mut copied = 0;
+        while self.fill()? {
+            let ready = self.unpacker.ready();
+            writer
+                .write_all(ready)
+                .map_err(|error| Error::with_source(ErrorKind::Write, "failed to write the output", error))?;
+            let n = ready.len();
+            self.unpacker.consume(n);
+            copied += n as u64;
+        }
+        Ok(copied)
+    }
+
+    /// Sees to it that there are bytes to take. `false` at the end.
+    fn fill(&mut self) -> Result<bool> {
+        loop {
+            if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
+                return Ok(true);
+            }
+            if let Some(piece) = self.outlet.take() {
+                self.unpacker.put(piece);
+                continue;
+            }
+            match &mut self.source {
+                Source::Here(exchanges) => {
+                    let outlet = &self.outlet;
+                    if let Some((outcome, _)) = exchanges.go_on(&self.client, || outlet.has_bytes()) {
+                        self.is_over(outcome);
+                    }
+                }
+                Source::Over(_) => {
+                    let Source::Over(result) = std::mem::replace(&mut self.source, Source::Told) else { continue };
+                    result.and_then(|()| self.unpacker.finish())?;
+                }
+                Source::Told => return Ok(false),
+            }
+        }
+    }
+
+    /// Goes on to the end of the body, which is gathered.
+    fn finish(&mut self) -> Result<()> {
+        if let Source::Here(exchanges) = &mut self.source
+            && let Some((outcome, _)) = exchanges.go_on(&self.client, || false)
+        {
+            self.is_over(outcome);
+        }
+        match std::mem::replace(&mut self.source, Source::Told) {
+            Source::Over(result) => result,
+            _ => Ok(()),
+        }
+    }
+
+    fn is_over(&mut self, outcome: Outcome) {
+        self.facts = outcome.facts;
+        self.trailers = outcome.trailers;
+        self.source = Source::Over(outcome.result);
+    }
+}
+
+impl Drop for Response {
+    fn drop(&mut self) {
+        if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Told) {
+            exchanges.give_up(&self.client);
+        }
+    }
+}
+
+impl BufRead for Response {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.fill().map_err(into_io)?;
+        Ok(self.unpacker.ready())
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.unpacker.consume(amount);
+    }
+}
+
+impl Read for Response {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let n = ready.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&ready[..n]);
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+/// As an error of reading. (Never of the kind that readers take for "try again".)
+fn into_io(error: Error) -> io::Error {
+    let kind = match error.kind() {
+        ErrorKind::Timeout => io::ErrorKind::TimedOut,
+        ErrorKind::PartialBody => io::ErrorKind::UnexpectedEof,
+        ErrorKind::ContentCoding | ErrorKind::TooLarge => io::ErrorKind::InvalidData,
+        _ => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error)
+}
+
+impl std::fmt::Debug for Response {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Response").field("url", &self.url()).field("head", &self.head).finish_non_exhaustive()
+    }
+}

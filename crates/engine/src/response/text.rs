@@ -1,0 +1,97 @@
+//! Which characters the bytes of a body are.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8};
+
+/// The charset parameter of a `Content-Type` value (RFC 9110 section 8.3.2).
+///
+/// ```
+/// use haul::response::charset;
+/// assert_eq!(charset(b"text/html; a=\"b;charset=x\"; Charset=\"latin1\""), Some("latin1".into()));
+/// assert_eq!(charset(b"text/html"), None);
+/// ```
+#[must_use]
+pub fn charset(content_type: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(content_type);
+    let mut rest = &text[text.find(';')?..];
+    while let Some(parameter) = rest.strip_prefix(';') {
+        let (name, after) = parameter.split_at(parameter.find(['=', ';']).unwrap_or(parameter.len()));
+        let Some(after) = after.strip_prefix('=') else {
+            rest = after;
+            continue;
+        };
+        let (value, behind) = value(after);
+        if name.trim().eq_ignore_ascii_case("charset") {
+            return Some(value);
+        }
+        rest = &behind[behind.find(';').unwrap_or(behind.len())..];
+    }
+    None
+}
+
+/// A token or a quoted string, and what is behind it.
+fn value(text: &str) -> (String, &str) {
+    let text = text.trim_start();
+    let Some(quoted) = text.strip_prefix('"') else {
+        let (value, behind) = text.split_at(text.find(';').unwrap_or(text.len()));
+        return (value.trim().to_owned(), behind);
+    };
+    let mut value = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return (value, &quoted[at + 1..]),
+            '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
+            _ => value.push(character),
+        }
+    }
+    (value, "")
+}
+
+/// The text: by its byte order mark, or the charset, or as UTF-8. What is no character becomes U+FFFD.
+pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
+    let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
+    let (text, _, _) = encoding.decode(&bytes);
+    match text {
+        // Most bodies are UTF-8 already: they stay where they are.
+        Cow::Borrowed(text) if text.len() == bytes.len() => {
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        text => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn charsets_are_found_and_hostile_parameters_do_no_harm() {
+        for (field, wanted) in [
+            ("text/html;charset=UTF-8", Some("UTF-8")),
+            ("text/html; CHARSET = utf-8 ; x", Some("utf-8")),
+            ("text/html;x;charset=a", Some("a")),
+            ("text/html;charset=\"a\\\"b\"", Some("a\"b")),
+            ("text/html;charset=\"a", Some("a")),
+            ("text/html;x=\"y;charset=b\";charset=c", Some("c")),
+            ("charset=a", None),
+            (";;;=;charset", None),
+            ("", None),
+        ] {
+            for end in 0..=field.len() {
+                let _ = charset(&field.as_bytes()[..end]);
+            }
+            assert_eq!(charset(field.as_bytes()).as_deref(), wanted, "{field}");
+        }
+    }
+
+    #[test]
+    fn text_is_decoded_by_mark_then_charset_then_as_utf8() {
+        assert_eq!(decode(b"\xe9".to_vec(), Some("latin1")), "\u{e9}");
+        assert_eq!(decode("\u{feff}\u{e9}".into(), Some("latin1")), "\u{e9}");
+        assert_eq!(decode(b"\xff\xfea\0".to_vec(), None), "a");
+        assert_eq!(decode("\u{e9}".into(), None), "\u{e9}");
+        assert_eq!(decode(b"a\xff".to_vec(), Some("no-such")), "a\u{fffd}");
+    }
+}
