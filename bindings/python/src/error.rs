@@ -5,6 +5,8 @@
 //! except Failure as failure: kind, message, url, phase = failure.args
 //! ```
 
+use std::cell::RefCell;
+
 use haul::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -45,4 +47,20 @@ pub(crate) fn failure(error: &Error, phase: Phase) -> PyErr {
 /// The exception for what was refused before anything was sent.
 pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
     failure(&Error::new(kind, message), Phase::Connect)
+}
+
+thread_local! {
+    /// What a handler of a signal raised in this thread while a call of it waited.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps what a handler of a signal raised, for the call that it ends.
+pub(crate) fn keep_interrupt(raised: PyErr) {
+    RAISED.with_borrow_mut(|kept| *kept = Some(raised));
+}
+
+/// What a handler of a signal raised, if this error is that it did.
+pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
+    let raised = RAISED.with_borrow_mut(Option::take);
+    raised.filter(|_| error.kind() == ErrorKind::Interrupted)
 }

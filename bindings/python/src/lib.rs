@@ -22,6 +22,7 @@ mod jar;
 mod plan;
 mod reply;
 mod sink;
+mod stream;
 mod text;
 mod upload;
 mod url;
@@ -43,6 +44,8 @@ mod _haul {
     use crate::plan::{Plan, bypasses_proxy, netrc_login};
     #[pymodule_export]
     use crate::reply::Reply;
+    #[pymodule_export]
+    use crate::stream::Stream;
     #[pymodule_export]
     use crate::url::{join, prepare_url, requote, split_url};
 

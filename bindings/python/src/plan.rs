@@ -18,6 +18,7 @@ use haul_policy::proxy::{NoProxy, Proxy};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
+use crate::client::signals;
 use crate::error::{Failure, refused};
 use crate::text::latin1_or_utf8;
 use crate::url::prepare;
@@ -56,6 +57,7 @@ impl Plan {
             // What requests sends is among the fields; nothing is added to it.
             without: vec!["Accept".to_owned()],
             expect_timeout: Duration::ZERO,
+            interrupt: Some(signals()),
             ..RequestOptions::default()
         };
         merge(&mut options.fields, fields_of(fields)?);
@@ -69,7 +71,7 @@ impl Plan {
         if let Some(limit) = connect_timeout {
             options.connect.timeout = seconds(limit)?;
         }
-        //RT options.read_timeout = read_timeout.map(seconds).transpose()?;
+        options.read_timeout = read_timeout.map(seconds).transpose()?;
         if let Some((user, password)) = digest {
             let user =
                 Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
@@ -192,4 +194,12 @@ pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, V
 #[pyfunction]
 pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(prepare(url, None)?.target.host()))
+}
+
+/// The options less the fields that a request shall not have: those without a value.
+pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[Field]) -> Arc<RequestOptions> {
+    let mut options = RequestOptions::clone(options);
+    let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));
+    options.fields.retain(|(name, _)| !is_out(name));
+    Arc::new(options)
 }

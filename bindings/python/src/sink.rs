@@ -3,8 +3,10 @@
 //! The interpreter is not held while a body comes. Only to allocate the object it is entered once, and only for bodies so large that
 //! copying them costs more: a small one is gathered outside and copied at the end, when the interpreter is entered anyway.
 
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::body::{DecodeLimits, Decoder};
 use haul::buffer::Lease;
@@ -13,6 +15,7 @@ use haul::{Error, ErrorKind, Result};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use rustix::net::{RecvFlags, recv};
 
 /// From this length on the object is allocated first. Below it a copy costs less than entering the interpreter once more, which other
 /// threads may hold for milliseconds.
@@ -59,6 +62,26 @@ impl Object {
         self.filled += bytes.len();
         true
     }
+
+    /// Receives once behind what is there.
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let room = (self.length - self.filled).min(most);
+        if room == 0 {
+            return None;
+        }
+        // SAFETY: nobody else has the object yet, and there is room for so many bytes behind `filled`; that they are not initialised
+        // the type says.
+        let spare = unsafe {
+            let to = self.start.load(Ordering::Relaxed).add(self.filled);
+            std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<u8>>(), room)
+        };
+        let received =
+            recv(socket, spare, RecvFlags::empty()).map(|(filled, _)| filled.0.len()).map_err(io::Error::from);
+        if let Ok(n) = received {
+            self.filled += n;
+        }
+        Some(received)
+    }
 }
 
 #[derive(Default)]
@@ -69,49 +92,42 @@ enum Store {
     Object(Object),
 }
 
-/// The body of a request, shared by the sink that is filled and the call that waits for it.
-#[derive(Clone, Default)]
-pub(crate) struct Body(Arc<Mutex<Store>>);
+/// Gathers one body, decoded as the response says.
+#[derive(Default)]
+pub(crate) struct BytesSink {
+    store: Store,
+    decoder: Option<Decoder>,
+}
 
-impl Body {
+impl Store {
+    fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Object(object) => object
+                .push(bytes)
+                .then_some(())
+                .ok_or_else(|| Error::new(ErrorKind::Receive, "the body is longer than was announced")),
+            Self::Gathered(gathered) => {
+                gathered.extend_from_slice(bytes);
+                Ok(())
+            }
+            Self::Empty => {
+                *self = Self::Gathered(bytes.to_vec());
+                Ok(())
+            }
+        }
+    }
+}
+
+impl BytesSink {
     /// The object that the program gets.
     pub(crate) fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
-        match std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
+        match self.store {
             Store::Empty => PyBytes::new(py, b"").unbind(),
             Store::Gathered(bytes) => PyBytes::new(py, &bytes).unbind(),
             Store::Object(object) if object.filled == object.length => object.bytes,
             // It ended early, which the transfer has said; what came is not lost for that.
             Store::Object(object) => PyBytes::new(py, &object.bytes.as_bytes(py)[..object.filled]).unbind(),
         }
-    }
-
-    fn push(&self, bytes: &[u8]) -> Result<()> {
-        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Store::Object(object) => object
-                .push(bytes)
-                .then_some(())
-                .ok_or_else(|| Error::new(ErrorKind::Receive, "the body is longer than was announced")),
-            Store::Gathered(gathered) => {
-                gathered.extend_from_slice(bytes);
-                Ok(())
-            }
-            empty => {
-                *empty = Store::Gathered(bytes.to_vec());
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Fills a [`Body`], decoded as the response says.
-pub(crate) struct BytesSink {
-    body: Body,
-    decoder: Option<Decoder>,
-}
-
-impl BytesSink {
-    pub(crate) fn new(body: Body) -> Self {
-        Self { body, decoder: None }
     }
 }
 
@@ -124,28 +140,37 @@ pub(crate) fn decoder_for(head: &haul::Head) -> Option<Decoder> {
 }
 
 impl Sink for BytesSink {
+    fn takes_coded(&mut self, _coding: &[u8]) -> bool {
+        true
+    }
+
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
-        let store = if (WORTH_ENTERING..=TRUSTED).contains(&known) {
-            usize::try_from(known).ok().and_then(Object::new).map(Store::Object)
+        let object = if (WORTH_ENTERING..=TRUSTED).contains(&known) {
+            usize::try_from(known).ok().and_then(Object::new)
         } else {
             None
         };
-        *self.body.0.lock().unwrap_or_else(PoisonError::into_inner) = store.unwrap_or_default();
+        self.store = object.map_or(Store::Empty, Store::Object);
         Ok(())
     }
 
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let Store::Object(object) = &mut self.store else { return None };
+        object.receive(socket, most)
+    }
+
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
-        let Self { body, decoder } = self;
+        let Self { store, decoder } = self;
         match decoder {
-            Some(decoder) => decoder.push(lease.bytes(), &mut |piece| body.push(piece)),
-            None => body.push(lease.bytes()),
+            Some(decoder) => decoder.push(lease.bytes(), &mut |piece| store.push(piece)),
+            None => store.push(lease.bytes()),
         }
     }
 
     fn restart(&mut self) -> bool {
-        *self.body.0.lock().unwrap_or_else(PoisonError::into_inner) = Store::Empty;
+        self.store = Store::Empty;
         true
     }
 
