@@ -24,8 +24,9 @@ use crate::sink::{Begin, Counter, Partial, Sink, Wake};
 
 /// The stages and the sink of one body.
 pub struct BodyPath {
-    decoder: Option<Decoder>,
-    extractor: Option<Extractor>,
+    // Most bodies have neither, and transfers are moved about.
+    decoder: Option<Box<Decoder>>,
+    extractor: Option<Box<Extractor>>,
     records: Records,
     sink: Box<dyn Sink>,
 }
@@ -40,7 +41,7 @@ impl BodyPath {
     /// What this finds in the body goes to the sink, instead of the body.
     #[must_use]
     pub fn extracting(mut self, extractor: Extractor) -> Self {
-        self.extractor = Some(extractor);
+        self.extractor = Some(Box::new(extractor));
         self
     }
 
@@ -61,7 +62,7 @@ impl BodyPath {
     pub fn into_extractor(self) -> Option<Extractor> {
         self.extractor.map(|mut extractor| {
             extractor.reset();
-            extractor
+            *extractor
         })
     }
 
@@ -73,7 +74,7 @@ impl BodyPath {
         self.decoder = match coding {
             b"" => None,
             coding if self.extractor.is_none() && self.sink.takes_coded(coding) => None,
-            coding => Decoder::new(coding, limits)?,
+            coding => Decoder::new(coding, limits)?.map(Box::new),
         };
         let plain = self.decoder.is_none() && self.extractor.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());

@@ -234,6 +234,10 @@ impl Client {
         self.parts().pool.take(key, now)
     }
 
+    pub(crate) fn take_idle_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<Link> {
+        self.parts().pool.take_for(target, options, now)
+    }
+
     pub(crate) fn put_idle(&self, link: Link, now: Instant) {
         let parts = self.parts();
         if let Some(surplus) = parts.pool.put(Arc::clone(link.key()), link, now) {

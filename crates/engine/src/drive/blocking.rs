@@ -251,11 +251,13 @@ fn begin(
     ticker: &mut Ticker,
 ) -> Result<Live, Box<(Transfer, After)>> {
     let now = Instant::now();
-    let key = Key::new(transfer.target(), transfer.options());
-    let warm = if from == From::Fresh { None } else { client.take_idle(&key, now) };
+    let warm = match from {
+        From::Fresh => None,
+        From::Pool => client.take_idle_for(transfer.target(), transfer.options(), now),
+    };
     let mut link = match warm {
         Some(link) => link,
-        None => match open(client, key, &mut transfer, ticker) {
+        None => match open(client, Key::new(transfer.target(), transfer.options()), &mut transfer, ticker) {
             Ok(link) => link,
             Err(error) if error.kind() == ErrorKind::Interrupted => {
                 return Err(Box::new((transfer, After::Done(Err(error)))));

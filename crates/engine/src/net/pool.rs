@@ -7,9 +7,8 @@
 //! While a worker has work for a connection it keeps it; the pool is where connections lie between runs and where one
 //! worker leaves them for another.
 
-use std::collections::HashMap;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use haul_policy::proxy::Proxy;
@@ -157,13 +156,21 @@ impl Default for PoolLimits {
     }
 }
 
-/// The idle connections of one key, each with the time since when it is.
-type Idle<C> = Vec<(Instant, C)>;
+/// A connection that lies idle.
+#[derive(Debug)]
+struct Idle<C> {
+    /// Host and port in short, to tell most others apart at once.
+    mark: u64,
+    key: Arc<Key>,
+    since: Instant,
+    connection: C,
+}
 
-/// Idle connections of one client.
+/// Idle connections of one client, the one used last at the end. A list: a look-up compares a number for each, which for
+/// the few hundred that may lie here is less than to hash a key.
 #[derive(Debug)]
 pub struct Pool<C> {
-    idle: Mutex<HashMap<Arc<Key>, Idle<C>>>,
+    idle: Mutex<Vec<Idle<C>>>,
     limits: PoolLimits,
 }
 
@@ -177,35 +184,19 @@ impl<C> Pool<C> {
     /// An empty pool.
     #[must_use]
     pub fn new(limits: PoolLimits) -> Self {
-        Self { idle: Mutex::new(HashMap::new()), limits }
+        Self { idle: Mutex::default(), limits }
+    }
+
+    /// Takes all connections out.
+    pub fn drain(&self) -> Vec<C> {
+        self.lock().drain(..).map(|idle| idle.connection).collect()
     }
 
     /// Takes all connections out, unless another thread is at it: which in a forked child is for ever, if it was so in
     /// the moment of the fork.
     pub fn try_drain(&self) -> Vec<C> {
         let Ok(mut idle) = self.idle.try_lock() else { return Vec::new() };
-        idle.drain().flat_map(|(_, list)| list).map(|(_, connection)| connection).collect()
-    }
-}
-
-impl<C: AsFd> Pool<C> {
-    /// A connection for this key that is silent and open, the one used last first. Others that are found dead are
-    /// closed.
-    pub fn take(&self, key: &Key, now: Instant) -> Option<C> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let connections = idle.get_mut(key)?;
-        let mut found = None;
-        while let Some((since, connection)) = connections.pop() {
-            let fresh = now.saturating_duration_since(since) < self.limits.idle;
-            if fresh && peek_idle(connection.as_fd()) == Peeked::Silent {
-                found = Some(connection);
-                break;
-            }
-        }
-        if connections.is_empty() {
-            idle.remove(key);
-        }
-        found
+        idle.drain(..).map(|idle| idle.connection).collect()
     }
 
     /// Leaves an idle connection here. One that has no room is given back, to be closed.
@@ -213,32 +204,59 @@ impl<C: AsFd> Pool<C> {
         if self.limits.connections == 0 || self.limits.per_key == 0 {
             return Some(connection);
         }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(list) = idle.get_mut(&key).filter(|list| list.len() >= self.limits.per_key) {
-            list.push((now, connection));
-            return Some(list.remove(0).1);
-        }
-        let mut surplus = None;
-        if idle.values().map(Vec::len).sum::<usize>() >= self.limits.connections {
-            let oldest = idle.iter().min_by_key(|(_, list)| list.first().map(|(since, _)| *since));
-            if let Some(oldest) = oldest.map(|(key, _)| Arc::clone(key))
-                && let Some(list) = idle.get_mut(&oldest)
-            {
-                surplus = Some(list.remove(0).1);
-                if list.is_empty() {
-                    idle.remove(&oldest);
-                }
-            }
-        }
-        idle.entry(key).or_default().push((now, connection));
+        let mark = mark(&key.host, key.port);
+        let mut idle = self.lock();
+        let is_same = |other: &Idle<C>| other.mark == mark && *other.key == *key;
+        // The one that has been here longest is the first.
+        let surplus = if self.limits.per_key < self.limits.connections
+            && idle.iter().filter(|other| is_same(other)).count() >= self.limits.per_key
+        {
+            idle.iter().position(is_same)
+        } else {
+            (idle.len() >= self.limits.connections).then_some(0)
+        };
+        let surplus = surplus.map(|place| idle.remove(place).connection);
+        idle.push(Idle { mark, key, since: now, connection });
         surplus
     }
 
-    /// Takes all connections out.
-    pub fn drain(&self) -> Vec<C> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.drain().flat_map(|(_, list)| list).map(|(_, connection)| connection).collect()
+    fn lock(&self) -> MutexGuard<'_, Vec<Idle<C>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl<C: AsFd> Pool<C> {
+    /// A connection for this key that is silent and open, the one used last first. Others that are found dead are
+    /// closed.
+    pub fn take(&self, key: &Key, now: Instant) -> Option<C> {
+        self.take_where(mark(&key.host, key.port), now, |other| other == key)
+    }
+
+    /// The same for a request to this target, without making its key where that can be done.
+    pub fn take_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> Option<C> {
+        if options.proxy.is_some() {
+            return self.take(&Key::new(target, options), now);
+        }
+        self.take_where(mark(target.host_text(), target.port()), now, |key| key.fits(target, options))
+    }
+
+    fn take_where(&self, mark: u64, now: Instant, fits: impl Fn(&Key) -> bool) -> Option<C> {
+        let mut idle = self.lock();
+        loop {
+            let place = idle.iter().rposition(|other| other.mark == mark && fits(&other.key))?;
+            let Idle { since, connection, .. } = idle.remove(place);
+            let fresh = now.saturating_duration_since(since) < self.limits.idle;
+            if fresh && peek_idle(connection.as_fd()) == Peeked::Silent {
+                return Some(connection);
+            }
+        }
+    }
+}
+
+/// A number for a host and a port (FNV-1a). It may be the same for two of them, which costs a comparison of keys.
+fn mark(host: &str, port: u16) -> u64 {
+    let bytes = host.bytes().chain(port.to_ne_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -267,7 +285,7 @@ mod tests {
         let pool = Pool::default();
         for (i, a) in keys.iter().enumerate() {
             let (ours, _theirs) = UnixStream::pair().unwrap();
-            pool.put(Arc::clone(a), ours, Instant::now());
+            assert!(pool.put(Arc::clone(a), ours, Instant::now()).is_none());
             for (j, b) in keys.iter().enumerate() {
                 assert_eq!(a == b, i == j);
                 assert_eq!(pool.take(b, Instant::now()).is_some(), i == j);
@@ -282,7 +300,7 @@ mod tests {
         let now = Instant::now();
         let (spoke, mut peer) = UnixStream::pair().unwrap();
         peer.write_all(b"x").unwrap();
-        pool.put(Arc::clone(&key), spoke, now);
+        assert!(pool.put(Arc::clone(&key), spoke, now).is_none());
         let (closed, _) = UnixStream::pair().unwrap();
         pool.put(Arc::clone(&key), closed, now);
         assert!(pool.take(&key, now).is_none());
@@ -294,5 +312,24 @@ mod tests {
         pool.put(Arc::clone(&key), silent, now);
         assert!(pool.take(&key, now).is_some());
         assert!(pool.take(&key, now).is_none());
+    }
+
+    #[test]
+    fn a_full_pool_gives_back_what_was_there_longest() {
+        let limits = PoolLimits { connections: 3, per_key: 2, ..PoolLimits::default() };
+        let pool = Pool::new(limits);
+        let (a, b) = (key("http://a/", &RequestOptions::default()), key("http://b/", &RequestOptions::default()));
+        let now = Instant::now();
+        let mut peers = Vec::new();
+        let mut put = |key: &Arc<Key>| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            peers.push(theirs);
+            pool.put(Arc::clone(key), ours, now).is_some()
+        };
+        assert_eq!([put(&a), put(&a), put(&a), put(&b), put(&b)], [false, false, true, false, true]);
+        assert!(pool.take(&a, now).is_some() && pool.take(&a, now).is_none());
+        assert_eq!(pool.drain().len(), 2);
+        let none = Pool::new(PoolLimits { connections: 0, ..limits });
+        assert!(none.put(a, UnixStream::pair().unwrap().0, now).is_some());
     }
 }
