@@ -49,7 +49,7 @@ impl Client {
     ) -> PyResult<Reply> {
         let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, query, fields, body, jar, cookie)?;
         let (outcome, sink) = py.detach(|| self.client.perform(request, BytesSink::default()));
-        let mut reply = reply_of(py, outcome, url, cookie, &raised)?;
+        let mut reply = reply_of(outcome, url, cookie, &raised)?;
         if let Some(jar) = jar {
             reply.cookies_into(jar);
         }
@@ -182,8 +182,8 @@ fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Opti
     }
 }
 
+/// The reply that an outcome is.
 pub(crate) fn reply_of(
-    _py: Python<'_>,
     outcome: Outcome,
     url: String,
     cookie: Option<Vec<u8>>,
@@ -202,5 +202,7 @@ pub(crate) fn reply_of(
         let error = haul::Error::new(ErrorKind::EmptyReply, "the response has no head").with_url(target.to_url());
         return Err(failure(&error, phase));
     };
+    // Where the engine was told to follow redirects, it is another URL that answered.
+    let url = if facts.redirects > 0 { target.to_url() } else { url };
     Ok(Reply { head, target, url, body: None, cookie, times: (&facts).into() })
 }

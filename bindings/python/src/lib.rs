@@ -15,6 +15,7 @@
 //!
 //! `unsafe` is used in [`sink`] alone, to write into a `bytes` object before anyone else has it.
 
+mod batch;
 mod client;
 mod error;
 mod form;
@@ -32,6 +33,8 @@ mod url;
 mod _haul {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::batch::Batch;
     #[pymodule_export]
     use crate::client::Client;
     #[pymodule_export]

@@ -20,6 +20,7 @@ use pyo3::types::{PyBytes, PyDict, PyString};
 
 use crate::client::signals;
 use crate::error::{Failure, refused};
+use crate::jar::Jar;
 use crate::text::latin1_or_utf8;
 use crate::url::prepare;
 
@@ -89,6 +90,21 @@ impl Plan {
             options.proxy = Some(given);
         }
         Ok(Self { options: Arc::new(options) })
+    }
+
+    /// The same for requests whose redirects, so many at most, are followed by the engine, with the cookies of a jar. `None` follows none.
+    fn following(&self, redirects: Option<u32>, jar: Option<&Jar>) -> Self {
+        let mut options = RequestOptions::clone(&self.options);
+        options.redirects.follow = redirects.is_some();
+        options.redirects.max = redirects.unwrap_or(0);
+        options.jar = jar.map(|jar| jar.jar.clone());
+        Self { options: Arc::new(options) }
+    }
+
+    /// Whether requests go through a proxy.
+    #[getter]
+    fn proxied(&self) -> bool {
+        self.options.proxy.is_some()
     }
 
     /// The fields that each request has, as they go out.

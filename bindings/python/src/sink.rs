@@ -97,6 +97,8 @@ enum Store {
 pub(crate) struct BytesSink {
     store: Store,
     decoder: Option<Decoder>,
+    /// The interpreter is not to be entered.
+    stays_out: bool,
 }
 
 impl Store {
@@ -119,6 +121,11 @@ impl Store {
 }
 
 impl BytesSink {
+    /// One that is filled on a thread which must not wait for the interpreter.
+    pub(crate) fn gathering() -> Self {
+        Self { stays_out: true, ..Self::default() }
+    }
+
     /// The object that the program gets.
     pub(crate) fn into_bytes(self, py: Python<'_>) -> Py<PyBytes> {
         match self.store {
@@ -147,7 +154,7 @@ impl Sink for BytesSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
         self.decoder = if begin.length == Some(0) { None } else { decoder_for(begin.head) };
         let known = begin.length.filter(|_| self.decoder.is_none()).unwrap_or(0);
-        let object = if (WORTH_ENTERING..=TRUSTED).contains(&known) {
+        let object = if !self.stays_out && (WORTH_ENTERING..=TRUSTED).contains(&known) {
             usize::try_from(known).ok().and_then(Object::new)
         } else {
             None

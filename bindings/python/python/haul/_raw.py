@@ -15,7 +15,7 @@ __all__ = ["RawBody"]
 
 
 class RawBody(io.IOBase):
-    """A body under way, or one that came whole (and is decoded then).
+    """A body under way. Of one that was read whole nothing is left to read, as by requests.
 
     :param translate: what turns the engine's failures into exceptions of the caller's.
     """
@@ -24,12 +24,11 @@ class RawBody(io.IOBase):
         self,
         reply: Reply,
         stream: Stream | None,
-        content: bytes | None,
         translate: Callable[[Exception], BaseException] | None = None,
     ) -> None:
-        self._reply = reply
+        #: What the engine keeps of the response.
+        self.reply = reply
         self._stream = stream
-        self._content = io.BytesIO(content or b"") if stream is None else None
         self._translate = translate
         self._told = 0
         #: What urllib3's ``read`` does where it is not told; requests sets it on a response that others shall read.
@@ -39,6 +38,8 @@ class RawBody(io.IOBase):
         self.version = reply.version
         self._original_response: Any = None
         self._headers: Any = None
+        if stream is None:
+            self.close()
 
     @property
     def headers(self) -> Any:
@@ -47,7 +48,7 @@ class RawBody(io.IOBase):
             from .structures import CaseInsensitiveDict
 
             self._headers = CaseInsensitiveDict()
-            for name, value in self._reply.fields():
+            for name, value in self.reply.fields():
                 known = self._headers.get(name)
                 self._headers[name] = value if known is None else f"{known}, {value}"
         return self._headers
@@ -72,19 +73,15 @@ class RawBody(io.IOBase):
         if self.closed:
             return b""
         size = None if amt is None or amt < 0 else amt
-        if self._content is not None:
-            piece = self._content.read(size)
-        else:
-            assert self._stream is not None
-            decode = self.decode_content if decode_content is None else decode_content
-            try:
-                piece = self._stream.read(size, bool(decode))
-            except Failure as failure:
-                if self._translate is None:
-                    from .models import _stream_error
+        decode = self.decode_content if decode_content is None else decode_content
+        try:
+            piece = self._stream.read(size, bool(decode)) if self._stream is not None else b""
+        except Failure as failure:
+            if self._translate is None:
+                from .models import _stream_error
 
-                    raise _stream_error(failure, None) from None
-                raise self._translate(failure) from None
+                raise _stream_error(failure, None) from None
+            raise self._translate(failure) from None
         self._told += len(piece)
         return piece
 

@@ -23,7 +23,7 @@ from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, 
 from . import _settings
 from ._haul import Client, Failure, Plan
 from ._raw import RawBody
-from .exceptions import from_failure
+from .exceptions import InvalidProxyURL, ReadTimeout, from_failure
 
 __all__ = ["HaulAdapter"]
 
@@ -95,10 +95,13 @@ class HaulAdapter(BaseAdapter):
                 break
             except Failure as failure:
                 if not (attempt and failure.args[3] == "connect" and failure.args[0] in ("Connect", "Timeout")):
-                    raise _translate(failure, request) from None
-        return self._response(request, reply, source)
+                    raise _translate(failure, request, plan.proxied) from None
+        raw = RawBody(reply, source, lambda failure: _of_urllib3(failure, url=request.url))
+        return self.build_response(request, raw)
 
-    def _response(self, request: requests.PreparedRequest, reply: Any, source: Any) -> requests.Response:
+    def build_response(self, req: requests.PreparedRequest, resp: RawBody) -> requests.Response:
+        """requests' response of what came."""
+        request, raw, reply = req, resp, resp.reply
         response = requests.Response()
         response.status_code = reply.status
         fields = reply.fields()
@@ -109,7 +112,6 @@ class HaulAdapter(BaseAdapter):
         response.headers = headers
         response.encoding = get_encoding_from_headers(headers)
         response.reason = reply.reason
-        raw = RawBody(reply, source, reply.body, lambda failure: _of_urllib3(failure, url=request.url))
         raw.headers = headers
         response.raw = raw
         response.url = request.url or ""
@@ -121,7 +123,7 @@ class HaulAdapter(BaseAdapter):
             extract_cookies_to_jar(response.cookies, request, raw)
         response.request = request
         response.connection = self  # type: ignore[attr-defined]
-        if source is None:
+        if reply.body is not None:
             response._content = reply.body
             response._content_consumed = True
         return response
@@ -132,7 +134,10 @@ class HaulAdapter(BaseAdapter):
         proxy = select_proxy(url, proxies) if proxies else None
         proxy_fields: tuple[tuple[str, str], ...] = ()
         if proxy:
-            proxy = _settings._complete(prepend_scheme_if_needed(proxy, "http"))
+            try:
+                proxy = _settings._complete(prepend_scheme_if_needed(proxy, "http"))
+            except InvalidProxyURL as error:
+                raise requests.exceptions.InvalidProxyURL(*error.args, request=request) from None
             proxy_fields = tuple(self.proxy_headers(proxy).items())
         if isinstance(timeout, list):
             timeout = tuple(timeout)
@@ -154,9 +159,13 @@ class HaulAdapter(BaseAdapter):
         return plan
 
 
-def _translate(failure: Exception, request: requests.PreparedRequest) -> BaseException:
+def _translate(failure: Exception, request: requests.PreparedRequest, proxied: bool = False) -> BaseException:
     """requests' exception of the same name."""
-    error = from_failure(failure)
+    error = from_failure(failure, proxied=proxied)
+    if isinstance(error, ReadTimeout):
+        # Programs look for the words of urllib3's, which requests' holds.
+        cause = _of_urllib3(failure, request.url)
+        return requests.exceptions.ReadTimeout(cause, request=request)
     cls = getattr(requests.exceptions, type(error).__name__, None)
     if cls is None or not issubclass(cls, requests.exceptions.RequestException):
         return error
@@ -169,7 +178,7 @@ def _of_urllib3(failure: Exception, url: str | None) -> BaseException:
 
     kind, message = failure.args[0], failure.args[1]
     if kind == "Timeout":
-        return exceptions.ReadTimeoutError(None, url or "", message)  # type: ignore[arg-type]
+        return exceptions.ReadTimeoutError(None, url or "", f"Read timed out: {message}")  # type: ignore[arg-type]
     if kind in ("ContentCoding", "TooLarge"):
         return exceptions.DecodeError(message)
     return exceptions.ProtocolError(message)

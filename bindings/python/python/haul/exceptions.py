@@ -170,8 +170,10 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
 }
 
 
-def from_failure(failure: Exception, request: Request | PreparedRequest | None = None) -> Exception:
-    """The exception for what the engine says."""
+def from_failure(
+    failure: Exception, request: Request | PreparedRequest | None = None, proxied: bool = False
+) -> Exception:
+    """The exception for what the engine says; of a request through a proxy, that there is no connection is the proxy's fault."""
     kind, message, url, phase = failure.args
     if kind == "Setup" and message.startswith("Invalid URL"):
         return MissingSchema(message, request=request)
@@ -181,6 +183,8 @@ def from_failure(failure: Exception, request: Request | PreparedRequest | None =
     cls = _BY_KIND.get(kind)
     if kind == "Timeout":
         cls = ConnectTimeout if phase == "connect" else ReadTimeout
+    elif cls is None and phase == "connect" and proxied:
+        cls = ProxyError
     elif cls is None and phase == "body":
         cls = ChunkedEncodingError
     elif cls is None:

@@ -423,7 +423,7 @@ class Response:
             return None
         from ._raw import RawBody
 
-        return RawBody(self._reply, self._stream, self._content if self._stream is None else None)
+        return RawBody(self._reply, self._stream)
 
     def __enter__(self) -> Response:
         return self

@@ -208,34 +208,57 @@ class Session(_HooksMixin):
             or hooks
             or stream
             or (stream is None and self.stream)
-            or self.adapters
-            or self.hooks["response"]
-            or type(url) is not str
-            or type(method) is not str
-            or not (auth is None or (type(auth) is tuple and len(auth) == 2))
-            or not (data is None or type(data) in (dict, str, bytes, list, tuple))
+            or not self._is_short(method, url, data, auth)
         ):
             return self._request_long(
                 method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks,
                 stream, verify, cert, json,
             )  # fmt: skip
+        call = self._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+        try:
+            reply = self._client.send(*call)
+        except Failure as failure:
+            raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
+        response = Response._of(reply, Sent(call[1], call[0], call[4], call[5]))
+        if reply.location() is not None:
+            settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+            return self._follow(response, allow_redirects, cookies, settings)
+        return response
+
+    # The short way.
+
+    def _is_short(self, method: Any, url: Any, data: Any, auth: Any) -> bool:
+        """Whether a request needs no :class:`PreparedRequest`."""
+        return not (
+            self.adapters
+            or self.hooks["response"]
+            or type(url) is not str
+            or type(method) is not str
+            or not (auth is None or (type(auth) is tuple and len(auth) == 2))
+            or not (data is None or type(data) in (dict, str, bytes, list, tuple))
+        )
+
+    def _short(
+        self, method: str, url: str, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
+        verify: Any, cert: Any, json: Any,
+    ) -> tuple[Plan, str, str, str | None, Any, Any, Any, str | None]:  # fmt: skip
+        """The arguments of the engine's call."""
         method = method.upper()
         if self.params:
             params = merge_setting(params, self.params)
         query = encode_query(params) if params else None
         fields: Any = None
         body: Any = None
+        kind = None
         if data:
             if type(data) is str or type(data) is bytes:
-                body, kind = data, None
+                body = data
             else:
                 body, kind = urlencode(data), FORM
         elif json is not None:
             body, kind = encode_json(json), "application/json"
-        else:
-            kind = None
-            if method != "GET" and method != "HEAD":
-                body = b""
+        elif method != "GET" and method != "HEAD":
+            body = b""
         if headers:
             fields = list(headers.items())
         if auth is None:
@@ -249,20 +272,9 @@ class Session(_HooksMixin):
                 fields = [("Content-Type", kind)]
             elif not any(_is_content_type(name) for name, _ in fields):
                 fields.insert(0, ("Content-Type", kind))
-        plan = self._plan(url, timeout, verify, cert, proxies)
         jar = self.cookies
-        cookie = None
-        if jar._loose or cookies:
-            cookie = self._own_cookies(cookies, fields)
-        try:
-            reply = self._client.send(plan, method, url, query, fields, body, jar._jar, cookie)
-        except Failure as failure:
-            raise from_failure(failure, _as_request(method, url, headers)) from None
-        response = Response._of(reply, Sent(method, plan, fields, body))
-        if reply.location() is not None:
-            settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
-            return self._follow(response, allow_redirects, cookies, settings)
-        return response
+        cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
+        return self._plan(url, timeout, verify, cert, proxies), method, url, query, fields, body, jar._jar, cookie
 
     # The long way.
 
@@ -352,26 +364,32 @@ class Session(_HooksMixin):
         return response  # type: ignore[no-any-return]
 
     def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
-        url, method = request.url or "", request.method or "GET"
+        call = self._long(request, settings)
+        try:
+            if stream:
+                plan, method, url, _, fields, body, _, _ = call
+                reply, source = self._client.open(plan, method, url, fields, body)
+                response = Response._of(reply, None, source)
+            else:
+                response = Response._of(self._client.send(*call), None)
+        except Failure as failure:
+            raise from_failure(failure, request, call[0].proxied) from None
+        response.request = request
+        return response
+
+    def _long(
+        self, request: PreparedRequest, settings: Mapping[str, Any]
+    ) -> tuple[Plan, str, str, None, Any, Any, None, None]:
+        """The arguments of the engine's call for a request that is prepared."""
+        url, method, body = request.url or "", request.method or "GET", request.body
         plan = self._plan(
             url, settings.get("timeout"), settings.get("verify"), settings.get("cert"), settings.get("proxies"),
             bare=True, digest=request.digest,
         )  # fmt: skip
-        body = request.body
         headers = request.headers or {}
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
-        try:
-            if stream:
-                reply, source = self._client.open(plan, method, url, list(headers.items()), body)
-                response = Response._of(reply, None, source)
-            else:
-                reply = self._client.send(plan, method, url, None, list(headers.items()), body, None, None)
-                response = Response._of(reply, None)
-        except Failure as failure:
-            raise from_failure(failure, request) from None
-        response.__dict__["request"] = request
-        return response
+        return plan, method, url, None, list(headers.items()), body, None, None
 
     def _follow(
         self, response: Response, follow: bool, first_cookies: Any, settings: dict[str, Any]
@@ -401,22 +419,29 @@ class Session(_HooksMixin):
         origin = split_url(request.url or "")[:3]
         history: list[Response] = []
         while (url := self.get_redirect_target(response)) is not None:
-            prepared = request.copy()
-            history.append(response)
-            response.history = history[:-1]
-            response.content  # noqa: B018 - so that the connection is free
-            if len(history) > self.max_redirects:
-                raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
-            response.close()
-            prepared.url = self._redirected(response, url)
-            self.rebuild_method(prepared, response)
-            self._rebuild(prepared, response, origin, first_cookies)
-            request = prepared
+            request = self._hop(response, url, request, history, origin, first_cookies)
             if yield_requests:
-                yield prepared
-                continue
-            response = self._send_once(prepared, settings)
+                yield request
+                return
+            response = self._send_once(request, settings)
             yield response
+
+    def _hop(
+        self, response: Response, location: str, request: PreparedRequest, history: list[Response],
+        origin: tuple[str, str, int], first_cookies: Any,
+    ) -> PreparedRequest:  # fmt: skip
+        """The request that a redirect leads to."""
+        history.append(response)
+        response.history = history[:-1]
+        response.content  # noqa: B018 - so that the connection is free
+        if len(history) > self.max_redirects:
+            raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
+        response.close()
+        request = request.copy()
+        request.url = self._redirected(response, location)
+        self.rebuild_method(request, response)
+        self._rebuild(request, response, origin, first_cookies)
+        return request
 
     def _redirected(self, response: Response, location: str) -> str:
         try:
@@ -539,18 +564,26 @@ class Session(_HooksMixin):
                 )
             except Failure as failure:
                 raise from_failure(failure) from None
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            self._plans[key] = plan
+            self._keep(key, plan)
         return plan
+
+    def _following(self, plan: Plan, redirects: int | None, jar: Any) -> Plan:
+        """The plan with which the engine follows redirects and keeps cookies by itself."""
+        key = (plan, redirects, id(jar))
+        following = self._plans.get(key)
+        if following is None:
+            following = plan.following(redirects, jar)
+            self._keep(key, following)
+        return following
+
+    def _keep(self, key: Any, plan: Plan) -> None:
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        self._plans[key] = plan
 
 
 def _is_content_type(name: Any) -> bool:
     return (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == "content-type"
-
-
-def _as_request(method: str, url: str, headers: Any) -> Request:
-    return Request(method, url, headers=headers)
 
 
 def _rewind(request: PreparedRequest) -> None:
