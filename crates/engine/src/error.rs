@@ -157,6 +157,11 @@ impl Error {
         error
     }
 
+    /// The program gave it up.
+    pub(crate) fn cancelled() -> Self {
+        Self::new(ErrorKind::Interrupted, "it was cancelled")
+    }
+
     /// The same as of another kind; `what` it concerns goes before the sentence.
     #[must_use]
     pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {

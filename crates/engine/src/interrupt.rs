@@ -36,6 +36,11 @@ impl Interrupt {
     pub fn new(wants_to_stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(wants_to_stop))
     }
+
+    /// Asks.
+    pub(crate) fn wants_to_stop(&self) -> bool {
+        (self.0)()
+    }
 }
 
 impl fmt::Debug for Interrupt {
@@ -76,7 +81,7 @@ impl Ticker {
     pub(crate) fn signalled(&mut self, now: Instant) -> Result<()> {
         self.asked = Some(now);
         match &self.hook {
-            Some(hook) if (hook.0)() => Err(Error::new(ErrorKind::Interrupted, "it was interrupted")),
+            Some(hook) if hook.wants_to_stop() => Err(Error::new(ErrorKind::Interrupted, "it was interrupted")),
             _ => Ok(()),
         }
     }

@@ -63,6 +63,7 @@
 //!
 //! HTTP/3, NTLM and Negotiate.
 
+pub mod batch;
 pub mod body;
 pub mod buffer;
 mod client;

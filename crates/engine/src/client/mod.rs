@@ -26,6 +26,7 @@ use haul_policy::target::Target;
 pub use builder::ClientBuilder;
 
 use crate::Result;
+use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::blocking;
@@ -194,6 +195,20 @@ impl Client {
     /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
         response::perform(self, request, sink)
+    }
+
+    /// Requests side by side, their responses whole; see [`batch`](crate::batch).
+    pub fn fetch_all<I>(&self, requests: I, options: BatchOptions) -> FetchAll<I::IntoIter>
+    where
+        I: IntoIterator<Item = Request>,
+    {
+        FetchAll::new(self, requests.into_iter(), options)
+    }
+
+    /// The same for requests that are given one by one, and for foreign event loops.
+    #[must_use]
+    pub fn batch(&self, options: BatchOptions) -> Batch {
+        Batch::new(self, options)
     }
 
     /// Fetches one target into a sink, waiting for it: no thread, no event loop. The options are these alone; those of the

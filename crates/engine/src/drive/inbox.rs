@@ -20,6 +20,8 @@ pub enum Message {
     Resolved(usize),
     /// There may be work, or it may be over.
     Look,
+    /// The transfer of this mark is not wanted any more.
+    Cancel(u64),
     /// The output is full: watch for room.
     WatchOutput,
 }

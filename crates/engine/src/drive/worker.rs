@@ -13,6 +13,7 @@
 //! The first worker is the calling thread. Another is started when those that run have not slept for a while and there
 //! is a backlog: one thread for a network-bound run, all cores for one that decodes or extracts.
 
+mod cancel;
 mod lanes;
 mod supply;
 #[cfg(test)]
@@ -347,6 +348,7 @@ impl Worker {
                 self.serve(lane, false);
             }
             Message::Resolved(lane) => self.serve(lane, false),
+            Message::Cancel(tag) => self.cancel(tag),
             // The flush of the next turn watches the output, and the supply is asked anyway.
             Message::WatchOutput | Message::Look => {}
         }

@@ -715,6 +715,15 @@ impl Link {
         }
     }
 
+    /// Gives up the transfer of this mark, and the connection with it: those behind it on the line are asked for anew.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
+        let place = self.queue.iter().position(|transfer| transfer.tag == tag)?;
+        if let Some(transfer) = self.queue.remove(place) {
+            finished.push((transfer, After::Again(Duration::ZERO)));
+        }
+        Some(self.close(now, finished))
+    }
+
     /// The transfer under way, for who is to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         self.queue.front()

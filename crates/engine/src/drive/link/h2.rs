@@ -594,6 +594,16 @@ impl Link {
         self.after(Progress::More, now, finished)
     }
 
+    /// Gives up the transfer of this mark.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
+        let id = self.active.iter().find(|(_, active)| active.transfer.tag == tag).map(|(id, _)| *id)?;
+        self.conn.reset(RequestId(id), ErrorCode::CANCEL);
+        if let Some(active) = self.take_out(id, now) {
+            finished.push((active.transfer, After::Again(Duration::ZERO)));
+        }
+        Some(Progress::More)
+    }
+
     fn only(&self) -> Option<&Active> {
         if self.active.len() == 1 { self.active.values().next() } else { None }
     }

@@ -303,6 +303,11 @@ impl Link {
         either!(self, link => link.expire(now, finished))
     }
 
+    /// Gives up the transfer of this mark, if it is under way here: a connection that it does not share is closed.
+    pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
+        either!(self, link => link.cancel(tag, now, finished))
+    }
+
     /// The one transfer under way, for who is to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         either!(self, link => link.front())

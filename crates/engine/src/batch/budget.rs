@@ -1,0 +1,189 @@
+//! How much the bodies of a batch may hold, those under way and those that wait to be taken together.
+//!
+//! While the program has nothing to take, the first request under way goes on whatever the others hold: what the program
+//! waits for comes of it in the end. So a batch holds its budget and one body more.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use haul_policy::target::Target;
+
+use super::hall::{Admitted, Gate};
+use crate::Result;
+use crate::buffer::Lease;
+use crate::sink::{Begin, Partial, Sink, Wake};
+
+/// No request.
+const NONE: u64 = u64::MAX;
+/// A sink is not stopped for less room than this.
+const LEAST: u64 = 16 << 10;
+
+/// See the module.
+pub(super) struct Budget {
+    most: u64,
+    held: AtomicU64,
+    /// The first request under way.
+    first: AtomicU64,
+    /// The one that the program waits for, in order of the input.
+    head: AtomicU64,
+    /// The program has nothing to take.
+    is_hungry: AtomicBool,
+    /// Those that wait for room.
+    waiting: Mutex<Vec<(Arc<dyn Wake>, usize)>>,
+}
+
+impl Budget {
+    pub(super) fn new(most: u64) -> Self {
+        Self {
+            most: most.max(LEAST),
+            held: AtomicU64::new(0),
+            first: AtomicU64::new(NONE),
+            head: AtomicU64::new(NONE),
+            is_hungry: AtomicBool::new(true),
+            waiting: Mutex::default(),
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.most.saturating_sub(self.held.load(Ordering::SeqCst))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.room() == 0
+    }
+
+    pub(super) fn takes(&self, bytes: u64) {
+        self.held.fetch_add(bytes, Ordering::SeqCst);
+    }
+
+    /// So much is free again. Whether requests may start that could not.
+    pub(super) fn gives(&self, bytes: u64) -> bool {
+        let held = self.held.fetch_sub(bytes, Ordering::SeqCst);
+        let was_full = held >= self.most;
+        if held.saturating_sub(bytes) < self.most {
+            self.wake();
+        }
+        was_full
+    }
+
+    /// The next in order of the input is this one.
+    pub(super) fn head_is(&self, id: u64) {
+        self.head.store(id, Ordering::SeqCst);
+    }
+
+    /// Whether the program has nothing to take. Answers whether that is new and true.
+    pub(super) fn hungers(&self, is_hungry: bool) -> bool {
+        let is_new = !self.is_hungry.swap(is_hungry, Ordering::SeqCst) && is_hungry;
+        if is_new {
+            self.wake();
+        }
+        is_new
+    }
+
+    fn is_preferred(&self, id: u64) -> bool {
+        self.is_hungry.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
+    }
+
+    fn wake(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        for (driver, token) in waiting {
+            driver.wake(token);
+        }
+    }
+}
+
+impl Gate for Budget {
+    fn admits(&self) -> Admitted {
+        if self.room() > 0 {
+            Admitted::Any
+        } else if self.is_hungry.load(Ordering::SeqCst) {
+            Admitted::Only(self.head.load(Ordering::SeqCst))
+        } else {
+            Admitted::None
+        }
+    }
+
+    fn first_is(&self, id: Option<u64>) {
+        let id = id.unwrap_or(NONE);
+        if self.first.swap(id, Ordering::SeqCst) != id {
+            self.wake();
+        }
+    }
+}
+
+/// A sink whose bytes count.
+pub(super) struct Counted {
+    pub(super) sink: Box<dyn Sink>,
+    pub(super) id: u64,
+    /// What it holds.
+    pub(super) bytes: u64,
+    pub(super) budget: Arc<Budget>,
+}
+
+impl Counted {
+    fn came(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.budget.takes(bytes);
+    }
+}
+
+impl Sink for Counted {
+    fn takes_coded(&mut self, coding: &[u8]) -> bool {
+        self.sink.takes_coded(coding)
+    }
+
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.sink.begin(begin)
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        let own = self.sink.credit(waker, token);
+        let is_preferred = || self.budget.is_preferred(self.id);
+        if own == 0 || is_preferred() {
+            return own;
+        }
+        if let (0, Some(waker)) = (self.budget.room(), waker) {
+            self.budget.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((Arc::clone(waker), token));
+            // It may have become the one that goes on, or got room, in between.
+            if !is_preferred() && self.budget.room() == 0 {
+                return 0;
+            }
+        }
+        own.min(self.budget.room().max(LEAST))
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.came(lease.bytes().len() as u64);
+        self.sink.bytes(lease)
+    }
+
+    fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        let received = self.sink.receive(socket, most)?;
+        if let Ok(n) = &received {
+            self.came(*n as u64);
+        }
+        Some(received)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        self.sink.partial(target)
+    }
+
+    fn restart(&mut self) -> bool {
+        let may = self.sink.restart();
+        if may {
+            self.budget.gives(std::mem::take(&mut self.bytes));
+        }
+        may
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.sink.finish()
+    }
+
+    fn file_name(&self) -> Option<&std::path::Path> {
+        self.sink.file_name()
+    }
+}

@@ -1,0 +1,61 @@
+//! A batch fed by an iterator.
+
+use super::{Batch, BatchOptions};
+use crate::request::Request;
+use crate::response::Reply;
+use crate::{Client, Error, Result};
+
+/// The responses to many requests; from [`Client::fetch_all`]. Requests are taken from their iterator as responses are taken
+/// from this one, a bounded number ahead. Dropped, it ends those under way.
+pub struct FetchAll<I> {
+    requests: Option<I>,
+    batch: Batch,
+    ahead: usize,
+}
+
+impl<I: Iterator<Item = Request>> FetchAll<I> {
+    pub(crate) fn new(client: &Client, requests: I, options: BatchOptions) -> Self {
+        // Twice as many as may run: so that there is one for each slot, whatever its host, and some order to wait for.
+        let ahead = options.max_parallel.max(1).saturating_mul(2);
+        Self { requests: Some(requests), batch: Batch::new(client, options), ahead }
+    }
+
+    fn fill(&mut self) {
+        while let Some(requests) = self.requests.as_mut().filter(|_| self.batch.outstanding() < self.ahead) {
+            match requests.next() {
+                Some(request) => {
+                    self.batch.submit(request);
+                }
+                None => self.requests = None,
+            }
+        }
+    }
+}
+
+impl<I: Iterator<Item = Request>> Iterator for FetchAll<I> {
+    /// The place of the request in its iterator, and the response. When the hook ends the wait that is the error, and there
+    /// is nothing more.
+    type Item = (u64, Result<Reply>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.fill();
+        match self.batch.next() {
+            Ok(finished) => finished.map(|finished| (finished.id(), finished.into_reply())),
+            Err(error) => Some(self.stop(error)),
+        }
+    }
+}
+
+impl<I> FetchAll<I> {
+    fn stop(&mut self, error: Error) -> (u64, Result<Reply>) {
+        self.requests = None;
+        self.batch.hall.close();
+        let place = {
+            let mut state = self.batch.shared.lock();
+            state.outstanding = 0;
+            state.ready.clear();
+            state.next
+        };
+        (place, Err(error))
+    }
+}

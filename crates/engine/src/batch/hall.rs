@@ -1,0 +1,369 @@
+//! Requests that are given one by one, from any thread, to an event loop that runs as long as there is something to do.
+//!
+//! Nothing is started before the first request; the thread ends when nothing was asked of it for a while, and the next
+//! request starts another. What becomes of a request is told to its [`Done`], on that thread.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::target::Target;
+
+use crate::body::path::BodyPath;
+use crate::clock;
+use crate::drive::inbox::{Inbox, Message};
+use crate::drive::worker::{self, Another, Supply, Workers};
+use crate::facts::Facts;
+use crate::request::Request;
+use crate::sink::Sink;
+use crate::sink::output::Room;
+use crate::transfer::{Outcome, Transfer};
+use crate::{Client, Error, ErrorKind, Result};
+
+/// How long the thread waits for another request before it ends.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Is told what became of a request. The sink comes back, but not from a request that was lost with its thread.
+pub(crate) type Done = Box<dyn FnOnce(Outcome, Option<Box<dyn Sink>>) + Send>;
+
+/// Decides whether another request may start, and is told which are under way.
+pub(crate) trait Gate: Send + Sync {
+    /// Whether one more may start now.
+    fn admits(&self) -> Admitted;
+
+    /// The first of those under way.
+    fn first_is(&self, id: Option<u64>);
+}
+
+/// What may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// Any request.
+    Any,
+    /// This one alone, whatever the caps say; and any if nothing runs.
+    Only(u64),
+    /// None.
+    None,
+}
+
+/// See the module.
+pub(crate) struct Hall {
+    state: Mutex<State>,
+    workers: Workers,
+    gate: Option<Arc<dyn Gate>>,
+}
+
+struct State {
+    queue: Queue<()>,
+    waiting: HashMap<u64, Job>,
+    running: BTreeMap<u64, (Done, Target)>,
+    next_id: u64,
+    inboxes: Vec<Arc<Inbox>>,
+    /// There is a thread.
+    has_worker: bool,
+    /// The event loop is to end, though it may be started again.
+    is_over: bool,
+    /// It is not started again.
+    is_closed: bool,
+    idle_since: Option<Instant>,
+}
+
+struct Job {
+    request: Request,
+    sink: Box<dyn Sink>,
+    done: Done,
+}
+
+impl Hall {
+    pub(crate) fn new(caps: Caps, pipeline: usize, gate: Option<Arc<dyn Gate>>) -> Arc<Self> {
+        let state = State {
+            queue: Queue::new(caps),
+            waiting: HashMap::new(),
+            running: BTreeMap::new(),
+            next_id: 0,
+            inboxes: Vec::new(),
+            has_worker: false,
+            is_over: false,
+            is_closed: false,
+            idle_since: None,
+        };
+        let workers = Workers { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
+        Arc::new(Self { state: Mutex::new(state), workers, gate })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request; `prepare` is told its number and makes what it needs. The numbers count from 0.
+    pub(crate) fn submit(
+        self: &Arc<Self>,
+        client: &Client,
+        request: Request,
+        prepare: impl FnOnce(u64) -> (Box<dyn Sink>, Done),
+    ) -> u64 {
+        let mut state = self.lock();
+        let id = state.next_id;
+        state.next_id += 1;
+        let (sink, done) = prepare(id);
+        state.queue.push(&request.target.origin(), id, ());
+        state.waiting.insert(id, Job { request, sink, done });
+        state.idle_since = None;
+        let starts = !std::mem::replace(&mut state.has_worker, true);
+        let inboxes = if starts { Vec::new() } else { state.inboxes.clone() };
+        drop(state);
+        if starts {
+            self.start(client);
+        }
+        for inbox in inboxes {
+            inbox.send(Message::Look);
+        }
+        id
+    }
+
+    /// Gives a request up: its sink is dropped with it, and its connection if one was under way. `false` when it was over
+    /// already.
+    pub(crate) fn cancel(&self, id: u64) -> bool {
+        let mut state = self.lock();
+        if let Some(job) = state.waiting.remove(&id) {
+            drop(state);
+            let error = Error::cancelled().with_url(job.request.target.to_url());
+            (job.done)(lost(job.request.target, error), Some(job.sink));
+            return true;
+        }
+        let runs = state.running.contains_key(&id);
+        let inboxes = state.inboxes.clone();
+        drop(state);
+        if runs {
+            for inbox in inboxes {
+                inbox.send(Message::Cancel(id));
+            }
+        }
+        runs
+    }
+
+    /// Something changed that a gate looks at.
+    pub(crate) fn rouse(&self) {
+        let inboxes = self.lock().inboxes.clone();
+        for inbox in inboxes {
+            inbox.send(Message::Look);
+        }
+    }
+
+    /// Ends all of it: what is under way is closed, what waits is dropped, and nobody is told.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.is_over = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop(waiting);
+        self.rouse();
+    }
+
+    fn start(self: &Arc<Self>, client: &Client) {
+        let (hall, client) = (Arc::clone(self), client.clone());
+        let started = std::thread::Builder::new().name("haul-batch".into()).spawn(move || hall.work(&client));
+        if let Err(error) = started {
+            self.lock().has_worker = false;
+            self.fail_all(&Error::with_source(ErrorKind::Setup, "no thread can be started", error));
+        }
+    }
+
+    fn work(self: Arc<Self>, client: &Client) {
+        let supply: Arc<dyn Supply> = self.clone();
+        loop {
+            if let Err(error) = worker::run(client, &supply, self.workers) {
+                self.fail_all(&error);
+            }
+            let mut state = self.lock();
+            state.inboxes.clear();
+            state.is_over = state.is_closed;
+            if state.is_closed || state.waiting.is_empty() {
+                state.has_worker = false;
+                // Whoever waits for these waits no more.
+                let running = std::mem::take(&mut state.running);
+                drop(state);
+                drop(running);
+                return;
+            }
+        }
+    }
+
+    /// All that was asked for has failed.
+    fn fail_all(&self, error: &Error) {
+        let mut state = self.lock();
+        let caps = state.queue.caps();
+        state.queue = Queue::new(caps);
+        let waiting = std::mem::take(&mut state.waiting);
+        let running = std::mem::take(&mut state.running);
+        drop(state);
+        let again = || Error::new(error.kind(), error.cause());
+        for (_, job) in waiting {
+            (job.done)(lost(job.request.target, again()), Some(job.sink));
+        }
+        for (_, (done, target)) in running {
+            done(lost(target, again()), None);
+        }
+    }
+
+    /// Tells the gate which of those under way is the first.
+    fn tell_gate(&self, state: &State) {
+        if let Some(gate) = &self.gate {
+            gate.first_is(state.running.keys().next().copied());
+        }
+    }
+
+    fn begin(&self, state: &mut State, host: HostId, id: u64, now: Instant) -> Option<Transfer> {
+        // One that was given up has left its number in the queue.
+        let Job { request, sink, done } = state.waiting.remove(&id)?;
+        let Request { target, options, own } = request;
+        state.running.insert(id, (done, target.clone()));
+        self.tell_gate(state);
+        let mut transfer = Transfer::with(target, options, own, BodyPath::new(sink), now, id);
+        transfer.slot = Some(host);
+        transfer.rank = id;
+        Some(transfer)
+    }
+
+    /// Whether something may start, and the number that may whatever the caps say.
+    #[expect(clippy::option_option, reason = "the outer one is a verdict, the inner one a number")]
+    fn allowed(&self, state: &State) -> Option<Option<u64>> {
+        if state.is_over {
+            return None;
+        }
+        match self.gate.as_ref().map_or(Admitted::Any, |gate| gate.admits()) {
+            Admitted::Any => Some(None),
+            Admitted::Only(head) if state.queue.first_seq() == Some(head) => Some(Some(head)),
+            Admitted::Only(_) => state.running.is_empty().then_some(None),
+            Admitted::None => None,
+        }
+    }
+}
+
+/// What is known of a request that brought nothing.
+fn lost(target: Target, error: Error) -> Outcome {
+    let facts = Facts::new(Instant::now());
+    let (history, trailers) = (Vec::new(), None);
+    Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }
+}
+
+impl Supply for Hall {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+        let mut state = self.lock();
+        loop {
+            let head = self.allowed(&state)?;
+            let (host, id, ()) = state.queue.next(clock::policy_time(now), head)?;
+            if let Some(transfer) = self.begin(&mut state, host, id, now) {
+                return Some(transfer);
+            }
+            state.queue.release(host);
+        }
+    }
+
+    fn another(&self, _worker: usize, slot: HostId, now: Instant) -> Another {
+        let mut state = self.lock();
+        loop {
+            let found = self.allowed(&state).and_then(|head| state.queue.next_for(slot, clock::policy_time(now), head));
+            let Some((id, ())) = found else {
+                state.queue.release(slot);
+                return Another::Nothing;
+            };
+            if let Some(transfer) = self.begin(&mut state, slot, id, now) {
+                return Another::Transfer(Box::new(transfer));
+            }
+        }
+    }
+
+    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+        let (pause, slot) = (transfer.host_pause(), transfer.slot);
+        let (outcome, path) = transfer.into_outcome(result);
+        let mut state = self.lock();
+        if let (Some(pause), Some(slot)) = (pause, slot) {
+            state.queue.pause(slot, clock::policy_time(Instant::now() + pause));
+        }
+        let done = state.running.remove(&outcome.tag);
+        self.tell_gate(&state);
+        drop(state);
+        if let Some((done, _)) = done {
+            done(outcome, Some(path.into_sink()));
+        }
+    }
+
+    fn delayed(&self, transfer: &Transfer) -> bool {
+        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
+            self.lock().queue.pause(slot, clock::policy_time(Instant::now() + pause));
+        }
+        false
+    }
+
+    fn resumed(&self) {}
+
+    fn gave_away(&self, slot: HostId) {
+        self.lock().queue.release(slot);
+    }
+
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
+    fn fewer(&self) {
+        let mut state = self.lock();
+        let running = state.queue.running();
+        state.queue.set_total(running.saturating_sub(1).max(1));
+    }
+
+    fn flush(&self, _worker: usize) -> Result<Room> {
+        Ok(Room::Free)
+    }
+
+    fn wants_flush(&self) -> bool {
+        false
+    }
+
+    fn output(&self) -> Option<i32> {
+        None
+    }
+
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        let state = self.lock();
+        let pause = state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant);
+        let end = state.idle_since.map(|since| since + PATIENCE);
+        [pause, end].into_iter().flatten().min()
+    }
+
+    fn backlog(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    fn shares(&self, slot: HostId) {
+        let mut state = self.lock();
+        state.queue.set_host_cap(slot, usize::MAX);
+        let inboxes = state.inboxes.clone();
+        drop(state);
+        for inbox in inboxes {
+            inbox.send(Message::Look);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let mut state = self.lock();
+        if !state.is_over && state.waiting.is_empty() && state.running.is_empty() {
+            let now = Instant::now();
+            let since = *state.idle_since.get_or_insert(now);
+            state.is_over = now.saturating_duration_since(since) >= PATIENCE;
+        }
+        state.is_over
+    }
+
+    fn end(&self, error: Error) {
+        self.fail_all(&error);
+        self.lock().is_over = true;
+        self.rouse();
+    }
+
+    fn joined(&self, inbox: &Arc<Inbox>) {
+        self.lock().inboxes.push(Arc::clone(inbox));
+    }
+}

@@ -1,0 +1,65 @@
+//! Giving up a transfer that is not wanted any more, wherever in a worker it is.
+
+use std::cmp::Reverse;
+
+use super::Worker;
+use crate::Error;
+use crate::drive::lane::{Lane, State};
+use crate::drive::link::{Finished, Progress};
+use crate::transfer::{After, Transfer};
+
+impl Worker {
+    /// Gives up the transfer of this mark: its connection is closed, or its stream where it shares one.
+    pub(super) fn cancel(&mut self, tag: u64) {
+        let mut given_up = Vec::new();
+        let is_it = |transfer: &Transfer| transfer.tag == tag && !transfer.is_part();
+        if let Some(place) = self.to_place.iter().position(|(transfer, _)| is_it(transfer)) {
+            given_up.extend(self.to_place.remove(place).map(|(transfer, _)| transfer));
+        }
+        if self.delayed.iter().any(|Reverse(delayed)| is_it(&delayed.transfer)) {
+            for Reverse(delayed) in std::mem::take(&mut self.delayed) {
+                if is_it(&delayed.transfer) {
+                    if delayed.is_lent {
+                        self.supply.resumed();
+                    }
+                    given_up.push(*delayed.transfer);
+                } else {
+                    self.delayed.push(Reverse(delayed));
+                }
+            }
+        }
+        let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
+        for token in tokens {
+            self.cancel_on(token, tag, &mut given_up);
+        }
+        for transfer in given_up {
+            self.go_on(transfer, After::Done(Err(Error::cancelled())), None);
+        }
+        self.place_all();
+    }
+
+    fn cancel_on(&mut self, token: usize, tag: u64, given_up: &mut Vec<Transfer>) {
+        let Some(lane) = self.lanes.get_mut(token) else { return };
+        if let Some(place) = lane.waiting.iter().position(|transfer| transfer.tag == tag && !transfer.is_part()) {
+            given_up.extend(lane.waiting.remove(place));
+            // Nobody else waits for a connection that is in the making.
+            if lane.waiting.is_empty() && !matches!(lane.state, State::Open(_)) {
+                self.remove(token);
+            }
+            return;
+        }
+        let Lane { state: State::Open(link), paused, .. } = lane else { return };
+        let mut finished = Finished::new();
+        let Some(progress) = link.cancel(tag, self.now, &mut finished) else { return };
+        *paused = false;
+        for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.tag == tag) {
+            *after = After::Done(Err(Error::cancelled()));
+        }
+        if progress == Progress::Closed {
+            self.remove(token);
+        } else {
+            self.pump(token);
+        }
+        self.settle(token, &mut finished);
+    }
+}

@@ -1,0 +1,225 @@
+//! Many requests of a program at once: order, bounds, giving up, foreign event loops.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::{Shared, bounded, http2_origin, start_origin, trusting};
+use haul::batch::{BatchOptions, Order};
+use haul::interrupt::Interrupt;
+use haul::{Client, ErrorKind};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use testkit::raw::{RawPeer, Step};
+
+fn is_readable(fd: impl AsFd, wait: Duration) -> bool {
+    let wait = Timespec::try_from(wait).unwrap();
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&wait)).unwrap() > 0
+}
+
+#[test]
+fn responses_come_in_order_of_the_requests_or_as_they_come() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("order", move || {
+        let get = |i: u32| {
+            let slow = if i.is_multiple_of(10) { "/delay/30" } else { "" };
+            client.get(&origin.url(&format!("{slow}/small/{i}"))).build().unwrap()
+        };
+        let replies: Vec<_> = client.fetch_all((0..300).map(get), BatchOptions::default()).collect();
+        assert_eq!(replies.len(), 300);
+        for (place, (index, reply)) in replies.into_iter().enumerate() {
+            assert_eq!(index, place as u64);
+            assert_eq!(reply.unwrap().body, format!("small {place}\n").into_bytes());
+        }
+        let options = BatchOptions { order: Order::Completion, ..BatchOptions::default() };
+        let replies: Vec<_> = client.fetch_all((0..300).map(get), options).collect();
+        for (index, reply) in &replies {
+            assert_eq!(reply.as_ref().unwrap().body, format!("small {index}\n").into_bytes());
+        }
+        assert_eq!(replies.iter().map(|(index, _)| *index).collect::<BTreeSet<_>>().len(), 300);
+        assert!(!replies.is_sorted_by_key(|(index, _)| *index), "those that took long came later");
+        // The second batch may begin before the first has left its connections.
+        assert!(origin.peak_connections() <= 12);
+    });
+}
+
+#[test]
+fn failures_are_those_of_their_requests_alone() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("failures", move || {
+        let urls = [origin.url("/small/0"), "http://127.0.0.1:1/".to_owned(), origin.url("/status/404")];
+        let requests: Vec<_> = urls.iter().map(|url| client.get(url).build().unwrap()).collect();
+        let replies: Vec<_> = client.fetch_all(requests, BatchOptions::default()).collect();
+        assert_eq!(replies[0].1.as_ref().unwrap().body, b"small 0\n");
+        let error = replies[1].1.as_ref().unwrap_err();
+        assert!(error.is_connect() && error.url() == Some("http://127.0.0.1:1/"), "{error}");
+        assert_eq!(replies[2].1.as_ref().unwrap().head.status(), 404);
+    });
+}
+
+#[test]
+fn bodies_hold_no_more_than_they_may_and_all_come() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("memory", move || {
+        let size = 600_000;
+        let content = origin.pattern().slice(0, size);
+        for order in [Order::Input, Order::Completion] {
+            let batch = client.batch(BatchOptions { order, memory: 1 << 20, ..BatchOptions::default() });
+            let url = origin.url(&format!("/bytes/{size}"));
+            for _ in 0..40 {
+                batch.submit(client.get(&url).build().unwrap());
+            }
+            let mut seen = BTreeSet::new();
+            while let Some(finished) = batch.next().unwrap() {
+                if seen.is_empty() {
+                    // The program sleeps, and what may come has come: no more is asked for than fits.
+                    std::thread::sleep(Duration::from_millis(200));
+                    let served = origin.hits(&format!("/bytes/{size}"));
+                    assert!(served <= 20, "{served} were asked for");
+                }
+                assert!(seen.insert(finished.id()));
+                assert!(finished.into_reply().unwrap().body == content);
+            }
+            assert_eq!((seen.len(), batch.outstanding()), (40, 0));
+            origin.forget();
+        }
+    });
+}
+
+#[test]
+fn the_iterator_is_asked_for_no_more_than_is_needed_and_dropping_ends_it() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("laziness", move || {
+        let asked = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&asked);
+        let url = origin.url("/small/1");
+        let requests = (0..1_000_000).map({
+            let client = client.clone();
+            move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+                client.get(&url).build().unwrap()
+            }
+        });
+        let options = BatchOptions { max_parallel: 8, ..BatchOptions::default() };
+        let mut replies = client.fetch_all(requests, options);
+        for _ in 0..5 {
+            replies.next().unwrap().1.unwrap();
+        }
+        drop(replies);
+        assert!(asked.load(Ordering::Relaxed) <= 5 + 16);
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let batch = client.batch(BatchOptions::default());
+        batch.submit(client.get(&peer.url("/")).build().unwrap());
+        while peer.connections() == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(batch);
+        while !peer.finished(1) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+}
+
+#[test]
+fn what_is_given_up_frees_its_connection_and_others_go_on() {
+    let origin = start_origin();
+    let (trusted, _ca) = trusting(origin.ca_pem());
+    let http2 = http2_origin(10);
+    let client = Client::builder()
+        .options(|options| {
+            options.tls = trusted.tls;
+            options.prior_knowledge = true;
+        })
+        .build();
+    let plain = Client::new();
+    bounded("giving up", move || {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+        let batch = plain.batch(BatchOptions { max_parallel: 1, order: Order::Completion, ..BatchOptions::default() });
+        let hangs = batch.submit(plain.get(&peer.url("/")).build().unwrap());
+        let waits = batch.submit(plain.get(&peer.url("/")).build().unwrap());
+        let fine = batch.submit(plain.get(&origin.url("/small/1")).build().unwrap());
+        while !peer.saw(0, b"\r\n\r\n") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(batch.cancel(waits) && batch.cancel(hangs));
+        while !peer.finished(1) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut ends: Vec<_> = std::iter::from_fn(|| batch.next().unwrap())
+            .map(|finished| (finished.id(), finished.into_reply().err().map(|error| error.kind())))
+            .collect();
+        ends.sort_by_key(|(id, _)| *id);
+        let interrupted = Some(ErrorKind::Interrupted);
+        assert_eq!(ends, [(hangs, interrupted), (waits, interrupted), (fine, None)]);
+        assert!(!batch.cancel(fine) && !batch.cancel(99));
+
+        // Of HTTP/2 the stream is given up, and not the connection.
+        let batch = client.batch(BatchOptions { order: Order::Completion, ..BatchOptions::default() });
+        batch.submit(client.get(&http2.url("/small/1")).build().unwrap());
+        batch.next().unwrap().unwrap().into_reply().unwrap();
+        let slow = batch.submit(client.get(&http2.url("/delay/30000/small")).build().unwrap());
+        while http2.hits("/delay/30000/small") == 0 && http2.requests() < 2 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(batch.cancel(slow));
+        assert!(batch.next().unwrap().unwrap().into_reply().is_err());
+        batch.submit(client.get(&http2.url("/small/2")).build().unwrap());
+        assert_eq!(batch.next().unwrap().unwrap().into_reply().unwrap().body, b"small 2\n");
+        assert_eq!(http2.connections(), 1);
+    });
+}
+
+#[test]
+fn a_foreign_event_loop_watches_a_descriptor() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("descriptor", move || {
+        let batch = client.batch(BatchOptions::default());
+        let fd = batch.fd().unwrap();
+        assert!(!is_readable(&fd, Duration::ZERO) && batch.try_next().is_none());
+        for i in 0..50 {
+            batch.submit(client.get(&origin.url(&format!("/small/{i}"))).build().unwrap());
+        }
+        let mut taken = 0;
+        while taken < 50 {
+            assert!(is_readable(&fd, Duration::from_secs(30)));
+            let finished = batch.try_next().expect("what can be read is there");
+            assert_eq!(finished.id(), taken);
+            assert_eq!(finished.into_reply().unwrap().body, format!("small {taken}\n").into_bytes());
+            taken += 1;
+        }
+        assert!(!is_readable(&fd, Duration::ZERO));
+        // It was silent for a while, and is used again; a late descriptor knows what is there.
+        batch.submit(client.get(&origin.url("/small/7")).build().unwrap());
+        while batch.outstanding() == 1 && !is_readable(batch.fd().unwrap(), Duration::from_millis(10)) {}
+        assert_eq!(batch.try_next().unwrap().id(), 50);
+    });
+}
+
+#[test]
+fn sinks_of_the_program_come_back_and_the_hook_ends_a_wait() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("sinks", move || {
+        let batch = client.batch(BatchOptions::default());
+        batch.submit_into(client.get(&origin.url("/small/3")).build().unwrap(), Box::new(Shared::default()));
+        let (outcome, sink) = batch.next().unwrap().unwrap().into_parts::<Shared>();
+        assert!(outcome.result.is_ok());
+        assert_eq!(sink.unwrap().bytes(), b"small 3\n");
+        assert!(batch.next().unwrap().is_none());
+
+        let asked = Arc::new(AtomicU64::new(0));
+        let hook = Interrupt::new(move || asked.fetch_add(1, Ordering::Relaxed) >= 2);
+        let batch = client.batch(BatchOptions { interrupt: Some(hook), ..BatchOptions::default() });
+        batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
+        assert!(batch.next().err().is_some_and(|error| error.is_interrupted()));
+        assert_eq!(batch.outstanding(), 1);
+    });
+}
