@@ -1,0 +1,82 @@
+"""HTTP with requests' names over haul's engine.
+
+>>> import haul
+>>> response = haul.get("https://example.com/")                        # doctest: +SKIP
+>>> response.status_code, response.headers["content-type"]             # doctest: +SKIP
+(200, 'text/html')
+
+Many at once, in order and in bounded memory::
+
+    for url, result in zip(urls, haul.fetch_many(urls, max_parallel=20)):
+        print(url, len(result.content))
+
+With asyncio::
+
+    async with haul.AsyncSession() as session:
+        response = await session.get("https://example.com/")
+
+In an existing ``requests.Session``::
+
+    session.mount("https://", haul.adapters.HaulAdapter())
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import exceptions
+from ._haul import __version__
+from .api import delete, get, head, options, patch, post, put, request
+from .exceptions import (
+    ConnectionError,
+    ConnectTimeout,
+    FileModeWarning,
+    HTTPError,
+    JSONDecodeError,
+    ReadTimeout,
+    RequestException,
+    Timeout,
+    TooManyRedirects,
+    URLRequired,
+)
+from .models import PreparedRequest, Request, Response
+from .sessions import Session, session
+
+if TYPE_CHECKING:
+    from . import adapters, auth, cookies, status_codes, structures
+    from .aio import AsyncResponse, AsyncSession
+    from .many import fetch_many
+    from .status_codes import codes
+
+__all__ = [
+    "AsyncResponse", "AsyncSession", "ConnectTimeout", "ConnectionError", "FileModeWarning", "HTTPError", "JSONDecodeError",
+    "PreparedRequest", "ReadTimeout", "Request", "RequestException", "Response", "Session", "Timeout", "TooManyRedirects",
+    "URLRequired", "__version__", "adapters", "auth", "codes", "cookies", "delete", "exceptions", "fetch_many", "get", "head",
+    "options", "patch", "post", "put", "request", "session", "status_codes", "structures",
+]  # fmt: skip
+
+# What not every program needs is imported when it is first named.
+_LATER = {
+    "AsyncResponse": "aio",
+    "AsyncSession": "aio",
+    "codes": "status_codes",
+    "fetch_many": "many",
+}
+_MODULES = ("adapters", "aio", "auth", "cookies", "many", "status_codes", "structures")
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _LATER:
+        value = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    elif name in _MODULES:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER, *_MODULES})

@@ -1,0 +1,141 @@
+"""What ``data=``, ``json=`` and ``files=`` mean: a body, and what it says about itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ._haul import multipart, urlencode
+from .exceptions import InvalidJSONError
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def encode_query(params: Any) -> str | None:
+    """``params=`` as the part of a URL."""
+    if not params:
+        return None
+    if isinstance(params, str):
+        return params
+    if isinstance(params, bytes):
+        return params.decode("utf-8")
+    return urlencode(params)
+
+
+def encode_json(value: Any) -> bytes:
+    """A value as JSON (RFC 8259): no NaN, no infinity."""
+    import json
+
+    try:
+        return json.dumps(value, allow_nan=False).encode("utf-8")
+    except ValueError as error:
+        raise InvalidJSONError(error) from error
+
+
+def is_stream(data: Any) -> bool:
+    """Whether it is sent as it is produced: an iterable that is no text, form or list."""
+    return hasattr(data, "__iter__") and not isinstance(data, (str, bytes, bytearray, list, tuple, Mapping))
+
+
+def length_of(data: Any) -> int | None:
+    """How many bytes are left in a body, where that can be known without reading it."""
+    total: int | None = None
+    position = 0
+    if isinstance(data, str):
+        return len(data.encode("utf-8"))
+    if hasattr(data, "__len__"):
+        total = len(data)
+    elif hasattr(data, "len"):
+        total = data.len
+    elif hasattr(data, "fileno"):
+        try:
+            number = data.fileno()
+        except (OSError, AttributeError):
+            pass
+        else:
+            total = os.fstat(number).st_size
+            if "b" not in getattr(data, "mode", "b"):
+                import warnings
+
+                from .exceptions import FileModeWarning
+
+                warnings.warn(
+                    "Requests has determined the content-length for this request using the binary size of the file: however, the "
+                    "file has been opened in text mode (i.e. without the 'b' flag in the mode).",
+                    FileModeWarning,
+                    stacklevel=4,
+                )
+    if hasattr(data, "tell"):
+        try:
+            position = data.tell()
+            if total is None and hasattr(data, "seek"):
+                data.seek(0, 2)
+                total = data.tell()
+                data.seek(position)
+        except OSError:
+            # It cannot be rewound, or it is no regular file: what is left is not known.
+            return total if total else None
+    if total is None:
+        return None
+    return max(0, total - position)
+
+
+def _pairs(data: Any) -> Iterable[tuple[Any, Any]]:
+    return data.items() if isinstance(data, Mapping) else data
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
+    """``files=`` (and the fields of ``data=`` before them) as multipart/form-data, and its Content-Type.
+
+    A file is its content, or something with ``read``, or ``(name, content[, type[, headers]])``."""
+    if not files:
+        raise ValueError("Files must be provided.")
+    if isinstance(data, (str, bytes)):
+        raise ValueError("Data must not be a string.")
+    parts: list[tuple[str, str | None, str | None, list[tuple[str, str]], bytes | str]] = []
+    for name, values in _pairs(data or {}):
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            values = [values]
+        for value in values:
+            if value is not None:
+                content = value if isinstance(value, bytes) else str(value).encode("utf-8")
+                parts.append((_text(name), None, None, [], content))
+    for name, given in _pairs(files):
+        filename, content, kind, headers = _file(name, given)
+        if content is None:
+            continue
+        if isinstance(content, (str, bytes, bytearray)):
+            content = bytes(content) if isinstance(content, bytearray) else content
+        elif hasattr(content, "read"):
+            content = content.read()
+        else:
+            continue
+        own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
+        parts.append((_text(name), filename, kind, own, content))
+    return multipart(parts)
+
+
+def _file(name: Any, given: Any) -> tuple[str | None, Any, str | None, Any]:
+    kind = headers = None
+    if isinstance(given, (tuple, list)):
+        if len(given) == 2:
+            filename, content = given
+        elif len(given) == 3:
+            filename, content, kind = given
+        else:
+            filename, content, kind, headers = given
+    else:
+        filename, content = _guess_name(given) or name, given
+    return (None if filename is None else _text(filename)), content, kind, headers
+
+
+def _guess_name(given: Any) -> str | None:
+    name = getattr(given, "name", None)
+    if isinstance(name, (str, bytes)) and name and name[:1] not in ("<", b"<") and name[-1:] not in (">", b">"):
+        return os.path.basename(_text(name))
+    return None

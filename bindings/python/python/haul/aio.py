@@ -1,0 +1,294 @@
+"""``AsyncSession``: a session for asyncio, with the same names.
+
+Requests run on the engine's own thread; the event loop is woken by one descriptor, whatever their number. A task that is cancelled gives
+its request up, and its connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from ._haul import Batch, Failure
+from .exceptions import from_failure
+from .models import ITER_CHUNK_SIZE, Request, Response, Sent, _stream_error, dispatch_hook
+from .sessions import Session, split_url
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._haul import Reply
+    from .models import PreparedRequest
+
+__all__ = ["AsyncResponse", "AsyncSession"]
+
+
+class AsyncResponse(Response):
+    """A response whose body, if it is streamed, is read without holding the event loop up."""
+
+    async def aread(self) -> bytes:
+        """The body, whole."""
+        if self._content is False:
+            self._content = b"".join([piece async for piece in self.aiter_content(None)])
+            self._content_consumed = True
+        return self._content or b""
+
+    async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        """The body in pieces of at most so many bytes; ``None`` gives them as they come."""
+        if self._stream is None or self._content_consumed:
+            for piece in self.iter_content(chunk_size):
+                yield piece
+            return
+        loop = asyncio.get_running_loop()
+        stream = self._stream
+        try:
+            while True:
+                if chunk_size:
+                    piece = await loop.run_in_executor(None, stream.read, chunk_size, True)
+                else:
+                    piece = await loop.run_in_executor(None, stream.read_some, True)
+                if not piece:
+                    break
+                yield piece
+        except Failure as failure:
+            raise _stream_error(failure, self.request) from None
+        self._content_consumed = True
+
+    async def aiter_lines(self, chunk_size: int = ITER_CHUNK_SIZE, delimiter: bytes | None = None) -> AsyncIterator[bytes]:
+        """The body line by line."""
+        pending = b""
+        async for piece in self.aiter_content(chunk_size):
+            lines = (pending + piece).split(delimiter) if delimiter else (pending + piece).splitlines(keepends=True)
+            pending = b""
+            if delimiter:
+                pending = lines.pop()
+            elif lines and not lines[-1].endswith((b"\n", b"\r")):
+                pending = lines.pop()
+            for line in lines:
+                yield line if delimiter else line.rstrip(b"\r\n")
+        if pending:
+            yield pending
+
+    async def aclose(self) -> None:
+        """Lets go of the connection."""
+        self.close()
+
+    async def __aenter__(self) -> AsyncResponse:
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        self.close()
+
+
+class AsyncSession:
+    """Settings, cookies and warm connections for any number of requests of an event loop.
+
+    >>> async def main():
+    ...     async with AsyncSession() as session:
+    ...         responses = await asyncio.gather(*(session.get(f"http://127.0.0.1/{i}") for i in range(100)))
+
+    ``headers``, ``cookies``, ``auth``, ``proxies``, ``params``, ``verify``, ``cert``, ``hooks``, ``max_redirects``, ``trust_env`` and
+    ``http2`` are those of :class:`haul.Session`.
+
+    :param max_parallel: most requests at once, in all; others wait for their turn.
+    :param per_host: most requests at once to one host; default as many as in all.
+    """
+
+    _OWN = ("_session", "_max_parallel", "_per_host", "_batch", "_loop", "_pid", "_futures")
+
+    def __init__(self, max_parallel: int = 256, per_host: int | None = None) -> None:
+        if max_parallel < 1 or (per_host is not None and per_host < 1):
+            raise ValueError("max_parallel and per_host have to be at least 1")
+        self._session = Session()
+        self._max_parallel = max_parallel
+        self._per_host = per_host or max_parallel
+        self._batch: Batch | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pid = os.getpid()
+        self._futures: dict[int, asyncio.Future[Reply]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._session, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._OWN:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._session, name, value)
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Ends what is under way, and closes the connections."""
+        self._drop_batch()
+        self._session.close()
+
+    close = aclose
+
+    async def get(self, url: Any, **kwargs: Any) -> AsyncResponse:
+        """GET; as :meth:`request`."""
+        return await self.request("GET", url, **kwargs)
+
+    async def options(self, url: Any, **kwargs: Any) -> AsyncResponse:
+        """OPTIONS; as :meth:`request`."""
+        return await self.request("OPTIONS", url, **kwargs)
+
+    async def head(self, url: Any, **kwargs: Any) -> AsyncResponse:
+        """HEAD; as :meth:`request`, but redirects are not followed unless asked for."""
+        kwargs.setdefault("allow_redirects", False)
+        return await self.request("HEAD", url, **kwargs)
+
+    async def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> AsyncResponse:
+        """POST; as :meth:`request`."""
+        return await self.request("POST", url, data=data, json=json, **kwargs)
+
+    async def put(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
+        """PUT; as :meth:`request`."""
+        return await self.request("PUT", url, data=data, **kwargs)
+
+    async def patch(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
+        """PATCH; as :meth:`request`."""
+        return await self.request("PATCH", url, data=data, **kwargs)
+
+    async def delete(self, url: Any, **kwargs: Any) -> AsyncResponse:
+        """DELETE; as :meth:`request`."""
+        return await self.request("DELETE", url, **kwargs)
+
+    async def request(
+        self,
+        method: str,
+        url: Any,
+        params: Any = None,
+        data: Any = None,
+        headers: Any = None,
+        cookies: Any = None,
+        files: Any = None,
+        auth: Any = None,
+        timeout: Any = None,
+        allow_redirects: bool = True,
+        proxies: Any = None,
+        hooks: Any = None,
+        stream: bool | None = None,
+        verify: Any = None,
+        cert: Any = None,
+        json: Any = None,
+    ) -> AsyncResponse:
+        """Sends a request and waits for its response; arguments as those of :meth:`haul.Session.request`.
+
+        With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`; such a request takes a thread of the
+        loop's executor while it waits."""
+        session = self._session
+        auth = auth or session.auth
+        settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+        is_streamed = session.stream if stream is None else stream
+        if not (files or hooks or is_streamed) and session._is_short(method, url, data, auth):
+            call = session._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+            reply = await self._call(call, Request(method, url, headers=headers))
+            response = AsyncResponse._of(reply, Sent(call[1], call[0], call[4], call[5]))
+            reply.cookies_into(session.cookies._jar)
+            if reply.location() is None:
+                return response  # type: ignore[return-value]
+        else:
+            request = Request(method, url, headers, files, data or {}, params or {}, auth, cookies, hooks, json)
+            response = await self._send_once(session.prepare_request(request), bool(is_streamed), settings)
+        return await self._follow(response, allow_redirects, cookies, bool(is_streamed), settings)
+
+    async def _follow(
+        self, response: Response, follow: bool, first_cookies: Any, stream: bool, settings: dict[str, Any]
+    ) -> AsyncResponse:
+        session = self._session
+        if session.get_redirect_target(response) is None:
+            return response  # type: ignore[return-value]
+        request = response.request
+        origin = split_url(request.url or "")[:3]
+        history: list[Response] = []
+        while (url := session.get_redirect_target(response)) is not None:
+            if isinstance(response, AsyncResponse):
+                await response.aread()
+            request = session._hop(response, url, request, history, origin, first_cookies)
+            if not follow:
+                response._next = request
+                break
+            response = await self._send_once(request, stream, settings)
+            response.history = list(history)
+        return response  # type: ignore[return-value]
+
+    async def _send_once(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
+        session = self._session
+        call = session._long(request, settings)
+        if stream:
+            plan, method, url, _, fields, body, _, _ = call
+            loop = asyncio.get_running_loop()
+            try:
+                reply, source = await loop.run_in_executor(None, session._client.open, plan, method, url, fields, body)
+            except Failure as failure:
+                raise from_failure(failure, request, plan.proxied) from None
+            response = AsyncResponse._of(reply, None, source)
+        else:
+            reply = await self._call(call, request)
+            response = AsyncResponse._of(reply, None)
+        response.request = request
+        changed = dispatch_hook(request.hooks, response, **{**settings, "stream": stream})
+        reply.cookies_into(session.cookies._jar)
+        return changed  # type: ignore[no-any-return]
+
+    async def _call(self, call: Any, request: Any) -> Reply:
+        """One exchange on the engine's thread."""
+        batch = self._batch_of_loop()
+        loop = asyncio.get_running_loop()
+        try:
+            number = batch.submit(*call)
+            future: asyncio.Future[Reply] = loop.create_future()
+            self._futures[number] = future
+            try:
+                return await future
+            except asyncio.CancelledError:
+                batch.cancel(number)
+                raise
+        except Failure as failure:
+            raise from_failure(failure, request, call[0].proxied) from None
+
+    def _batch_of_loop(self) -> Batch:
+        loop = asyncio.get_running_loop()
+        if self._batch is None or self._loop is not loop or self._pid != os.getpid():
+            self._drop_batch()
+            batch = Batch(
+                self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False, memory=1 << 40
+            )
+            loop.add_reader(batch.fileno(), self._drain)
+            self._batch, self._loop, self._pid = batch, loop, os.getpid()
+        return self._batch
+
+    def _drain(self) -> None:
+        """Gives what has come to the tasks that wait for it."""
+        batch = self._batch
+        while batch is not None and (over := batch.try_next()) is not None:
+            number, reply, error = over
+            future = self._futures.pop(number, None)
+            if future is None or future.done():
+                continue
+            if reply is not None:
+                future.set_result(reply)
+            else:
+                future.set_exception(error if error is not None else RuntimeError("nothing came of it"))
+
+    def _drop_batch(self) -> None:
+        batch, loop = self._batch, self._loop
+        self._batch = self._loop = None
+        futures, self._futures = self._futures, {}
+        if batch is not None and loop is not None and not loop.is_closed() and self._pid == os.getpid():
+            loop.remove_reader(batch.fileno())
+            for future in futures.values():
+                future.cancel()
+
+

@@ -1,0 +1,93 @@
+"""Who asks: ``auth=`` of a request or a session.
+
+A pair is Basic. Anything that can be called is called with the :class:`~haul.models.PreparedRequest` and gives it back, as by requests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .models import PreparedRequest
+
+__all__ = ["AuthBase", "HTTPBasicAuth", "HTTPDigestAuth", "HTTPProxyAuth"]
+
+
+def _octets(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    text = value if isinstance(value, str) else str(value)
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8")
+
+
+def basic_value(user: Any, password: Any) -> str:
+    """The value of Authorization for a user and password (RFC 7617)."""
+    from binascii import b2a_base64
+
+    return "Basic " + b2a_base64(_octets(user) + b":" + _octets(password), newline=False).decode("ascii")
+
+
+class AuthBase:
+    """Base of authentications: called with each request before it is sent."""
+
+    def __call__(self, r: PreparedRequest) -> PreparedRequest:
+        raise NotImplementedError("Auth hooks must be callable.")
+
+
+class HTTPBasicAuth(AuthBase):
+    """User and password in the clear (RFC 7617)."""
+
+    def __init__(self, username: Any, password: Any) -> None:
+        self.username = username
+        self.password = password
+
+    def __eq__(self, other: object) -> bool:
+        mine = (self.username, self.password)
+        return mine == (getattr(other, "username", None), getattr(other, "password", None))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, r: PreparedRequest) -> PreparedRequest:
+        r.headers["Authorization"] = basic_value(self.username, self.password)
+        return r
+
+
+class HTTPProxyAuth(HTTPBasicAuth):
+    """User and password for a proxy that forwards."""
+
+    def __call__(self, r: PreparedRequest) -> PreparedRequest:
+        r.headers["Proxy-Authorization"] = basic_value(self.username, self.password)
+        return r
+
+
+class HTTPDigestAuth(AuthBase):
+    """User and password by Digest (RFC 7616; RFC 2069 for old servers).
+
+    The engine answers the challenge inside one call: ``Response.history`` does not hold the 401 that asked for it. Its nonce is counted
+    on for further requests of the same session.
+    """
+
+    def __init__(self, username: Any, password: Any) -> None:
+        self.username = username
+        self.password = password
+
+    def __eq__(self, other: object) -> bool:
+        mine = (self.username, self.password)
+        return mine == (getattr(other, "username", None), getattr(other, "password", None))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def credentials(self) -> tuple[bytes, bytes]:
+        """As bytes: UTF-8, as RFC 7616 section 4 wants it."""
+
+        def encoded(value: Any) -> bytes:
+            return value if isinstance(value, bytes) else str(value).encode("utf-8")
+
+        return encoded(self.username), encoded(self.password)
+
+    def __call__(self, r: PreparedRequest) -> PreparedRequest:
+        r.digest = self
+        return r

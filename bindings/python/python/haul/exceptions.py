@@ -1,0 +1,193 @@
+"""What can go wrong. Names, bases and meaning are those of ``requests.exceptions``.
+
+All of them are an :class:`RequestException` (and so an ``OSError``), carry ``request`` and ``response`` where there is one, and can be
+pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from json import JSONDecodeError as _StandardJSONDecodeError
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .models import PreparedRequest, Request, Response
+
+__all__ = [
+    "RequestException", "InvalidJSONError", "JSONDecodeError", "HTTPError", "ConnectionError", "ProxyError", "SSLError",
+    "Timeout", "ConnectTimeout", "ReadTimeout", "URLRequired", "TooManyRedirects", "MissingSchema", "InvalidSchema",
+    "InvalidURL", "InvalidHeader", "InvalidProxyURL", "ChunkedEncodingError", "ContentDecodingError",
+    "StreamConsumedError", "RetryError", "UnrewindableBodyError", "RequestsWarning", "FileModeWarning",
+    "RequestsDependencyWarning",
+]  # fmt: skip
+
+
+def _rebuild(cls: type[RequestException], args: tuple[Any, ...], state: dict[str, Any]) -> RequestException:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class RequestException(IOError):
+    """Something went wrong with a request."""
+
+    request: Request | PreparedRequest | None
+    """What was asked, where it is known."""
+    response: Response | None
+    """What was answered, if anything was."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        response = kwargs.pop("response", None)
+        self.response = response
+        request = kwargs.pop("request", None)
+        if request is None and response is not None:
+            request = getattr(response, "request", None)
+        self.request = request
+        super().__init__(*args, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+class InvalidJSONError(RequestException):
+    """What was to be sent, or what came, is no JSON."""
+
+
+class JSONDecodeError(InvalidJSONError, _StandardJSONDecodeError):
+    """The response's text is no JSON."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        _StandardJSONDecodeError.__init__(self, *args)
+        plain = self.args
+        InvalidJSONError.__init__(self, *plain, **kwargs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+class HTTPError(RequestException):
+    """The status says that the request failed."""
+
+
+class ConnectionError(RequestException):
+    """No connection could be made, or it broke before the response."""
+
+
+class ProxyError(ConnectionError):
+    """The proxy cannot be reached, or does not do what it is asked."""
+
+
+class SSLError(ConnectionError):
+    """TLS could not be set up: the certificate is not acceptable, or the handshake failed."""
+
+
+class Timeout(RequestException):
+    """A limit of time ran out: :class:`ConnectTimeout` and :class:`ReadTimeout`."""
+
+
+class ConnectTimeout(ConnectionError, Timeout):
+    """There was no connection in time. Nothing was sent, so it is safe to try again."""
+
+
+class ReadTimeout(Timeout):
+    """The server sent nothing for so long."""
+
+
+class URLRequired(RequestException):
+    """There is no URL."""
+
+
+class TooManyRedirects(RequestException):
+    """More redirects than ``Session.max_redirects``."""
+
+
+class MissingSchema(RequestException, ValueError):
+    """The URL has no scheme (``http://`` or ``https://``)."""
+
+
+class InvalidSchema(RequestException, ValueError):
+    """The URL's scheme is not one that is spoken here."""
+
+
+class InvalidURL(RequestException, ValueError):
+    """The URL cannot be understood."""
+
+
+class InvalidHeader(RequestException, ValueError):
+    """A header's name or value cannot be sent."""
+
+
+class InvalidProxyURL(InvalidURL):
+    """The proxy's URL cannot be understood."""
+
+
+class ChunkedEncodingError(RequestException):
+    """The body broke off, or its framing is broken."""
+
+
+class ContentDecodingError(RequestException):
+    """The body could not be decoded (gzip, br, ...)."""
+
+
+class StreamConsumedError(RequestException, TypeError):
+    """The body was read already."""
+
+
+class RetryError(RequestException):
+    """What was tried again failed again."""
+
+
+class UnrewindableBodyError(RequestException):
+    """The body would have to be sent again, and cannot be."""
+
+
+class RequestsWarning(Warning):
+    """Base of warnings."""
+
+
+class FileModeWarning(RequestsWarning, DeprecationWarning):
+    """A file was opened in text mode, and its length is not that of its bytes."""
+
+
+class RequestsDependencyWarning(RequestsWarning):
+    """A library that does not go together."""
+
+
+_BY_KIND: Mapping[str, type[RequestException]] = {
+    "UnsupportedScheme": InvalidSchema,
+    "Url": InvalidURL,
+    "ProxyResolve": ProxyError,
+    "Proxy": ProxyError,
+    "TlsHandshake": SSLError,
+    "PeerCertificate": SSLError,
+    "ClientCertificate": SSLError,
+    "ContentCoding": ContentDecodingError,
+    "TooLarge": ContentDecodingError,
+    "Rewind": UnrewindableBodyError,
+    "TooManyRedirects": TooManyRedirects,
+    "Header": InvalidHeader,
+}
+
+
+def from_failure(
+    failure: Exception, request: Request | PreparedRequest | None = None, proxied: bool = False
+) -> Exception:
+    """The exception for what the engine says; of a request through a proxy, that there is no connection is the proxy's fault."""
+    kind, message, url, phase = failure.args
+    if kind == "Setup" and message.startswith("Invalid URL"):
+        return MissingSchema(message, request=request)
+    if kind in ("CaFile", "Read") and phase == "connect":
+        # As requests: a file that the caller named is not there.
+        return OSError(message)
+    cls = _BY_KIND.get(kind)
+    if kind == "Timeout":
+        cls = ConnectTimeout if phase == "connect" else ReadTimeout
+    elif cls is None and phase == "connect" and proxied:
+        cls = ProxyError
+    elif cls is None and phase == "body":
+        cls = ChunkedEncodingError
+    elif cls is None:
+        cls = ConnectionError if kind not in ("Setup", "Auth") else RequestException
+    text = f"{url}: {message}" if url and not issubclass(cls, ValueError) else message
+    return cls(text, request=request)

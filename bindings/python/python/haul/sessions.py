@@ -1,0 +1,601 @@
+"""Sessions: what requests share, and how one is made, sent and followed.
+
+There are two ways through a session. Most requests go by the short one: their arguments go to the engine as they are, in one call, with a
+plan of the session's settings that is made once. What needs a :class:`PreparedRequest` in between (hooks, an ``auth`` that wants to see
+it, files, streams, redirects) goes by the long one, which is requests' own: prepare, send, follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import _settings
+from ._bodies import FORM, encode_json, encode_query
+from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, join, split_url, urlencode
+from .cookies import CookieJar, cookiejar_from_dict
+from .exceptions import InvalidSchema, InvalidURL, TooManyRedirects, UnrewindableBodyError, from_failure
+from .models import (
+    REDIRECT_STATI,
+    Hooks,
+    PreparedRequest,
+    Request,
+    Response,
+    Sent,
+    _HooksMixin,
+    default_hooks,
+    dispatch_hook,
+)
+from .structures import CaseInsensitiveDict
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["DEFAULT_REDIRECT_LIMIT", "Session", "session"]
+
+DEFAULT_REDIRECT_LIMIT = 30
+_MOST_PLANS = 64
+
+
+def default_headers() -> CaseInsensitiveDict:
+    """What a session sends besides what it is told."""
+    return CaseInsensitiveDict(
+        {
+            "User-Agent": f"haul/{__version__}",
+            "Accept-Encoding": ACCEPT_ENCODING,
+            "Accept": "*/*",
+            "Connection": "keep-alive",
+        }
+    )
+
+
+def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = dict) -> Any:
+    """A request's setting over a session's: dicts are merged, and ``None`` in the request's takes a key away."""
+    if of_session is None:
+        return own
+    if own is None:
+        return of_session
+    if not (isinstance(of_session, Mapping) and isinstance(own, Mapping)):
+        return own
+    merged = dict_class(of_session)
+    merged.update(own)
+    for key in [key for key, value in merged.items() if value is None]:
+        del merged[key]
+    return merged
+
+
+class Session(_HooksMixin):
+    """Settings, cookies and warm connections for any number of requests, from any number of threads.
+
+    >>> with Session() as session:                                    # doctest: +SKIP
+    ...     session.headers["Authorization"] = "Bearer abc"
+    ...     session.get("https://example.com/").status_code
+    200
+    """
+
+    __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
+                 "trust_env", "max_redirects", "http2"]  # fmt: skip
+
+    def __init__(self) -> None:
+        self._client = Client()
+        self._plans: dict[Any, Plan] = {}
+        self._netrc = _settings.Netrc()
+        self._headers = default_headers()
+        #: Who asks: a pair is Basic; see :mod:`haul.auth`.
+        self.auth: Any = None
+        #: Proxies by scheme (``http``, ``https``, ``all``) or by scheme and host (``http://example.com``).
+        self.proxies: dict[str, Any] = {}
+        #: What is called with each response.
+        self.hooks: Hooks = default_hooks()
+        #: What goes behind each URL's query.
+        self.params: Any = {}
+        #: Whether bodies are read piece by piece.
+        self.stream = False
+        #: Whether certificates are checked; or a file or directory of those that are trusted.
+        self.verify: Any = True
+        #: The client's certificate: a PEM file, or a pair of it and its key.
+        self.cert: Any = None
+        #: Most redirects of a request.
+        self.max_redirects: int = DEFAULT_REDIRECT_LIMIT
+        #: Whether the environment's proxies, certificates and netrc file count.
+        self.trust_env = True
+        #: Whether HTTP/2 is offered to https servers. requests has no such thing.
+        self.http2 = False
+        self.cookies: Any = CookieJar()
+        #: Other transports, by the beginning of the URLs that go to them.
+        self.adapters: dict[str, Any] = {}
+
+    @property
+    def headers(self) -> Any:
+        """Headers that each request has."""
+        return self._headers
+
+    @headers.setter
+    def headers(self, headers: Any) -> None:
+        self._headers = headers if isinstance(headers, CaseInsensitiveDict) else CaseInsensitiveDict(headers or {})
+        self._plans.clear()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name, None) for name in self.__attrs__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        Session.__init__(self)
+        for name, value in state.items():
+            setattr(self, name, value)
+
+    def close(self) -> None:
+        """Closes the idle connections."""
+        self._client.close()
+        for adapter in self.adapters.values():
+            adapter.close()
+
+    # The verbs.
+
+    def get(self, url: Any, **kwargs: Any) -> Response:
+        """GET; as :meth:`request`."""
+        return self.request("GET", url, **kwargs)
+
+    def options(self, url: Any, **kwargs: Any) -> Response:
+        """OPTIONS; as :meth:`request`."""
+        return self.request("OPTIONS", url, **kwargs)
+
+    def head(self, url: Any, **kwargs: Any) -> Response:
+        """HEAD; as :meth:`request`, but redirects are not followed unless asked for."""
+        kwargs.setdefault("allow_redirects", False)
+        return self.request("HEAD", url, **kwargs)
+
+    def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
+        """POST; as :meth:`request`."""
+        return self.request("POST", url, data=data, json=json, **kwargs)
+
+    def put(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
+        """PUT; as :meth:`request`."""
+        return self.request("PUT", url, data=data, **kwargs)
+
+    def patch(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
+        """PATCH; as :meth:`request`."""
+        return self.request("PATCH", url, data=data, **kwargs)
+
+    def delete(self, url: Any, **kwargs: Any) -> Response:
+        """DELETE; as :meth:`request`."""
+        return self.request("DELETE", url, **kwargs)
+
+    def request(
+        self,
+        method: Any,
+        url: Any,
+        params: Any = None,
+        data: Any = None,
+        headers: Any = None,
+        cookies: Any = None,
+        files: Any = None,
+        auth: Any = None,
+        timeout: Any = None,
+        allow_redirects: bool = True,
+        proxies: Any = None,
+        hooks: Any = None,
+        stream: bool | None = None,
+        verify: Any = None,
+        cert: Any = None,
+        json: Any = None,
+    ) -> Response:
+        """Sends a request and waits for its response.
+
+        :param params: what goes behind the URL's query: a dict, pairs or text.
+        :param data: the body: a dict or pairs (a form), text, bytes, a file, or an iterable that is sent as it produces.
+        :param json: the body as JSON, if there is no ``data``.
+        :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])`` in place of a file.
+        :param auth: a pair of user and password, or see :mod:`haul.auth`.
+        :param timeout: seconds that the connection, and each wait for the server, may take; or a pair of the two. Default: no limit.
+        :param allow_redirects: whether redirects are followed.
+        :param proxies: over :attr:`proxies`.
+        :param stream: leave the body to be read piece by piece; default :attr:`stream`.
+        :param verify: as :attr:`verify`.
+        :param cert: as :attr:`cert`.
+        :raises RequestException: anything that goes wrong; see :mod:`haul.exceptions`.
+        """
+        auth = auth or self.auth
+        if (
+            files
+            or hooks
+            or stream
+            or (stream is None and self.stream)
+            or not self._is_short(method, url, data, auth)
+        ):
+            return self._request_long(
+                method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks,
+                stream, verify, cert, json,
+            )  # fmt: skip
+        call = self._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+        try:
+            reply = self._client.send(*call)
+        except Failure as failure:
+            raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
+        response = Response._of(reply, Sent(call[1], call[0], call[4], call[5]))
+        if reply.location() is not None:
+            settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+            return self._follow(response, allow_redirects, cookies, settings)
+        return response
+
+    # The short way.
+
+    def _is_short(self, method: Any, url: Any, data: Any, auth: Any) -> bool:
+        """Whether a request needs no :class:`PreparedRequest`."""
+        return not (
+            self.adapters
+            or self.hooks["response"]
+            or type(url) is not str
+            or type(method) is not str
+            or not (auth is None or (type(auth) is tuple and len(auth) == 2))
+            or not (data is None or type(data) in (dict, str, bytes, list, tuple))
+        )
+
+    def _short(
+        self, method: str, url: str, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
+        verify: Any, cert: Any, json: Any,
+    ) -> tuple[Plan, str, str, str | None, Any, Any, Any, str | None]:  # fmt: skip
+        """The arguments of the engine's call."""
+        method = method.upper()
+        if self.params:
+            params = merge_setting(params, self.params)
+        query = encode_query(params) if params else None
+        fields: Any = None
+        body: Any = None
+        kind = None
+        if data:
+            if type(data) is str or type(data) is bytes:
+                body = data
+            else:
+                body, kind = urlencode(data), FORM
+        elif json is not None:
+            body, kind = encode_json(json), "application/json"
+        elif method != "GET" and method != "HEAD":
+            body = b""
+        if headers:
+            fields = list(headers.items())
+        if auth is None:
+            auth = self._environment_auth(url)
+        if auth is not None:
+            from .auth import basic_value
+
+            fields = [*(fields or ()), ("Authorization", basic_value(*auth))]
+        if kind is not None and "content-type" not in self._headers:
+            if fields is None:
+                fields = [("Content-Type", kind)]
+            elif not any(_is_content_type(name) for name, _ in fields):
+                fields.insert(0, ("Content-Type", kind))
+        jar = self.cookies
+        cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
+        return self._plan(url, timeout, verify, cert, proxies), method, url, query, fields, body, jar._jar, cookie
+
+    # The long way.
+
+    def _request_long(
+        self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, files: Any, auth: Any, timeout: Any,
+        allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
+    ) -> Response:  # fmt: skip
+        request = Request(
+            method.upper() if isinstance(method, (str, bytes)) else method,
+            url, headers, files, data or {}, params or {}, auth, cookies, hooks, json,
+        )  # fmt: skip
+        return self.send(
+            self.prepare_request(request),
+            timeout=timeout,
+            allow_redirects=allow_redirects,
+            proxies=proxies,
+            stream=stream,
+            verify=verify,
+            cert=cert,
+            _first_cookies=cookies,
+        )
+
+    def prepare_request(self, request: Request) -> PreparedRequest:
+        """A request with this session's settings."""
+        cookies = request.cookies or {}
+        if not hasattr(cookies, "set_cookie"):
+            cookies = cookiejar_from_dict(cookies)
+        merged = CookieJar(self.cookies)
+        merged.update(cookies)
+        auth = request.auth or self.auth
+        if not auth and request.url is not None:
+            auth = self._environment_auth(request.url if isinstance(request.url, str) else str(request.url))
+        prepared = PreparedRequest()
+        prepared.prepare(
+            method=request.method.upper() if request.method else None,
+            url=request.url,
+            files=request.files,
+            data=request.data,
+            json=request.json,
+            headers=merge_setting(request.headers, self._headers, CaseInsensitiveDict),
+            params=merge_setting(request.params, self.params),
+            auth=auth,
+            cookies=merged,
+            hooks=self.hooks if not (request.hooks or {}).get("response") else {**self.hooks, **request.hooks},
+        )
+        return prepared
+
+    def send(self, request: PreparedRequest, **kwargs: Any) -> Response:
+        """Sends a request that is prepared; keyword arguments are those of :meth:`request` that say how.
+
+        :raises ValueError: it is not prepared."""
+        if not isinstance(request, PreparedRequest):
+            raise ValueError("You can only send PreparedRequests.")
+        allow_redirects = kwargs.pop("allow_redirects", True)
+        first_cookies = kwargs.pop("_first_cookies", None)
+        response = self._send_once(request, kwargs)
+        if response.is_redirect:
+            return self._follow(response, allow_redirects, first_cookies, kwargs)
+        return response
+
+    def _send_once(self, request: PreparedRequest, settings: dict[str, Any]) -> Response:
+        """One hop: the body read unless it is to be streamed, hooks called, cookies kept."""
+        stream = settings.get("stream")
+        stream = self.stream if stream is None else stream
+        url = request.url or ""
+        adapter = self._adapter_for(url)
+        hooks = request.hooks
+        if adapter is not None:
+            response = adapter.send(
+                request,
+                stream=stream,
+                timeout=settings.get("timeout"),
+                verify=self.verify if settings.get("verify") is None else settings["verify"],
+                cert=self.cert if settings.get("cert") is None else settings["cert"],
+                proxies=merge_setting(settings.get("proxies"), self.proxies),
+            )
+        else:
+            response = self._transmit(request, stream, settings)
+        response = dispatch_hook(hooks, response, **{**settings, "stream": stream})
+        reply = getattr(response, "_reply", None)
+        if reply is not None:
+            reply.cookies_into(self.cookies._jar)
+        elif getattr(response, "cookies", None):
+            self.cookies.update(response.cookies)
+        if not stream:
+            response.content  # noqa: B018 - read now, so that the connection is free
+        return response  # type: ignore[no-any-return]
+
+    def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
+        call = self._long(request, settings)
+        try:
+            if stream:
+                plan, method, url, _, fields, body, _, _ = call
+                reply, source = self._client.open(plan, method, url, fields, body)
+                response = Response._of(reply, None, source)
+            else:
+                response = Response._of(self._client.send(*call), None)
+        except Failure as failure:
+            raise from_failure(failure, request, call[0].proxied) from None
+        response.request = request
+        return response
+
+    def _long(
+        self, request: PreparedRequest, settings: Mapping[str, Any]
+    ) -> tuple[Plan, str, str, None, Any, Any, None, None]:
+        """The arguments of the engine's call for a request that is prepared."""
+        url, method, body = request.url or "", request.method or "GET", request.body
+        plan = self._plan(
+            url, settings.get("timeout"), settings.get("verify"), settings.get("cert"), settings.get("proxies"),
+            bare=True, digest=request.digest,
+        )  # fmt: skip
+        headers = request.headers or {}
+        if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
+            body = b""
+        return plan, method, url, None, list(headers.items()), body, None, None
+
+    def _follow(
+        self, response: Response, follow: bool, first_cookies: Any, settings: dict[str, Any]
+    ) -> Response:
+        hops = self.resolve_redirects(
+            response, response.request, yield_requests=not follow, _first_cookies=first_cookies, **settings
+        )
+        if not follow:
+            response._next = next(hops, None)  # type: ignore[assignment]
+            return response
+        history = [response]
+        for answer in hops:
+            history.append(answer)  # type: ignore[arg-type]
+        last = history.pop()
+        last.history = history
+        return last
+
+    def resolve_redirects(
+        self, response: Response, request: PreparedRequest, yield_requests: bool = False, **settings: Any
+    ) -> Iterator[Response | PreparedRequest]:
+        """The responses that a redirect leads to, one after the other; or the requests, unsent.
+
+        Credentials and cookies given for the first URL stay with its scheme, host and port.
+
+        :raises TooManyRedirects: more than :attr:`max_redirects`."""
+        first_cookies = settings.pop("_first_cookies", None)
+        origin = split_url(request.url or "")[:3]
+        history: list[Response] = []
+        while (url := self.get_redirect_target(response)) is not None:
+            request = self._hop(response, url, request, history, origin, first_cookies)
+            if yield_requests:
+                yield request
+                return
+            response = self._send_once(request, settings)
+            yield response
+
+    def _hop(
+        self, response: Response, location: str, request: PreparedRequest, history: list[Response],
+        origin: tuple[str, str, int], first_cookies: Any,
+    ) -> PreparedRequest:  # fmt: skip
+        """The request that a redirect leads to."""
+        history.append(response)
+        response.history = history[:-1]
+        response.content  # noqa: B018 - so that the connection is free
+        if len(history) > self.max_redirects:
+            raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
+        response.close()
+        request = request.copy()
+        request.url = self._redirected(response, location)
+        self.rebuild_method(request, response)
+        self._rebuild(request, response, origin, first_cookies)
+        return request
+
+    def _redirected(self, response: Response, location: str) -> str:
+        try:
+            return join(response.url, location)
+        except Failure as failure:
+            error = from_failure(failure, response.request)
+            if isinstance(error, (InvalidSchema, InvalidURL)):
+                error.response = response
+            raise error from None
+
+    def get_redirect_target(self, response: Response) -> str | None:
+        """Where a response leads, if anywhere."""
+        if response._reply is not None:
+            return response._reply.location()
+        if not response.is_redirect:
+            return None
+        location: str = response.headers["location"]
+        return location.encode("latin-1", "ignore").decode("utf-8", "replace")
+
+    def rebuild_method(self, request: PreparedRequest, response: Response) -> None:
+        """The method behind a redirect (RFC 9110 section 15.4): GET behind a 303, and as browsers have it behind a 302 (and,
+        for a POST, a 301)."""
+        method, status = request.method, response.status_code
+        if (status in (302, 303) and method != "HEAD") or (status == 301 and method == "POST"):
+            request.method = "GET"
+
+    def _rebuild(
+        self, request: PreparedRequest, response: Response, origin: tuple[str, str, int], first_cookies: Any
+    ) -> None:
+        headers = request.headers
+        if response.status_code not in (307, 308):
+            for name in ("Content-Length", "Content-Type", "Transfer-Encoding"):
+                headers.pop(name, None)
+            request.body = None
+        url = request.url or ""
+        is_first = split_url(url)[:3] == origin
+        headers.pop("Cookie", None)
+        headers.pop("Proxy-Authorization", None)
+        if not is_first:
+            headers.pop("Authorization", None)
+            headers.pop("Host", None)
+            request.digest = None
+            found = self._environment_auth(url)
+            if found is not None:
+                request.prepare_auth(found)
+        parts = [self.cookies._jar.header(url)]
+        if is_first:
+            parts += [self.cookies.loose_header(), cookiejar_from_dict(first_cookies).loose_header() if first_cookies else None]
+        cookie = "; ".join(part for part in parts if part)
+        if cookie:
+            headers["Cookie"] = cookie
+        if request._body_position is not None and ("Content-Length" in headers or "Transfer-Encoding" in headers):
+            _rewind(request)
+
+    # What requests share.
+
+    def mount(self, prefix: str, adapter: Any) -> None:
+        """Sends requests whose URL begins so by another transport: anything with requests' ``send``."""
+        self.adapters[prefix] = adapter
+        for name in [name for name in self.adapters if len(name) < len(prefix)]:
+            self.adapters[name] = self.adapters.pop(name)
+
+    def _adapter_for(self, url: str) -> Any:
+        for prefix, adapter in self.adapters.items():
+            if url.lower().startswith(prefix.lower()):
+                return adapter
+        return None
+
+    def _environment_auth(self, url: str) -> tuple[str, str] | None:
+        if not self.trust_env or "@" in url:
+            return None
+        return self._netrc.login(url)
+
+    def _own_cookies(self, cookies: Any, fields: Any) -> str | None:
+        """The cookies that belong to no host: the session's, and over them the request's own."""
+        if fields is not None and any(str(name).lower() == "cookie" for name, _ in fields):
+            return None
+        jar = CookieJar()
+        jar._loose.update(self.cookies._loose)
+        if cookies:
+            jar.update(cookies)
+        return jar.loose_header()
+
+    def _plan(
+        self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, bare: bool = False, digest: Any = None
+    ) -> Plan:
+        """The plan for these settings: made once, and again when any of them has changed."""
+        trust_env = self.trust_env
+        if verify is None or (verify is True and self.verify is not True):
+            verify = self.verify
+        proxy = None
+        if proxies or self.proxies or (trust_env and _settings.has_environment()):
+            proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, trust_env)
+            if trust_env and verify is True:
+                verify = _settings.environment_bundle() or True
+        if cert is None:
+            cert = self.cert
+        if type(cert) is list:
+            cert = tuple(cert)
+        if type(timeout) is list:
+            timeout = tuple(timeout)
+        who = None if digest is None else digest.credentials()
+        # A bool is an int to a dict, and 1 second is no certificate.
+        version = -1 if bare else self._headers._version
+        key = (version, timeout, verify, cert, proxy, who, self.http2)
+        plan = self._plans.get(key)
+        if plan is None:
+            connect, read = _settings.limits(timeout)
+            settings = _settings.trust(verify, cert)
+            if who is not None:
+                settings["digest"] = who
+            try:
+                plan = Plan(
+                    () if bare else self._headers,
+                    proxy=proxy,
+                    connect_timeout=connect,
+                    read_timeout=read,
+                    http2=self.http2,
+                    **settings,
+                )
+            except Failure as failure:
+                raise from_failure(failure) from None
+            self._keep(key, plan)
+        return plan
+
+    def _following(self, plan: Plan, redirects: int | None, jar: Any) -> Plan:
+        """The plan with which the engine follows redirects and keeps cookies by itself."""
+        key = (plan, redirects, id(jar))
+        following = self._plans.get(key)
+        if following is None:
+            following = plan.following(redirects, jar)
+            self._keep(key, following)
+        return following
+
+    def _keep(self, key: Any, plan: Plan) -> None:
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        self._plans[key] = plan
+
+
+def _is_content_type(name: Any) -> bool:
+    return (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == "content-type"
+
+
+def _rewind(request: PreparedRequest) -> None:
+    seek = getattr(request.body, "seek", None)
+    if seek is None or request._body_position is False:
+        raise UnrewindableBodyError("Unable to rewind request body for redirect.")
+    try:
+        seek(request._body_position)
+    except OSError:
+        raise UnrewindableBodyError("An error occurred when rewinding request body for redirect.") from None
+
+
+def session() -> Session:
+    """A :class:`Session`."""
+    return Session()

@@ -1,0 +1,93 @@
+"""Mappings whose keys do not care for case, and the table of status codes' type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from typing import Any
+
+__all__ = ["CaseInsensitiveDict", "LookupDict"]
+
+
+class CaseInsensitiveDict(MutableMapping[str, Any]):
+    """A dict of fields: names compare without case, and keep the case they were last set with.
+
+    >>> fields = CaseInsensitiveDict({"Content-Type": "text/plain"})
+    >>> fields["content-type"], list(fields)
+    ('text/plain', ['Content-Type'])
+    """
+
+    __slots__ = ("_store", "_version")
+
+    _store: dict[str, tuple[str, Any]]
+    # Counts changes: a session makes what it derives from its headers anew only when this has moved.
+    _version: int
+
+    def __init__(self, data: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None, **kwargs: Any) -> None:
+        self._store = {}
+        self._version = 0
+        self.update(() if data is None else data, **kwargs)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._version += 1
+        self._store[key.lower()] = (key, value)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._store[key.lower()][1]
+
+    def __delitem__(self, key: str) -> None:
+        self._version += 1
+        del self._store[key.lower()]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and key.lower() in self._store
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._store.values())
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def lower_items(self) -> Iterator[tuple[str, Any]]:
+        """As ``items()``, with all names in lower case."""
+        return ((name, pair[1]) for name, pair in self._store.items())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return dict(self.lower_items()) == dict(CaseInsensitiveDict(other).lower_items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def copy(self) -> CaseInsensitiveDict:
+        """Another one with the same items."""
+        return CaseInsensitiveDict(self._store.values())
+
+    def __repr__(self) -> str:
+        return str(dict(self.items()))
+
+    def __getstate__(self) -> dict[str, tuple[str, Any]]:
+        return dict(self._store)
+
+    def __setstate__(self, state: dict[str, tuple[str, Any]]) -> None:
+        self._store = state
+        self._version = 0
+
+
+class LookupDict(dict[str, Any]):
+    """Attributes that can be looked up as items, too; what is not there is ``None``."""
+
+    def __init__(self, name: str | None = None) -> None:
+        self.name = name
+        super().__init__()
+
+    def __repr__(self) -> str:
+        return f"<lookup '{self.name}'>"
+
+    def __getitem__(self, key: str) -> Any:
+        return self.__dict__.get(key)
+
+    def __getattr__(self, key: str) -> Any:
+        raise AttributeError(f"{self.name} has no {key}")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self.__dict__.get(key, default)

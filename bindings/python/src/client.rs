@@ -1,0 +1,208 @@
+//! The client: connections, names and TLS of a session, and the one call that a request is.
+
+use haul::interrupt::Interrupt;
+use haul::request::{Particulars, Request, method};
+use haul::transfer::Outcome;
+use haul::{ErrorKind, Target};
+use pyo3::prelude::*;
+
+use crate::error::{Phase, failure, interrupted};
+use crate::jar::Jar;
+use crate::plan::{Field, Plan, fields_of, without};
+use crate::reply::Reply;
+use crate::sink::BytesSink;
+use crate::stream::Stream;
+use crate::text::latin1_or_utf8;
+use crate::upload::{Raised, body_of};
+use crate::url::{Prepared, prepare};
+
+/// What the requests of a session share: connections, names, TLS.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct Client {
+    pub(crate) client: haul::Client,
+}
+
+#[pymethods]
+impl Client {
+    #[new]
+    fn new() -> Self {
+        Self { client: haul::Client::new() }
+    }
+
+    /// Sends one request and waits for the whole of its response, which is decoded. Redirects are not followed.
+    ///
+    /// `fields` go over those of the plan; one with the value `None` takes one away. The jar gives cookies and takes those that the
+    /// response sets; `cookie` is sent besides.
+    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
+    #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
+    fn send(
+        &self,
+        py: Python<'_>,
+        plan: &Plan,
+        method: &str,
+        url: &str,
+        query: Option<&str>,
+        fields: Option<&Bound<'_, PyAny>>,
+        body: Option<&Bound<'_, PyAny>>,
+        jar: Option<&Jar>,
+        cookie: Option<&str>,
+    ) -> PyResult<Reply> {
+        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, query, fields, body, jar, cookie)?;
+        let (outcome, sink) = py.detach(|| self.client.perform(request, BytesSink::default()));
+        let mut reply = reply_of(outcome, url, cookie, &raised)?;
+        if let Some(jar) = jar {
+            reply.cookies_into(jar);
+        }
+        reply.body = Some(sink.into_bytes(py));
+        Ok(reply)
+    }
+
+    /// Sends one request and waits for the head of its response; its body is read from the second thing returned.
+    #[pyo3(signature = (plan, method, url, fields=None, body=None))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        plan: &Plan,
+        method: &str,
+        url: &str,
+        fields: Option<&Bound<'_, PyAny>>,
+        body: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(Reply, Stream)> {
+        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, None, fields, body, None, None)?;
+        let response = match py.detach(|| self.client.send(request)) {
+            Ok(response) => response,
+            Err(error) => {
+                // The limit for connections has words of its own; of others, none can run out before the request is sent.
+                let phase =
+                    if error.is_connect() || error.cause().contains("connect") { Phase::Connect } else { Phase::Wait };
+                return Err(raised.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase)));
+            }
+        };
+        let reply = Reply {
+            head: response.head().clone(),
+            target: response.target().clone(),
+            url,
+            body: None,
+            cookie,
+            times: response.facts().into(),
+        };
+        Ok((reply, Stream::new(response)))
+    }
+
+    /// Closes the connections that nobody uses.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.client.close_idle());
+    }
+}
+
+/// The hook that is asked while a call waits: Python's own handlers of signals, which run in its main thread alone. What one
+/// raises, such as `KeyboardInterrupt`, ends the call and is raised by it.
+pub(crate) fn signals() -> Interrupt {
+    Interrupt::new(|| {
+        Python::attach(|py| match py.check_signals() {
+            Ok(()) => false,
+            Err(raised) => {
+                crate::error::keep_interrupt(raised);
+                true
+            }
+        })
+    })
+}
+
+/// A request ready to go.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    /// The URL as the program is shown it.
+    pub(crate) url: String,
+    pub(crate) raised: Raised,
+    /// The Cookie field that is sent.
+    pub(crate) cookie: Option<Vec<u8>>,
+}
+
+impl Asked {
+    #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
+    pub(crate) fn new(
+        plan: &Plan,
+        name: &str,
+        url: &str,
+        query: Option<&str>,
+        fields: Option<&Bound<'_, PyAny>>,
+        body: Option<&Bound<'_, PyAny>>,
+        jar: Option<&Jar>,
+        cookie: Option<&str>,
+    ) -> PyResult<Self> {
+        let Prepared { url, target } = prepare(url, query)?;
+        let cookie = cookie_field(&target, jar, cookie);
+        let mut own = Particulars::default();
+        let mut options = std::sync::Arc::clone(&plan.options);
+        let mut raised = Raised::default();
+        if options.method != name {
+            own.method = Some(method(name));
+        }
+        if let Some(fields) = fields {
+            let fields = fields_of(fields)?;
+            if fields.iter().any(|(_, value)| value.is_none()) {
+                options = without(&options, &fields);
+            }
+            own.fields = last_of_each(fields);
+        }
+        if let Some(cookie) = &cookie
+            && !own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"))
+        {
+            own.fields.push(("Cookie".to_owned(), cookie.clone()));
+        }
+        if let Some(body) = body {
+            let (body, errors) = body_of(body)?;
+            own.body = Some(body);
+            raised = errors;
+        }
+        Ok(Self { request: Request::new(target, options, own), url, raised, cookie })
+    }
+}
+
+/// Fields with a value, each name once: of two of a name the later one counts, as in requests' dict.
+fn last_of_each(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
+    let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);
+    for (name, value) in fields {
+        let Some(value) = value else { continue };
+        match kept.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(&name)) {
+            Some(same) => *same = (name, value),
+            None => kept.push((name, value)),
+        }
+    }
+    kept
+}
+
+fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Option<Vec<u8>> {
+    let kept = jar.and_then(|jar| jar.jar.cookie_for(target));
+    let given = given.map(latin1_or_utf8);
+    match (kept, given) {
+        (Some(kept), Some(given)) => Some([&kept, &b"; "[..], &given].concat()),
+        (kept, given) => kept.or(given),
+    }
+}
+
+/// The reply that an outcome is.
+pub(crate) fn reply_of(
+    outcome: Outcome,
+    url: String,
+    cookie: Option<Vec<u8>>,
+    raised: &Raised,
+) -> PyResult<Reply> {
+    let Outcome { result, target, head, facts, .. } = outcome;
+    let phase = match (facts.requests, facts.status) {
+        (0, _) => Phase::Connect,
+        (_, 0) => Phase::Wait,
+        _ => Phase::Body,
+    };
+    if let Err(error) = &result {
+        return Err(raised.take().or_else(|| interrupted(error)).unwrap_or_else(|| failure(error, phase)));
+    }
+    let Some(head) = head else {
+        let error = haul::Error::new(ErrorKind::EmptyReply, "the response has no head").with_url(target.to_url());
+        return Err(failure(&error, phase));
+    };
+    // Where the engine was told to follow redirects, it is another URL that answered.
+    let url = if facts.redirects > 0 { target.to_url() } else { url };
+    Ok(Reply { head, target, url, body: None, cookie, times: (&facts).into() })
+}

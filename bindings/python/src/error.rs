@@ -1,0 +1,66 @@
+//! What went wrong, as Python sees it: one exception with the kind, which `haul.exceptions` turns into requests' tree.
+//!
+//! ```python
+//! try: client.send(plan, "GET", "http://127.0.0.1:9/")
+//! except Failure as failure: kind, message, url, phase = failure.args
+//! ```
+
+use std::cell::RefCell;
+
+use haul::{Error, ErrorKind};
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    haul._haul,
+    Failure,
+    PyException,
+    "What the engine says of a request that failed: (kind, message, url, phase)."
+);
+
+/// How far a request had come. Where a limit of time ran out, requests tells the one from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Nothing was sent: there was no connection.
+    Connect,
+    /// It was sent, and no head had come.
+    Wait,
+    /// In the body.
+    Body,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Wait => "wait",
+            Self::Body => "body",
+        }
+    }
+}
+
+/// The exception for an error of the engine. `ErrorKind`'s own names are the kinds.
+pub(crate) fn failure(error: &Error, phase: Phase) -> PyErr {
+    Failure::new_err((format!("{:?}", error.kind()), error.cause(), error.url().map(str::to_owned), phase.name()))
+}
+
+/// The exception for what was refused before anything was sent.
+pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
+    failure(&Error::new(kind, message), Phase::Connect)
+}
+
+thread_local! {
+    /// What a handler of a signal raised in this thread while a call of it waited.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps what a handler of a signal raised, for the call that it ends.
+pub(crate) fn keep_interrupt(raised: PyErr) {
+    RAISED.with_borrow_mut(|kept| *kept = Some(raised));
+}
+
+/// What a handler of a signal raised, if this error is that it did.
+pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
+    let raised = RAISED.with_borrow_mut(Option::take);
+    raised.filter(|_| error.kind() == ErrorKind::Interrupted)
+}

@@ -1,0 +1,60 @@
+//! `haul._haul`: the part of the Python module that is compiled. What users see is `haul`, in `python/haul`, with
+//! requests' names; this is what it stands on.
+//!
+//! ```text
+//!   haul.Session.get ──▶ Client.send(Plan, method, url, ..) ──▶ haul::Client ──▶ Reply ──▶ haul.Response
+//! ```
+//!
+//! One crossing a request: everything that may be different from request to request is an argument of one call, and
+//! everything that stays the same is a [`plan::Plan`], made once. The interpreter is left while the call waits, and the
+//! body is written straight into the `bytes` object that the program gets ([`sink`]). What a program rarely asks of a
+//! reply (fields, cookies, addresses) is taken apart when it asks ([`reply`]).
+//!
+//! Left out: policy. Which redirects are followed, which credentials go where, is decided in `python/haul`, as requests
+//! has it, one call a hop.
+//!
+//! `unsafe` is used in [`sink`] alone, to write into a `bytes` object before anyone else has it.
+
+mod batch;
+mod client;
+mod error;
+mod form;
+mod jar;
+mod plan;
+mod reply;
+mod sink;
+mod stream;
+mod text;
+mod upload;
+mod url;
+
+/// What `haul` is made of.
+#[pyo3::pymodule(gil_used = false)]
+mod _haul {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::client::Client;
+    #[pymodule_export]
+    use crate::error::Failure;
+    #[pymodule_export]
+    use crate::form::{multipart, urlencode};
+    #[pymodule_export]
+    use crate::jar::Jar;
+    #[pymodule_export]
+    use crate::plan::{Plan, bypasses_proxy, netrc_login};
+    #[pymodule_export]
+    use crate::reply::Reply;
+    #[pymodule_export]
+    use crate::stream::Stream;
+    #[pymodule_export]
+    use crate::url::{join, prepare_url, requote, split_url};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("ACCEPT_ENCODING", haul::body::accept_encoding())
+    }
+}

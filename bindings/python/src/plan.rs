@@ -1,0 +1,221 @@
+//! What many requests share: where connections may go and how, fields, limits. Made once for a session's settings, used for every
+//! request while they last.
+//!
+//! ```python
+//! plan = Plan([("User-Agent", "me/1"), ("Accept", "*/*")], read_timeout=5.0)
+//! reply = client.send(plan, "GET", "http://example.test/")
+//! ```
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use haul::net::proxy::ProxyOptions;
+use haul::net::tls::Identity;
+use haul::state::auth::{Allowed, Auth, Credentials};
+use haul::{ErrorKind, RequestOptions};
+use haul_policy::proxy::{NoProxy, Proxy};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use crate::client::signals;
+use crate::error::{Failure, refused};
+use crate::jar::Jar;
+use crate::text::latin1_or_utf8;
+use crate::url::prepare;
+
+/// A field for the wire; without a value it is one that shall not be sent.
+pub(crate) type Field = (String, Option<Vec<u8>>);
+
+/// Settings that many requests share.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct Plan {
+    pub(crate) options: Arc<RequestOptions>,
+}
+
+#[pymethods]
+impl Plan {
+    #[new]
+    #[pyo3(signature = (fields, *, verify=true, ca_file=None, ca_path=None, cert=None, key=None, proxy=None, proxy_fields=None,
+        connect_timeout=None, read_timeout=None, digest=None, http2=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments, one a setting")]
+    fn new(
+        fields: &Bound<'_, PyAny>,
+        verify: bool,
+        ca_file: Option<PathBuf>,
+        ca_path: Option<PathBuf>,
+        cert: Option<PathBuf>,
+        key: Option<PathBuf>,
+        proxy: Option<&str>,
+        proxy_fields: Option<&Bound<'_, PyAny>>,
+        connect_timeout: Option<f64>,
+        read_timeout: Option<f64>,
+        digest: Option<(Vec<u8>, Vec<u8>)>,
+        http2: bool,
+    ) -> PyResult<Self> {
+        let mut options = RequestOptions {
+            user_agent: None,
+            // What requests sends is among the fields; nothing is added to it.
+            without: vec!["Accept".to_owned()],
+            expect_timeout: Duration::ZERO,
+            interrupt: Some(signals()),
+            ..RequestOptions::default()
+        };
+        merge(&mut options.fields, fields_of(fields)?);
+        options.tls.verify = verify;
+        options.tls.ca_file = ca_file;
+        options.tls.ca_path = ca_path;
+        options.tls.identity = cert.map(|certificate| Identity { certificate, key });
+        if http2 {
+            options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        }
+        if let Some(limit) = connect_timeout {
+            options.connect.timeout = seconds(limit)?;
+        }
+        options.read_timeout = read_timeout.map(seconds).transpose()?;
+        if let Some((user, password)) = digest {
+            let user =
+                Credentials::new(user, password).map_err(|error| refused(ErrorKind::Setup, error.to_string()))?;
+            options.auth = Auth { allowed: Allowed::DIGEST, ..Auth::user(user) };
+        }
+        if let Some(proxy) = proxy {
+            let parsed = Proxy::parse(proxy).map_err(|error| refused(ErrorKind::ProxyResolve, error.to_string()))?;
+            let mut given = ProxyOptions::default();
+            given.proxy = Some(parsed);
+            given.tls = options.tls.clone();
+            given.tls.alpn = Vec::new();
+            if let Some(fields) = proxy_fields {
+                merge(&mut given.fields, fields_of(fields)?);
+            }
+            options.proxy = Some(given);
+        }
+        Ok(Self { options: Arc::new(options) })
+    }
+
+    /// The same for requests whose redirects, so many at most, are followed by the engine, with the cookies of a jar. `None` follows none.
+    fn following(&self, redirects: Option<u32>, jar: Option<&Jar>) -> Self {
+        let mut options = RequestOptions::clone(&self.options);
+        options.redirects.follow = redirects.is_some();
+        options.redirects.max = redirects.unwrap_or(0);
+        options.jar = jar.map(|jar| jar.jar.clone());
+        Self { options: Arc::new(options) }
+    }
+
+    /// Whether requests go through a proxy.
+    #[getter]
+    fn proxied(&self) -> bool {
+        self.options.proxy.is_some()
+    }
+
+    /// The fields that each request has, as they go out.
+    fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
+        let fields = self.options.fields.iter();
+        fields.map(|(name, value)| (name.clone(), crate::text::from_latin1(py, value))).collect()
+    }
+}
+
+/// Seconds of a program. What is beyond all measure is no limit that could run out.
+fn seconds(value: f64) -> PyResult<Duration> {
+    if value.is_nan() || value <= 0.0 {
+        let message = "Attempted to set a timeout to a value less than or equal to 0";
+        return Err(pyo3::exceptions::PyValueError::new_err(message));
+    }
+    Ok(Duration::try_from_secs_f64(value).unwrap_or(Duration::MAX).min(Duration::from_secs(1 << 31)))
+}
+
+/// Fields of a mapping or of pairs.
+pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Field>> {
+    let py = given.py();
+    if let Ok(dict) = given.cast_exact::<PyDict>() {
+        return dict.iter().map(|(name, value)| field(&name, &value)).collect();
+    }
+    let items = match given.getattr_opt(pyo3::intern!(py, "items"))? {
+        Some(items) => items.call0()?,
+        None => given.clone(),
+    };
+    items
+        .try_iter()?
+        .map(|pair| {
+            let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair?.extract()?;
+            field(&name, &value)
+        })
+        .collect()
+}
+
+fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
+    let name_bytes = part(name, (name, value))?;
+    let name_text = String::from_utf8(name_bytes).ok().filter(|name| !name.is_empty() && !is_broken(name.as_bytes()));
+    let name_text = name_text.ok_or_else(|| invalid("name", name))?;
+    if value.is_none() {
+        return Ok((name_text, None));
+    }
+    let bytes = part(value, (name, value))?;
+    if is_broken(&bytes) {
+        return Err(invalid("value", value));
+    }
+    Ok((name_text, Some(bytes)))
+}
+
+/// CR and LF would end the field, and blanks before it continue the one before (RFC 9112 section 5.2).
+fn is_broken(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(u8::is_ascii_whitespace) || bytes.iter().any(|b| matches!(b, b'\r' | b'\n'))
+}
+
+fn part(part: &Bound<'_, PyAny>, whole: (&Bound<'_, PyAny>, &Bound<'_, PyAny>)) -> PyResult<Vec<u8>> {
+    if let Ok(text) = part.cast::<PyString>() {
+        return Ok(latin1_or_utf8(text.to_str()?));
+    }
+    if let Ok(bytes) = part.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    let (name, value) = (whole.0.repr()?, whole.1.repr()?);
+    let message = format!(
+        "Header part ({}) from ({name}, {value}) must be of type str or bytes, not {}",
+        part.repr()?,
+        part.get_type()
+    );
+    Err(Failure::new_err(("Header", message, None::<String>, "connect")))
+}
+
+fn invalid(what: &str, part: &Bound<'_, PyAny>) -> PyErr {
+    let shown = part.repr().map(|repr| repr.to_string()).unwrap_or_default();
+    let message =
+        format!("Invalid leading whitespace, reserved character(s), or return character(s) in header {what}: {shown}");
+    Failure::new_err(("Header", message, None::<String>, "connect"))
+}
+
+/// Puts fields over those that are there: one of the same name replaces, one without a value removes.
+pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<Field>) {
+    for (name, value) in over {
+        let at = fields.iter().position(|(known, _)| known.eq_ignore_ascii_case(&name));
+        match (at, value) {
+            (Some(at), Some(value)) => fields[at] = (name, value),
+            (None, Some(value)) => fields.push((name, value)),
+            (Some(at), None) => drop(fields.remove(at)),
+            (None, None) => {}
+        }
+    }
+}
+
+/// What a netrc file says for the host of a URL: user and password.
+#[pyfunction]
+pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
+    let target = prepare(url, None)?.target;
+    // A file that is none has no entry, as to requests.
+    let entry = haul_policy::netrc::find(text, target.host_text(), None).ok().flatten();
+    Ok(entry.map(|entry| (entry.login.or(entry.account).unwrap_or_default(), entry.password.unwrap_or_default())))
+}
+
+/// Whether a list such as `no_proxy` holds names the host of a URL.
+#[pyfunction]
+pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
+    Ok(NoProxy::parse(no_proxy).matches(prepare(url, None)?.target.host()))
+}
+
+/// The options less the fields that a request shall not have: those without a value.
+pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[Field]) -> Arc<RequestOptions> {
+    let mut options = RequestOptions::clone(options);
+    let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));
+    options.fields.retain(|(name, _)| !is_out(name));
+    Arc::new(options)
+}

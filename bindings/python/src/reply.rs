@@ -1,0 +1,144 @@
+//! A response as it came. What is rarely asked for is taken apart when it is.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use haul::facts::Facts;
+use haul::{Head, Target, Version};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use crate::jar::Jar;
+use crate::text::from_latin1;
+
+/// A response's head, its body where it was asked for whole, and what is known of the exchange.
+#[pyclass(frozen, module = "haul._haul")]
+pub(crate) struct Reply {
+    pub(crate) head: Head,
+    pub(crate) target: Target,
+    /// The URL that was asked for, mended.
+    #[pyo3(get)]
+    pub(crate) url: String,
+    /// The body, decoded; none where it is read piece by piece.
+    pub(crate) body: Option<Py<PyBytes>>,
+    /// The Cookie field that was sent.
+    pub(crate) cookie: Option<Vec<u8>>,
+    pub(crate) times: Times,
+}
+
+/// What is kept of [`Facts`].
+#[derive(Clone, Copy)]
+pub(crate) struct Times {
+    first_byte: Duration,
+    total: Duration,
+    connects: u32,
+    peer: Option<SocketAddr>,
+}
+
+impl From<&Facts> for Times {
+    fn from(facts: &Facts) -> Self {
+        Self { first_byte: facts.first_byte, total: facts.total, connects: facts.connects, peer: facts.peer }
+    }
+}
+
+#[pymethods]
+impl Reply {
+    /// The status code.
+    #[getter]
+    fn status(&self) -> u16 {
+        self.head.status()
+    }
+
+    /// The reason phrase.
+    #[getter]
+    fn reason<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        let reason = self.head.reason();
+        match std::str::from_utf8(reason) {
+            Ok(text) => PyString::new(py, text),
+            Err(_) => from_latin1(py, reason),
+        }
+    }
+
+    /// 10, 11 or 20, as urllib3 has it.
+    #[getter]
+    fn version(&self) -> u8 {
+        match self.head.version() {
+            Version::Http10 => 10,
+            Version::Http2 => 20,
+            _ => 11,
+        }
+    }
+
+    /// The body, decoded; `None` where it is read piece by piece.
+    #[getter]
+    fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.body.as_ref().map(|body| body.bind(py).clone())
+    }
+
+    /// Names and values in the order and the spelling in which they came.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let fields: Vec<_> = self.head.fields().collect();
+        PyList::new(
+            py,
+            fields
+                .into_iter()
+                .map(|(name, value)| PyTuple::new(py, [PyString::new(py, name), from_latin1(py, value)]))
+                .collect::<PyResult<Vec<_>>>()?,
+        )
+    }
+
+    /// The first value under this name, in any case.
+    fn get<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyString>> {
+        self.head.get(name).map(|value| from_latin1(py, value))
+    }
+
+    /// Whether there is a field of this name.
+    fn has(&self, name: &str) -> bool {
+        self.head.get(name).is_some()
+    }
+
+    /// Where it leads, if it is a redirect: its Location, UTF-8 as it is.
+    fn location<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
+        let location =
+            self.head.get("location").filter(|_| matches!(self.head.status(), 301 | 302 | 303 | 307 | 308))?;
+        Some(match std::str::from_utf8(location) {
+            Ok(text) => PyString::new(py, text),
+            Err(_) => from_latin1(py, location),
+        })
+    }
+
+    /// Puts the cookies that it sets into a jar.
+    pub(crate) fn cookies_into(&self, jar: &Jar) {
+        jar.jar.take(&self.target, self.head.get_all("set-cookie"));
+    }
+
+    /// The Cookie field that was sent.
+    #[getter]
+    fn sent_cookie<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
+        self.cookie.as_ref().map(|cookie| from_latin1(py, cookie))
+    }
+
+    /// Seconds from the call to the first byte of the head.
+    #[getter]
+    fn elapsed(&self) -> f64 {
+        self.times.first_byte.as_secs_f64()
+    }
+
+    /// Seconds from the call to the end of the body.
+    #[getter]
+    fn total(&self) -> f64 {
+        self.times.total.as_secs_f64()
+    }
+
+    /// Whether the connection was one that had served before.
+    #[getter]
+    fn reused(&self) -> bool {
+        self.times.connects == 0
+    }
+
+    /// The server's address and port.
+    #[getter]
+    fn peer(&self) -> Option<(String, u16)> {
+        self.times.peer.map(|peer| (peer.ip().to_string(), peer.port()))
+    }
+}

@@ -1,0 +1,50 @@
+//! Text and bytes on their way between Python and HTTP: fields are bytes, which Python writes as Latin-1 (PEP 3333).
+
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyString};
+
+/// `bytes`, `bytearray` or text; text is UTF-8.
+pub(crate) enum Octets {
+    /// As they are.
+    Bytes(Vec<u8>),
+    /// Encoded.
+    Text(String),
+}
+
+impl Octets {
+    /// Of a value that is one of these.
+    pub(crate) fn of(value: &Bound<'_, PyAny>) -> Option<Self> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return text.to_str().ok().map(|text| Self::Text(text.to_owned()));
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            return Some(Self::Bytes(bytes.as_bytes().to_vec()));
+        }
+        value.cast::<PyByteArray>().ok().map(|bytes| Self::Bytes(bytes.to_vec()))
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Text(text) => text.into_bytes(),
+        }
+    }
+}
+
+/// A field's value for the wire: text by Latin-1 where that has all of it, else by UTF-8, as http.client does and requests
+/// after it.
+pub(crate) fn latin1_or_utf8(text: &str) -> Vec<u8> {
+    if text.is_ascii() {
+        return text.as_bytes().to_vec();
+    }
+    let narrow: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
+    narrow.unwrap_or_else(|| text.as_bytes().to_vec())
+}
+
+/// A field's value for Python.
+pub(crate) fn from_latin1<'py>(py: Python<'py>, bytes: &[u8]) -> Bound<'py, PyString> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.is_ascii() => PyString::new(py, text),
+        _ => PyString::new(py, &bytes.iter().map(|&b| char::from(b)).collect::<String>()),
+    }
+}

@@ -1,0 +1,175 @@
+//! URLs as requests takes and shows them, on top of the engine's own reading of them.
+//!
+//! requests encodes what a URL may not hold; the engine refuses it. So a URL is mended here, once, and what the program is
+//! shown, what is sent, and what connections are chosen by are the same text from then on.
+
+use haul::{ErrorKind, Target};
+use haul_policy::target::{Host, Scheme, TargetError};
+use pyo3::prelude::*;
+
+use crate::error::refused;
+
+/// Bytes that requests leaves as they are: those of RFC 3986 section 2.2 and 2.3.
+const KEPT: &[u8] = b"!#$&'()*+,/:;=?@[]~-._";
+
+/// Percent-encodes what may not stand in a URL (RFC 3986 section 2.1). An escape that need not be one (section 2.3) is
+/// undone; a percent sign that begins none makes all of them literal ones, as by requests.
+#[pyfunction]
+pub(crate) fn requote(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let is_kept = |b: u8| b.is_ascii_alphanumeric() || KEPT.contains(&b);
+    if bytes.iter().all(|&b| is_kept(b)) {
+        return text.to_owned();
+    }
+    let escape = |at: usize| {
+        let digits = bytes.get(at + 1..at + 3)?;
+        digits.iter().all(u8::is_ascii_hexdigit).then(|| std::str::from_utf8(digits).ok())?
+    };
+    let has_wild = (0..bytes.len()).any(|at| bytes[at] == b'%' && escape(at).is_none());
+    let mut out = String::with_capacity(bytes.len() + 16);
+    let mut at = 0;
+    while at < bytes.len() {
+        let b = bytes[at];
+        match escape(at).filter(|_| b == b'%' && !has_wild) {
+            Some(digits) => {
+                let value = u8::from_str_radix(digits, 16).unwrap_or(b'%');
+                if value.is_ascii_alphanumeric() || b"-._~".contains(&value) {
+                    out.push(char::from(value));
+                } else {
+                    push_escaped(&mut out, value);
+                }
+                at += 3;
+                continue;
+            }
+            None if is_kept(b) => out.push(char::from(b)),
+            None => push_escaped(&mut out, b),
+        }
+        at += 1;
+    }
+    out
+}
+
+fn push_escaped(out: &mut String, byte: u8) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+    out.push(char::from(DIGITS[usize::from(byte & 15)]));
+}
+
+/// A URL ready to be sent, and as the program is shown it.
+pub(crate) struct Prepared {
+    pub(crate) url: String,
+    pub(crate) target: Target,
+}
+
+/// Mends a URL, puts `query` behind the one it has, and understands it.
+///
+/// # Errors
+/// As by requests: without a scheme or host, with another scheme, with a host that is none.
+pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
+    let text = text.trim_start();
+    let no_scheme = || {
+        let message = format!("Invalid URL {text:?}: No scheme supplied. Perhaps you meant https://{text}?");
+        refused(ErrorKind::Setup, message)
+    };
+    let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
+    let Some(rest) = rest.strip_prefix("//") else {
+        // `localhost:8080/` has a port, not a scheme; `mailto:me` has one that nobody here speaks.
+        let is_port = rest.bytes().next().is_none_or(|b| b.is_ascii_digit() || b == b'/');
+        return Err(if is_port || scheme.contains(['/', '?', '#', '.']) { no_scheme() } else { no_adapter(text) });
+    };
+    let is_http = scheme.eq_ignore_ascii_case("http");
+    if !is_http && !scheme.eq_ignore_ascii_case("https") {
+        let is_scheme = scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+        return Err(if is_scheme && !scheme.is_empty() { no_adapter(text) } else { no_scheme() });
+    }
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let (line, fragment) = tail.split_once('#').map_or((tail, None), |(line, fragment)| (line, Some(fragment)));
+    let mut line = requote(line);
+    if let Some(query) = query.filter(|query| !query.is_empty()) {
+        line.push(match line.find('?') {
+            Some(_) if line.ends_with('?') => ' ',
+            Some(_) => '&',
+            None => '?',
+        });
+        if line.ends_with(' ') {
+            line.pop();
+        }
+        line.push_str(&requote(query));
+    }
+    let scheme = if is_http { "http" } else { "https" };
+    let invalid = |error: &TargetError| {
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        let message = if host.is_empty() || host.starts_with(':') {
+            format!("Invalid URL {text:?}: No host supplied")
+        } else {
+            format!("Failed to parse: {}: {error}", text.replace(authority, host))
+        };
+        refused(ErrorKind::Url, message)
+    };
+    let target = Target::parse_with(&format!("{scheme}://{authority}{line}"), Scheme::Http, false)
+        .map_err(|error| invalid(&error))?;
+    if let Host::Name(name) = target.host()
+        && name.starts_with(['*', '.'])
+    {
+        return Err(refused(ErrorKind::Url, "URL has an invalid label."));
+    }
+    let userinfo = authority.rsplit_once('@').map_or("", |(userinfo, _)| userinfo);
+    let at = if userinfo.is_empty() { "" } else { "@" };
+    let port = target.explicit_port().map(|port| format!(":{port}")).unwrap_or_default();
+    let host = match target.host() {
+        Host::Name(name) => name.to_string(),
+        other => other.to_string(),
+    };
+    let mut url = format!("{scheme}://{userinfo}{at}{host}{port}{}", target.path_and_query());
+    if let Some(fragment) = fragment {
+        url.push('#');
+        url.push_str(&requote(fragment));
+    }
+    Ok(Prepared { url, target })
+}
+
+fn no_adapter(text: &str) -> PyErr {
+    refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {text:?}"))
+}
+
+/// The URL that requests' `PreparedRequest.url` would be.
+#[pyfunction]
+#[pyo3(signature = (url, query=None))]
+pub(crate) fn prepare_url(url: &str, query: Option<&str>) -> PyResult<String> {
+    prepare(url, query).map(|prepared| prepared.url)
+}
+
+/// Where a Location leads from a prepared URL (RFC 3986 section 5): the URL, with the fragment of the one before unless it has its
+/// own (RFC 9110 section 10.2.2).
+#[pyfunction]
+pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
+    let from = prepare(base, None)?;
+    let (reference, fragment) =
+        location.split_once('#').map_or((location, None), |(reference, fragment)| (reference, Some(fragment)));
+    let has_scheme =
+        reference.split_once("://").is_some_and(|(scheme, _)| scheme.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let mut url = if has_scheme {
+        prepare(reference, None)?.url
+    } else if let Some(rest) = reference.strip_prefix("//") {
+        prepare(&format!("{}://{rest}", from.target.scheme().as_str()), None)?.url
+    } else {
+        let to = from.target.join(&requote(reference)).map_err(|error| refused(ErrorKind::Url, error.to_string()))?;
+        let authority = from.url.split('/').nth(2).unwrap_or_default();
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        format!("{}://{host}{}", to.scheme().as_str(), to.path_and_query())
+    };
+    if let Some(fragment) = fragment.or_else(|| base.split_once('#').map(|(_, fragment)| fragment)) {
+        url.push('#');
+        url.push_str(&requote(fragment));
+    }
+    Ok(url)
+}
+
+/// Scheme, host, port, user and password (percent-decoded; `None` where there is no user) of a URL.
+#[pyfunction]
+pub(crate) fn split_url(url: &str) -> PyResult<(&'static str, String, u16, Option<(String, String)>)> {
+    let Prepared { target, .. } = prepare(url, None)?;
+    Ok((target.scheme().as_str(), target.host_text().to_owned(), target.port(), target.userinfo()))
+}
