@@ -19,15 +19,30 @@ fn methods_and_content_go_on_as_curls_do() {
             let url = apache.url(port, &format!("/{status}/here/open/echo"));
             for (options, method, content) in [
                 (&["-d", "a=1"][..], if keeps { "POST" } else { "GET" }, keeps),
-                (&["-d", "a=1", "--post301"], if keeps || status == "301" { "POST" } else { "GET" }, keeps || status == "301"),
-                (&["-d", "a=1", "--post302"], if keeps || status == "302" { "POST" } else { "GET" }, keeps || status == "302"),
-                (&["-d", "a=1", "--post303"], if keeps || status == "303" { "POST" } else { "GET" }, keeps || status == "303"),
+                (
+                    &["-d", "a=1", "--post301"],
+                    if keeps || status == "301" { "POST" } else { "GET" },
+                    keeps || status == "301",
+                ),
+                (
+                    &["-d", "a=1", "--post302"],
+                    if keeps || status == "302" { "POST" } else { "GET" },
+                    keeps || status == "302",
+                ),
+                (
+                    &["-d", "a=1", "--post303"],
+                    if keeps || status == "303" { "POST" } else { "GET" },
+                    keeps || status == "303",
+                ),
                 (&["-X", "POST", "-d", "a=1"], "POST", keeps),
             ] {
                 let got = text(&both(&with(&way, &[options, &[&*url]].concat())));
                 assert!(got.starts_with(&format!("REQUEST_METHOD={method}\n")), "{way:?} {status} {options:?}: {got}");
                 assert_eq!(got.ends_with("\n\na=1"), content, "{way:?} {status} {options:?}: {got}");
             }
+            // A PUT without its content would empty what it was to fill. curl sends one, RFC 9110 does not know of it.
+            let got = common::run_haul(with(&way, &["-sS", "-X", "PUT", "-d", "a=1", &url])).text();
+            assert_eq!(got.ends_with("\n\na=1"), status != "303", "{way:?} {status}: {got}");
         }
     }
 }
@@ -41,7 +56,9 @@ fn a_file_is_sent_again_where_the_redirect_leads() {
     std::fs::write(&file, &content).unwrap();
     for (port, way) in apache.ways() {
         let url = apache.url(port, "/307/there/dav/open/moved");
-        let got = both(&with(&way, &["-T", file.to_str().unwrap(), "-w", "%{response_code}", "-o", "/dev/null", &url]));
+        let args = with(&way, &["-T", file.to_str().unwrap(), "-w", "%{num_redirects}", "-o", "/dev/null", &url]);
+        // Over HTTP/2 Debian 12's curl may never come back from this.
+        let got = if way[0] == "--http1.1" { both(&args) } else { common::run_haul(&args) };
         assert_eq!(got.code, 0, "{way:?} {}", got.stderr);
         let place = apache.path("root/dav/open/moved");
         assert!(std::fs::read_to_string(&place).unwrap() == content, "{way:?}");
@@ -75,8 +92,14 @@ fn limits_protocols_and_referers() {
     for (port, way) in apache.ways() {
         let once = apache.url(port, "/302/here/open/echo");
         let twice = apache.url(port, "/302/here/301/here/open/echo");
-        for (limit, url, code) in [("0", &once, 47), ("1", &once, 0), ("1", &twice, 47), ("2", &twice, 0), ("-1", &twice, 0)] {
-            assert_eq!(both(&with(&way, &["-o", "/dev/null", "--max-redirs", limit, url])).code, code, "{way:?} {limit} {url}");
+        for (limit, url, code) in
+            [("0", &once, 47), ("1", &once, 0), ("1", &twice, 47), ("2", &twice, 0), ("-1", &twice, 0)]
+        {
+            assert_eq!(
+                both(&with(&way, &["-o", "/dev/null", "--max-redirs", limit, url])).code,
+                code,
+                "{way:?} {limit} {url}"
+            );
         }
         // From here to the other origin in the clear.
         let there = apache.url(port, "/302/there/open/echo");
@@ -90,7 +113,11 @@ fn limits_protocols_and_referers() {
         // What a page in private was is not told in the clear.
         let got = common::run_haul(with(&way, &["-sS", "-e", ";auto", &there])).text();
         assert_eq!(got.contains("HTTP_REFERER="), port != apache.tls_port, "{way:?} {got}");
-        let got = common::run_haul(with(&way, &["-sS", "--no-location", "-w", "%{response_code}", "-o", "/dev/null", &there])).text();
+        let got = common::run_haul(with(
+            &way,
+            &["-sS", "--no-location", "-w", "%{response_code}", "-o", "/dev/null", &there],
+        ))
+        .text();
         assert_eq!(got, "302");
     }
 }

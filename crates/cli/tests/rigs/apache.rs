@@ -44,8 +44,24 @@ impl Apache {
         let apache = found("apache2", what)?;
         let modules = Path::new("/usr/lib/apache2/modules");
         let wanted = [
-            "mpm_event", "unixd", "authn_core", "authn_file", "authz_core", "authz_user", "auth_basic", "auth_digest",
-            "cgi", "alias", "dav", "dav_fs", "env", "headers", "http2", "socache_shmcb", "ssl", "log_config",
+            "mpm_event",
+            "unixd",
+            "authn_core",
+            "authn_file",
+            "authz_core",
+            "authz_user",
+            "auth_basic",
+            "auth_digest",
+            "cgi",
+            "alias",
+            "dav",
+            "dav_fs",
+            "env",
+            "headers",
+            "http2",
+            "socache_shmcb",
+            "ssl",
+            "log_config",
         ];
         if let Some(missing) = ["http2", "cgi", "auth_digest", "dav_fs"]
             .iter()

@@ -27,8 +27,7 @@ pub enum Asks {
 }
 
 /// Answers squid's question about a user and a password.
-const BASIC_HELPER: &str =
-    "#!/bin/sh\nwhile read -r user password\ndo\n[ \"$user $password\" = \"me secret\" ] && echo OK || echo ERR\ndone\n";
+const BASIC_HELPER: &str = "#!/bin/sh\nwhile read -r user password\ndo\n[ \"$user $password\" = \"me secret\" ] && echo OK || echo ERR\ndone\n";
 
 impl Proxy {
     /// squid; TLS too where it can.
@@ -92,7 +91,7 @@ impl Proxy {
         Some(Proxy { _server: server, dir, port, tls_port: 0 })
     }
 
-    /// Dante: SOCKS 4, 4a and 5 for everybody on this machine.
+    /// Dante: SOCKS 4 and 5 for everybody on this machine.
     pub fn dante(what: &str) -> Option<Proxy> {
         let danted = found("danted", what)?;
         let (dir, port) = (open_directory(), free_port());
@@ -121,6 +120,10 @@ impl Proxy {
         }
         let server = Server::start_until(&mut command, || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(Proxy { _server: server, dir, port, tls_port: 0 })
+    }
+
+    pub fn path(&self, name: &str) -> std::path::PathBuf {
+        self.dir.path().join(name)
     }
 
     /// Its URL for `-x`, with this in front of the host (`me:secret@` or nothing).
