@@ -4,11 +4,11 @@ mod common;
 
 use std::fs;
 use std::io::Read;
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use common::measure::{in_this_process, peak_memory};
+use common::servers::{Server, found, free_port, is_root, make_open};
 use common::{haul, installed, list, program, run, run_haul, skipped};
 use rustix::process::{Pid, Signal, kill_process};
 use testkit::frames::{FramePeer, data, headers, rst, window_update};
@@ -173,34 +173,6 @@ fn failures_have_curls_numbers_and_one_line() {
     }
 }
 
-/// A server of others, which stops when dropped.
-struct Server(Child);
-
-impl Server {
-    /// Runs it until it listens.
-    fn start(command: &mut Command, port: u16) -> Server {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let mut server = Server(child);
-        common::eventually("it listens", || {
-            assert!(server.0.try_wait().unwrap().is_none_or(|status| status.success()), "{command:?} ended");
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
-        });
-        server
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // One that has ended already needs no signal.
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 /// Files, a certificate for localhost, and curl's word on each.
 struct Files {
     dir: tempfile::TempDir,
@@ -278,11 +250,11 @@ impl Files {
 
 #[test]
 fn nginx() {
-    let Some(nginx) = found("nginx") else { return };
+    let Some(nginx) = found("nginx", "HTTP/2") else { return };
     let files = Files::new();
     let (port, plain) = (free_port(), free_port());
     let dir = files.path().display();
-    let user = if rustix::process::geteuid().is_root() { "user root;" } else { "" };
+    let user = if is_root() { "user root;" } else { "" };
     let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|name| format!("{name}_temp_path {dir}/{name};"))
         .concat();
@@ -308,7 +280,7 @@ fn nginx() {
 
 #[test]
 fn nghttpd() {
-    let Some(nghttpd) = found("nghttpd") else { return };
+    let Some(nghttpd) = found("nghttpd", "HTTP/2") else { return };
     let files = Files::new();
     for (scheme, knows) in [("https", false), ("http", true)] {
         let port = free_port();
@@ -330,7 +302,7 @@ fn nghttpd() {
 
 #[test]
 fn apache2() {
-    let Some(apache) = found("apache2") else { return };
+    let Some(apache) = found("apache2", "HTTP/2") else { return };
     let modules = Path::new("/usr/lib/apache2/modules");
     if !modules.join("mod_http2.so").exists() {
         return skipped("apache2: it has no mod_http2");
@@ -353,7 +325,7 @@ fn apache2() {
     );
     let file = files.path().join("conf");
     fs::write(&file, conf).unwrap();
-    make_readable(files.path());
+    make_open(files.path());
     let mut command = Command::new(apache);
     command.arg("-f").arg(&file).args(["-X"]);
     let _server = Server::start(&mut command, port);
@@ -405,20 +377,4 @@ fn caddy() {
 /// How much is uploaded to each: 10 MB, or what the environment says. (100 MB take a while where nothing is optimized.)
 fn upload_size() -> usize {
     std::env::var("HAUL_TEST_UPLOAD").map_or(10_000_000, |size| size.parse().expect("a number of bytes"))
-}
-
-/// A worker of root's is another user.
-fn make_readable(dir: &Path) {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// The path of a server, which may be in no user's PATH; says on stderr what is left out if it is not there.
-fn found(name: &'static str) -> Option<&'static Path> {
-    let places = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"];
-    let path = places.iter().map(|dir| Path::new(dir).join(name)).find(|path| path.is_file());
-    if path.is_none() {
-        skipped(&format!("HTTP/2 against {name}: it is not installed"));
-    }
-    path.map(|path| &*Box::leak(path.into_boxed_path()))
 }

@@ -329,3 +329,53 @@ fn secrets_stay_with_their_origin_along_redirects() {
     }
     assert!(first.log().iter().all(|request| request.header("authorization").is_some()));
 }
+
+#[test]
+fn a_suggested_name_that_is_taken_is_passed_over_where_asked_among_many_too() {
+    let peer = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send(
+            "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=taken\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
+        ),
+    ]);
+    for many in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("taken"), "old").unwrap();
+        let args = ["--output-dir", dir.path().to_str().unwrap(), "-J", "--remote-name-all"];
+        let urls = [peer.url("/x"), peer.url("/y")];
+        let urls = &urls[..if many { 2 } else { 1 }];
+        let ran = run_haul(args.iter().copied().chain(["--skip-existing"]).chain(urls.iter().map(String::as_str)));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{many}");
+        // Without that it is a failure, and neither replaces what is there.
+        let ran = run_haul(args.iter().copied().chain(urls.iter().map(String::as_str)));
+        assert_eq!(ran.code, 23, "{many}");
+        assert_eq!(fs::read_to_string(dir.path().join("taken")).unwrap(), "old");
+        assert_eq!(common::names(dir.path()), ["taken"], "{many}");
+    }
+}
+
+#[test]
+fn what_is_gone_on_with_before_its_end_keeps_no_old_tail() {
+    let peer = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-6/7\r\nContent-Length: 3\r\nConnection: close\r\n\r\nnew",
+        ),
+    ]);
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    for (before, after) in [("0123456789", "0123new"), ("0123", "0123new"), ("0123456", "0123new")] {
+        fs::write(&file, before).unwrap();
+        assert_eq!(run_haul(["-C", "4", "-o", file.to_str().unwrap(), &peer.url("/x")]).code, 0);
+        assert_eq!(fs::read_to_string(&file).unwrap(), after, "{before}");
+    }
+}
+
+#[test]
+fn a_urls_password_is_in_no_figure() {
+    let peer = page("x");
+    let url = peer.url("/a@b").replacen("://", "://me:secret@", 1);
+    let got = run_haul(["-w", " %{url} %{url_effective}", &url]).text();
+    let plain = peer.url("/a@b");
+    assert_eq!(got, format!("x {plain} {plain}"));
+}

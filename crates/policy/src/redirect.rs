@@ -38,8 +38,9 @@ pub struct RedirectRules {
     pub post302: bool,
     /// `--post303`: a POST stays one on a 303.
     pub post303: bool,
-    /// `-X`: the method is the user's word and stays on every hop. Its body stays too, but on a 303: curl sends the method
-    /// without its body, and a PUT without a body empties the resource.
+    /// `-X`: the method is the user's word and stays on every hop. The content goes along unless the method would have become
+    /// GET: a POST of `-X` leaves it behind on 301, 302 and 303, as by curl. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2);
+    /// curl sends it on without, which empties what it was to fill.
     pub keep_method: bool,
     /// `--proto-redir`: whether a hop may be plain http; default on.
     pub allow_http: bool,
@@ -176,7 +177,8 @@ fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m
     };
     match (becomes_get, rules.keep_method) {
         (false, _) => (method, true),
-        (true, true) => (method, status != 303),
+        // As curl: the method is the user's word, the content goes as if the method had changed.
+        (true, true) => (method, false),
         (true, false) => ("GET", false),
     }
 }

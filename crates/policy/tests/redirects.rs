@@ -46,7 +46,8 @@ fn methods() {
     assert_eq!(next(&post, 303, "POST"), ("POST".to_owned(), true));
     assert_eq!(next(&post, 303, "PUT"), ("GET".to_owned(), false));
     let custom = RedirectRules { keep_method: true, ..RedirectRules::default() };
-    assert_eq!(next(&custom, 302, "POST"), ("POST".to_owned(), true));
+    assert_eq!(next(&custom, 302, "POST"), ("POST".to_owned(), false));
+    assert_eq!(next(&custom, 302, "PUT"), ("PUT".to_owned(), true));
     assert_eq!(next(&custom, 303, "PURGE"), ("PURGE".to_owned(), false));
 }
 

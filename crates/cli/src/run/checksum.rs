@@ -97,6 +97,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
         options.cookie = None;
         options.fields.clear();
         options.tls.identity = None;
+        options.tls.passphrase = None;
     }
     let kept = Arc::new(Mutex::new(Vec::new()));
     client.fetch(list, Arc::new(options), Box::new(Kept(Arc::clone(&kept)))).result?;

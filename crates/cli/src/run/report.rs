@@ -65,7 +65,8 @@ impl Reporter {
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let text = error.map(ToString::to_string);
         let url_effective = told.outcome.target.to_url();
-        let facts = facts(told, &url_effective, text.as_deref());
+        let url = without_user(told.url);
+        let facts = facts(told, &url, &url_effective, text.as_deref());
         write_out.render(&facts, &mut stdout, &mut stderr);
         if !stderr.is_empty() {
             self.progress.clear();
@@ -93,12 +94,22 @@ pub(super) struct ReporterRef {
     pub(super) methods: Vec<String>,
 }
 
-fn facts<'a>(told: &'a Told<'_>, url_effective: &'a str, error: Option<&'a str>) -> TransferFacts<'a> {
+/// A URL as it was given, but for its user and password: what is printed ends up in logs.
+fn without_user(url: &str) -> Cow<'_, str> {
+    let from = url.find("://").map_or(0, |colon| colon + 3);
+    let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
+    match authority.rfind('@') {
+        Some(at) => Cow::Owned(format!("{}{}", &url[..from], &url[from + at + 1..])),
+        None => Cow::Borrowed(url),
+    }
+}
+
+fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Option<&'a str>) -> TransferFacts<'a> {
     let (outcome, facts) = (told.outcome, &told.outcome.facts);
     let content_type = outcome.head.as_ref().and_then(|head| head.get("content-type"));
     TransferFacts {
         response_code: facts.status,
-        url: told.url,
+        url,
         url_effective,
         size_download: facts.body_bytes,
         time_namelookup: facts.resolved,

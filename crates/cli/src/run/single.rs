@@ -139,7 +139,8 @@ pub(super) fn file_options(operation: &Operation, checksum: Option<Checksum>) ->
         create_dirs: operation.create_dirs,
         named_by_response: operation.remote_header_name,
         clobber: match operation.existing {
-            Existing::ReplaceOwn | Existing::Skip => Clobber::Own,
+            Existing::ReplaceOwn => Clobber::Own,
+            Existing::Skip => Clobber::Skip,
             Existing::Replace => Clobber::Replace,
             Existing::Number => Clobber::Number,
         },

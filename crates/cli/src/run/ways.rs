@@ -4,13 +4,11 @@ use haul::net::connect::ConnectOptions;
 use haul::net::local::{Interface, Ports, UnixSocket};
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::net::socket::Keepalive;
-use haul::net::tls::{Identity, TlsOptions, TlsVersion};
+use haul::net::tls::{Identity, Passphrase, TlsOptions, TlsVersion};
 use haul::{Error, ErrorKind, Result};
 use haul_policy::auth::Allowed;
 
-use crate::plan::{
-    self, CertFormat, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs,
-};
+use crate::plan::{self, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs};
 
 /// Sockets and their ends.
 pub(super) fn connect(args: &ConnectionArgs, options: &mut ConnectOptions) -> Result<()> {
@@ -89,18 +87,10 @@ pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
         HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
         HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],
     };
-    options.identity = identity(&args.client)?;
+    // Whether its files are PEM or DER is plain from what is in them.
+    let ClientCert { certificate, key, passphrase, .. } = &args.client;
+    options.identity =
+        certificate.as_ref().map(|certificate| Identity { certificate: certificate.clone(), key: key.clone() });
+    options.passphrase = passphrase.as_ref().map(|passphrase| Passphrase::new(passphrase.expose()));
     Ok(options)
-}
-
-fn identity(client: &ClientCert) -> Result<Option<Identity>> {
-    let Some(certificate) = &client.certificate else { return Ok(None) };
-    let refused = |what: &str| Err(Error::new(ErrorKind::ClientCertificate, what));
-    if client.format == CertFormat::Der || client.key_format == CertFormat::Der {
-        return refused("a client certificate is taken as PEM alone: `openssl x509 -inform DER` makes one");
-    }
-    if client.passphrase.is_some() {
-        return refused("an encrypted key cannot be read: `openssl pkey` takes its passphrase off");
-    }
-    Ok(Some(Identity { certificate: certificate.clone(), key: client.key.clone() }))
 }

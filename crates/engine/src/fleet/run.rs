@@ -26,6 +26,7 @@ use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::Sink;
 use crate::sink::file::{Devices, FileSink};
+use crate::sink::naming::Clobber;
 use crate::sink::output::{Output, Room};
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, Result};
@@ -298,6 +299,7 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     bare.auth = bare.auth.without_first();
     bare.cookie = None;
     bare.tls.identity = None;
+    bare.tls.passphrase = None;
     bare.fields.retain(|(name, _)| !is_secret_field(name) && !name.eq_ignore_ascii_case("host"));
     Arc::new(bare)
 }
@@ -413,7 +415,7 @@ impl Supply for Run {
         self.colleague(worker, |colleague| colleague.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.slot;
-        let (outcome, path) = transfer.into_outcome(result);
+        let (mut outcome, path) = transfer.into_outcome(result);
         let job = {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {
@@ -421,6 +423,9 @@ impl Supply for Run {
             }
             state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
+        if outcome.result.as_ref().is_err_and(|error| is_passed_over(&job, error)) {
+            outcome.result = Ok(());
+        }
         // Where one body cannot be written no other can.
         let to_output = job.destination == Destination::Output;
         if to_output && matches!(&outcome.result, Err(error) if error.kind() == ErrorKind::Write) {
@@ -490,4 +495,10 @@ impl Supply for Run {
     fn joined(&self, inbox: &Arc<Inbox>) {
         self.colleagues().push(Colleague { inbox: Arc::clone(inbox), running: 0 });
     }
+}
+
+/// Whether this only says that the file is there already, where such files are passed over.
+fn is_passed_over(job: &Job, error: &Error) -> bool {
+    matches!(&job.destination, Destination::File { options, .. } if options.clobber == Clobber::Skip)
+        && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)
 }

@@ -252,7 +252,11 @@ impl FileSink {
                 naming::give_name(&beside, &target, clobber)?
             }
             State::Partial(writer) => naming::give_name(writer.partial().path(), &target, clobber)?,
-            State::InPlace(file) | State::Null(file) => return self.sync_content(&file),
+            State::InPlace(file) => {
+                self.cut_behind(&file)?;
+                return self.sync_content(&file);
+            }
+            State::Null(file) => return self.sync_content(&file),
             State::Closed => return Ok(()),
         };
         if self.options.sync {
@@ -262,6 +266,15 @@ impl FileSink {
             self.path = named;
         }
         Ok(())
+    }
+
+    /// A file that was gone on with before its end, and got less than it had there, has no old bytes behind the new ones.
+    fn cut_behind(&self, mut file: &File) -> io::Result<()> {
+        if !matches!(self.options.append, Some(Append::At(_))) || !self.adds_to_file() {
+            return Ok(());
+        }
+        let end = file.stream_position()?;
+        if end < file.metadata()?.len() { file.set_len(end) } else { Ok(()) }
     }
 
     fn sync_content(&self, file: &File) -> io::Result<()> {
@@ -355,7 +368,7 @@ impl Sink for FileSink {
                 }
             }
         }
-        if self.clobber == Clobber::Refuse && self.path.is_file() {
+        if matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;

@@ -20,6 +20,8 @@ pub enum Clobber {
     Number,
     /// It stays, and that is an error.
     Refuse,
+    /// It stays, and that is an error to the sink. A fleet counts it as done, and gets no more of the body.
+    Skip,
 }
 
 /// The directory that a path is in.

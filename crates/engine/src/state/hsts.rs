@@ -12,17 +12,18 @@
 //! ```
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
-use super::files;
+use super::store::{Shared, kept};
 use crate::{Result, clock};
 
 /// Hosts that must be reached over TLS; clones share them. At most [`policy::MAX_HOSTS`].
 #[derive(Debug, Clone, Default)]
-pub struct Hsts(Arc<Mutex<policy::Hsts>>);
+pub struct Hsts(Shared<policy::Hsts>);
+
+kept!(policy::Hsts);
 
 impl Hsts {
     /// None is known.
@@ -36,9 +37,7 @@ impl Hsts {
     /// # Errors
     /// [`ErrorKind::Read`](crate::ErrorKind::Read): it cannot be read.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<()> {
-        let text = files::read(path.as_ref())?;
-        self.lock().load(&String::from_utf8_lossy(&text), clock::unix_now());
-        Ok(())
+        self.0.load(path.as_ref())
     }
 
     /// Puts what was heard since the last save into a file, with mode 0600. What other processes have put there meanwhile
@@ -48,31 +47,17 @@ impl Hsts {
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was. What was heard is
     /// written by the next save.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let mut known = self.lock();
-        // Under the lock all the while: a save that fails must not forget, and these files are small.
-        files::update(path.as_ref(), |text| {
-            let now = clock::unix_now();
-            let mut file = policy::Hsts::new();
-            file.load(&String::from_utf8_lossy(text), now);
-            known.apply_to(&mut file);
-            file.write(now).into_bytes()
-        })?;
-        known.saved();
-        Ok(())
+        self.0.save(path.as_ref())
     }
 
     /// Takes the Strict-Transport-Security field of a reply from `target`.
     pub fn take(&self, target: &Target, field: &[u8]) {
-        self.lock().on_field(target, field, clock::unix_now());
+        self.0.lock().on_field(target, field, clock::unix_now());
     }
 
     /// `target` over TLS, if it is not and must be.
     #[must_use]
     pub fn upgrade(&self, target: &Target) -> Option<Target> {
-        self.lock().upgrade(target, clock::unix_now())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, policy::Hsts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().upgrade(target, clock::unix_now())
     }
 }

@@ -8,6 +8,7 @@
 //! | [`alt_svc`] | where else origins are served; curl's `--alt-svc` file |
 //! | [`auth`] | credentials, and the challenges that they answer |
 //! | `files` | a save that loses nothing |
+//! | `store` | what HSTS and Alt-Svc share |
 //!
 //! The rules are `haul-policy`'s; here are the locks, the clock and the files. Each store is a handle: its clones share what
 //! it holds.
@@ -30,3 +31,4 @@ pub mod auth;
 mod files;
 pub mod hsts;
 pub mod jar;
+mod store;

@@ -15,7 +15,7 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use super::identity::Identity;
+use super::identity::{Identity, Passphrase};
 use super::verify::{AcceptAll, ListedOrSigned};
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
@@ -56,6 +56,8 @@ pub struct TlsOptions {
     pub ca_path: Option<PathBuf>,
     /// Who we are, for servers that ask. Default: nobody. Hazard: redirects take it along, for servers ask on the connection.
     pub identity: Option<Identity>,
+    /// What opens the identity's key, if that is encrypted (`--pass`). Default none.
+    pub passphrase: Option<Passphrase>,
     /// The lowest version to agree to. Default 1.2.
     pub min_version: TlsVersion,
     /// The highest version to agree to. Default 1.3.
@@ -73,6 +75,7 @@ impl Default for TlsOptions {
             ca_file: None,
             ca_path: None,
             identity: None,
+            passphrase: None,
             min_version: TlsVersion::V1_2,
             max_version: TlsVersion::V1_3,
             alpn: Vec::new(),
@@ -186,7 +189,7 @@ impl Built {
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let mut config = match &options.identity {
-            Some(identity) => identity.give(config)?,
+            Some(identity) => identity.give(config, options.passphrase.as_ref())?,
             None => config.with_no_client_auth(),
         };
         config.alpn_protocols.clone_from(&options.alpn);

@@ -8,29 +8,59 @@
 //! options.tls.identity = Some(Identity { certificate: "me.pem".into(), key: Some("me.key".into()) });
 //! ```
 //!
-//! Left out: keys with a passphrase, DER, PKCS#12, engines. `openssl pkey` makes a plain PEM of any of them.
+//! Files are PEM or DER, whichever they are. A key with a passphrase ([`TlsOptions::passphrase`](super::TlsOptions::passphrase)) is
+//! one of PKCS#8 (RFC 5958), encrypted by PBES2 (RFC 8018): AES with PBKDF2 or scrypt, which is what openssl writes today.
+//!
+//! Left out: the older encryption within PEM (RFC 1421), PKCS#12, engines. `openssl pkey` makes PKCS#8 of any of them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, fs};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use pkcs8::EncryptedPrivateKeyInfoRef;
 use rustls::client::WantsClientCert;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, ConfigBuilder};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::{Error, ErrorKind, Result};
 
 /// A client's certificate and key, by their files. Read once, when first used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// A PEM file (`--cert`): the certificate, then those between it and an authority that the server knows.
+    /// The certificate (`--cert`). A PEM file may go on with those between it and an authority that the server knows.
     pub certificate: PathBuf,
-    /// A PEM file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1, without passphrase. None: it is in the certificate's file.
+    /// The file of the key (`--key`): PKCS#8, PKCS#1 or SEC 1. None: it is in the certificate's file.
     pub key: Option<PathBuf>,
 }
 
+/// What opens an encrypted key. `Debug` does not show it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Passphrase(Vec<u8>);
+
+impl Passphrase {
+    /// Of these bytes, which are taken as they are.
+    #[must_use]
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl fmt::Debug for Passphrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Passphrase(..)")
+    }
+}
+
 impl Identity {
-    pub(super) fn give(&self, config: ConfigBuilder<ClientConfig, WantsClientCert>) -> Result<ClientConfig> {
+    pub(super) fn give(
+        &self,
+        config: ConfigBuilder<ClientConfig, WantsClientCert>,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<ClientConfig> {
         let unusable = |path: &Path, what: &str| format!("cannot use the {what} in {}", path.display());
         let read = |path: &Path, what: &str| {
             fs::read(path)
@@ -41,25 +71,103 @@ impl Identity {
         };
         let (certificate, key) = (&self.certificate, self.key.as_ref().unwrap_or(&self.certificate));
         let (certificate_name, key_name) = ("client certificate", "client key");
-        let chain = CertificateDer::pem_slice_iter(&read(certificate, certificate_name)?)
-            .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|error| fails(certificate, certificate_name, &error.to_string()))?;
-        if chain.is_empty() {
-            return Err(fails(certificate, certificate_name, "there is none"));
+        let chain =
+            chain_of(read(certificate, certificate_name)?).map_err(|why| fails(certificate, certificate_name, &why))?;
+        let parsed = key_of(read(key, key_name)?, passphrase).map_err(|why| fails(key, key_name, &why))?;
+        let signer = config
+            .crypto_provider()
+            .key_provider
+            .load_private_key(parsed)
+            .map_err(|error| fails(key, key_name, &error.to_string()))?;
+        let known = CertifiedKey::new(chain, signer);
+        // Whether the two belong together cannot be told of a certificate that rustls does not read, such as one of version 1
+        // (openssl makes these where no extension is asked for): whether that is good is the server's to say.
+        if let Err(rustls::Error::InconsistentKeys(_)) = known.keys_match() {
+            return Err(fails(certificate, certificate_name, "the key is another's"));
         }
-        let pem = read(key, key_name)?;
-        if is_encrypted(&pem) {
-            return Err(fails(key, key_name, "it has a passphrase, which haul does not do"));
-        }
-        let parsed = PrivateKeyDer::from_pem_slice(&pem).map_err(|error| fails(key, key_name, &error.to_string()))?;
-        config
-            .with_client_auth_cert(chain, parsed)
-            .map_err(|error| fails(certificate, certificate_name, &error.to_string()))
+        Ok(config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(known))))
     }
 }
 
-/// PKCS#8's way and the older one of PEM (RFC 1421 section 4.6.1.1).
-fn is_encrypted(pem: &[u8]) -> bool {
-    let has = |mark: &[u8]| pem.windows(mark.len()).any(|window| window == mark);
-    has(b"BEGIN ENCRYPTED PRIVATE KEY") || has(b"Proc-Type: 4,ENCRYPTED")
+fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>, String> {
+    if !is_pem(&bytes) && !bytes.is_empty() {
+        return Ok(vec![CertificateDer::from(bytes)]);
+    }
+    let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
+    match chain {
+        Ok(chain) if chain.is_empty() => Err("there is none".to_owned()),
+        chain => chain.map_err(|error| error.to_string()),
+    }
+}
+
+/// The key in a file. A passphrase for one that needs none is not minded.
+fn key_of(bytes: Vec<u8>, passphrase: Option<&Passphrase>) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    if !is_pem(&bytes) {
+        return match EncryptedPrivateKeyInfoRef::try_from(bytes.as_slice()) {
+            Ok(sealed) => opened(&sealed, passphrase),
+            Err(_) => PrivateKeyDer::try_from(bytes).map_err(str::to_owned),
+        };
+    }
+    if has(&bytes, b"Proc-Type: 4,ENCRYPTED") {
+        return Err("it is encrypted in the older way of PEM, `openssl pkey` writes it in that of PKCS#8".to_owned());
+    }
+    match section(&bytes, "ENCRYPTED PRIVATE KEY") {
+        Some(_) if passphrase.is_none() => Err(UNOPENED.to_owned()),
+        Some(text) => {
+            let text: Vec<u8> = text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let der = STANDARD.decode(text).map_err(|error| error.to_string())?;
+            let sealed = EncryptedPrivateKeyInfoRef::try_from(der.as_slice()).map_err(|error| error.to_string())?;
+            opened(&sealed, passphrase)
+        }
+        None => PrivateKeyDer::from_pem_slice(&bytes).map_err(|error| error.to_string()),
+    }
+}
+
+const UNOPENED: &str = "it needs a passphrase";
+
+fn opened(
+    sealed: &EncryptedPrivateKeyInfoRef<'_>,
+    passphrase: Option<&Passphrase>,
+) -> std::result::Result<PrivateKeyDer<'static>, String> {
+    let Some(Passphrase(passphrase)) = passphrase else { return Err(UNOPENED.to_owned()) };
+    // Which of the two it is, the wrong passphrase or an unknown cipher, cannot be told for certain.
+    let key = sealed.decrypt(passphrase).map_err(|error| format!("the passphrase does not open it ({error})"))?;
+    Ok(PrivatePkcs8KeyDer::from(key.as_bytes().to_vec()).into())
+}
+
+/// What stands between the marks of PEM's first section with this label (RFC 7468).
+fn section<'a>(pem: &'a [u8], label: &str) -> Option<&'a [u8]> {
+    let (begin, end) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
+    let from = position(pem, begin.as_bytes())? + begin.len();
+    let length = position(&pem[from..], end.as_bytes())?;
+    Some(&pem[from..from + length])
+}
+
+fn is_pem(bytes: &[u8]) -> bool {
+    has(bytes, b"-----BEGIN ")
+}
+
+fn has(bytes: &[u8], mark: &[u8]) -> bool {
+    position(bytes, mark).is_some()
+}
+
+fn position(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    bytes.windows(mark.len()).position(|window| window == mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_key_is_refused_wherever_it_breaks() {
+        let pem = b"text\n-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIBvTBXBgkqhkiG9w0BBQ0w\n-----END ENCRYPTED PRIVATE KEY-----\n";
+        assert_eq!(section(pem, "ENCRYPTED PRIVATE KEY"), Some(&b"\nMIIBvTBXBgkqhkiG9w0BBQ0w\n"[..]));
+        let passphrase = Passphrase::new("x");
+        for end in 0..pem.len() {
+            assert!(key_of(pem[..end].to_vec(), Some(&passphrase)).is_err(), "{end}");
+        }
+        assert!(key_of(vec![0x30, 0x82], None).is_err());
+        assert_eq!(format!("{passphrase:?}"), "Passphrase(..)");
+    }
 }

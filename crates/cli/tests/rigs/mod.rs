@@ -1,0 +1,7 @@
+//! How Debian's servers and proxies are set up for these tests.
+#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
+
+pub mod apache;
+pub mod compare;
+pub mod nginx;
+pub mod proxies;

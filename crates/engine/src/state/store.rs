@@ -1,0 +1,84 @@
+//! A small store behind a lock, kept in a text file: what [`hsts`](super::hsts) and [`alt_svc`](super::alt_svc) have in
+//! common. Cookies are many and read far more than written; their jar has locks of its own.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::files;
+use crate::{Result, clock};
+
+/// What a policy store has to offer to be kept in a file.
+pub(super) trait Kept: Default {
+    /// Adds what a file says.
+    fn load(&mut self, text: &str, now: u64);
+    /// Does to what a file holds what was done here since the last save.
+    fn apply_to(&self, file: &mut Self);
+    /// The text of the file.
+    fn write(&self, now: u64) -> String;
+    /// The changes are in the file.
+    fn saved(&mut self);
+}
+
+/// A store; clones share it.
+#[derive(Debug, Default)]
+pub(super) struct Shared<T>(Arc<Mutex<T>>);
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> Shared<T> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Kept> Shared<T> {
+    /// Adds what a file holds; one that is not there is an empty one.
+    pub(super) fn load(&self, path: &Path) -> Result<()> {
+        let text = files::read(path)?;
+        self.lock().load(&String::from_utf8_lossy(&text), clock::unix_now());
+        Ok(())
+    }
+
+    /// Puts the changes since the last save into a file.
+    pub(super) fn save(&self, path: &Path) -> Result<()> {
+        let mut known = self.lock();
+        // Under the lock all the while: a save that fails must not forget, and these files are small.
+        files::update(path, |text| {
+            let now = clock::unix_now();
+            let mut file = T::default();
+            file.load(&String::from_utf8_lossy(text), now);
+            known.apply_to(&mut file);
+            file.write(now).into_bytes()
+        })?;
+        known.saved();
+        Ok(())
+    }
+}
+
+/// Lends a policy store's methods, which have these names, to [`Kept`].
+macro_rules! kept {
+    ($store:ty) => {
+        impl super::store::Kept for $store {
+            fn load(&mut self, text: &str, now: u64) {
+                <$store>::load(self, text, now);
+            }
+
+            fn apply_to(&self, file: &mut Self) {
+                <$store>::apply_to(self, file);
+            }
+
+            fn write(&self, now: u64) -> String {
+                <$store>::write(self, now)
+            }
+
+            fn saved(&mut self) {
+                <$store>::saved(self);
+            }
+        }
+    };
+}
+pub(super) use kept;
