@@ -21,6 +21,7 @@ use haul_policy::urlencode::{Field, Source};
 
 use crate::checksum::Checksum;
 use crate::form::FormLow;
+use crate::persona::Persona;
 use crate::plan::{ClientCert, ContinueAt, FieldArg, Global, Output, Secret, TlsArgs, TransferArgs, Upload};
 use crate::urls::UrlList;
 use crate::usage::Reason;
@@ -87,8 +88,9 @@ pub struct Group {
     pub stages: Vec<StageLow>,
 }
 
-impl Default for Group {
-    fn default() -> Self {
+impl Group {
+    /// A group without any option yet.
+    pub fn of(persona: Persona) -> Self {
         Group {
             urls: UrlList::default(),
             outputs: Vec::new(),
@@ -104,7 +106,7 @@ impl Default for Group {
             fsync: false,
             create_file_mode: None,
             checksum: None,
-            stages: vec![StageLow::default()],
+            stages: vec![StageLow { transfer: persona.transfer(), ..StageLow::default() }],
         }
     }
 }
@@ -314,17 +316,22 @@ impl TextOrFile {
 
 impl Default for LowArgs {
     fn default() -> Self {
+        LowArgs::of(Persona::default())
+    }
+}
+
+impl LowArgs {
+    /// A command line without any option yet.
+    pub fn of(persona: Persona) -> Self {
         LowArgs {
-            global: Global::default(),
-            groups: vec![Group::default()],
+            global: persona.global(),
+            groups: vec![Group::of(persona)],
             special: None,
             warnings: Vec::new(),
             config: None,
         }
     }
-}
 
-impl LowArgs {
     /// The group being filled.
     pub fn group(&mut self) -> &mut Group {
         let last = self.groups.len() - 1;
@@ -369,7 +376,7 @@ impl LowArgs {
         if self.group().urls.is_empty() {
             return Err(Reason::MissingUrlBeforeNext);
         }
-        self.groups.push(Group::default());
+        self.groups.push(Group::of(self.global.persona));
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 //!
 //! * [`flags`]: the table of flags, one file each; `--help` comes from it ([`help`]).
 //! * [`parse`]: curl's grammar; [`config`]: the text of config files.
+//! * [`persona`]: whose defaults and manners there are, haul's own or curl's.
 //! * [`args`]: what was read; [`resolve`]: files read, defaults filled; [`plan`]: what is done.
 //! * [`write_out`]: the format of `-w`; [`checksum`]: that of `--checksum` and of lists of checksums.
 //!
@@ -23,6 +24,7 @@ pub mod flags;
 pub mod form;
 pub mod help;
 pub mod parse;
+pub mod persona;
 pub mod plan;
 pub mod resolve;
 pub mod run;

@@ -18,23 +18,35 @@
 //! from one that only haul lacks, and the lines of config files go through the same options; the
 //! loop below is all that is left to do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::args::LowArgs;
 use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
+use crate::persona::Persona;
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::value::FlagValue;
 
-/// Parses the arguments after the program's name.
+/// Parses the arguments after the program's name, as `haul`.
 pub fn parse<I>(args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
-    let mut parser = Parser { args: LowArgs::default(), files, depth: 0 };
+    parse_as(Persona::Haul, args, files)
+}
+
+/// Parses the arguments after the program's name, and before them the persona's own config file.
+pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let mut parser = Parser { args: LowArgs::of(persona), files, depth: 0 };
     let mut args = args.into_iter().peekable();
+    if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
+        parser.curlrc()?;
+    }
     let mut options = true;
     while let Some(arg) = args.next() {
         let written = arg.as_encoded_bytes();
@@ -55,6 +67,11 @@ where
         }
     }
     Ok(parser.args)
+}
+
+/// Whether this first argument keeps the default config file out; curl looks at the first one alone.
+fn disables_curlrc(first: &OsStr) -> bool {
+    first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
 struct Parser<'f> {
@@ -165,6 +182,25 @@ impl Parser<'_> {
         }
         let separate = matches!(takes, Takes::Value(_) | Takes::Trailing(_));
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
+    }
+
+    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none.
+    fn curlrc(&mut self) -> Result<(), UsageError> {
+        let places = [
+            ("CURL_HOME", ".curlrc"),
+            ("XDG_CONFIG_HOME", "curlrc"),
+            ("HOME", ".curlrc"),
+            ("HOME", ".config/curlrc"),
+        ];
+        for (variable, name) in places {
+            let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
+            let path = Path::new(&dir).join(name);
+            if self.files.open(&path).is_ok() {
+                let read = self.config(&path, b"-K");
+                return read.map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown))));
+            }
+        }
+        Ok(())
     }
 
     fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), Refusal> {

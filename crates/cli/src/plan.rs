@@ -30,6 +30,8 @@ use std::path::PathBuf;
 
 use haul_policy::template::Template;
 
+use crate::persona::Persona;
+
 pub use crate::checksum::Checksum;
 pub use crate::urls::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
@@ -59,6 +61,8 @@ pub struct Plan {
 /// Settings of the whole run; `--next` does not reset them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Global {
+    /// Whose manners the program has.
+    pub persona: Persona,
     /// `-s`: neither progress nor messages.
     pub silent: bool,
     /// `-S`: messages even with `-s`.
@@ -92,6 +96,7 @@ pub struct Global {
 impl Default for Global {
     fn default() -> Self {
         Global {
+            persona: Persona::Haul,
             silent: false,
             show_error: false,
             verbose: false,

@@ -24,15 +24,16 @@ use std::path::Path;
 use crate::args::{DataKind, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
 use crate::files::Files;
 use crate::flags::field;
+use crate::persona::Persona;
 use crate::plan::{
     Body, ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs, Upload,
 };
-use crate::usage::{Place, Reason, UsageError, VERSION};
+use crate::usage::{Place, Reason, UsageError};
 use crate::write_out::WriteOut;
 
 /// Resolves a command line. [`LowArgs::special`] has to be looked at before.
 pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> {
-    let mut resolver = Resolver { files, warnings: low.warnings };
+    let mut resolver = Resolver { files, warnings: low.warnings, persona: low.global.persona };
     let operations = low.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
     Ok(Plan { operations, global: low.global, warnings: resolver.warnings })
@@ -41,6 +42,7 @@ pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> 
 struct Resolver<'f> {
     files: &'f mut dyn Files,
     warnings: Vec<String>,
+    persona: Persona,
 }
 
 impl Resolver<'_> {
@@ -157,7 +159,7 @@ impl Resolver<'_> {
         }
         let auth = self.auth(&mut low, &fields)?;
         // A field given by -H takes the place of the option's, as in curl.
-        let user_agent = low.user_agent.unwrap_or_else(|| format!("haul/{VERSION}").into_bytes());
+        let user_agent = low.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
         let keep = |name: &str| !has_field(&fields, name);
         Ok(RequestArgs {
             method,

@@ -169,20 +169,26 @@ impl UsageError {
     }
 }
 
+impl UsageError {
+    /// The message, of several lines, as the program of this name says it.
+    pub fn told_by(&self, program: &str) -> String {
+        let reason = &self.reason;
+        let read = match reason {
+            Reason::Read { path, error } => format!("{program}: cannot read '{path}': {error}\n"),
+            _ => String::new(),
+        };
+        let where_and_why = match &self.place {
+            Place::Whole => reason.to_string(),
+            Place::Option(option) => format!("option {option}: {reason}"),
+            Place::Config { file, line, option } => format!("{file}:{line}: error: '{option}' {reason}"),
+        };
+        format!("{read}{program}: {where_and_why}\n{program}: try '{program} --help' for more information")
+    }
+}
+
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = &self.reason;
-        if let Reason::Read { path, error } = reason {
-            writeln!(f, "haul: cannot read '{path}': {error}")?;
-        }
-        match &self.place {
-            Place::Whole => writeln!(f, "haul: {reason}")?,
-            Place::Option(option) => writeln!(f, "haul: option {option}: {reason}")?,
-            Place::Config { file, line, option } => {
-                writeln!(f, "haul: {file}:{line}: error: '{option}' {reason}")?;
-            }
-        }
-        f.write_str("haul: try 'haul --help' for more information")
+        f.write_str(&self.told_by("haul"))
     }
 }
 
