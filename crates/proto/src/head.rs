@@ -59,6 +59,11 @@ impl Head {
         Head { version, status, reason, fields }
     }
 
+    /// What HTTP/0.9 has for a head: nothing. It counts as a success of the oldest version there is a name for.
+    pub(crate) fn without_text() -> Head {
+        Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), None, Vec::new()))
+    }
+
     /// The version that the peer speaks.
     pub fn version(&self) -> Version {
         self.version

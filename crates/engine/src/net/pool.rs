@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::proxy::Proxy;
 use haul_policy::target::{Scheme, Target};
+use haul_proto::h1::Liberties;
 
 use super::connect::ConnectOptions;
 use super::dns::Family;
@@ -39,6 +40,8 @@ pub struct Key {
     pub connect: ConnectOptions,
     /// HTTP/2 is spoken without being agreed on.
     pub prior_knowledge: bool,
+    /// What is done otherwise than HTTP/1.1 says.
+    pub liberties: Liberties,
     /// Through whom it goes.
     pub via: Via,
 }
@@ -59,6 +62,7 @@ impl Key {
                 family: options.family,
                 connect: options.connect.clone(),
                 prior_knowledge: false,
+                liberties: options.liberties,
                 via,
             };
         }
@@ -73,6 +77,7 @@ impl Key {
             family: options.family,
             connect: options.connect.clone(),
             prior_knowledge: options.prior_knowledge,
+            liberties: options.liberties,
             via,
         }
     }
@@ -109,7 +114,7 @@ impl Key {
     /// Whether a request to this target may use a connection of this key; without making another key.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
-        if self.family != options.family || self.connect != options.connect {
+        if self.family != options.family || self.connect != options.connect || self.liberties != options.liberties {
             return false;
         }
         if options.proxy.is_some() || self.via != Via::Direct {

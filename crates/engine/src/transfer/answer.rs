@@ -80,10 +80,8 @@ impl Transfer {
             if let Some(wait) = may_retry.filter(|_| self.cannot_send_again().is_none()) {
                 return Disposition::Retry(wait);
             }
-            if options.fail {
-                let reason = String::from_utf8_lossy(head.reason());
-                let message = format!("the server answered {status} {}", reason.escape_debug());
-                return Disposition::Fail(Error::new(ErrorKind::Status, message.trim_end()));
+            if options.fail && !options.fail_with_body {
+                return Disposition::Fail(bad_status(head));
             }
         }
         match self.begin(head, framing) {
@@ -173,4 +171,11 @@ impl Transfer {
             _ => Ok(()),
         }
     }
+}
+
+/// A status of 400 or above as the error that it is asked to be.
+pub(super) fn bad_status(head: &Head) -> Error {
+    let reason = String::from_utf8_lossy(head.reason());
+    let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
+    Error::new(ErrorKind::Status, message.trim_end())
 }

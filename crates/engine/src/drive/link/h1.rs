@@ -73,7 +73,12 @@ impl Link {
     #[must_use]
     pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
         // How long content is held back is its request's to say: the machine would know one time for all.
-        let config = h1::Config { max_pipeline: depth, expect_timeout: Duration::MAX, ..h1::Config::default() };
+        let config = h1::Config {
+            max_pipeline: depth,
+            expect_timeout: Duration::MAX,
+            liberties: key.liberties,
+            ..h1::Config::default()
+        };
         Self {
             stream,
             conn: Conn::new(config),
@@ -160,6 +165,7 @@ impl Link {
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
+        transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();
@@ -192,8 +198,14 @@ impl Link {
                 n => self.conn.send_body(&piece[..n]).map_err(io::Error::other),
             });
             match fed {
-                Ok(n) if n == room => {}
-                Ok(_) => break,
+                Ok(n) => {
+                    if let Some(transfer) = self.queue.back_mut() {
+                        transfer.on_sent(&piece[..n]);
+                    }
+                    if n < room {
+                        break;
+                    }
+                }
                 Err(error) => {
                     let error = Error::with_source(ErrorKind::Read, "the content to send cannot be read", error);
                     self.upload_failed = Some((Instant::now(), error));
@@ -553,7 +565,7 @@ impl Link {
             match step.event {
                 Event::NeedInput => return Ok(at),
                 Event::Interim { head, .. } => {
-                    transfer.facts.head_bytes += head.raw().len() as u64;
+                    transfer.on_interim(&head);
                     // It may have let the content go. A failure is found by the next receive.
                     let _ = self.pump();
                 }
