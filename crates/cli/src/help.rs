@@ -79,9 +79,7 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
 pub fn version(persona: Persona) -> String {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
     match persona {
-        Persona::Haul => format!(
-            "haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"
-        ),
+        Persona::Haul => format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"),
         Persona::Curl => format!(
             "curl {CURL_VERSION} ({arch}-pc-{os}-gnu) libcurl/{CURL_VERSION} haul/{VERSION} rustls zlib brotli zstd\n\
              Release-Date: {CURL_DATE}\nProtocols: http https\nFeatures: {FEATURES}\n"

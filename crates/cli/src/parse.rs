@@ -186,12 +186,8 @@ impl Parser<'_> {
 
     /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none.
     fn curlrc(&mut self) -> Result<(), UsageError> {
-        let places = [
-            ("CURL_HOME", ".curlrc"),
-            ("XDG_CONFIG_HOME", "curlrc"),
-            ("HOME", ".curlrc"),
-            ("HOME", ".config/curlrc"),
-        ];
+        let places =
+            [("CURL_HOME", ".curlrc"), ("XDG_CONFIG_HOME", "curlrc"), ("HOME", ".curlrc"), ("HOME", ".config/curlrc")];
         for (variable, name) in places {
             let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
             let path = Path::new(&dir).join(name);

@@ -16,6 +16,7 @@
 //! ```
 
 pub use crate::fields::Fields;
+use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 

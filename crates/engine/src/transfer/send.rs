@@ -118,7 +118,8 @@ impl Transfer {
         }
         self.facts.exchange_began(now);
         let lines: usize = fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
-        self.facts.request_bytes += (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64;
+        self.facts.request_bytes +=
+            (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64;
         self.pace.watch(&options, now);
         if let Some(trace) = &options.trace {
             let version = if options.liberties.http10 { "HTTP/1.0" } else { "HTTP/1.1" };

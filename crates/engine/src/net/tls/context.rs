@@ -171,9 +171,15 @@ struct Built {
 enum Trust {
     Anyone,
     System,
-    Given { file: Option<PathBuf>, directory: Option<PathBuf> },
+    Given {
+        file: Option<PathBuf>,
+        directory: Option<PathBuf>,
+    },
     /// The same, less what these lists revoke.
-    Unrevoked { trust: Box<Trust>, lists: PathBuf },
+    Unrevoked {
+        trust: Box<Trust>,
+        lists: PathBuf,
+    },
 }
 
 impl TlsContexts {
@@ -262,34 +268,34 @@ fn verifier_of(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
 ) -> Result<Arc<dyn ServerCertVerifier>> {
-        Ok(match trust {
-            Trust::Unrevoked { trust, lists } => verifier_of(trust, provider, &read_lists(lists)?)?,
-            Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
-            Trust::System => {
-                let found = rustls_native_certs::load_native_certs();
-                trusting(found.certs, provider, revoked, || {
-                    let message = "found no CA certificates on this system";
-                    match found.errors.into_iter().next() {
-                        Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
-                        None => Error::new(ErrorKind::CaFile, message),
-                    }
-                })?
-            }
-            Trust::Given { file, directory } => {
-                let mut certificates = Vec::new();
-                if let Some(file) = file {
-                    certificates.extend(read_file(file)?);
+    Ok(match trust {
+        Trust::Unrevoked { trust, lists } => verifier_of(trust, provider, &read_lists(lists)?)?,
+        Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
+        Trust::System => {
+            let found = rustls_native_certs::load_native_certs();
+            trusting(found.certs, provider, revoked, || {
+                let message = "found no CA certificates on this system";
+                match found.errors.into_iter().next() {
+                    Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
+                    None => Error::new(ErrorKind::CaFile, message),
                 }
-                if let Some(directory) = directory {
-                    certificates.extend(read_directory(directory)?);
-                }
-                let place = file.as_ref().or(directory.as_ref());
-                trusting(certificates, provider, revoked, || {
-                    let place = place.map(|path| path.display().to_string()).unwrap_or_default();
-                    Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
-                })?
+            })?
+        }
+        Trust::Given { file, directory } => {
+            let mut certificates = Vec::new();
+            if let Some(file) = file {
+                certificates.extend(read_file(file)?);
             }
-        })
+            if let Some(directory) = directory {
+                certificates.extend(read_directory(directory)?);
+            }
+            let place = file.as_ref().or(directory.as_ref());
+            trusting(certificates, provider, revoked, || {
+                let place = place.map(|path| path.display().to_string()).unwrap_or_default();
+                Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
+            })?
+        }
+    })
 }
 
 fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
@@ -329,7 +335,11 @@ fn trusting(
         builder.build()
     } else {
         // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
-        builder.with_crls(revoked.iter().cloned()).only_check_end_entity_revocation().allow_unknown_revocation_status().build()
+        builder
+            .with_crls(revoked.iter().cloned())
+            .only_check_end_entity_revocation()
+            .allow_unknown_revocation_status()
+            .build()
     }
     .map_err(|error| {
         let kind = if revoked.is_empty() { ErrorKind::CaFile } else { ErrorKind::CrlFile };

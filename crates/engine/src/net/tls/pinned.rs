@@ -43,8 +43,7 @@ impl ServerCertVerifier for Pinned {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified =
-            self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
+        let verified = self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)?;
         let key = ParsedCertificate::try_from(end_entity)?.subject_public_key_info();
         let found = digest(&SHA256, &key);
         if self.pins.iter().any(|pin| pin == found.as_ref()) {
