@@ -173,6 +173,8 @@ pub struct RequestLow {
     pub query: Vec<DataLow>,
     /// `-F` and `--form-string`.
     pub form: FormLow,
+    /// `--request-target`.
+    pub request_target: Option<String>,
     /// `-r`.
     pub range: Option<String>,
     /// `-C`.
@@ -204,6 +206,8 @@ pub struct ProxyLow {
     pub allowed: Option<Allowed>,
     /// `-p`.
     pub tunnel: bool,
+    /// `--suppress-connect-headers`.
+    pub suppress_connect_headers: bool,
     /// `--proxy-header`, in order.
     pub fields: Vec<HeaderLow>,
     /// `--noproxy`.

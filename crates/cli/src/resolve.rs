@@ -92,6 +92,7 @@ impl Resolver<'_> {
             },
             remove_on_error: group.remove_on_error,
             fsync: group.fsync,
+            in_place: self.persona.is_curl(),
             create_file_mode: group.create_file_mode,
             checksum: group.checksum,
         })
@@ -154,9 +155,8 @@ impl Resolver<'_> {
         if is_json {
             default_field(&mut fields, "Content-Type", "application/json");
             default_field(&mut fields, "Accept", "application/json");
-        } else if !data.is_empty() {
-            default_field(&mut fields, "Content-Type", "application/x-www-form-urlencoded");
         }
+        let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
         let auth = self.auth(&mut low, &fields)?;
         // A field given by -H takes the place of the option's, as in curl.
         let user_agent = low.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
@@ -179,6 +179,8 @@ impl Resolver<'_> {
             } else {
                 None
             },
+            content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
+            request_target: low.request_target,
             query: self.query(low.query, get)?,
             fields,
         })

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
-use haul_proto::h1::Liberties;
+pub use haul_proto::h1::Liberties;
 
 use crate::body::DecodeLimits;
 use crate::body::upload::Body;

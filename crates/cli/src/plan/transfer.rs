@@ -12,6 +12,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use haul::request::Liberties;
+
 use super::{ClientCert, ConnectionArgs, CookieArgs, Global, RedirectArgs, Store};
 
 /// How a stage's bodies are moved.
@@ -27,6 +29,10 @@ pub struct TransferArgs {
     pub alt_svc: Store,
     /// A status of 400 or more is a failure (exit 22) without a body. Default on.
     pub fail: bool,
+    /// `--fail-with-body`: the failure's body is delivered all the same.
+    pub fail_with_body: bool,
+    /// `-0`, `--http0.9`, `--raw`, `--ignore-content-length`.
+    pub liberties: Liberties,
     /// Limit of one transfer from start to end, retries apart. Default none.
     pub max_time: Option<Duration>,
     /// Limit of name resolution, connection and TLS handshake together. Default 300 s.
@@ -71,6 +77,8 @@ impl Default for TransferArgs {
             hsts: Store::Off,
             alt_svc: Store::Off,
             fail: true,
+            fail_with_body: false,
+            liberties: Liberties::default(),
             max_time: None,
             connect_timeout: Duration::from_secs(300),
             retry: RetryArgs::default(),

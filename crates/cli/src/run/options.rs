@@ -34,6 +34,11 @@ pub(super) fn request(
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
         fail: transfer.fail,
+        fail_with_body: transfer.fail_with_body,
+        resume: !global.persona.is_curl(),
+        request_target: request.request_target.clone(),
+        content_type: request.content_type.clone(),
+        liberties: transfer.liberties,
         redirects: transfer.redirect.rules(request.custom_method),
         retry: RetryRules {
             max: transfer.retry.count,
@@ -41,6 +46,8 @@ pub(super) fn request(
             max_time: transfer.retry.max_time,
             connrefused: transfer.retry.connrefused,
             all_errors: transfer.retry.all_errors,
+            resets: !global.persona.is_curl(),
+            any_method: global.persona.is_curl(),
             ..RetryRules::default()
         },
         auto_referer: request.auto_referer,

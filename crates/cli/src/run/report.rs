@@ -1,24 +1,25 @@
 //! What is told of transfers: a line for each failure, `-w` behind each body, heads for `-D` and `-v`.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use haul::fleet::{Destination, Job, Report};
-use haul::trace::{Event, Trace};
+use haul::trace::Trace;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
 
 use super::progress::Progress;
-use super::{error_line, say};
-use crate::plan::{Global, Operation, StageArgs, WriteOut};
+use super::trace::Tracer;
+use super::{say, words};
+use crate::persona::Persona;
+use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut};
 use crate::write_out::TransferFacts;
 
 /// Reports the transfers of one operation.
 pub(super) struct Reporter {
+    persona: Persona,
     shows_errors: bool,
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<dyn Trace>>>,
@@ -38,6 +39,7 @@ pub(super) struct Told<'a> {
 impl Reporter {
     pub(super) fn new(global: &Global, operation: &Operation, progress: Arc<Progress>) -> Result<Self> {
         Ok(Self {
+            persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
             traces: operation.stages.iter().map(|stage| trace(global, stage)).collect::<Result<_>>()?,
@@ -59,11 +61,11 @@ impl Reporter {
         self.progress.transfer_over(told.outcome.facts.body_bytes, error.is_some());
         if let Some(error) = error.filter(|_| self.shows_errors) {
             self.progress.clear();
-            say(&error_line(error));
+            say(&words::line(self.persona, error, Some(told.outcome)));
         }
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let text = error.map(ToString::to_string);
+        let text = error.map(|error| words::of(self.persona, error, Some(told.outcome)));
         let url_effective = told.outcome.target.to_url();
         let facts = facts(told, &url_effective, text.as_deref());
         write_out.render(&facts, &mut stdout, &mut stderr);
@@ -128,108 +130,31 @@ fn facts<'a>(told: &'a Told<'_>, url_effective: &'a str, error: Option<&'a str>)
     }
 }
 
-/// What `-v` and `-D` want to see.
+/// What `-v`, `--trace` and `-D` want to see.
 fn trace(global: &Global, stage: &StageArgs) -> Result<Option<Arc<dyn Trace>>> {
-    let heads: Option<Box<dyn Write + Send>> = match &stage.report.dump_header {
-        Some(path) if path.as_os_str() == "-" => Some(Box::new(std::io::stdout())),
-        Some(path) => Some(Box::new(File::create(path).map_err(|error| {
-            Error::with_source(ErrorKind::Write, format!("failed to open {}", path.display()), error)
-        })?)),
+    let args = &global.trace;
+    let heads = match &stage.report.dump_header {
+        Some(path) => Some(Mutex::new(opened(path)?)),
         None => None,
     };
-    if heads.is_none() && !global.verbose {
+    if heads.is_none() && args.form == TraceForm::Off {
         return Ok(None);
     }
-    Ok(Some(Arc::new(Tracer { verbose: global.verbose, heads: heads.map(Mutex::new) })))
+    let out: Box<dyn Write + Send> = match &args.file {
+        Some(path) => opened(path)?,
+        None => Box::new(std::io::stderr()),
+    };
+    let connect_heads = !stage.proxy.suppress_connect_headers;
+    Ok(Some(Arc::new(Tracer { args: args.clone(), out: Mutex::new(out), heads, connect_heads })))
 }
 
-struct Tracer {
-    verbose: bool,
-    heads: Option<Mutex<Box<dyn Write + Send>>>,
-}
-
-impl fmt::Debug for Tracer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tracer").field("verbose", &self.verbose).finish_non_exhaustive()
-    }
-}
-
-impl Trace for Tracer {
-    fn event(&self, event: &Event<'_>) {
-        if let (Event::Response { head }, Some(heads)) = (event, &self.heads) {
-            // A head is lost only if its file is, and that shows when the next one is opened.
-            let _ = heads.lock().unwrap_or_else(PoisonError::into_inner).write_all(head.raw());
-        }
-        if !self.verbose {
-            return;
-        }
-        let (mark, text) = match event {
-            Event::Info(text) => ('*', text.clone().into_owned()),
-            Event::Request { head } => ('>', head.clone().into_owned()),
-            Event::Response { head } => ('<', shown_head(head.raw())),
-        };
-        let lines: String = text.lines().map(|line| format!("{mark} {}\n", crate::usage::tamed(line))).collect();
-        let _ = std::io::stderr().write_all(lines.as_bytes());
-    }
-}
-
-/// A reply's head for people: what a cookie is set to is as good as a password.
-fn shown_head(raw: &[u8]) -> String {
-    let text = String::from_utf8_lossy(raw);
-    let mut shown = String::with_capacity(text.len());
-    let mut is_hidden = false;
-    for line in text.lines() {
-        // A folded line (RFC 9112 section 5.2) belongs to the field before it.
-        if is_hidden && line.starts_with([' ', '\t']) {
-            continue;
-        }
-        let name = line.split_once(':').map_or("", |(name, _)| name.trim());
-        let is = |field: &str| name.eq_ignore_ascii_case(field);
-        is_hidden = is("set-cookie") || is("set-cookie2");
-        if is_hidden {
-            shown.push_str(name);
-            shown.push_str(": [redacted]");
-        } else if is("location") {
-            shown.push_str(&without_userinfo(line));
-        } else {
-            shown.push_str(line);
-        }
-        shown.push('\n');
-    }
-    shown
-}
-
-/// Hides what stands before the host of the URL in this line.
-fn without_userinfo(line: &str) -> Cow<'_, str> {
-    let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
-    let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();
-    match authority.rfind('@') {
-        Some(at) => format!("{}***{}", &line[..start], &line[start + at..]).into(),
-        None => line.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cookies_that_are_set_are_not_shown() {
-        let raw =
-            b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\n more=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
-        let shown = "HTTP/1.1 200 OK\nSet-Cookie: [redacted]\nDate: x\nSET-COOKIE2: [redacted]\n\n";
-        assert_eq!(shown_head(raw), shown);
-    }
-
-    #[test]
-    fn passwords_of_a_redirect_are_not_shown() {
-        for (line, shown) in [
-            ("Location: http://u:hunter2@h/@x", "Location: http://***@h/@x"),
-            ("location://u@h?a", "location://***@h?a"),
-            ("Location: /@me", "Location: /@me"),
-            ("Location: https://h/@me?x=//a@b", "Location: https://h/@me?x=//a@b"),
-        ] {
-            assert_eq!(shown_head(line.as_bytes()), format!("{shown}\n"));
-        }
+/// A file that is written anew; `-` is standard output, `%` standard error.
+fn opened(path: &Path) -> Result<Box<dyn Write + Send>> {
+    match path.as_os_str().as_encoded_bytes() {
+        b"-" => Ok(Box::new(std::io::stdout())),
+        b"%" => Ok(Box::new(std::io::stderr())),
+        _ => File::create(path)
+            .map(|file| Box::new(file) as _)
+            .map_err(|error| Error::with_source(ErrorKind::Write, format!("failed to open {}", path.display()), error)),
     }
 }

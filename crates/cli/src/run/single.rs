@@ -150,6 +150,7 @@ pub(super) fn file_options(operation: &Operation, checksum: Option<Checksum>) ->
             ContinueAt::Offset(offset) => Append::At(offset),
             ContinueAt::OutputSize => Append::AtEnd,
         }),
+        in_place: operation.in_place,
         checksum,
     }
 }
