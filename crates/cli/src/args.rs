@@ -42,6 +42,8 @@ pub struct LowArgs {
     pub warnings: Vec<String>,
     /// A config file that the flag just read asks the parser to read in place.
     pub(crate) config: Option<PathBuf>,
+    /// A variable that the flag just read asks the parser to set.
+    pub(crate) variable: Option<Vec<u8>>,
 }
 
 /// What to print instead of a transfer.
@@ -51,6 +53,8 @@ pub enum Special {
     Help(Option<String>),
     /// `--version`.
     Version,
+    /// `--manual`.
+    Manual,
 }
 
 /// One `--next` group.
@@ -80,6 +84,10 @@ pub struct Group {
     pub clobber: Option<bool>,
     /// `--fsync`.
     pub fsync: bool,
+    /// `-R`.
+    pub remote_time: bool,
+    /// `--xattr`.
+    pub xattr: bool,
     /// `--create-file-mode`.
     pub create_file_mode: Option<u32>,
     /// `--checksum`.
@@ -104,6 +112,8 @@ impl Group {
             skip_existing: false,
             clobber: None,
             fsync: false,
+            remote_time: false,
+            xattr: false,
             create_file_mode: None,
             checksum: None,
             stages: vec![StageLow { transfer: persona.transfer(), ..StageLow::default() }],
@@ -175,6 +185,18 @@ pub struct RequestLow {
     pub form: FormLow,
     /// `--request-target`.
     pub request_target: Option<String>,
+    /// `--tr-encoding`.
+    pub tr_encoding: bool,
+    /// `-z`.
+    pub time_cond: Option<String>,
+    /// `--etag-save`.
+    pub etag_save: Option<PathBuf>,
+    /// `--etag-compare`.
+    pub etag_compare: Option<PathBuf>,
+    /// `--disallow-username-in-url`.
+    pub no_user_in_url: bool,
+    /// `--follow`.
+    pub follow: bool,
     /// `-r`.
     pub range: Option<String>,
     /// `-C`.
@@ -333,6 +355,7 @@ impl LowArgs {
             special: None,
             warnings: Vec::new(),
             config: None,
+            variable: None,
         }
     }
 

@@ -73,6 +73,16 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
     Ok(text)
 }
 
+/// The text of `--manual`: everything about every option.
+pub fn manual(persona: Persona) -> String {
+    let mut text = format!("Usage: {} [options...] <url>\n", persona.name());
+    for flag in FLAGS {
+        text.push('\n');
+        document(&mut text, flag.spec());
+    }
+    text
+}
+
 /// The text of `--version`.
 ///
 /// Scripts look for words of it: as curl, the features are those of curl's names that work here.

@@ -17,8 +17,10 @@
 //! certificate is any good is found by those who use it.
 
 pub mod args;
+pub mod base64;
 pub mod checksum;
 pub mod config;
+pub mod date;
 pub mod files;
 pub mod flags;
 pub mod form;
@@ -31,4 +33,5 @@ pub mod run;
 pub mod urls;
 pub mod usage;
 pub mod value;
+pub mod variables;
 pub mod write_out;

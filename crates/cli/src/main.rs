@@ -27,6 +27,7 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     let text = match low.special {
         Some(Special::Help(subject)) => help::help(persona, subject.as_deref())?,
         Some(Special::Version) => help::version(persona),
+        Some(Special::Manual) => help::manual(persona),
         None => return Ok(ExitCode::from(run::run(resolve::resolve(low, &mut SystemFiles)?))),
     };
     // A reader that has seen enough of the help is no failure.

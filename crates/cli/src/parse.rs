@@ -19,6 +19,7 @@
 //! loop below is all that is left to do.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::Path;
 
 use crate::args::LowArgs;
@@ -28,6 +29,7 @@ use crate::flags::{self, Flag, Takes, unsupported};
 use crate::persona::Persona;
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::value::FlagValue;
+use crate::variables::{self, Assignment, Source, Variables};
 
 /// Parses the arguments after the program's name, as `haul`.
 pub fn parse<I>(args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
@@ -42,7 +44,7 @@ pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn Files) -> Result<L
 where
     I: IntoIterator<Item = OsString>,
 {
-    let mut parser = Parser { args: LowArgs::of(persona), files, depth: 0 };
+    let mut parser = Parser { args: LowArgs::of(persona), files, depth: 0, variables: Variables::default() };
     let mut args = args.into_iter().peekable();
     if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
         parser.curlrc()?;
@@ -79,6 +81,7 @@ struct Parser<'f> {
     files: &'f mut dyn Files,
     /// How many config files are open.
     depth: usize,
+    variables: Variables,
 }
 
 /// Why an option was refused, and what of it may be shown.
@@ -124,8 +127,43 @@ impl Parser<'_> {
         };
         let shown = &written[..written.len() - long.len() + name.len()];
         let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+        if let Some(name) = name.strip_prefix(b"expand-") {
+            let (flag, _) = find(name).map_err(here)?;
+            if !matches!(flag.spec().takes, Takes::Value(_)) {
+                return Err(here(Reason::bad_use("only an option with a value can be expanded")));
+            }
+            let Some(text) = attached.or(next) else { return Err(here(Reason::RequiresParameter)) };
+            let text = self.variables.expand(text).map_err(here)?;
+            self.apply(flag, true, Some(&text), None, shown)?;
+            return Ok(attached.is_none());
+        }
         let (flag, on) = find(name).map_err(here)?;
         self.apply(flag, on, attached, next, shown)
+    }
+
+    /// Carries out a `--variable`.
+    fn assign(&mut self, text: &[u8]) -> Result<(), Reason> {
+        let assignment = Assignment::parse(text)?;
+        let value = match assignment.source {
+            Source::Text(text) => text.to_vec(),
+            Source::Environment(default) => match (self.files.variable(assignment.name), default) {
+                (Some(value), _) => value.into_bytes(),
+                (None, Some(default)) => default.to_vec(),
+                (None, None) => {
+                    let name = assignment.name;
+                    return Err(Reason::bad_use(format!("the environment has no variable {name}")));
+                }
+            },
+            Source::File(file) => {
+                let mut bytes = Vec::new();
+                let path = Path::new(file);
+                let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+                read.map_err(|error| Reason::read(path, &error))?;
+                bytes
+            }
+        };
+        self.variables.set(assignment.name, variables::part(value, assignment.range));
+        Ok(())
     }
 
     /// Letters behind one dash. The first that takes a value takes the rest of the argument.
@@ -177,6 +215,9 @@ impl Parser<'_> {
             (Takes::Optional(_) | Takes::Trailing(_), None, _) => FlagValue::Absent,
         };
         flag.update(value, &mut self.args).map_err(here)?;
+        if let Some(text) = self.args.variable.take() {
+            self.assign(&text).map_err(here)?;
+        }
         if let Some(path) = self.args.config.take() {
             self.config(&path, shown)?;
         }

@@ -70,6 +70,8 @@ pub struct Global {
     pub silent: bool,
     /// `-S`: messages even with `-s`.
     pub show_error: bool,
+    /// `--stderr`: where messages go; `-` is standard output.
+    pub stderr: Option<PathBuf>,
     /// `-v`, `--trace` and their like: requests, replies and connections, redacted.
     pub trace: TraceArgs,
     /// Whether a progress line may be drawn, should stderr be a terminal. Default on.
@@ -104,6 +106,7 @@ impl Default for Global {
             persona: Persona::Haul,
             silent: false,
             show_error: false,
+            stderr: None,
             trace: TraceArgs::default(),
             progress: true,
             progress_bar: false,
@@ -162,6 +165,10 @@ pub struct Operation {
     pub remove_on_error: bool,
     /// `--fsync`: a file is on the disk before its transfer is done.
     pub fsync: bool,
+    /// `-R`: files get the date of their reply.
+    pub remote_time: bool,
+    /// `--xattr`: files get attributes that say where they are from.
+    pub xattr: bool,
     /// Files are written in place, as curl does, and not beside their target until they are complete.
     pub in_place: bool,
     /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask; `None` is `0o666`.
@@ -279,6 +286,12 @@ pub struct RequestArgs {
     pub content_type: Option<String>,
     /// `--request-target`.
     pub request_target: Option<String>,
+    /// `-z`: what the reply's date has to be.
+    pub time_cond: Option<TimeCond>,
+    /// `--etag-save`.
+    pub etag_save: Option<PathBuf>,
+    /// `--disallow-username-in-url`.
+    pub no_user_in_url: bool,
     /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not along redirects.
     pub query: Option<String>,
     /// `Range` without its `bytes=`.
@@ -311,6 +324,15 @@ impl RequestArgs {
             _ => &self.method,
         }
     }
+}
+
+/// `-z`, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeCond {
+    /// Only what is newer.
+    NewerThan(u64),
+    /// Only what is not: `-z -DATE`.
+    OlderThan(u64),
 }
 
 /// One `-H`. `Debug` shows no value.

@@ -14,6 +14,7 @@
 //! ```
 
 mod body;
+mod conditions;
 mod conflicts;
 pub(crate) mod identity;
 mod upload;
@@ -93,6 +94,8 @@ impl Resolver<'_> {
             remove_on_error: group.remove_on_error,
             fsync: group.fsync,
             in_place: self.persona.is_curl(),
+            remote_time: group.remote_time,
+            xattr: group.xattr,
             create_file_mode: group.create_file_mode,
             checksum: group.checksum,
         })
@@ -120,7 +123,12 @@ impl Resolver<'_> {
         }
         let write_out = match stage.write_out {
             Some(text) => {
-                let format = self.text(text, "--write-out")?;
+                let is_file = matches!(text, TextOrFile::File(_));
+                let mut format = self.text(text, "--write-out")?;
+                if is_file {
+                    // As curl: the lines of a file are one format, \n makes lines.
+                    format.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+                }
                 let (format, unknown) = WriteOut::parse(&format);
                 self.warnings.extend(unknown);
                 Some(format)
@@ -141,7 +149,7 @@ impl Resolver<'_> {
 
     fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
         let own_method = conflicts::method(&low, uploads)?;
-        let custom_method = low.method.is_some();
+        let custom_method = low.method.is_some() && !low.follow;
         let method = low.method.take().unwrap_or_else(|| own_method.to_owned());
         let (data, get) = match low.get {
             true => (Vec::new(), std::mem::take(&mut low.data)),
@@ -157,6 +165,8 @@ impl Resolver<'_> {
             default_field(&mut fields, "Accept", "application/json");
         }
         let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
+        self.conditions(&mut low, &mut fields)?;
+        let time_cond = self.time_cond(low.time_cond.take(), &mut fields)?;
         let auth = self.auth(&mut low, &fields)?;
         // A field given by -H takes the place of the option's, as in curl.
         let user_agent = low.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
@@ -181,6 +191,9 @@ impl Resolver<'_> {
             },
             content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
             request_target: low.request_target,
+            time_cond,
+            etag_save: low.etag_save,
+            no_user_in_url: low.no_user_in_url,
             query: self.query(low.query, get)?,
             fields,
         })

@@ -90,6 +90,8 @@ pub enum ErrorKind {
     Rewind,
     /// The server wants what cannot be done to authenticate. Exit 94.
     Auth,
+    /// A URL has a user name, and none is allowed. Exit 67.
+    Login,
     /// None of the ciphers or groups that were asked for is known. Exit 59.
     Cipher,
     /// The file of CA certificates cannot be used. Exit 77.
@@ -140,6 +142,7 @@ impl ErrorKind {
             Self::Rewind => 65,
             Self::Auth => 94,
             Self::Cipher => 59,
+            Self::Login => 67,
             Self::CaFile => 77,
             Self::CrlFile => 82,
             Self::PinnedKey => 90,

@@ -17,6 +17,8 @@ pub struct TraceArgs {
     pub file: Option<PathBuf>,
     /// `--trace-time`: the time before each line.
     pub time: bool,
+    /// `--trace-ids`: numbers of transfer and connection before each line.
+    pub ids: bool,
 }
 
 /// How a trace is written.

@@ -168,16 +168,54 @@ pub enum HttpVersion {
 }
 
 /// TLS settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsArgs {
     /// `-k`: do not verify the server. Default off.
     pub insecure: bool,
     /// `--cacert`: trust these roots (PEM) instead of the system's.
     pub cacert: Option<PathBuf>,
-    /// The oldest version spoken.
+    /// `--capath`: trust the roots of this directory (PEM) instead of the system's.
+    pub capath: Option<PathBuf>,
+    /// `--crlfile`: refuse what these lists (PEM) revoke.
+    pub crlfile: Option<PathBuf>,
+    /// `--pinnedpubkey`: a file, or hashes.
+    pub pins: Option<String>,
+    /// `--ciphers`: suites of TLS 1.2.
+    pub ciphers: Option<Vec<String>>,
+    /// `--tls13-ciphers`.
+    pub tls13_ciphers: Option<Vec<String>>,
+    /// `--curves`.
+    pub curves: Option<Vec<String>>,
+    /// `--no-alpn` takes it away. Default on.
+    pub alpn: bool,
+    /// `--no-sessionid` takes it away. Default on.
+    pub resume: bool,
+    /// The newest version spoken. Default 1.3.
+    pub max_version: TlsVersion,
+    /// The oldest version spoken. Default 1.2.
     pub min_version: TlsVersion,
     /// Who one is. Not inherited by the stage after.
     pub client: ClientCert,
+}
+
+impl Default for TlsArgs {
+    fn default() -> Self {
+        TlsArgs {
+            insecure: false,
+            cacert: None,
+            capath: None,
+            crlfile: None,
+            pins: None,
+            ciphers: None,
+            tls13_ciphers: None,
+            curves: None,
+            alpn: true,
+            resume: true,
+            max_version: TlsVersion::V1_3,
+            min_version: TlsVersion::V1_2,
+            client: ClientCert::default(),
+        }
+    }
 }
 
 /// TLS versions.

@@ -15,7 +15,7 @@ use crate::plan::{self, AuthArgs, Form, Source};
 /// Whose name requests are in.
 pub(super) fn auth(args: &AuthArgs) -> Auth {
     let allowed = match &args.bearer {
-        Some(_) if args.user.is_none() => Allowed { basic: false, digest: false, bearer: true },
+        Some(_) => Allowed { basic: false, digest: false, bearer: true },
         _ => args.allowed,
     };
     Auth {

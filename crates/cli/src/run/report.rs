@@ -12,7 +12,7 @@ use haul::{Error, ErrorKind, Result};
 
 use super::progress::Progress;
 use super::trace::Tracer;
-use super::{say, words};
+use super::{say, stamps, words};
 use crate::persona::Persona;
 use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut};
 use crate::write_out::TransferFacts;
@@ -24,6 +24,8 @@ pub(super) struct Reporter {
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<dyn Trace>>>,
     progress: Arc<Progress>,
+    operation: Operation,
+    is_silent: bool,
 }
 
 /// One transfer as the report needs it.
@@ -44,6 +46,8 @@ impl Reporter {
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
             traces: operation.stages.iter().map(|stage| trace(global, stage)).collect::<Result<_>>()?,
             progress,
+            operation: operation.clone(),
+            is_silent: global.silent,
         })
     }
 
@@ -63,17 +67,59 @@ impl Reporter {
             self.progress.clear();
             say(&words::line(self.persona, error, Some(told.outcome)));
         }
+        self.leave_behind(told);
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         let text = error.map(|error| words::of(self.persona, error, Some(told.outcome)));
-        let url_effective = told.outcome.target.to_url();
-        let facts = facts(told, &url_effective, text.as_deref());
-        write_out.render(&facts, &mut stdout, &mut stderr);
-        if !stderr.is_empty() {
-            self.progress.clear();
-            let _ = std::io::stderr().write_all(&stderr);
+        let mut url_effective = told.outcome.target.to_url();
+        // A fragment is no part of a request, but of what the user wrote.
+        if let Some((_, fragment)) = told.url.split_once('#').filter(|_| told.outcome.facts.redirects == 0) {
+            url_effective = format!("{url_effective}#{fragment}");
         }
-        Some(stdout)
+        let redirect_url = redirect_url(told.outcome);
+        let request = &self.operation.stages.get(told.stage)?.request;
+        let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
+        let facts = TransferFacts {
+            redirect_url: redirect_url.as_deref(),
+            referer,
+            ..facts(told, &url_effective, text.as_deref())
+        };
+        let printed = write_out.render(&facts, self.persona);
+        if !printed.stderr.is_empty() {
+            self.progress.clear();
+            let _ = std::io::stderr().write_all(&printed.stderr);
+        }
+        for (path, adds, text) in printed.files {
+            let file = File::options().create(true).write(true).append(adds).truncate(!adds).open(&path);
+            if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
+                self.warn(&format!("failed to write {}: {error}", path.display()));
+            }
+        }
+        Some(printed.stdout)
+    }
+
+    /// What a transfer that was a success leaves besides its body.
+    fn leave_behind(&self, told: &Told<'_>) {
+        if told.outcome.result.is_err() {
+            return;
+        }
+        if let Some(path) = told.file.filter(|_| self.operation.remote_time || self.operation.xattr) {
+            for failure in stamps::file(&self.operation, path, told.url, told.outcome) {
+                self.warn(&failure);
+            }
+        }
+        let saved = self.operation.stages.get(told.stage).and_then(|stage| stage.request.etag_save.as_ref());
+        if let Some(path) = saved
+            && let Err(error) = stamps::entity_tag(path, told.outcome)
+        {
+            self.warn(&format!("failed to write {}: {error}", path.display()));
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        if !self.is_silent {
+            self.progress.clear();
+            say(&format!("Warning: {}", crate::usage::tamed(text)));
+        }
     }
 }
 
@@ -117,7 +163,7 @@ fn facts<'a>(told: &'a Told<'_>, url_effective: &'a str, error: Option<&'a str>)
         filename: told.file.and_then(Path::to_str),
         scheme: outcome.target.scheme().as_str(),
         http_version: match facts.version {
-            Some(haul::Version::Http10) => "1.0",
+            Some(haul::Version::Http10) => "1",
             Some(haul::Version::Http11) => "1.1",
             Some(haul::Version::Http2) => "2",
             _ => "",
@@ -127,7 +173,25 @@ fn facts<'a>(told: &'a Told<'_>, url_effective: &'a str, error: Option<&'a str>)
         local_ip: facts.local.map(|local| local.ip()),
         local_port: facts.local.map_or(0, |local| local.port()),
         url_number: told.number,
+        connect_code: facts.connect_status,
+        num_retries: facts.retries.into(),
+        proxy_used: facts.proxy_used,
+        redirect_url: None,
+        referer: None,
+        size_header: facts.head_bytes,
+        size_request: facts.request_bytes,
+        size_upload: facts.upload_bytes,
+        time_pretransfer: facts.sent,
+        time_redirect: facts.redirected,
+        head: outcome.head.as_ref(),
     }
+}
+
+/// Where a redirect that was not followed leads.
+fn redirect_url(outcome: &Outcome) -> Option<String> {
+    let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
+    let location = std::str::from_utf8(head.get("location")?).ok()?;
+    outcome.target.join(location.trim()).ok().map(|target| target.to_url())
 }
 
 /// What `-v`, `--trace` and `-D` want to see.

@@ -100,12 +100,13 @@ impl Tracer {
 
     /// `--trace-time`, in UTC: a log is compared with those of servers.
     fn stamp(&self) -> String {
+        let ids = if self.args.ids { "[0-0] " } else { "" };
         if !self.args.time {
-            return String::new();
+            return ids.to_owned();
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let day = now.as_secs() % 86_400;
-        format!("{:02}:{:02}:{:02}.{:06} ", day / 3600, day / 60 % 60, day % 60, now.subsec_micros())
+        format!("{:02}:{:02}:{:02}.{:06} {ids}", day / 3600, day / 60 % 60, day % 60, now.subsec_micros())
     }
 }
 

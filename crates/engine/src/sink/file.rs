@@ -197,7 +197,11 @@ impl FileSink {
             // Read where the whole of it is to be held against a checksum.
             options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
             let mut file = options.open(&self.path)?;
-            file.seek(SeekFrom::Start(begin.map_or(0, |begin| begin.offset)))?;
+            // curl adds to the end whatever the offset; haul puts each byte at its place.
+            file.seek(match self.options.in_place {
+                true => SeekFrom::End(0),
+                false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
+            })?;
             return Ok(State::InPlace(Arc::new(file)));
         }
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {

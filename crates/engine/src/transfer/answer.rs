@@ -33,7 +33,9 @@ impl Transfer {
             self.heads.extend_from_slice(head.raw());
         }
         self.disposition = self.decide(&head, framing);
-        if !matches!(self.disposition, Disposition::Follow(_)) || earlier > MOST_HEADS {
+        // Whoever wants to see the heads wants those too that ask who he is.
+        let is_asked = matches!(self.disposition, Disposition::Again) && matches!(head.status(), 401 | 407 | 417);
+        if !(is_asked || matches!(self.disposition, Disposition::Follow(_))) || earlier > MOST_HEADS {
             self.heads.truncate(earlier);
         }
         // What is told of a transfer is its first answer: what brought the rest is the engine's affair.
@@ -81,6 +83,12 @@ impl Transfer {
                 return Disposition::Retry(wait);
             }
             if options.fail && !options.fail_with_body {
+                if options.include_head {
+                    // The head is wanted whatever becomes of the body.
+                    if let Err(error) = self.begin(head, BodyFraming::None) {
+                        return Disposition::Fail(error);
+                    }
+                }
                 return Disposition::Fail(bad_status(head));
             }
         }

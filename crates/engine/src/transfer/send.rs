@@ -93,7 +93,7 @@ impl Transfer {
         self.proxy_answered = answer.is_some();
         let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 14);
         // A Host of the user's stands where the engine's own does.
-        let own_host = given.iter().find(|(name, _)| is_host(name)).copied();
+        let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
         fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));
         fields.extend(answer.map(|value| ("Proxy-Authorization", value)));
         let kept = made.iter().filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) });

@@ -249,7 +249,7 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
 pub(crate) fn write_fields(fields: &[(&str, &[u8])], out: &mut Vec<u8>) {
     for (name, value) in fields {
         out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
+        out.extend_from_slice(if value.is_empty() { b":" } else { b": " });
         out.extend_from_slice(value);
         out.extend_from_slice(b"\r\n");
     }

@@ -42,7 +42,7 @@ mod verify;
 pub use connection::{Handshake, Tls};
 pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use identity::Identity;
-pub use pinned::Pin;
+pub use pinned::{Pin, key_pin};
 pub use record::{Opened, State};
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A

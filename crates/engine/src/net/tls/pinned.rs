@@ -10,7 +10,8 @@ use aws_lc_rs::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
 
 /// The SHA-256 of a public key as certificates have it.
 pub type Pin = [u8; 32];
@@ -73,4 +74,16 @@ impl ServerCertVerifier for Pinned {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.verifier.supported_verify_schemes()
     }
+}
+
+/// The pin of a public key's file: PEM or DER. `None` where there is no key in it.
+#[must_use]
+pub fn key_pin(file: &[u8]) -> Option<Pin> {
+    let der = match SubjectPublicKeyInfoDer::from_pem_slice(file) {
+        Ok(key) => key.to_vec(),
+        // DER begins as a sequence does.
+        Err(_) if file.first() == Some(&0x30) => file.to_vec(),
+        Err(_) => return None,
+    };
+    digest(&SHA256, &der).as_ref().try_into().ok()
 }
