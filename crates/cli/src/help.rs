@@ -50,11 +50,7 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
             put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
             list(&mut text, |_| true);
         }
-        Some("category") => {
-            for category in Category::ALL {
-                put(&mut text, format_args!(" {:<12}{}\n", category.name(), category.about()));
-            }
-        }
+        Some("category") => categories(&mut text),
         Some(subject) => match Category::ALL.iter().find(|known| known.name() == subject) {
             Some(category) => {
                 put(&mut text, format_args!("{}: {}\n", category.name(), category.about()));
@@ -62,6 +58,10 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
             }
             None => match option(subject) {
                 Some(flag) => document(&mut text, flag.spec()),
+                None if persona.is_curl() => {
+                    text.push_str("Unknown category provided, here is a list of all categories:\n\n");
+                    categories(&mut text);
+                }
                 None => {
                     let place = Place::Option(format!("--help {subject}"));
                     let reason = "no such category or option, see --help category";
@@ -94,6 +94,12 @@ pub fn version(persona: Persona) -> String {
             "curl {CURL_VERSION} ({arch}-pc-{os}-gnu) libcurl/{CURL_VERSION} haul/{VERSION} rustls zlib brotli zstd\n\
              Release-Date: {CURL_DATE}\nProtocols: http https\nFeatures: {FEATURES}\n"
         ),
+    }
+}
+
+fn categories(text: &mut String) {
+    for category in Category::ALL {
+        put(text, format_args!(" {:<12}{}\n", category.name(), category.about()));
     }
 }
 

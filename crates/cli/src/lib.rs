@@ -19,12 +19,15 @@
 pub mod args;
 pub mod base64;
 pub mod checksum;
+pub mod completions;
 pub mod config;
 pub mod date;
 pub mod files;
 pub mod flags;
 pub mod form;
+pub mod generated;
 pub mod help;
+pub mod man;
 pub mod parse;
 pub mod persona;
 pub mod plan;

@@ -12,6 +12,17 @@ use haul_cli::{help, parse, resolve, run};
 
 fn main() -> ExitCode {
     let (persona, args) = Persona::called(std::env::args_os());
+    if let [generate, root] = args.as_slice()
+        && generate == "--generate"
+    {
+        return match haul_cli::generated::write(root.as_ref()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "haul: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     match answer(persona, args) {
         Ok(code) => code,
         Err(error) => {

@@ -173,10 +173,9 @@ impl Parser<'_> {
             let letter = written.get(at).copied().unwrap_or(0);
             let shown = &written[..written.len().min(at + 1)];
             let Some(flag) = flags::find_short(letter) else {
-                let reason = match unsupported::has_letter(letter) {
-                    true => Reason::Unsupported,
-                    false => Reason::Unknown,
-                };
+                let name = unsupported::of_letter(letter);
+                let why = name.and_then(|name| unsupported::why(name.as_bytes()));
+                let reason = why.map_or(Reason::Unknown, Reason::Refused);
                 return Err(Refusal::Here { shown: shown.to_vec(), reason });
             };
             let rest = &written[(at + 1).min(written.len())..];
@@ -311,9 +310,10 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
             Takes::Once => Err(Reason::NotReversible),
             _ => Err(Reason::NotABoolean),
         },
-        None if unsupported::has_name(name) => Err(unsupported::why(name).map_or(Reason::Unsupported, Reason::Refused)),
-        None if positive.is_some_and(unsupported::has_name) => Err(Reason::Unsupported),
-        None => Err(Reason::Unknown),
+        None => {
+            let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));
+            Err(why.map_or(Reason::Unknown, Reason::Refused))
+        }
     }
 }
 

@@ -27,8 +27,6 @@ const QUOTED_MAX: usize = 120;
 pub enum Reason {
     /// Neither haul nor curl has such an option.
     Unknown,
-    /// curl has the option, this version of haul has not.
-    Unsupported,
     /// The option needs a value and none follows.
     RequiresParameter,
     /// A value was glued to an option that takes none.
@@ -95,7 +93,6 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Unknown => f.write_str("is unknown"),
-            Reason::Unsupported => write!(f, "is not supported by haul {VERSION}"),
             Reason::RequiresParameter => f.write_str("requires parameter"),
             Reason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
             Reason::NotABoolean => f.write_str("used '--no-' for option that is not a boolean"),

@@ -82,6 +82,8 @@ fn run(name: &str, first: &[&str], case: &Case, origin: &Origin) -> Seen {
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         fs::write(path, content).expect("a file");
     }
+    // curl 7.88 asks the server before each PUT, curl 8 before those of more than 1 MiB.
+    let asks = case.words.iter().any(|word| word == "-T") && !case.words.iter().any(|word| word.contains("Expect"));
     let put = |word: &str| {
         word.replace("$U", &format!("http://127.0.0.1:{}", origin.port()))
             .replace("$P", &origin.port().to_string())
@@ -98,7 +100,7 @@ fn run(name: &str, first: &[&str], case: &Case, origin: &Origin) -> Seen {
     let mut files = BTreeMap::new();
     collect(directory.path(), directory.path(), &mut files);
     Seen {
-        requests: origin.take().into_iter().map(|request| (request.connection, normal(&request))).collect(),
+        requests: origin.take().into_iter().map(|request| (request.connection, normal(&request, asks))).collect(),
         stdout: hide(versionless(&String::from_utf8_lossy(&output.stdout))),
         files,
         exit: output.code,
@@ -124,10 +126,15 @@ fn collect(root: &Path, directory: &Path, into: &mut BTreeMap<String, String>) {
 }
 
 /// A request without what has to differ: the version, what is made by chance.
-fn normal(request: &Request) -> String {
+fn normal(request: &Request, asks: bool) -> String {
     let mut text = versionless(&String::from_utf8_lossy(&request.bytes));
-    if let Some(boundary) = between(&text, "boundary=", "\r\n").map(str::to_owned) {
-        text = text.replace(&boundary, "BOUNDARY");
+    if asks {
+        text = text.replace("Expect: 100-continue\r\n", "");
+    }
+    if text.contains("boundary=") {
+        while let Some(boundary) = between(&text, "boundary=-", "\r\n").map(str::to_owned) {
+            text = text.replace(&format!("-{boundary}"), "BOUNDARY");
+        }
         let length = between(&text, "Content-Length: ", "\r\n").map(str::to_owned).unwrap_or_default();
         text = text.replace(&format!("Content-Length: {length}\r\n"), "Content-Length: OF-FORM\r\n");
     }

@@ -12,6 +12,7 @@
 //! assert!(flags::find_short(b'm').is_some());
 //! ```
 
+pub mod compat;
 pub mod unsupported;
 
 mod abstract_unix_socket;

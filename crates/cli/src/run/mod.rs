@@ -25,7 +25,9 @@ mod trace;
 mod ways;
 mod words;
 
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use haul::{Client, Error, ErrorKind};
@@ -37,6 +39,11 @@ use stores::Stores;
 
 /// Carries the plan out; the answer is the exit code.
 pub fn run(plan: Plan) -> u8 {
+    if let Some(path) = &plan.global.stderr
+        && let Err(error) = divert(path)
+    {
+        say(&format!("Warning: failed to open {}: {error}", path.display()));
+    }
     if !plan.global.silent {
         for warning in &plan.warnings {
             say(&format!("Warning: {warning}"));
@@ -62,6 +69,16 @@ pub fn run(plan: Plan) -> u8 {
         stats::print(&client.stats().totals(), progress.elapsed(), format);
     }
     exit_code
+}
+
+/// `--stderr`: from here on, what goes to standard error goes to this file.
+fn divert(path: &Path) -> std::io::Result<()> {
+    if path == Path::new("-") {
+        rustix::stdio::dup2_stderr(std::io::stdout())?;
+    } else {
+        rustix::stdio::dup2_stderr(File::create(path)?)?;
+    }
+    Ok(())
 }
 
 fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>, stores: &mut Stores) -> u8 {

@@ -167,10 +167,16 @@ fn reply(head: &str, path: &str, port: u16, field: &dyn Fn(&str) -> Option<Strin
             Answer::of("HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 3\r\n\r\nno\n", false)
         }
         "digest" if !field("authorization").is_some_and(|value| value.contains("response=")) => {
-            let query = if query.is_empty() { "qop=\"auth\", algorithm=MD5" } else { &decoded(query) };
+            let challenge = match place.rsplit('/').next() {
+                Some("sha256") => "algorithm=SHA-256, qop=\"auth\"",
+                Some("session") => "algorithm=MD5-sess, qop=\"auth\"",
+                Some("opaque") => "opaque=\"o\", algorithm=MD5",
+                _ => "qop=\"auth\", algorithm=MD5",
+            };
             let text = format!(
-                "HTTP/1.1 401 No\r\nWWW-Authenticate: Digest realm=\"x\", nonce=\"abc\", {query}\r\n\
-                 Content-Length: 3\r\n\r\nno\n"
+                "HTTP/1.1 401 No\r\nWWW-Authenticate: Digest realm=\"x\", nonce=\"abc\", {challenge}\r\n\
+                 Content-Length: 3\r\n\r\n{}",
+                if is_head { "" } else { "no\n" }
             );
             Answer::of(text, false)
         }
