@@ -103,7 +103,10 @@ impl Date {
         // The library knows the calendar: every date is made by it, and none that there is not.
         let name = MONTHS.get(month as usize - 1)?;
         let name = format!("{}{}", name[..1].to_ascii_uppercase(), &name[1..]);
-        let date = httpdate::parse_http_date(&format!("Thu, {day:02} {name} {year} 00:00:00 GMT")).ok()?;
+        // It knows the days of the week too, which nobody has to.
+        let date = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+            .iter()
+            .find_map(|week| httpdate::parse_http_date(&format!("{week}, {day:02} {name} {year} 00:00:00 GMT")).ok())?;
         let midnight = date.duration_since(UNIX_EPOCH).ok()?.as_secs();
         let seconds = midnight.checked_add(self.time.unwrap_or(0))?;
         u64::try_from(i64::try_from(seconds).ok()? - self.zone).ok()

@@ -77,6 +77,9 @@ pub struct RequestOptions {
     pub redirects: RedirectRules,
     /// Which failures are tried again. Default: none.
     pub retry: RetryRules,
+    /// Whether content waits until the server has asked who sends it, where that has to be known from a challenge: the first
+    /// request then has none. Default no: only content that can be read once waits so.
+    pub probes: bool,
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
@@ -192,6 +195,7 @@ impl Default for RequestOptions {
             include_head: false,
             fail: false,
             fail_with_body: false,
+            probes: false,
             resume: true,
             request_target: None,
             liberties: Liberties::default(),

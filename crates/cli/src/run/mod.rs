@@ -12,6 +12,7 @@
 mod carried;
 mod checksum;
 mod many;
+mod meter;
 mod options;
 mod pins;
 mod progress;

@@ -6,6 +6,7 @@ use haul::net::dns::Family;
 use haul::request::{ConnectTo, SpeedLimit, Split};
 use haul::trace::Trace;
 use haul::{Client, RequestOptions, Result};
+use haul_policy::auth::Allowed;
 use haul_policy::retry::RetryRules;
 
 use super::stores::Stores;
@@ -36,6 +37,8 @@ pub(super) fn request(
         fail: transfer.fail,
         fail_with_body: transfer.fail_with_body,
         resume: !global.persona.is_curl(),
+        // With Digest alone curl sends nothing before it is asked who it is.
+        probes: global.persona.is_curl() && request.auth.allowed == Allowed::DIGEST,
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
         liberties: transfer.liberties,

@@ -92,6 +92,8 @@ pub(super) fn run(
     let unwanted = Arc::new(AtomicBool::new(false));
     let progress = Arc::clone(reporter.progress());
     let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named), wanted, unwanted: Arc::clone(&unwanted) });
+    let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+    reporter.progress().transfer_begins(to_stdout);
     let mut outcome = client.fetch(target, Arc::clone(&request), sink);
     let closed = |error: &Error| {
         error.kind() == ErrorKind::Write
