@@ -14,6 +14,7 @@ mod million;
 mod pipeline;
 mod site;
 mod small;
+mod startup;
 mod unlimited;
 
 use std::any::Any;
@@ -45,6 +46,7 @@ pub(crate) const ALL: [&Job; 14] = [
     &small::JOB,
     &pipeline::JOB,
     &cold::JOB,
+    &startup::JOB,
     &million::JOB,
     &get::JOB,
     &get_tls::JOB,

@@ -64,12 +64,12 @@ impl Date {
             self.zone = sign * (number / 100 * 3600 + number % 100 * 60);
             return (clock.len() == 4 && self.time.is_some()).then_some(());
         }
-        if word.contains(':') {
-            return set(&mut self.time, clock(word.trim_end_matches(['Z', 'z']))?);
-        }
         if let Some((day, time)) = word.split_once(['T', 't']).filter(|(day, _)| day.len() >= 8) {
             self.take(day)?;
             return self.take(time);
+        }
+        if word.contains(':') {
+            return set(&mut self.time, clock(word.trim_end_matches(['Z', 'z']))?);
         }
         let parts: Vec<&str> = word.split('-').collect();
         match parts.as_slice() {

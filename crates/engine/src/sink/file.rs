@@ -378,6 +378,10 @@ fn is_full(error: &io::Error) -> bool {
 
 impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        // What is there already is what the server means (RFC 9110 section 15.4.5).
+        if begin.head.status() == 304 {
+            return Ok(());
+        }
         if self.options.named_by_response {
             let suggested = begin.head.get("content-disposition").and_then(filename::from_disposition);
             if let Some(name) = suggested {
