@@ -15,6 +15,7 @@ mod million;
 mod pipeline;
 mod site;
 mod small;
+mod startup;
 mod unlimited;
 
 use std::any::Any;
@@ -46,6 +47,7 @@ pub(crate) const ALL: [&Job; 15] = [
     &small::JOB,
     &pipeline::JOB,
     &cold::JOB,
+    &startup::JOB,
     &million::JOB,
     &get::JOB,
     &get_tls::JOB,

@@ -21,6 +21,7 @@ use haul_policy::urlencode::{Field, Source};
 
 use crate::checksum::Checksum;
 use crate::form::FormLow;
+use crate::persona::Persona;
 use crate::plan::{ClientCert, ContinueAt, FieldArg, Global, Output, Secret, TlsArgs, TransferArgs, Upload};
 use crate::urls::UrlList;
 use crate::usage::Reason;
@@ -41,6 +42,8 @@ pub struct LowArgs {
     pub warnings: Vec<String>,
     /// A config file that the flag just read asks the parser to read in place.
     pub(crate) config: Option<PathBuf>,
+    /// A variable that the flag just read asks the parser to set.
+    pub(crate) variable: Option<Vec<u8>>,
 }
 
 /// What to print instead of a transfer.
@@ -50,6 +53,8 @@ pub enum Special {
     Help(Option<String>),
     /// `--version`.
     Version,
+    /// `--manual`.
+    Manual,
 }
 
 /// One `--next` group.
@@ -79,6 +84,10 @@ pub struct Group {
     pub clobber: Option<bool>,
     /// `--fsync`.
     pub fsync: bool,
+    /// `-R`.
+    pub remote_time: bool,
+    /// `--xattr`.
+    pub xattr: bool,
     /// `--create-file-mode`.
     pub create_file_mode: Option<u32>,
     /// `--checksum`.
@@ -87,8 +96,9 @@ pub struct Group {
     pub stages: Vec<StageLow>,
 }
 
-impl Default for Group {
-    fn default() -> Self {
+impl Group {
+    /// A group without any option yet.
+    pub fn of(persona: Persona) -> Self {
         Group {
             urls: UrlList::default(),
             outputs: Vec::new(),
@@ -102,9 +112,11 @@ impl Default for Group {
             skip_existing: false,
             clobber: None,
             fsync: false,
+            remote_time: false,
+            xattr: false,
             create_file_mode: None,
             checksum: None,
-            stages: vec![StageLow::default()],
+            stages: vec![StageLow { transfer: persona.transfer(), ..StageLow::default() }],
         }
     }
 }
@@ -171,6 +183,20 @@ pub struct RequestLow {
     pub query: Vec<DataLow>,
     /// `-F` and `--form-string`.
     pub form: FormLow,
+    /// `--request-target`.
+    pub request_target: Option<String>,
+    /// `--tr-encoding`.
+    pub tr_encoding: bool,
+    /// `-z`.
+    pub time_cond: Option<String>,
+    /// `--etag-save`.
+    pub etag_save: Option<PathBuf>,
+    /// `--etag-compare`.
+    pub etag_compare: Option<PathBuf>,
+    /// `--disallow-username-in-url`.
+    pub no_user_in_url: bool,
+    /// `--follow`.
+    pub follow: bool,
     /// `-r`.
     pub range: Option<String>,
     /// `-C`.
@@ -202,6 +228,8 @@ pub struct ProxyLow {
     pub allowed: Option<Allowed>,
     /// `-p`.
     pub tunnel: bool,
+    /// `--suppress-connect-headers`.
+    pub suppress_connect_headers: bool,
     /// `--proxy-header`, in order.
     pub fields: Vec<HeaderLow>,
     /// `--noproxy`.
@@ -314,17 +342,23 @@ impl TextOrFile {
 
 impl Default for LowArgs {
     fn default() -> Self {
-        LowArgs {
-            global: Global::default(),
-            groups: vec![Group::default()],
-            special: None,
-            warnings: Vec::new(),
-            config: None,
-        }
+        LowArgs::of(Persona::default())
     }
 }
 
 impl LowArgs {
+    /// A command line without any option yet.
+    pub fn of(persona: Persona) -> Self {
+        LowArgs {
+            global: persona.global(),
+            groups: vec![Group::of(persona)],
+            special: None,
+            warnings: Vec::new(),
+            config: None,
+            variable: None,
+        }
+    }
+
     /// The group being filled.
     pub fn group(&mut self) -> &mut Group {
         let last = self.groups.len() - 1;
@@ -369,7 +403,7 @@ impl LowArgs {
         if self.group().urls.is_empty() {
             return Err(Reason::MissingUrlBeforeNext);
         }
-        self.groups.push(Group::default());
+        self.groups.push(Group::of(self.global.persona));
         Ok(())
     }
 

@@ -33,6 +33,11 @@ pub trait Files {
         self.open(path).map(|_| None)
     }
 
+    /// When a file was changed last, in seconds since 1970; `None` for one that is not there. By default none is.
+    fn modified(&mut self, _path: &Path) -> Option<u64> {
+        None
+    }
+
     /// A variable of the environment. By default there are none.
     fn variable(&self, _name: &str) -> Option<String> {
         None
@@ -70,6 +75,11 @@ impl Files for SystemFiles {
             return Ok(None);
         }
         File::open(path)?.metadata().map(|metadata| Some(metadata.len()))
+    }
+
+    fn modified(&mut self, path: &Path) -> Option<u64> {
+        let time = std::fs::metadata(path).ok()?.modified().ok()?;
+        time.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
     }
 
     fn variable(&self, name: &str) -> Option<String> {

@@ -1,16 +1,26 @@
 //! `--help` and `--version`, from the table of flags.
 //!
 //! ```
-//! let text = haul_cli::help::help(Some("tls")).unwrap();
+//! use haul_cli::persona::Persona;
+//!
+//! let text = haul_cli::help::help(Persona::Haul, Some("tls")).unwrap();
 //! assert!(text.contains(" -k, --insecure"));
-//! assert!(haul_cli::help::help(Some("--insecure")).unwrap().contains("haul -k"));
-//! assert!(haul_cli::help::help(Some("nonsense")).is_err());
+//! assert!(haul_cli::help::help(Persona::Haul, Some("--insecure")).unwrap().contains("haul -k"));
+//! assert!(haul_cli::help::help(Persona::Haul, Some("nonsense")).is_err());
 //! ```
 
 use std::fmt::Write;
 
 use crate::flags::{self, Category, FLAGS, Flag, Spec, Takes};
+use crate::persona::{CURL_VERSION, Persona};
 use crate::usage::{Place, Reason, UsageError, VERSION};
+
+/// What works here of what curl can be built with, by curl's names and in its order.
+const FEATURES: &str =
+    "alt-svc AsynchDNS brotli HSTS HTTP2 HTTPS-proxy IDN IPv6 Largefile libz PSL SSL threadsafe UnixSockets zstd";
+
+/// When curl's version of that number was released.
+const CURL_DATE: &str = "2026-09-02";
 
 /// Width to which long documentation is wrapped.
 const WIDTH: usize = 78;
@@ -18,11 +28,12 @@ const WIDTH: usize = 78;
 /// The text of `--help SUBJECT`.
 ///
 /// The subject is a category, `all`, `category`, an option, or nothing for the most used options.
-pub fn help(subject: Option<&str>) -> Result<String, UsageError> {
+pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageError> {
+    let program = persona.name();
     let mut text = String::new();
     match subject {
         None => {
-            text.push_str("Usage: haul [options...] <url>\n");
+            put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
             list(&mut text, |spec| spec.important);
             text.push_str(
                 "\nThis is not the full help; this menu is split into categories.\n\
@@ -36,14 +47,10 @@ pub fn help(subject: Option<&str>) -> Result<String, UsageError> {
             );
         }
         Some("all") => {
-            text.push_str("Usage: haul [options...] <url>\n");
+            put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
             list(&mut text, |_| true);
         }
-        Some("category") => {
-            for category in Category::ALL {
-                put(&mut text, format_args!(" {:<12}{}\n", category.name(), category.about()));
-            }
-        }
+        Some("category") => categories(&mut text),
         Some(subject) => match Category::ALL.iter().find(|known| known.name() == subject) {
             Some(category) => {
                 put(&mut text, format_args!("{}: {}\n", category.name(), category.about()));
@@ -51,6 +58,10 @@ pub fn help(subject: Option<&str>) -> Result<String, UsageError> {
             }
             None => match option(subject) {
                 Some(flag) => document(&mut text, flag.spec()),
+                None if persona.is_curl() => {
+                    text.push_str("Unknown category provided, here is a list of all categories:\n\n");
+                    categories(&mut text);
+                }
                 None => {
                     let place = Place::Option(format!("--help {subject}"));
                     let reason = "no such category or option, see --help category";
@@ -62,13 +73,34 @@ pub fn help(subject: Option<&str>) -> Result<String, UsageError> {
     Ok(text)
 }
 
+/// The text of `--manual`: everything about every option.
+pub fn manual(persona: Persona) -> String {
+    let mut text = format!("Usage: {} [options...] <url>\n", persona.name());
+    for flag in FLAGS {
+        text.push('\n');
+        document(&mut text, flag.spec());
+    }
+    text
+}
+
 /// The text of `--version`.
-pub fn version() -> String {
-    format!(
-        "haul {VERSION} ({}-{})\nProtocols: http https\nFeatures: brotli gzip IPv6 TLS zstd\n",
-        std::env::consts::ARCH,
-        std::env::consts::OS,
-    )
+///
+/// Scripts look for words of it: as curl, the features are those of curl's names that work here.
+pub fn version(persona: Persona) -> String {
+    let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
+    match persona {
+        Persona::Haul => format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"),
+        Persona::Curl => format!(
+            "curl {CURL_VERSION} ({arch}-pc-{os}-gnu) libcurl/{CURL_VERSION} haul/{VERSION} rustls zlib brotli zstd\n\
+             Release-Date: {CURL_DATE}\nProtocols: http https\nFeatures: {FEATURES}\n"
+        ),
+    }
+}
+
+fn categories(text: &mut String) {
+    for category in Category::ALL {
+        put(text, format_args!(" {:<12}{}\n", category.name(), category.about()));
+    }
 }
 
 fn option(subject: &str) -> Option<&'static dyn Flag> {
@@ -148,16 +180,16 @@ mod tests {
 
     #[test]
     fn every_flag_is_in_the_full_help_and_in_its_category() {
-        let all = help(None).expect("no subject is fine");
+        let all = help(Persona::Haul, None).expect("no subject is fine");
         assert!(all.contains("--help category"));
-        let all = help(Some("all")).expect("all is a subject");
+        let all = help(Persona::Haul, Some("all")).expect("all is a subject");
         for flag in FLAGS {
             let spec = flag.spec();
             let line = format!("--{}", spec.long);
             assert!(all.contains(&line), "{line}");
-            let category = help(Some(spec.category.name())).expect("a category is a subject");
+            let category = help(Persona::Haul, Some(spec.category.name())).expect("a category is a subject");
             assert!(category.contains(&line), "{line}");
-            let own = help(Some(&line)).expect("an option is a subject");
+            let own = help(Persona::Haul, Some(&line)).expect("an option is a subject");
             assert!(own.contains(spec.example), "{line}");
         }
         assert!(all.lines().all(|line| line.len() <= 100), "{all}");
@@ -175,8 +207,8 @@ mod tests {
     #[test]
     fn options_are_found_by_any_spelling() {
         for subject in ["-m", "m", "--max-time", "max-time"] {
-            assert!(help(Some(subject)).expect("known").contains("--max-time <seconds>"));
+            assert!(help(Persona::Haul, Some(subject)).expect("known").contains("--max-time <seconds>"));
         }
-        assert!(help(Some("--no-location")).expect("known").contains("--location"));
+        assert!(help(Persona::Haul, Some("--no-location")).expect("known").contains("--location"));
     }
 }

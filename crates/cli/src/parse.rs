@@ -18,23 +18,37 @@
 //! from one that only haul lacks, and the lines of config files go through the same options; the
 //! loop below is all that is left to do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::Path;
 
 use crate::args::LowArgs;
 use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
+use crate::persona::Persona;
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::value::FlagValue;
+use crate::variables::{self, Assignment, Source, Variables};
 
-/// Parses the arguments after the program's name.
+/// Parses the arguments after the program's name, as `haul`.
 pub fn parse<I>(args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
 where
     I: IntoIterator<Item = OsString>,
 {
-    let mut parser = Parser { args: LowArgs::default(), files, depth: 0 };
+    parse_as(Persona::Haul, args, files)
+}
+
+/// Parses the arguments after the program's name, and before them the persona's own config file.
+pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
+where
+    I: IntoIterator<Item = OsString>,
+{
+    let mut parser = Parser { args: LowArgs::of(persona), files, depth: 0, variables: Variables::default() };
     let mut args = args.into_iter().peekable();
+    if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
+        parser.curlrc()?;
+    }
     let mut options = true;
     while let Some(arg) = args.next() {
         let written = arg.as_encoded_bytes();
@@ -57,11 +71,17 @@ where
     Ok(parser.args)
 }
 
+/// Whether this first argument keeps the default config file out; curl looks at the first one alone.
+fn disables_curlrc(first: &OsStr) -> bool {
+    first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
+}
+
 struct Parser<'f> {
     args: LowArgs,
     files: &'f mut dyn Files,
     /// How many config files are open.
     depth: usize,
+    variables: Variables,
 }
 
 /// Why an option was refused, and what of it may be shown.
@@ -107,8 +127,43 @@ impl Parser<'_> {
         };
         let shown = &written[..written.len() - long.len() + name.len()];
         let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
+        if let Some(name) = name.strip_prefix(b"expand-") {
+            let (flag, _) = find(name).map_err(here)?;
+            if !matches!(flag.spec().takes, Takes::Value(_)) {
+                return Err(here(Reason::bad_use("only an option with a value can be expanded")));
+            }
+            let Some(text) = attached.or(next) else { return Err(here(Reason::RequiresParameter)) };
+            let text = self.variables.expand(text).map_err(here)?;
+            self.apply(flag, true, Some(&text), None, shown)?;
+            return Ok(attached.is_none());
+        }
         let (flag, on) = find(name).map_err(here)?;
         self.apply(flag, on, attached, next, shown)
+    }
+
+    /// Carries out a `--variable`.
+    fn assign(&mut self, text: &[u8]) -> Result<(), Reason> {
+        let assignment = Assignment::parse(text)?;
+        let value = match assignment.source {
+            Source::Text(text) => text.to_vec(),
+            Source::Environment(default) => match (self.files.variable(assignment.name), default) {
+                (Some(value), _) => value.into_bytes(),
+                (None, Some(default)) => default.to_vec(),
+                (None, None) => {
+                    let name = assignment.name;
+                    return Err(Reason::bad_use(format!("the environment has no variable {name}")));
+                }
+            },
+            Source::File(file) => {
+                let mut bytes = Vec::new();
+                let path = Path::new(file);
+                let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
+                read.map_err(|error| Reason::read(path, &error))?;
+                bytes
+            }
+        };
+        self.variables.set(assignment.name, variables::part(value, assignment.range));
+        Ok(())
     }
 
     /// Letters behind one dash. The first that takes a value takes the rest of the argument.
@@ -118,10 +173,9 @@ impl Parser<'_> {
             let letter = written.get(at).copied().unwrap_or(0);
             let shown = &written[..written.len().min(at + 1)];
             let Some(flag) = flags::find_short(letter) else {
-                let reason = match unsupported::has_letter(letter) {
-                    true => Reason::Unsupported,
-                    false => Reason::Unknown,
-                };
+                let name = unsupported::of_letter(letter);
+                let why = name.and_then(|name| unsupported::why(name.as_bytes()));
+                let reason = why.map_or(Reason::Unknown, Reason::Refused);
                 return Err(Refusal::Here { shown: shown.to_vec(), reason });
             };
             let rest = &written[(at + 1).min(written.len())..];
@@ -160,11 +214,29 @@ impl Parser<'_> {
             (Takes::Optional(_) | Takes::Trailing(_), None, _) => FlagValue::Absent,
         };
         flag.update(value, &mut self.args).map_err(here)?;
+        if let Some(text) = self.args.variable.take() {
+            self.assign(&text).map_err(here)?;
+        }
         if let Some(path) = self.args.config.take() {
             self.config(&path, shown)?;
         }
         let separate = matches!(takes, Takes::Value(_) | Takes::Trailing(_));
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
+    }
+
+    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none.
+    fn curlrc(&mut self) -> Result<(), UsageError> {
+        let places =
+            [("CURL_HOME", ".curlrc"), ("XDG_CONFIG_HOME", "curlrc"), ("HOME", ".curlrc"), ("HOME", ".config/curlrc")];
+        for (variable, name) in places {
+            let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
+            let path = Path::new(&dir).join(name);
+            if self.files.open(&path).is_ok() {
+                let read = self.config(&path, b"-K");
+                return read.map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown))));
+            }
+        }
+        Ok(())
     }
 
     fn config(&mut self, path: &Path, shown: &[u8]) -> Result<(), Refusal> {
@@ -238,9 +310,10 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
             Takes::Once => Err(Reason::NotReversible),
             _ => Err(Reason::NotABoolean),
         },
-        None if unsupported::has_name(name) => Err(unsupported::why(name).map_or(Reason::Unsupported, Reason::Refused)),
-        None if positive.is_some_and(unsupported::has_name) => Err(Reason::Unsupported),
-        None => Err(Reason::Unknown),
+        None => {
+            let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));
+            Err(why.map_or(Reason::Unknown, Reason::Refused))
+        }
     }
 }
 

@@ -23,12 +23,16 @@ mod connection;
 mod proxy;
 mod redirect;
 mod state;
+mod trace;
 mod transfer;
 mod upload;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use haul_policy::template::Template;
+
+use crate::persona::Persona;
 
 pub use crate::checksum::Checksum;
 pub use crate::urls::{UrlList, UrlSource};
@@ -40,6 +44,7 @@ pub use connection::{ConnectionArgs, Interface, KeepaliveArgs, UnixSocket};
 pub use proxy::{ProxyArgs, ProxyChoice};
 pub use redirect::RedirectArgs;
 pub use state::{CookieArgs, Store};
+pub use trace::{TraceArgs, TraceForm};
 pub use transfer::{
     ConnectToArg, HttpVersion, IpVersion, ResolveArg, RetryArgs, Slowest, TlsArgs, TlsVersion, TransferArgs,
 };
@@ -59,12 +64,16 @@ pub struct Plan {
 /// Settings of the whole run; `--next` does not reset them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Global {
+    /// Whose manners the program has.
+    pub persona: Persona,
     /// `-s`: neither progress nor messages.
     pub silent: bool,
     /// `-S`: messages even with `-s`.
     pub show_error: bool,
-    /// `-v`: requests, replies and connections on stderr, redacted.
-    pub verbose: bool,
+    /// `--stderr`: where messages go; `-` is standard output.
+    pub stderr: Option<PathBuf>,
+    /// `-v`, `--trace` and their like: requests, replies and connections, redacted.
+    pub trace: TraceArgs,
     /// Whether a progress line may be drawn, should stderr be a terminal. Default on.
     pub progress: bool,
     /// `-#`: a bar instead of a line of figures.
@@ -83,6 +92,8 @@ pub struct Global {
     pub unordered: bool,
     /// HTTP/1.1 requests on the way on one connection. Default 1: no pipelining.
     pub pipeline: usize,
+    /// `--rate`: the least time from one transfer's beginning to the next one's, of those one after the other.
+    pub pace: Option<Duration>,
     /// Stop at the first failed transfer.
     pub fail_early: bool,
     /// Figures of the job on stderr at its end.
@@ -92,9 +103,11 @@ pub struct Global {
 impl Default for Global {
     fn default() -> Self {
         Global {
+            persona: Persona::Haul,
             silent: false,
             show_error: false,
-            verbose: false,
+            stderr: None,
+            trace: TraceArgs::default(),
             progress: true,
             progress_bar: false,
             parallel: true,
@@ -104,6 +117,7 @@ impl Default for Global {
             max_memory: 64 << 20,
             unordered: false,
             pipeline: 1,
+            pace: None,
             fail_early: false,
             stats: None,
         }
@@ -151,6 +165,12 @@ pub struct Operation {
     pub remove_on_error: bool,
     /// `--fsync`: a file is on the disk before its transfer is done.
     pub fsync: bool,
+    /// `-R`: files get the date of their reply.
+    pub remote_time: bool,
+    /// `--xattr`: files get attributes that say where they are from.
+    pub xattr: bool,
+    /// Files are written in place, as curl does, and not beside their target until they are complete.
+    pub in_place: bool,
     /// `--create-file-mode`: permission bits (at most `0o777`) of new files before the umask; `None` is `0o666`.
     pub create_file_mode: Option<u32>,
     /// `--checksum`: what bodies are compared with. A [`Checksum::Digest`] stands only where there is one URL.
@@ -260,8 +280,18 @@ pub struct RequestArgs {
     pub cookie: Option<Vec<u8>>,
     /// Who one is.
     pub auth: AuthArgs,
-    /// The body. Its `Content-Type` stands in `fields`, a form's apart. Never beside uploads.
+    /// The body. Never beside uploads.
     pub body: Option<Body>,
+    /// The body's `Content-Type`, unless `fields` have one; a form's is the layout's.
+    pub content_type: Option<String>,
+    /// `--request-target`.
+    pub request_target: Option<String>,
+    /// `-z`: what the reply's date has to be.
+    pub time_cond: Option<TimeCond>,
+    /// `--etag-save`.
+    pub etag_save: Option<PathBuf>,
+    /// `--disallow-username-in-url`.
+    pub no_user_in_url: bool,
     /// `-G`, `--url-query`: goes behind the query of each URL of the stage ([`append_query`]), not along redirects.
     pub query: Option<String>,
     /// `Range` without its `bytes=`.
@@ -294,6 +324,15 @@ impl RequestArgs {
             _ => &self.method,
         }
     }
+}
+
+/// `-z`, in seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeCond {
+    /// Only what is newer.
+    NewerThan(u64),
+    /// Only what is not: `-z -DATE`.
+    OlderThan(u64),
 }
 
 /// One `-H`. `Debug` shows no value.

@@ -14,6 +14,7 @@
 //! ```
 
 mod body;
+mod conditions;
 mod conflicts;
 pub(crate) mod identity;
 mod upload;
@@ -24,15 +25,16 @@ use std::path::Path;
 use crate::args::{DataKind, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
 use crate::files::Files;
 use crate::flags::field;
+use crate::persona::Persona;
 use crate::plan::{
     Body, ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs, Upload,
 };
-use crate::usage::{Place, Reason, UsageError, VERSION};
+use crate::usage::{Place, Reason, UsageError};
 use crate::write_out::WriteOut;
 
 /// Resolves a command line. [`LowArgs::special`] has to be looked at before.
 pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> {
-    let mut resolver = Resolver { files, warnings: low.warnings };
+    let mut resolver = Resolver { files, warnings: low.warnings, persona: low.global.persona };
     let operations = low.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
     Ok(Plan { operations, global: low.global, warnings: resolver.warnings })
@@ -41,6 +43,7 @@ pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> 
 struct Resolver<'f> {
     files: &'f mut dyn Files,
     warnings: Vec<String>,
+    persona: Persona,
 }
 
 impl Resolver<'_> {
@@ -90,6 +93,9 @@ impl Resolver<'_> {
             },
             remove_on_error: group.remove_on_error,
             fsync: group.fsync,
+            in_place: self.persona.is_curl(),
+            remote_time: group.remote_time,
+            xattr: group.xattr,
             create_file_mode: group.create_file_mode,
             checksum: group.checksum,
         })
@@ -117,7 +123,12 @@ impl Resolver<'_> {
         }
         let write_out = match stage.write_out {
             Some(text) => {
-                let format = self.text(text, "--write-out")?;
+                let is_file = matches!(text, TextOrFile::File(_));
+                let mut format = self.text(text, "--write-out")?;
+                if is_file {
+                    // As curl: the lines of a file are one format, \n makes lines.
+                    format.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
+                }
                 let (format, unknown) = WriteOut::parse(&format);
                 self.warnings.extend(unknown);
                 Some(format)
@@ -138,7 +149,7 @@ impl Resolver<'_> {
 
     fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
         let own_method = conflicts::method(&low, uploads)?;
-        let custom_method = low.method.is_some();
+        let custom_method = low.method.is_some() && !low.follow;
         let method = low.method.take().unwrap_or_else(|| own_method.to_owned());
         let (data, get) = match low.get {
             true => (Vec::new(), std::mem::take(&mut low.data)),
@@ -152,12 +163,13 @@ impl Resolver<'_> {
         if is_json {
             default_field(&mut fields, "Content-Type", "application/json");
             default_field(&mut fields, "Accept", "application/json");
-        } else if !data.is_empty() {
-            default_field(&mut fields, "Content-Type", "application/x-www-form-urlencoded");
         }
+        let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
+        self.conditions(&mut low, &mut fields)?;
+        let time_cond = self.time_cond(low.time_cond.take(), &mut fields)?;
         let auth = self.auth(&mut low, &fields)?;
         // A field given by -H takes the place of the option's, as in curl.
-        let user_agent = low.user_agent.unwrap_or_else(|| format!("haul/{VERSION}").into_bytes());
+        let user_agent = low.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
         let keep = |name: &str| !has_field(&fields, name);
         Ok(RequestArgs {
             method,
@@ -177,6 +189,11 @@ impl Resolver<'_> {
             } else {
                 None
             },
+            content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
+            request_target: low.request_target,
+            time_cond,
+            etag_save: low.etag_save,
+            no_user_in_url: low.no_user_in_url,
             query: self.query(low.query, get)?,
             fields,
         })

@@ -27,8 +27,6 @@ const QUOTED_MAX: usize = 120;
 pub enum Reason {
     /// Neither haul nor curl has such an option.
     Unknown,
-    /// curl has the option, this version of haul has not.
-    Unsupported,
     /// The option needs a value and none follows.
     RequiresParameter,
     /// A value was glued to an option that takes none.
@@ -95,7 +93,6 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Unknown => f.write_str("is unknown"),
-            Reason::Unsupported => write!(f, "is not supported by haul {VERSION}"),
             Reason::RequiresParameter => f.write_str("requires parameter"),
             Reason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
             Reason::NotABoolean => f.write_str("used '--no-' for option that is not a boolean"),
@@ -169,20 +166,26 @@ impl UsageError {
     }
 }
 
+impl UsageError {
+    /// The message, of several lines, as the program of this name says it.
+    pub fn told_by(&self, program: &str) -> String {
+        let reason = &self.reason;
+        let read = match reason {
+            Reason::Read { path, error } => format!("{program}: cannot read '{path}': {error}\n"),
+            _ => String::new(),
+        };
+        let where_and_why = match &self.place {
+            Place::Whole => reason.to_string(),
+            Place::Option(option) => format!("option {option}: {reason}"),
+            Place::Config { file, line, option } => format!("{file}:{line}: error: '{option}' {reason}"),
+        };
+        format!("{read}{program}: {where_and_why}\n{program}: try '{program} --help' for more information")
+    }
+}
+
 impl fmt::Display for UsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = &self.reason;
-        if let Reason::Read { path, error } = reason {
-            writeln!(f, "haul: cannot read '{path}': {error}")?;
-        }
-        match &self.place {
-            Place::Whole => writeln!(f, "haul: {reason}")?,
-            Place::Option(option) => writeln!(f, "haul: option {option}: {reason}")?,
-            Place::Config { file, line, option } => {
-                writeln!(f, "haul: {file}:{line}: error: '{option}' {reason}")?;
-            }
-        }
-        f.write_str("haul: try 'haul --help' for more information")
+        f.write_str(&self.told_by("haul"))
     }
 }
 

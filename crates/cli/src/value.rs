@@ -148,6 +148,11 @@ impl<'a> FlagValue<'a> {
     }
 }
 
+/// A list with colons, commas or blanks between its names.
+pub fn names(text: &str) -> Vec<String> {
+    text.split([':', ',', ' ']).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
 /// Bytes as a file name.
 pub(crate) fn path(bytes: &[u8]) -> Result<PathBuf, Reason> {
     #[cfg(unix)]

@@ -10,7 +10,6 @@ use std::process::Command;
 use common::measure::{in_this_process, peak_memory};
 use common::servers::{Server, found, free_port, is_root, make_open};
 use common::{haul, installed, list, program, run, run_haul, skipped};
-use rustix::process::{Pid, Signal, kill_process};
 use testkit::frames::{FramePeer, data, headers, rst, window_update};
 use testkit::identity::Identity;
 use testkit::origin::Origin;

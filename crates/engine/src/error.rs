@@ -90,8 +90,16 @@ pub enum ErrorKind {
     Rewind,
     /// The server wants what cannot be done to authenticate. Exit 94.
     Auth,
+    /// A URL has a user name, and none is allowed. Exit 67.
+    Login,
+    /// None of the ciphers or groups that were asked for is known. Exit 59.
+    Cipher,
     /// The file of CA certificates cannot be used. Exit 77.
     CaFile,
+    /// The file of revocation lists cannot be used. Exit 82.
+    CrlFile,
+    /// The server's key is none of those that are pinned. Exit 90.
+    PinnedKey,
     /// The handshake with a SOCKS proxy failed, or it refused. Exit 97.
     Proxy,
     /// A setting cannot be used (a regular expression, a template, a header field). Exit 2.
@@ -133,7 +141,11 @@ impl ErrorKind {
             Self::ClientCertificate => 58,
             Self::Rewind => 65,
             Self::Auth => 94,
+            Self::Cipher => 59,
+            Self::Login => 67,
             Self::CaFile => 77,
+            Self::CrlFile => 82,
+            Self::PinnedKey => 90,
             Self::Proxy => 97,
             Self::Interrupted => 130,
         }
@@ -273,6 +285,7 @@ impl Error {
                 | ErrorKind::Proxy
                 | ErrorKind::TlsHandshake
                 | ErrorKind::PeerCertificate
+                | ErrorKind::PinnedKey
         )
     }
 

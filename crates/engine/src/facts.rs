@@ -16,6 +16,16 @@ pub struct Facts {
     pub connect_status: u16,
     /// The version of the final response.
     pub version: Option<Version>,
+    /// Bytes of the heads of all requests sent, as HTTP/1.1 has them.
+    pub request_bytes: u64,
+    /// Bytes of content sent with the last request.
+    pub upload_bytes: u64,
+    /// Fields of the last response's head.
+    pub fields: u32,
+    /// It went through a proxy.
+    pub proxy_used: bool,
+    /// When the last redirect had been followed; zero without one.
+    pub redirected: Duration,
     /// Bytes of all heads received.
     pub head_bytes: u64,
     /// Bytes of the body received, before decoding.
@@ -55,6 +65,11 @@ impl Facts {
             status: 0,
             connect_status: 0,
             version: None,
+            request_bytes: 0,
+            upload_bytes: 0,
+            fields: 0,
+            proxy_used: false,
+            redirected: Duration::ZERO,
             head_bytes: 0,
             body_bytes: 0,
             redirects: 0,
@@ -75,6 +90,7 @@ impl Facts {
     pub(crate) fn exchange_began(&mut self, now: Instant) {
         self.sent = now.saturating_duration_since(self.started);
         self.requests += 1;
+        self.upload_bytes = 0;
     }
 
     /// `continues`: it goes on with a body whose first response was told of already.
@@ -85,6 +101,7 @@ impl Facts {
         }
         self.first_byte = now.saturating_duration_since(self.started);
         self.status = head.status();
+        self.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
         self.version = Some(head.version());
     }
 

@@ -37,17 +37,36 @@ pub enum Event<'a> {
         /// The head, as received.
         head: &'a Head,
     },
+    /// An interim response (1xx) has come.
+    Interim {
+        /// Its head, as received.
+        head: &'a Head,
+    },
+    /// A proxy has answered a CONNECT.
+    Connect {
+        /// The head of its answer, as received.
+        head: &'a Head,
+    },
+    /// Content goes out. Only for those who want it: [`Trace::wants_content`].
+    Sent(&'a [u8]),
+    /// Content has come, before decoding. Only for those who want it.
+    Received(&'a [u8]),
 }
 
 /// Watches transfers, from any worker's thread.
 pub trait Trace: Send + Sync + fmt::Debug {
     /// Something happened.
     fn event(&self, event: &Event<'_>);
+
+    /// Whether the content itself is to be told of, which keeps it from going past our memory. Default no.
+    fn wants_content(&self) -> bool {
+        false
+    }
 }
 
 /// A request's head for people, without secrets.
-pub(crate) fn request(request: &Request<'_>) -> Event<'static> {
-    let mut head = format!("{} {} HTTP/1.1\n", request.method, request.target);
+pub(crate) fn request(request: &Request<'_>, version: &str) -> Event<'static> {
+    let mut head = format!("{} {} {version}\n", request.method, request.target);
     for (name, value) in request.fields {
         let value = if is_secret_field(name) { "[redacted]".into() } else { String::from_utf8_lossy(value) };
         head.push_str(&format!("{name}: {value}\n"));

@@ -16,6 +16,7 @@
 //! ```
 
 pub use crate::fields::Fields;
+use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
@@ -57,6 +58,11 @@ impl Head {
     /// `reason` has to lie inside the raw bytes of `fields`.
     pub(crate) fn new(version: Version, status: u16, reason: (u32, u32), fields: Fields) -> Head {
         Head { version, status, reason, fields }
+    }
+
+    /// What HTTP/0.9 has for a head: nothing. It counts as a success of the oldest version there is a name for.
+    pub(crate) fn without_text() -> Head {
+        Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), None, Vec::new()))
     }
 
     /// The version that the peer speaks.

@@ -12,16 +12,22 @@
 //! assert!(flags::find_short(b'm').is_some());
 //! ```
 
+pub mod compat;
 pub mod unsupported;
 
 mod abstract_unix_socket;
+mod alpn;
 mod alt_svc;
 mod anyauth;
+mod append;
 mod basic;
+mod ca_native;
 mod cacert;
+mod capath;
 mod cert;
 mod cert_type;
 mod checksum;
+mod ciphers;
 mod clobber;
 mod compressed;
 mod config;
@@ -32,6 +38,9 @@ mod cookie;
 mod cookie_jar;
 mod create_dirs;
 mod create_file_mode;
+mod crlf;
+mod crlfile;
+mod curves;
 mod data;
 mod data_ascii;
 mod data_binary;
@@ -39,12 +48,19 @@ mod data_raw;
 mod data_urlencode;
 mod digest;
 mod disable;
+mod disallow_username_in_url;
 mod dump_header;
+mod egd_file;
+mod etag_compare;
+mod etag_save;
 mod expect100_timeout;
 mod extract;
 mod fail;
 mod fail_early;
+mod fail_with_body;
+mod false_start;
 pub(crate) mod field;
+mod follow;
 mod form;
 mod form_escape;
 mod form_string;
@@ -59,9 +75,12 @@ mod header;
 mod help;
 mod host;
 mod hsts;
+mod http0_9;
+mod http1_0;
 mod http1_1;
 mod http2;
 mod http2_prior_knowledge;
+mod ignore_content_length;
 mod include;
 mod input_file;
 mod insecure;
@@ -80,6 +99,7 @@ mod limit_rate;
 mod local_port;
 mod location;
 mod location_trusted;
+mod manual;
 mod max_filesize;
 mod max_memory;
 mod max_redirs;
@@ -90,14 +110,18 @@ mod netrc_optional;
 mod next;
 mod no_buffer;
 mod noproxy;
+mod npn;
 mod oauth2_bearer;
+mod out_null;
 mod output;
 mod output_dir;
 mod parallel;
+mod parallel_immediate;
 mod parallel_max;
 mod parallel_max_host;
 mod pass;
 mod path_as_is;
+mod pinnedpubkey;
 mod pipeline;
 mod post301;
 mod post302;
@@ -109,60 +133,100 @@ mod proto;
 mod proto_default;
 mod proto_redir;
 mod proxy;
+mod proxy1_0;
 mod proxy_anyauth;
 mod proxy_basic;
+mod proxy_ca_native;
 mod proxy_cacert;
+mod proxy_capath;
 mod proxy_cert;
 mod proxy_cert_type;
+mod proxy_ciphers;
+mod proxy_crlfile;
 mod proxy_digest;
 mod proxy_header;
 mod proxy_insecure;
 mod proxy_key;
 mod proxy_key_type;
 mod proxy_pass;
+mod proxy_pinnedpubkey;
+mod proxy_ssl_allow_beast;
+mod proxy_ssl_auto_client_cert;
+mod proxy_tls13_ciphers;
 mod proxy_user;
 mod proxytunnel;
+mod random_file;
 mod range;
+mod rate;
+mod raw;
 mod referer;
 mod remote_header_name;
 mod remote_name;
 mod remote_name_all;
+mod remote_time;
 mod remove_on_error;
 mod request;
+mod request_target;
 mod resolve;
 mod retry;
 mod retry_all_errors;
 mod retry_connrefused;
 mod retry_delay;
 mod retry_max_time;
+mod sessionid;
 mod show_error;
 mod silent;
 mod skip_existing;
 mod socks4;
 mod socks4a;
 mod socks5;
+mod socks5_basic;
 mod socks5_hostname;
 mod sort;
 mod speed_limit;
 mod speed_time;
 mod split;
+mod ssl_allow_beast;
+mod ssl_auto_client_cert;
+mod ssl_no_revoke;
+mod ssl_revoke_best_effort;
+mod sslv2;
+mod sslv3;
 mod stats;
+mod stderr;
+mod styled_output;
+mod suppress_connect_headers;
 mod tcp_nodelay;
 mod then;
 mod threads;
+mod time_cond;
+mod tls13_ciphers;
+mod tls_max;
+mod tlsv1;
+mod tlsv1_0;
+mod tlsv1_1;
 mod tlsv1_2;
 mod tlsv1_3;
+mod tr_encoding;
+mod trace;
+mod trace_ascii;
+mod trace_config;
+mod trace_ids;
+mod trace_time;
 mod unique;
 mod unix_socket;
 mod unordered;
 mod upload_file;
 mod url;
 mod url_query;
+mod use_ascii;
 mod user;
 mod user_agent;
+mod variable;
 mod verbose;
 mod version;
 mod write_out;
+mod xattr;
 
 use crate::args::LowArgs;
 use crate::usage::Reason;
@@ -316,13 +380,18 @@ impl Category {
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
     &abstract_unix_socket::AbstractUnixSocket,
+    &alpn::Alpn,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
+    &append::Append,
     &basic::Basic,
+    &ca_native::CaNative,
     &cacert::Cacert,
+    &capath::Capath,
     &cert::Cert,
     &cert_type::CertType,
     &checksum::Checksum,
+    &ciphers::Ciphers,
     &clobber::Clobber,
     &compressed::Compressed,
     &config::Config,
@@ -333,6 +402,9 @@ pub const FLAGS: &[&dyn Flag] = &[
     &cookie_jar::CookieJar,
     &create_dirs::CreateDirs,
     &create_file_mode::CreateFileMode,
+    &crlf::Crlf,
+    &crlfile::Crlfile,
+    &curves::Curves,
     &data::Data,
     &data_ascii::DataAscii,
     &data_binary::DataBinary,
@@ -340,11 +412,18 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_urlencode::DataUrlencode,
     &digest::Digest,
     &disable::Disable,
+    &disallow_username_in_url::DisallowUsernameInUrl,
     &dump_header::DumpHeader,
+    &egd_file::EgdFile,
+    &etag_compare::EtagCompare,
+    &etag_save::EtagSave,
     &expect100_timeout::Expect100Timeout,
     &extract::Extract,
     &fail::Fail,
     &fail_early::FailEarly,
+    &fail_with_body::FailWithBody,
+    &false_start::FalseStart,
+    &follow::Follow,
     &form::Form,
     &form_escape::FormEscape,
     &form_string::FormString,
@@ -358,9 +437,12 @@ pub const FLAGS: &[&dyn Flag] = &[
     &header::Header,
     &help::Help,
     &hsts::Hsts,
+    &http0_9::Http09,
+    &http1_0::Http10,
     &http1_1::Http11,
     &http2::Http2,
     &http2_prior_knowledge::Http2PriorKnowledge,
+    &ignore_content_length::IgnoreContentLength,
     &include::Include,
     &input_file::InputFile,
     &insecure::Insecure,
@@ -379,6 +461,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &local_port::LocalPort,
     &location::Location,
     &location_trusted::LocationTrusted,
+    &manual::Manual,
     &max_filesize::MaxFilesize,
     &max_memory::MaxMemory,
     &max_redirs::MaxRedirs,
@@ -389,14 +472,18 @@ pub const FLAGS: &[&dyn Flag] = &[
     &next::Next,
     &no_buffer::NoBuffer,
     &noproxy::Noproxy,
+    &npn::Npn,
     &oauth2_bearer::Oauth2Bearer,
+    &out_null::OutNull,
     &output::Output,
     &output_dir::OutputDir,
     &parallel::Parallel,
+    &parallel_immediate::ParallelImmediate,
     &parallel_max::ParallelMax,
     &parallel_max_host::ParallelMaxHost,
     &pass::Pass,
     &path_as_is::PathAsIs,
+    &pinnedpubkey::Pinnedpubkey,
     &pipeline::Pipeline,
     &post301::Post301,
     &post302::Post302,
@@ -410,58 +497,98 @@ pub const FLAGS: &[&dyn Flag] = &[
     &proxy::Proxy,
     &proxy_anyauth::ProxyAnyauth,
     &proxy_basic::ProxyBasic,
+    &proxy_ca_native::ProxyCaNative,
     &proxy_cacert::ProxyCacert,
+    &proxy_capath::ProxyCapath,
     &proxy_cert::ProxyCert,
     &proxy_cert_type::ProxyCertType,
+    &proxy_ciphers::ProxyCiphers,
+    &proxy_crlfile::ProxyCrlfile,
     &proxy_digest::ProxyDigest,
     &proxy_header::ProxyHeader,
     &proxy_insecure::ProxyInsecure,
     &proxy_key::ProxyKey,
     &proxy_key_type::ProxyKeyType,
     &proxy_pass::ProxyPass,
+    &proxy_pinnedpubkey::ProxyPinnedpubkey,
+    &proxy_ssl_allow_beast::ProxySslAllowBeast,
+    &proxy_ssl_auto_client_cert::ProxySslAutoClientCert,
+    &proxy_tls13_ciphers::ProxyTls13Ciphers,
     &proxy_user::ProxyUser,
+    &proxy1_0::Proxy10,
     &proxytunnel::Proxytunnel,
+    &random_file::RandomFile,
     &range::Range,
+    &rate::Rate,
+    &raw::Raw,
     &referer::Referer,
     &remote_header_name::RemoteHeaderName,
     &remote_name::RemoteName,
     &remote_name_all::RemoteNameAll,
+    &remote_time::RemoteTime,
     &remove_on_error::RemoveOnError,
     &request::Request,
+    &request_target::RequestTarget,
     &resolve::Resolve,
     &retry::Retry,
     &retry_all_errors::RetryAllErrors,
     &retry_connrefused::RetryConnrefused,
     &retry_delay::RetryDelay,
     &retry_max_time::RetryMaxTime,
+    &sessionid::Sessionid,
     &show_error::ShowError,
     &silent::Silent,
     &skip_existing::SkipExisting,
     &socks4::Socks4,
     &socks4a::Socks4a,
     &socks5::Socks5,
+    &socks5_basic::Socks5Basic,
     &socks5_hostname::Socks5Hostname,
     &sort::Sort,
     &speed_limit::SpeedLimit,
     &speed_time::SpeedTime,
     &split::Split,
+    &ssl_allow_beast::SslAllowBeast,
+    &ssl_auto_client_cert::SslAutoClientCert,
+    &ssl_no_revoke::SslNoRevoke,
+    &ssl_revoke_best_effort::SslRevokeBestEffort,
+    &sslv2::Sslv2,
+    &sslv3::Sslv3,
     &stats::Stats,
+    &stderr::Stderr,
+    &styled_output::StyledOutput,
+    &suppress_connect_headers::SuppressConnectHeaders,
     &tcp_nodelay::TcpNodelay,
     &then::Then,
     &threads::Threads,
+    &time_cond::TimeCond,
+    &tls_max::TlsMax,
+    &tls13_ciphers::Tls13Ciphers,
+    &tlsv1::Tlsv1,
+    &tlsv1_0::Tlsv10,
+    &tlsv1_1::Tlsv11,
     &tlsv1_2::Tlsv12,
     &tlsv1_3::Tlsv13,
+    &tr_encoding::TrEncoding,
+    &trace::Trace,
+    &trace_ascii::TraceAscii,
+    &trace_config::TraceConfig,
+    &trace_ids::TraceIds,
+    &trace_time::TraceTime,
     &unique::Unique,
     &unix_socket::UnixSocket,
     &unordered::Unordered,
     &upload_file::UploadFile,
     &url::Url,
     &url_query::UrlQuery,
+    &use_ascii::UseAscii,
     &user::User,
     &user_agent::UserAgent,
+    &variable::Variable,
     &verbose::Verbose,
     &version::Version,
     &write_out::WriteOut,
+    &xattr::Xattr,
 ];
 
 /// The flag of a long name. The table is searched where it lies: a map would have to be built

@@ -20,8 +20,12 @@ impl Flag for ParallelMax {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let most = value.number_in(1, 65_535)?;
-        args.global.parallel_max = most as usize;
+        let least = if args.global.persona.is_curl() { 0 } else { 1 };
+        args.global.parallel_max = match value.number_in(least, 65_535)? as usize {
+            // curl takes its default for what it cannot do.
+            0 => args.global.persona.global().parallel_max,
+            most => most,
+        };
         Ok(())
     }
 }

@@ -1,49 +1,78 @@
-//! What curl has and this version of haul has not: told apart from what nobody has.
+//! What curl has and haul has not, and why not: told apart from what nobody has.
 //!
-//! Only looked at when an option is about to be refused, so plain text does.
+//! Only looked at when an option is about to be refused, and for `docs/curl-compat.md`, so plain text does.
+//!
+//! ```
+//! use haul_cli::flags::unsupported;
+//!
+//! assert!(unsupported::why(b"ntlm").unwrap().contains("password"));
+//! assert!(unsupported::why(b"location").is_none());
+//! assert_eq!(unsupported::of_letter(b'P'), Some("ftp-port"));
+//! ```
 
-/// Long names of curl, without `no-`.
-const NAMES: &str = "
-    alpn append aws-sigv4 buffer ca-native capath cert-status ciphers compressed-ssh crlf crlfile
-    curves delegation disable-eprt disable-epsv disallow-username-in-url dns-interface dns-ipv4-addr
-    dns-ipv6-addr dns-servers doh-cert-status doh-insecure doh-url dump-ca-embed ech egd-file engine
-    eprt epsv etag-compare etag-save fail-with-body false-start follow ftp-account
-    ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv ftp-port ftp-pret ftp-skip-pasv-ip
-    ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd hostpubmd5 hostpubsha256
-    http0.9 http1.0 http3 http3-only ignore-content-length ip-tos
-    ipfs-gateway krb krb4 libcurl list-only login-options mail-auth mail-from mail-rcpt
-    mail-rcpt-allowfails manual metalink mptcp negotiate npn ntlm ntlm-wb out-null
-    parallel-immediate pinnedpubkey proxy-ca-native proxy-capath proxy-ciphers proxy-crlfile
-    proxy-http2 proxy-http3 proxy-negotiate proxy-ntlm proxy-pinnedpubkey proxy-service-name
-    proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-tlsauthtype
-    proxy-tlspassword proxy-tlsuser proxy-tlsv1 proxy1.0 pubkey quote random-file rate raw
-    remote-time request-target sasl-authzid sasl-ir service-name sessionid sigalgs socks5-basic
-    socks5-gssapi socks5-gssapi-nec socks5-gssapi-service ssl ssl-allow-beast ssl-auto-client-cert
-    ssl-no-revoke ssl-reqd ssl-revoke-best-effort ssl-sessions sslv2 sslv3 stderr styled-output
-    suppress-connect-headers tcp-fastopen telnet-option tftp-blksize tftp-no-options time-cond
-    tls-earlydata tls-max tls13-ciphers tlsauthtype tlspassword tlsuser tlsv1 tlsv1.0 tlsv1.1
-    tr-encoding trace trace-ascii trace-config trace-ids trace-time upload-flags use-ascii variable
-    vlan-priority xattr
-";
+/// Reasons, each with the long names of curl's options (without `no-`) that are refused for it.
+const REFUSED: &[(&str, &str)] = &[
+    (
+        "it belongs to FTP, and haul speaks HTTP alone",
+        "disable-eprt disable-epsv eprt epsv ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv \
+         ftp-port ftp-pret ftp-skip-pasv-ip ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
+         list-only quote ssl ssl-reqd",
+    ),
+    (
+        "it belongs to mail, and haul speaks HTTP alone",
+        "login-options mail-auth mail-from mail-rcpt mail-rcpt-allowfails sasl-authzid sasl-ir upload-flags",
+    ),
+    ("it belongs to SSH, and haul speaks HTTP alone", "compressed-ssh hostpubmd5 hostpubsha256 knownhosts pubkey"),
+    ("it belongs to TELNET, and haul speaks HTTP alone", "telnet-option"),
+    ("it belongs to TFTP, and haul speaks HTTP alone", "tftp-blksize tftp-no-options"),
+    ("it belongs to IPFS, and haul speaks HTTP alone", "ipfs-gateway"),
+    ("NTLM is broken: a password can be found from what it sends, --digest", "ntlm ntlm-wb proxy-ntlm"),
+    (
+        "Negotiate needs a Kerberos library",
+        "delegation negotiate proxy-negotiate proxy-service-name service-name socks5-gssapi socks5-gssapi-nec \
+         socks5-gssapi-service",
+    ),
+    ("names are looked up by the system's resolver", "dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers"),
+    ("names are looked up by the system's resolver", "doh-cert-status doh-insecure doh-url"),
+    ("it signs for one provider; a program that knows it can give --header", "aws-sigv4"),
+    ("HTTP/3 is not there yet", "http3 http3-only proxy-http3"),
+    ("haul is no libcurl, there is no such code to write", "libcurl"),
+    ("rustls has no such thing: stapled answers of OCSP are not looked at", "cert-status"),
+    (
+        "rustls has no such thing: passwords in TLS",
+        "tlsauthtype tlspassword tlsuser proxy-tlsauthtype proxy-tlspassword proxy-tlsuser",
+    ),
+    ("rustls has no such thing: engines", "engine"),
+    ("rustls decides which signatures are good", "sigalgs"),
+    ("rustls has no such thing yet", "ech ssl-sessions"),
+    ("data before the handshake is over can be replayed by anyone", "tls-earlydata"),
+    ("the kernel's default for the machine is used", "tcp-fastopen mptcp ip-tos vlan-priority"),
+    ("CONNECT is sent by HTTP/1.1", "proxy-http2"),
+    ("an older TLS than 1.2 is not spoken, RFC 8996", "proxy-tlsv1"),
+    ("no certificates are built in", "dump-ca-embed"),
+    ("Metalink was removed from curl as well", "metalink"),
+];
 
-/// Letters of curl.
-const LETTERS: &[u8] = b"0123BMPQRaltz";
+/// Letters of curl with the long names they stand for.
+const LETTERS: &[(u8, &str)] = &[(b'P', "ftp-port"), (b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
-/// Why haul leaves an option out for good; `None` where it is only not there yet.
+/// Why haul leaves an option out; `None` for one that it has, or that nobody has.
 pub fn why(name: &[u8]) -> Option<&'static str> {
-    Some(match name {
-        b"ntlm" | b"ntlm-wb" | b"proxy-ntlm" => "NTLM is broken: a password can be found from what it sends, --digest",
-        b"negotiate" | b"proxy-negotiate" | b"socks5-gssapi" | b"delegation" => "Negotiate needs a Kerberos library",
-        _ => return None,
-    })
+    let has = |names: &str| names.split_ascii_whitespace().any(|known| known.as_bytes() == name);
+    REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
 }
 
-/// Whether curl has a long option of this name.
+/// Every refused name with its reason.
+pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REFUSED.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
+}
+
+/// Whether curl has a long option of this name that haul has not.
 pub fn has_name(name: &[u8]) -> bool {
-    NAMES.split_ascii_whitespace().any(|known| known.as_bytes() == name)
+    why(name).is_some()
 }
 
-/// Whether curl has this letter.
-pub fn has_letter(letter: u8) -> bool {
-    LETTERS.contains(&letter)
+/// The long name of a letter of curl's that haul has not.
+pub fn of_letter(letter: u8) -> Option<&'static str> {
+    LETTERS.iter().find(|(known, _)| *known == letter).map(|&(_, name)| name)
 }

@@ -20,8 +20,11 @@ impl Flag for Url {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let url = value.text()?;
-        args.group().urls.push_url(url);
+        match value.text()?.strip_prefix('@') {
+            Some("") => return Err(Reason::Blank),
+            Some(file) => args.group().urls.push_input_file(file),
+            None => args.group().urls.push_url(value.text()?),
+        }
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! `-v`, `--verbose`.
 
 use super::prelude::*;
+use crate::plan::TraceForm;
 
 pub(super) struct Verbose;
 
@@ -21,7 +22,8 @@ impl Flag for Verbose {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.global.verbose = value.on();
+        args.global.trace.form = if value.on() { TraceForm::Lines } else { TraceForm::Off };
+        args.global.trace.file = None;
         Ok(())
     }
 }

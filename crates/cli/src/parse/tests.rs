@@ -130,8 +130,12 @@ fn refusals_are_in_the_words_of_curl() {
 #[test]
 fn what_only_haul_lacks_is_said() {
     let version = crate::usage::VERSION;
-    for option in ["--http3", "--no-sessionid", "-M", "-0"] {
-        let expected = format!("haul: option {option}: is not supported by haul {version}");
+    for (option, why) in [
+        ("--http3", "HTTP/3 is not there yet"),
+        ("--no-epsv", "it belongs to FTP, and haul speaks HTTP alone"),
+        ("-Q", "it belongs to FTP, and haul speaks HTTP alone"),
+    ] {
+        let expected = format!("haul: option {option}: is not supported by haul {version} ({why})");
         assert_eq!(first_line(&[option, "x"]), expected);
     }
 }

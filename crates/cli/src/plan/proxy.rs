@@ -30,6 +30,8 @@ pub struct ProxyArgs {
     pub allowed: Allowed,
     /// `-p`: CONNECT for http URLs too.
     pub tunnel: bool,
+    /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are printed.
+    pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields for the proxy alone.
     pub fields: Vec<FieldArg>,
     /// `--noproxy`, in place of the variable `no_proxy`.
@@ -46,6 +48,7 @@ impl Default for ProxyArgs {
             user: None,
             allowed: Allowed::BASIC,
             tunnel: false,
+            suppress_connect_headers: false,
             fields: Vec::new(),
             no_proxy: None,
             tls: TlsArgs::default(),

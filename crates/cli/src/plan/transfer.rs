@@ -12,6 +12,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use haul::request::Liberties;
+
 use super::{ClientCert, ConnectionArgs, CookieArgs, Global, RedirectArgs, Store};
 
 /// How a stage's bodies are moved.
@@ -27,6 +29,10 @@ pub struct TransferArgs {
     pub alt_svc: Store,
     /// A status of 400 or more is a failure (exit 22) without a body. Default on.
     pub fail: bool,
+    /// `--fail-with-body`: the failure's body is delivered all the same.
+    pub fail_with_body: bool,
+    /// `-0`, `--http0.9`, `--raw`, `--ignore-content-length`.
+    pub liberties: Liberties,
     /// Limit of one transfer from start to end, retries apart. Default none.
     pub max_time: Option<Duration>,
     /// Limit of name resolution, connection and TLS handshake together. Default 300 s.
@@ -71,6 +77,8 @@ impl Default for TransferArgs {
             hsts: Store::Off,
             alt_svc: Store::Off,
             fail: true,
+            fail_with_body: false,
+            liberties: Liberties::default(),
             max_time: None,
             connect_timeout: Duration::from_secs(300),
             retry: RetryArgs::default(),
@@ -160,16 +168,54 @@ pub enum HttpVersion {
 }
 
 /// TLS settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsArgs {
     /// `-k`: do not verify the server. Default off.
     pub insecure: bool,
     /// `--cacert`: trust these roots (PEM) instead of the system's.
     pub cacert: Option<PathBuf>,
-    /// The oldest version spoken.
+    /// `--capath`: trust the roots of this directory (PEM) instead of the system's.
+    pub capath: Option<PathBuf>,
+    /// `--crlfile`: refuse what these lists (PEM) revoke.
+    pub crlfile: Option<PathBuf>,
+    /// `--pinnedpubkey`: a file, or hashes.
+    pub pins: Option<String>,
+    /// `--ciphers`: suites of TLS 1.2.
+    pub ciphers: Option<Vec<String>>,
+    /// `--tls13-ciphers`.
+    pub tls13_ciphers: Option<Vec<String>>,
+    /// `--curves`.
+    pub curves: Option<Vec<String>>,
+    /// `--no-alpn` takes it away. Default on.
+    pub alpn: bool,
+    /// `--no-sessionid` takes it away. Default on.
+    pub resume: bool,
+    /// The newest version spoken. Default 1.3.
+    pub max_version: TlsVersion,
+    /// The oldest version spoken. Default 1.2.
     pub min_version: TlsVersion,
     /// Who one is. Not inherited by the stage after.
     pub client: ClientCert,
+}
+
+impl Default for TlsArgs {
+    fn default() -> Self {
+        TlsArgs {
+            insecure: false,
+            cacert: None,
+            capath: None,
+            crlfile: None,
+            pins: None,
+            ciphers: None,
+            tls13_ciphers: None,
+            curves: None,
+            alpn: true,
+            resume: true,
+            max_version: TlsVersion::V1_3,
+            min_version: TlsVersion::V1_2,
+            client: ClientCert::default(),
+        }
+    }
 }
 
 /// TLS versions.

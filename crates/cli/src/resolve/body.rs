@@ -99,7 +99,8 @@ impl Resolver<'_> {
                 let own = path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
                 let is_stdin = path == Path::new("-");
                 guessed = match (named, is_stdin) {
-                    (true, false) => Some(content_type_of(filename.as_deref().unwrap_or(&own))),
+                    // The name that the server is told, then the file's own.
+                    (true, false) => guessed.or_else(|| Some(content_type_of(&own))),
                     // A value is text anyhow, which goes without saying.
                     (false, false) => known_type(&own).filter(|kind| *kind != "text/plain"),
                     (_, true) => guessed,
@@ -107,7 +108,12 @@ impl Resolver<'_> {
                 if named {
                     filename = filename.or(Some(own));
                 }
-                PartContent::Source(self.source(path)?)
+                // curl holds standard input in memory, so that the form's length is known.
+                if is_stdin && self.persona.is_curl() {
+                    PartContent::Bytes(self.file(&path, "--form")?)
+                } else {
+                    PartContent::Source(self.source(path)?)
+                }
             }
         };
         Ok(PartArg {

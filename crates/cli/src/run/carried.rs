@@ -15,7 +15,7 @@ use crate::plan::{self, AuthArgs, Form, Source};
 /// Whose name requests are in.
 pub(super) fn auth(args: &AuthArgs) -> Auth {
     let allowed = match &args.bearer {
-        Some(_) if args.user.is_none() => Allowed { basic: false, digest: false, bearer: true },
+        Some(_) => Allowed { basic: false, digest: false, bearer: true },
         _ => args.allowed,
     };
     Auth {
@@ -64,10 +64,7 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
     let refused = |error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error);
     let layout = Layout::new(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
         .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
-    let has_type = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    if !has_type {
-        options.fields.push(("Content-Type".to_owned(), layout.content_type.clone().into()));
-    }
+    options.content_type = Some(layout.content_type.clone());
     Body::multipart(&layout, &pieces).map_err(refused)
 }
 

@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! Plan ─▶ options (what the engine is asked for) ─▶ single  one URL: the blocking driver, no thread
+//!                                                ─▶ serial  one after the other: uploads, curl without -Z
 //!                                                ─▶ many    URLs, globs, lists, stages: the fleet
-//!         report (errors, -w, -D, -v), progress, stats ◀─┘
+//!         report (errors, -w), trace (-D, -v), progress, stats ◀─┘
 //! ```
 //!
 //! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
@@ -11,16 +12,23 @@
 mod carried;
 mod checksum;
 mod many;
+mod meter;
 mod options;
+mod pins;
 mod progress;
 mod report;
+mod serial;
 mod single;
+mod stamps;
 mod stats;
 mod stores;
-mod uploads;
+mod trace;
 mod ways;
+mod words;
 
+use std::fs::File;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
 use haul::{Client, Error, ErrorKind};
@@ -32,6 +40,11 @@ use stores::Stores;
 
 /// Carries the plan out; the answer is the exit code.
 pub fn run(plan: Plan) -> u8 {
+    if let Some(path) = &plan.global.stderr
+        && let Err(error) = divert(path)
+    {
+        say(&format!("Warning: failed to open {}: {error}", path.display()));
+    }
     if !plan.global.silent {
         for warning in &plan.warnings {
             say(&format!("Warning: {warning}"));
@@ -59,11 +72,21 @@ pub fn run(plan: Plan) -> u8 {
     exit_code
 }
 
+/// `--stderr`: from here on, what goes to standard error goes to this file.
+fn divert(path: &Path) -> std::io::Result<()> {
+    if path == Path::new("-") {
+        rustix::stdio::dup2_stderr(std::io::stdout())?;
+    } else {
+        rustix::stdio::dup2_stderr(File::create(path)?)?;
+    }
+    Ok(())
+}
+
 fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>, stores: &mut Stores) -> u8 {
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress)).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         match single_url(operation) {
-            _ if uploads::are_there(operation) => uploads::run(client, plan, operation, &reporter, stores),
+            _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
                 let job = single::Job { url, index: 0, number: 0, parts: &[], upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
@@ -73,16 +96,19 @@ fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc
     });
     match outcome {
         Ok(code) => code,
-        Err(error) => {
-            progress.clear();
-            // Whoever closed the pipe has seen enough, and knows.
-            let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
-            if plan.global.shows_errors() && !(error.kind() == ErrorKind::Write && closed) {
-                say(&error_line(&error));
-            }
-            error.exit_code()
-        }
+        Err(error) => tell(plan, progress, &error),
     }
+}
+
+/// Says what kept a transfer from beginning; the answer is its exit code.
+fn tell(plan: &Plan, progress: &Progress, error: &Error) -> u8 {
+    progress.clear();
+    // Whoever closed the pipe has seen enough, and knows.
+    let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
+    if plan.global.shows_errors() && !(error.kind() == ErrorKind::Write && closed) {
+        say(&words::line(plan.global.persona, error, None));
+    }
+    error.exit_code()
 }
 
 /// The URL, if there is just one and nothing is extracted.
@@ -100,12 +126,6 @@ fn single_url(operation: &Operation) -> Option<&str> {
 
 fn has_glob(url: &str) -> bool {
     url.contains(['[', ']', '{', '}', '\\'])
-}
-
-/// What the user reads of a failure.
-fn error_line(error: &Error) -> String {
-    // Never cut: the cause is at the end, and a URL may be long.
-    format!("haul: ({}) {}", error.exit_code(), crate::usage::one_line(&error.to_string()))
 }
 
 /// A line on standard error; nobody is left to tell when that is closed.

@@ -6,6 +6,7 @@ use haul::net::dns::Family;
 use haul::request::{ConnectTo, SpeedLimit, Split};
 use haul::trace::Trace;
 use haul::{Client, RequestOptions, Result};
+use haul_policy::auth::Allowed;
 use haul_policy::retry::RetryRules;
 
 use super::stores::Stores;
@@ -34,6 +35,13 @@ pub(super) fn request(
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
         fail: transfer.fail,
+        fail_with_body: transfer.fail_with_body,
+        resume: !global.persona.is_curl(),
+        // With Digest alone curl sends nothing before it is asked who it is.
+        probes: global.persona.is_curl() && request.auth.allowed == Allowed::DIGEST,
+        request_target: request.request_target.clone(),
+        content_type: request.content_type.clone(),
+        liberties: transfer.liberties,
         redirects: transfer.redirect.rules(request.custom_method),
         retry: RetryRules {
             max: transfer.retry.count,
@@ -41,6 +49,8 @@ pub(super) fn request(
             max_time: transfer.retry.max_time,
             connrefused: transfer.retry.connrefused,
             all_errors: transfer.retry.all_errors,
+            resets: !global.persona.is_curl(),
+            any_method: global.persona.is_curl(),
             ..RetryRules::default()
         },
         auto_referer: request.auto_referer,

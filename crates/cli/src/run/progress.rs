@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::meter::Meter;
 use crate::plan::Global;
 
 /// Nothing is drawn for what is over sooner.
@@ -36,6 +37,8 @@ pub(super) struct Progress {
     /// When to draw next, in milliseconds since `began`.
     next: AtomicU64,
     display: Mutex<Display>,
+    /// As curl, in place of the line.
+    meter: Option<Mutex<Meter>>,
 }
 
 /// What is measured and drawn.
@@ -58,7 +61,24 @@ struct Body {
 
 impl Progress {
     pub(super) fn new(global: &Global) -> Self {
-        Self::with(global, std::io::stderr().is_terminal())
+        let is_terminal = std::io::stderr().is_terminal();
+        if !global.persona.is_curl() || global.progress_bar {
+            return Self::with(global, is_terminal);
+        }
+        // curl shows its meter to whomever, and keeps silent where a body comes to the same terminal.
+        let meter = (global.progress && !global.silent).then(|| Mutex::new(Meter::new()));
+        Self { meter, ..Self::with(global, false) }
+    }
+
+    /// A transfer begins, whose body goes to standard output or elsewhere.
+    pub(super) fn transfer_begins(&self, to_stdout: bool) {
+        if let Some(mut meter) = self.meter() {
+            meter.transfer_begins(to_stdout && std::io::stdout().is_terminal());
+        }
+    }
+
+    fn meter(&self) -> Option<MutexGuard<'_, Meter>> {
+        Some(self.meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn with(global: &Global, is_terminal: bool) -> Self {
@@ -71,6 +91,7 @@ impl Progress {
             bytes: AtomicU64::new(0),
             next: AtomicU64::new(millis(QUIET)),
             display: Mutex::new(Display { meter: None, line: None, body: None }),
+            meter: None,
         }
     }
 
@@ -81,6 +102,9 @@ impl Progress {
 
     /// A transfer is over. Its bytes are added, unless they were told by [`Progress::body_bytes`].
     pub(super) fn transfer_over(&self, bytes: u64, failed: bool) {
+        if let Some(mut meter) = self.meter() {
+            meter.transfer_over(bytes);
+        }
         if !self.wanted {
             return;
         }
@@ -102,6 +126,9 @@ impl Progress {
     /// One body begins, or begins again, whose bytes [`Progress::body_bytes`] will tell: `length` of them, if that is known,
     /// behind `already` that the output has from an earlier run or try.
     pub(super) fn body_begins(&self, length: Option<u64>, already: u64) {
+        if let Some(mut meter) = self.meter() {
+            meter.body_begins(length);
+        }
         if !self.wanted {
             return;
         }
@@ -117,6 +144,9 @@ impl Progress {
 
     /// Bytes of the body have been moved.
     pub(super) fn body_bytes(&self, bytes: usize) {
+        if let Some(mut meter) = self.meter() {
+            meter.body_bytes(bytes as u64);
+        }
         if self.wanted {
             self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             self.draw();

@@ -1,28 +1,32 @@
 //! What is told of transfers: a line for each failure, `-w` behind each body, heads for `-D` and `-v`.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use haul::fleet::{Destination, Job, Report};
-use haul::trace::{Event, Trace};
+use haul::trace::Trace;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
 
 use super::progress::Progress;
-use super::{error_line, say};
-use crate::plan::{Global, Operation, StageArgs, WriteOut};
+use super::trace::Tracer;
+use super::{say, stamps, words};
+use crate::persona::Persona;
+use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut};
 use crate::write_out::TransferFacts;
 
 /// Reports the transfers of one operation.
 pub(super) struct Reporter {
+    persona: Persona,
     shows_errors: bool,
     write_out: Vec<Option<WriteOut>>,
     traces: Vec<Option<Arc<dyn Trace>>>,
     progress: Arc<Progress>,
+    operation: Operation,
+    is_silent: bool,
 }
 
 /// One transfer as the report needs it.
@@ -38,10 +42,13 @@ pub(super) struct Told<'a> {
 impl Reporter {
     pub(super) fn new(global: &Global, operation: &Operation, progress: Arc<Progress>) -> Result<Self> {
         Ok(Self {
+            persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
             traces: operation.stages.iter().map(|stage| trace(global, stage)).collect::<Result<_>>()?,
             progress,
+            operation: operation.clone(),
+            is_silent: global.silent,
         })
     }
 
@@ -59,20 +66,65 @@ impl Reporter {
         self.progress.transfer_over(told.outcome.facts.body_bytes, error.is_some());
         if let Some(error) = error.filter(|_| self.shows_errors) {
             self.progress.clear();
-            say(&error_line(error));
+            say(&words::line(self.persona, error, Some(told.outcome)));
         }
+        self.leave_behind(told);
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
-        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let text = error.map(ToString::to_string);
-        let url_effective = told.outcome.target.to_url();
-        let url = without_user(told.url);
-        let facts = facts(told, &url, &url_effective, text.as_deref());
-        write_out.render(&facts, &mut stdout, &mut stderr);
-        if !stderr.is_empty() {
-            self.progress.clear();
-            let _ = std::io::stderr().write_all(&stderr);
+        let text = error.map(|error| words::of(self.persona, error, Some(told.outcome)));
+        let mut url_effective = told.outcome.target.to_url();
+        // A fragment is no part of a request, but of what the user wrote.
+        if let Some((_, fragment)) = told.url.split_once('#').filter(|_| told.outcome.facts.redirects == 0) {
+            url_effective = format!("{url_effective}#{fragment}");
         }
-        Some(stdout)
+        let url = match self.persona {
+            Persona::Curl => Cow::Borrowed(told.url),
+            _ => without_user(told.url),
+        };
+        let redirect_url = redirect_url(told.outcome);
+        let request = &self.operation.stages.get(told.stage)?.request;
+        let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
+        let facts = TransferFacts {
+            redirect_url: redirect_url.as_deref(),
+            referer,
+            ..facts(told, &url, &url_effective, text.as_deref())
+        };
+        let printed = write_out.render(&facts, self.persona);
+        if !printed.stderr.is_empty() {
+            self.progress.clear();
+            let _ = std::io::stderr().write_all(&printed.stderr);
+        }
+        for (path, adds, text) in printed.files {
+            let file = File::options().create(true).write(true).append(adds).truncate(!adds).open(&path);
+            if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
+                self.warn(&format!("failed to write {}: {error}", path.display()));
+            }
+        }
+        Some(printed.stdout)
+    }
+
+    /// What a transfer that was a success leaves besides its body.
+    fn leave_behind(&self, told: &Told<'_>) {
+        if told.outcome.result.is_err() {
+            return;
+        }
+        if let Some(path) = told.file.filter(|_| self.operation.remote_time || self.operation.xattr) {
+            for failure in stamps::file(&self.operation, path, told.url, told.outcome) {
+                self.warn(&failure);
+            }
+        }
+        let saved = self.operation.stages.get(told.stage).and_then(|stage| stage.request.etag_save.as_ref());
+        if let Some(path) = saved
+            && let Err(error) = stamps::entity_tag(path, told.outcome)
+        {
+            self.warn(&format!("failed to write {}: {error}", path.display()));
+        }
+    }
+
+    fn warn(&self, text: &str) {
+        if !self.is_silent {
+            self.progress.clear();
+            say(&format!("Warning: {}", crate::usage::tamed(text)));
+        }
     }
 }
 
@@ -126,7 +178,7 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         filename: told.file.and_then(Path::to_str),
         scheme: outcome.target.scheme().as_str(),
         http_version: match facts.version {
-            Some(haul::Version::Http10) => "1.0",
+            Some(haul::Version::Http10) => "1",
             Some(haul::Version::Http11) => "1.1",
             Some(haul::Version::Http2) => "2",
             _ => "",
@@ -136,111 +188,52 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         local_ip: facts.local.map(|local| local.ip()),
         local_port: facts.local.map_or(0, |local| local.port()),
         url_number: told.number,
+        connect_code: facts.connect_status,
+        num_retries: facts.retries.into(),
+        proxy_used: facts.proxy_used,
+        redirect_url: None,
+        referer: None,
+        size_header: facts.head_bytes,
+        size_request: facts.request_bytes,
+        size_upload: facts.upload_bytes,
+        time_pretransfer: facts.sent,
+        time_redirect: facts.redirected,
+        head: outcome.head.as_ref(),
     }
 }
 
-/// What `-v` and `-D` want to see.
+/// Where a redirect that was not followed leads.
+fn redirect_url(outcome: &Outcome) -> Option<String> {
+    let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
+    let location = std::str::from_utf8(head.get("location")?).ok()?;
+    outcome.target.join(location.trim()).ok().map(|target| target.to_url())
+}
+
+/// What `-v`, `--trace` and `-D` want to see.
 fn trace(global: &Global, stage: &StageArgs) -> Result<Option<Arc<dyn Trace>>> {
-    let heads: Option<Box<dyn Write + Send>> = match &stage.report.dump_header {
-        Some(path) if path.as_os_str() == "-" => Some(Box::new(std::io::stdout())),
-        Some(path) => Some(Box::new(File::create(path).map_err(|error| {
-            Error::with_source(ErrorKind::Write, format!("failed to open {}", path.display()), error)
-        })?)),
+    let args = &global.trace;
+    let heads = match &stage.report.dump_header {
+        Some(path) => Some(Mutex::new(opened(path)?)),
         None => None,
     };
-    if heads.is_none() && !global.verbose {
+    if heads.is_none() && args.form == TraceForm::Off {
         return Ok(None);
     }
-    Ok(Some(Arc::new(Tracer { verbose: global.verbose, heads: heads.map(Mutex::new) })))
+    let out: Box<dyn Write + Send> = match &args.file {
+        Some(path) => opened(path)?,
+        None => Box::new(std::io::stderr()),
+    };
+    let connect_heads = !stage.proxy.suppress_connect_headers;
+    Ok(Some(Arc::new(Tracer { args: args.clone(), out: Mutex::new(out), heads, connect_heads })))
 }
 
-struct Tracer {
-    verbose: bool,
-    heads: Option<Mutex<Box<dyn Write + Send>>>,
-}
-
-impl fmt::Debug for Tracer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tracer").field("verbose", &self.verbose).finish_non_exhaustive()
-    }
-}
-
-impl Trace for Tracer {
-    fn event(&self, event: &Event<'_>) {
-        if let (Event::Response { head }, Some(heads)) = (event, &self.heads) {
-            // A head is lost only if its file is, and that shows when the next one is opened.
-            let _ = heads.lock().unwrap_or_else(PoisonError::into_inner).write_all(head.raw());
-        }
-        if !self.verbose {
-            return;
-        }
-        let (mark, text) = match event {
-            Event::Info(text) => ('*', text.clone().into_owned()),
-            Event::Request { head } => ('>', head.clone().into_owned()),
-            Event::Response { head } => ('<', shown_head(head.raw())),
-        };
-        let lines: String = text.lines().map(|line| format!("{mark} {}\n", crate::usage::tamed(line))).collect();
-        let _ = std::io::stderr().write_all(lines.as_bytes());
-    }
-}
-
-/// A reply's head for people: what a cookie is set to is as good as a password.
-fn shown_head(raw: &[u8]) -> String {
-    let text = String::from_utf8_lossy(raw);
-    let mut shown = String::with_capacity(text.len());
-    let mut is_hidden = false;
-    for line in text.lines() {
-        // A folded line (RFC 9112 section 5.2) belongs to the field before it.
-        if is_hidden && line.starts_with([' ', '\t']) {
-            continue;
-        }
-        let name = line.split_once(':').map_or("", |(name, _)| name.trim());
-        let is = |field: &str| name.eq_ignore_ascii_case(field);
-        is_hidden = is("set-cookie") || is("set-cookie2");
-        if is_hidden {
-            shown.push_str(name);
-            shown.push_str(": [redacted]");
-        } else if is("location") {
-            shown.push_str(&without_userinfo(line));
-        } else {
-            shown.push_str(line);
-        }
-        shown.push('\n');
-    }
-    shown
-}
-
-/// Hides what stands before the host of the URL in this line.
-fn without_userinfo(line: &str) -> Cow<'_, str> {
-    let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
-    let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();
-    match authority.rfind('@') {
-        Some(at) => format!("{}***{}", &line[..start], &line[start + at..]).into(),
-        None => line.into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cookies_that_are_set_are_not_shown() {
-        let raw =
-            b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\n more=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
-        let shown = "HTTP/1.1 200 OK\nSet-Cookie: [redacted]\nDate: x\nSET-COOKIE2: [redacted]\n\n";
-        assert_eq!(shown_head(raw), shown);
-    }
-
-    #[test]
-    fn passwords_of_a_redirect_are_not_shown() {
-        for (line, shown) in [
-            ("Location: http://u:hunter2@h/@x", "Location: http://***@h/@x"),
-            ("location://u@h?a", "location://***@h?a"),
-            ("Location: /@me", "Location: /@me"),
-            ("Location: https://h/@me?x=//a@b", "Location: https://h/@me?x=//a@b"),
-        ] {
-            assert_eq!(shown_head(line.as_bytes()), format!("{shown}\n"));
-        }
+/// A file that is written anew; `-` is standard output, `%` standard error.
+fn opened(path: &Path) -> Result<Box<dyn Write + Send>> {
+    match path.as_os_str().as_encoded_bytes() {
+        b"-" => Ok(Box::new(std::io::stdout())),
+        b"%" => Ok(Box::new(std::io::stderr())),
+        _ => File::create(path)
+            .map(|file| Box::new(file) as _)
+            .map_err(|error| Error::with_source(ErrorKind::Write, format!("failed to open {}", path.display()), error)),
     }
 }

@@ -4,7 +4,9 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
 
 use haul::body::upload::Body;
 use haul::buffer::Lease;
@@ -20,7 +22,7 @@ use super::progress::Progress;
 use super::report::{Reporter, Told};
 use super::stores::Stores;
 use super::{checksum, options};
-use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, append_query};
+use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, TimeCond, append_query};
 
 /// One URL to fetch, or to send something to.
 pub(super) struct Job<'a> {
@@ -76,6 +78,9 @@ pub(super) fn run(
     if operation.existing == Existing::Skip && file.as_deref().is_some_and(Path::exists) {
         return Ok(0);
     }
+    if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
+        return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
+    }
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, checksum))),
@@ -83,9 +88,13 @@ pub(super) fn run(
         (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(Descriptor::stdout(), None), checksum)),
     };
     let named = Arc::new(Mutex::new(file));
+    let wanted = stage.request.time_cond;
+    let unwanted = Arc::new(AtomicBool::new(false));
     let progress = Arc::clone(reporter.progress());
-    let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named) });
-    let outcome = client.fetch(target, Arc::clone(&request), sink);
+    let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named), wanted, unwanted: Arc::clone(&unwanted) });
+    let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+    reporter.progress().transfer_begins(to_stdout);
+    let mut outcome = client.fetch(target, Arc::clone(&request), sink);
     let closed = |error: &Error| {
         error.kind() == ErrorKind::Write
             && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe)
@@ -100,6 +109,10 @@ pub(super) fn run(
     };
     if operation.existing == Existing::Skip && outcome.result.as_ref().is_err_and(is_there) {
         return Ok(0);
+    }
+    if unwanted.load(Ordering::Relaxed) {
+        // What curl tells of a body that it did not want.
+        outcome.facts.status = 304;
     }
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     let told =
@@ -151,6 +164,7 @@ pub(super) fn file_options(operation: &Operation, checksum: Option<Checksum>) ->
             ContinueAt::Offset(offset) => Append::At(offset),
             ContinueAt::OutputSize => Append::AtEnd,
         }),
+        in_place: operation.in_place,
         checksum,
     }
 }
@@ -160,6 +174,10 @@ struct Counted {
     sink: Box<dyn Sink>,
     progress: Arc<Progress>,
     named: Arc<Mutex<Option<PathBuf>>>,
+    /// `-z`: a server may not know conditions.
+    wanted: Option<TimeCond>,
+    /// The body is older (or newer) than the user wants, and is dropped.
+    unwanted: Arc<AtomicBool>,
 }
 
 impl Counted {
@@ -172,6 +190,11 @@ impl Counted {
 
 impl Sink for Counted {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        if self.wanted.is_some_and(|wanted| is_unwanted(wanted, begin)) {
+            self.unwanted.store(true, Ordering::Relaxed);
+            *self.named.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            return Ok(());
+        }
         self.progress.body_begins(begin.length, begin.offset);
         let outcome = self.sink.begin(begin);
         self.note_name();
@@ -179,17 +202,23 @@ impl Sink for Counted {
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        if self.unwanted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if self.unwanted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         self.progress.body_bytes(pieces.iter().map(|piece| piece.len()).sum());
         self.sink.pieces(pieces)
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        self.sink.direct()
+        if self.unwanted.load(Ordering::Relaxed) { None } else { self.sink.direct() }
     }
 
     fn moved(&mut self, bytes: u64) {
@@ -222,6 +251,9 @@ impl Sink for Counted {
     }
 
     fn finish(&mut self) -> Result<()> {
+        if self.unwanted.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let outcome = self.sink.finish();
         self.note_name();
         outcome
@@ -229,6 +261,16 @@ impl Sink for Counted {
 
     fn file_name(&self) -> Option<&Path> {
         self.sink.file_name()
+    }
+}
+
+/// Whether a reply's date is not the one that is wanted. One without a date always is.
+fn is_unwanted(wanted: TimeCond, begin: &Begin<'_>) -> bool {
+    let date = begin.head.get("last-modified").and_then(crate::date::of_http);
+    let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return false };
+    match wanted {
+        TimeCond::NewerThan(seconds) => since.as_secs() <= seconds,
+        TimeCond::OlderThan(seconds) => since.as_secs() > seconds,
     }
 }
 

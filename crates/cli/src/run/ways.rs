@@ -77,12 +77,27 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
 pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = TlsOptions::default();
     options.verify = !args.insecure;
-    options.ca_file = args.cacert.clone().or_else(|| std::env::var_os("CURL_CA_BUNDLE").map(Into::into));
-    options.min_version = match args.min_version {
+    options.ca_file = args.cacert.clone().or_else(|| match args.capath {
+        Some(_) => None,
+        None => std::env::var_os("CURL_CA_BUNDLE").map(Into::into),
+    });
+    let version_of = |version| match version {
         plan::TlsVersion::V1_2 => TlsVersion::V1_2,
         plan::TlsVersion::V1_3 => TlsVersion::V1_3,
     };
+    options.min_version = version_of(args.min_version);
+    options.max_version = version_of(args.max_version);
+    options.ca_path.clone_from(&args.capath);
+    options.crl_file.clone_from(&args.crlfile);
+    options.tls12_ciphers.clone_from(&args.ciphers);
+    options.tls13_ciphers.clone_from(&args.tls13_ciphers);
+    options.groups.clone_from(&args.curves);
+    options.resume = args.resume;
+    if let Some(pins) = &args.pins {
+        options.pins = super::pins::read(pins)?;
+    }
     options.alpn = match version {
+        _ if !args.alpn => Vec::new(),
         HttpVersion::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
         HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
         HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],

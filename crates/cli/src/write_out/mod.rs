@@ -4,24 +4,28 @@
 //! `%{stderr}` choose the stream for what follows, `%{onerror}` drops the rest after a success.
 //!
 //! ```
+//! use haul_cli::persona::Persona;
 //! use haul_cli::write_out::{TransferFacts, WriteOut};
 //!
 //! let (format, warnings) = WriteOut::parse(br"%{http_code} %{url}\n");
 //! assert!(warnings.is_empty());
 //! let facts = TransferFacts { response_code: 200, url: "http://h/", ..Default::default() };
-//! let (mut out, mut err) = (Vec::new(), Vec::new());
-//! format.render(&facts, &mut out, &mut err);
-//! assert_eq!(out, b"200 http://h/\n");
+//! let printed = format.render(&facts, Persona::Haul);
+//! assert_eq!(printed.stdout, b"200 http://h/\n");
 //! ```
 //!
-//! Left out for now: `%{json}`, `%{header_json}`, `%header{}`, `%output{}`, `%time{}`.
+//! Left out: `%time{}`, whose words differ from system to system.
 
+mod json;
 mod render;
 mod variable;
 
 pub use render::TransferFacts;
 pub use variable::Variable;
 
+use std::path::PathBuf;
+
+use crate::persona::Persona;
 use crate::usage::printable;
 
 /// A parsed `-w` format.
@@ -37,19 +41,54 @@ pub enum Token {
     Text(Vec<u8>),
     /// A fact of the transfer.
     Variable(Variable),
-    /// `%{stdout}`, `%{stderr}`: where the following goes.
+    /// `%{json}`: all facts.
+    Json,
+    /// `%{header_json}`: all fields of the last reply.
+    HeaderJson,
+    /// `%header{name}`: the first field of this name.
+    Field(String),
+    /// `%{stdout}`, `%{stderr}`, `%output{file}`: where the following goes.
     Stream(Stream),
     /// `%{onerror}`: the end, unless the transfer failed.
     OnError,
 }
 
 /// Where a piece of output goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
     Stdout,
     /// Standard error.
     Stderr,
+    /// This file; with `true`, behind what is in it.
+    File(PathBuf, bool),
+}
+
+/// What a format has printed, by where it goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// For standard output.
+    pub stdout: Vec<u8>,
+    /// For standard error.
+    pub stderr: Vec<u8>,
+    /// For files, in order: the name, whether it is added to, the text.
+    pub files: Vec<(PathBuf, bool, Vec<u8>)>,
+}
+
+impl Printed {
+    fn of(&mut self, stream: &Stream) -> &mut Vec<u8> {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+            Stream::File(path, adds) => {
+                if self.files.last().is_none_or(|(other, ..)| other != path) {
+                    self.files.push((path.clone(), *adds, Vec::new()));
+                }
+                let last = self.files.len() - 1;
+                &mut self.files[last].2
+            }
+        }
+    }
 }
 
 impl WriteOut {
@@ -72,6 +111,12 @@ impl WriteOut {
                     match named(name) {
                         Some(token) => tokens.push(token),
                         None => warnings.push(format!("unknown --write-out variable: '{}'", printable(name))),
+                    }
+                }
+                (b'%', _) if with_argument(after).is_some() => {
+                    if let Some((token, behind)) = with_argument(after) {
+                        tokens.push(token);
+                        rest = behind;
                     }
                 }
                 (b'%', Some(b'%')) => {
@@ -98,23 +143,47 @@ impl WriteOut {
         &self.tokens
     }
 
-    /// Appends what the format prints about a transfer to the streams' buffers.
-    pub fn render(&self, facts: &TransferFacts<'_>, stdout: &mut Vec<u8>, stderr: &mut Vec<u8>) {
-        let mut stream = Stream::Stdout;
+    /// What the format prints about a transfer.
+    pub fn render(&self, facts: &TransferFacts<'_>, persona: Persona) -> Printed {
+        let mut printed = Printed::default();
+        let mut stream = &Stream::Stdout;
         for token in &self.tokens {
-            let into = match stream {
-                Stream::Stdout => &mut *stdout,
-                Stream::Stderr => &mut *stderr,
-            };
+            let into = printed.of(stream);
             match token {
                 Token::Text(text) => into.extend_from_slice(text),
                 Token::Variable(variable) => facts.append(*variable, into),
-                Token::Stream(other) => stream = *other,
-                Token::OnError if facts.exit_code == 0 => return,
+                Token::Json => json::facts(facts, persona, into),
+                Token::HeaderJson => json::fields(facts.head, into),
+                Token::Field(name) => {
+                    into.extend_from_slice(facts.head.and_then(|head| head.get(name)).unwrap_or_default());
+                }
+                Token::Stream(other) => {
+                    stream = other;
+                    // The file is made even if nothing follows.
+                    printed.of(stream);
+                }
+                Token::OnError if facts.exit_code == 0 => return printed,
                 Token::OnError => {}
             }
         }
+        printed
     }
+}
+
+/// `%header{name}` and `%output{file}` at the beginning of the text, and what follows.
+fn with_argument(text: &[u8]) -> Option<(Token, &[u8])> {
+    let (rest, is_field) = match text.strip_prefix(b"header{") {
+        Some(rest) => (rest, true),
+        None => (text.strip_prefix(b"output{")?, false),
+    };
+    let close = rest.iter().position(|&byte| byte == b'}')?;
+    let name = std::str::from_utf8(&rest[..close]).ok()?;
+    let token = match (is_field, name.strip_prefix(">>")) {
+        (true, _) => Token::Field(name.to_owned()),
+        (false, Some(name)) => Token::Stream(Stream::File(name.into(), true)),
+        (false, None) => Token::Stream(Stream::File(name.into(), false)),
+    };
+    Some((token, &rest[close + 1..]))
 }
 
 fn named(name: &[u8]) -> Option<Token> {
@@ -122,6 +191,8 @@ fn named(name: &[u8]) -> Option<Token> {
         b"stdout" => Token::Stream(Stream::Stdout),
         b"stderr" => Token::Stream(Stream::Stderr),
         b"onerror" => Token::OnError,
+        b"json" => Token::Json,
+        b"header_json" => Token::HeaderJson,
         name => Token::Variable(Variable::named(name)?),
     })
 }
@@ -152,10 +223,9 @@ mod tests {
 
     fn printed(format: &str, facts: &TransferFacts<'_>) -> (String, String) {
         let (format, _) = WriteOut::parse(format.as_bytes());
-        let (mut out, mut err) = (Vec::new(), Vec::new());
-        format.render(facts, &mut out, &mut err);
+        let printed = format.render(facts, Persona::Haul);
         let text = |bytes| String::from_utf8(bytes).expect("test text is UTF-8");
-        (text(out), text(err))
+        (text(printed.stdout), text(printed.stderr))
     }
 
     fn facts() -> TransferFacts<'static> {

@@ -4,6 +4,9 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use haul::Head;
+use haul::Target;
+
 use super::Variable;
 
 /// What `-w` can tell about one transfer. `Default` is a transfer that got nowhere.
@@ -55,11 +58,52 @@ pub struct TransferFacts<'a> {
     pub local_port: u16,
     /// Position of the URL in its operation, from 0.
     pub url_number: u64,
+    /// Status of a proxy's last answer to CONNECT; 0 without one.
+    pub connect_code: u16,
+    /// Further tries made.
+    pub num_retries: u64,
+    /// It went through a proxy.
+    pub proxy_used: bool,
+    /// Where the last reply would lead.
+    pub redirect_url: Option<&'a str>,
+    /// `Referer` of the request.
+    pub referer: Option<&'a str>,
+    /// Bytes of all heads received.
+    pub size_header: u64,
+    /// Bytes of all requests' heads sent.
+    pub size_request: u64,
+    /// Bytes of content sent.
+    pub size_upload: u64,
+    /// From the start until the request went out.
+    pub time_pretransfer: Duration,
+    /// From the start until redirects had been followed.
+    pub time_redirect: Duration,
+    /// The head of the last reply.
+    pub head: Option<&'a Head>,
 }
 
 impl TransferFacts<'_> {
     pub(super) fn append(&self, variable: Variable, into: &mut Vec<u8>) {
         let written = match variable {
+            Variable::Certs | Variable::FtpEntryPath => Ok(()),
+            Variable::ConnId | Variable::NumCerts | Variable::ProxyVerifyResult | Variable::VerifyResult => {
+                write!(into, "0")
+            }
+            Variable::TlsEarlyData => write!(into, "0"),
+            Variable::TimeQueue => seconds(into, Duration::ZERO),
+            Variable::HttpConnect => write!(into, "{:03}", self.connect_code),
+            Variable::NumHeaders => write!(into, "{}", self.head.map_or(0, |head| head.fields().count())),
+            Variable::NumRetries => write!(into, "{}", self.num_retries),
+            Variable::ProxyUsed => write!(into, "{}", u8::from(self.proxy_used)),
+            Variable::RedirectUrl => write!(into, "{}", self.redirect_url.unwrap_or_default()),
+            Variable::Referer => write!(into, "{}", self.referer.unwrap_or_default()),
+            Variable::SizeHeader => write!(into, "{}", self.size_header),
+            Variable::SizeRequest => write!(into, "{}", self.size_request),
+            Variable::SizeUpload => write!(into, "{}", self.size_upload),
+            Variable::SpeedUpload => write!(into, "{}", self.speed(self.size_upload)),
+            Variable::TimePreTransfer | Variable::TimePostTransfer => seconds(into, self.time_pretransfer),
+            Variable::TimeRedirect => seconds(into, self.time_redirect),
+            Variable::XferId => write!(into, "{}", self.url_number),
             Variable::ContentType => write!(into, "{}", self.content_type.unwrap_or_default()),
             Variable::ErrorMessage => write!(into, "{}", self.error.unwrap_or_default()),
             Variable::ExitCode => write!(into, "{}", self.exit_code),
@@ -75,10 +119,10 @@ impl TransferFacts<'_> {
             Variable::NumRedirects => write!(into, "{}", self.num_redirects),
             Variable::RemoteIp => address(into, self.remote_ip),
             Variable::RemotePort => write!(into, "{}", self.remote_port),
-            Variable::ResponseCode => write!(into, "{:03}", self.response_code),
+            Variable::HttpCode | Variable::ResponseCode => write!(into, "{:03}", self.response_code),
             Variable::Scheme => write!(into, "{}", self.scheme),
-            Variable::SizeDownload => write!(into, "{}", self.size_download),
-            Variable::SpeedDownload => write!(into, "{}", self.speed()),
+            Variable::SizeDelivered | Variable::SizeDownload => write!(into, "{}", self.size_download),
+            Variable::SpeedDownload => write!(into, "{}", self.speed(self.size_download)),
             Variable::TimeAppConnect => seconds(into, self.time_appconnect),
             Variable::TimeConnect => seconds(into, self.time_connect),
             Variable::TimeNameLookup => seconds(into, self.time_namelookup),
@@ -87,15 +131,20 @@ impl TransferFacts<'_> {
             Variable::Url => write!(into, "{}", self.url),
             Variable::UrlEffective => write!(into, "{}", self.url_effective),
             Variable::UrlNumber => write!(into, "{}", self.url_number),
+            other => match url_part(other) {
+                Some((part, false)) => write!(into, "{}", parts(self.url, part)),
+                Some((part, true)) => write!(into, "{}", parts(self.url_effective, part)),
+                None => Ok(()),
+            },
         };
         written.expect("a vector takes every write");
     }
 
-    fn speed(&self) -> u64 {
+    fn speed(&self, bytes: u64) -> u64 {
         match self.time_total.as_micros() {
-            0 => self.size_download,
+            0 => bytes,
             micros => {
-                let speed = u128::from(self.size_download) * 1_000_000 / micros;
+                let speed = u128::from(bytes) * 1_000_000 / micros;
                 u64::try_from(speed).unwrap_or(u64::MAX)
             }
         }
@@ -111,4 +160,53 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
 
 fn seconds(into: &mut Vec<u8>, time: Duration) -> std::io::Result<()> {
     write!(into, "{}.{:06}", time.as_secs(), time.subsec_micros())
+}
+
+/// A component of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Fragment,
+    Host,
+    Path,
+    Port,
+    Query,
+    Scheme,
+    User,
+}
+
+/// Which component a variable is, and whether of the URL fetched last.
+fn url_part(variable: Variable) -> Option<(Part, bool)> {
+    Some(match variable {
+        Variable::UrlFragment => (Part::Fragment, false),
+        Variable::UrlHost => (Part::Host, false),
+        Variable::UrlPath => (Part::Path, false),
+        Variable::UrlPort => (Part::Port, false),
+        Variable::UrlQuery => (Part::Query, false),
+        Variable::UrlScheme => (Part::Scheme, false),
+        Variable::UrlUser => (Part::User, false),
+        Variable::UrleFragment => (Part::Fragment, true),
+        Variable::UrleHost => (Part::Host, true),
+        Variable::UrlePath => (Part::Path, true),
+        Variable::UrlePort => (Part::Port, true),
+        Variable::UrleQuery => (Part::Query, true),
+        Variable::UrleScheme => (Part::Scheme, true),
+        Variable::UrleUser => (Part::User, true),
+        _ => return None,
+    })
+}
+
+fn parts(url: &str, part: Part) -> String {
+    let Ok(target) = Target::parse(url) else { return String::new() };
+    match part {
+        Part::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
+        Part::Host => target.host_text().to_owned(),
+        Part::Path => target.path().to_owned(),
+        Part::Port => target.port().to_string(),
+        Part::Query => target.path_and_query().split_once('?').map_or("", |(_, query)| query).to_owned(),
+        Part::Scheme => target.scheme().as_str().to_owned(),
+        Part::User => {
+            let user = target.userinfo_bytes().map(|(user, _)| String::from_utf8_lossy(&user).into_owned());
+            user.unwrap_or_default()
+        }
+    }
 }

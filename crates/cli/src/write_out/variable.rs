@@ -9,9 +9,8 @@ macro_rules! variables {
         }
 
         impl Variable {
-            /// Every name with its fact. `http_code` and `response_code` are the same.
+            /// Every name with its fact, sorted. `http_code` and `response_code` are the same.
             pub const NAMES: &[(&str, Variable)] = &[
-                ("http_code", Variable::ResponseCode),
                 $(($name, Variable::$variant),)*
             ];
         }
@@ -19,33 +18,98 @@ macro_rules! variables {
 }
 
 variables! {
+    "certs" Certs "The server's certificates; none is kept.";
+    "conn_id" ConnId "Number of the last connection, from 0.";
     "content_type" ContentType "`Content-Type` of the last reply.";
     "errormsg" ErrorMessage "What went wrong; empty after a success.";
     "exitcode" ExitCode "The exit code of this transfer.";
     "filename_effective" FilenameEffective "The file written to.";
-    "http_version" HttpVersion "`1`, `1.1`, `2`, `3`; `0` without a reply.";
+    "ftp_entry_path" FtpEntryPath "Of FTP: always empty.";
+    "http_code" HttpCode "Status of the last reply, three digits; `000` without one.";
+    "http_connect" HttpConnect "Status of a proxy's last answer to CONNECT; `000` without one.";
+    "http_version" HttpVersion "`1`, `1.1`, `2`; `0` without a reply.";
     "local_ip" LocalIp "The local address of the last connection.";
     "local_port" LocalPort "The local port of the last connection.";
     "method" Method "The method of the last request.";
+    "num_certs" NumCerts "How many certificates `certs` has: none.";
     "num_connects" NumConnects "New connections made.";
+    "num_headers" NumHeaders "Fields of the last reply.";
     "num_redirects" NumRedirects "Redirects followed.";
+    "num_retries" NumRetries "Further tries made.";
+    "proxy_ssl_verify_result" ProxyVerifyResult "0: a proxy's certificate that is not accepted ends the transfer.";
+    "proxy_used" ProxyUsed "1 through a proxy, else 0.";
+    "redirect_url" RedirectUrl "Where the last reply would lead, were it followed.";
+    "referer" Referer "`Referer` of the last request.";
     "remote_ip" RemoteIp "The address connected to.";
     "remote_port" RemotePort "The port connected to.";
     "response_code" ResponseCode "Status of the last reply, three digits; `000` without one.";
     "scheme" Scheme "Scheme of the last URL.";
+    "size_delivered" SizeDelivered "Bytes of the body, as transferred.";
     "size_download" SizeDownload "Bytes of the body, as transferred.";
+    "size_header" SizeHeader "Bytes of all heads received.";
+    "size_request" SizeRequest "Bytes of all requests sent.";
+    "size_upload" SizeUpload "Bytes of content sent.";
     "speed_download" SpeedDownload "Bytes a second over the whole transfer.";
+    "speed_upload" SpeedUpload "Bytes of content sent a second over the whole transfer.";
+    "ssl_verify_result" VerifyResult "0: a certificate that is not accepted ends the transfer.";
     "time_appconnect" TimeAppConnect "Seconds until TLS was up.";
     "time_connect" TimeConnect "Seconds until the connection was up.";
     "time_namelookup" TimeNameLookup "Seconds until the name was resolved.";
+    "time_posttransfer" TimePostTransfer "Seconds until the last byte of the request had gone.";
+    "time_pretransfer" TimePreTransfer "Seconds until the request began to go.";
+    "time_queue" TimeQueue "Seconds it waited for its turn: always 0, waiting is no part of a transfer.";
+    "time_redirect" TimeRedirect "Seconds that redirects took.";
     "time_starttransfer" TimeStartTransfer "Seconds until the first byte of the reply.";
     "time_total" TimeTotal "Seconds until the end.";
+    "tls_earlydata" TlsEarlyData "Bytes sent as early data: always 0.";
     "url" Url "The URL as given.";
+    "url.fragment" UrlFragment "Its fragment.";
+    "url.host" UrlHost "Its host.";
+    "url.options" UrlOptions "Of mail protocols: always empty.";
+    "url.password" UrlPassword "Always empty: nothing secret is printed.";
+    "url.path" UrlPath "Its path.";
+    "url.port" UrlPort "Its port.";
+    "url.query" UrlQuery "Its query.";
+    "url.scheme" UrlScheme "Its scheme.";
+    "url.user" UrlUser "Its user.";
+    "url.zoneid" UrlZoneId "Always empty.";
     "url_effective" UrlEffective "The URL fetched last.";
+    "urle.fragment" UrleFragment "The fragment of the URL fetched last.";
+    "urle.host" UrleHost "Its host.";
+    "urle.options" UrleOptions "Always empty.";
+    "urle.password" UrlePassword "Always empty: nothing secret is printed.";
+    "urle.path" UrlePath "Its path.";
+    "urle.port" UrlePort "Its port.";
+    "urle.query" UrleQuery "Its query.";
+    "urle.scheme" UrleScheme "Its scheme.";
+    "urle.user" UrleUser "Its user.";
+    "urle.zoneid" UrleZoneId "Always empty.";
     "urlnum" UrlNumber "Position of the URL in its operation, from 0.";
+    "xfer_id" XferId "Number of the transfer, from 0.";
 }
 
 impl Variable {
+    /// Whether JSON has it as a number.
+    pub fn is_number(self) -> bool {
+        let named = Variable::NAMES.iter().find(|(_, variable)| *variable == self);
+        let name = named.map_or("", |&(name, _)| name);
+        ["size_", "speed_", "time_", "num_", "http_co"].iter().any(|start| name.starts_with(start))
+            || matches!(
+                name,
+                "conn_id"
+                    | "exitcode"
+                    | "local_port"
+                    | "proxy_used"
+                    | "remote_port"
+                    | "response_code"
+                    | "urlnum"
+                    | "xfer_id"
+                    | "tls_earlydata"
+                    | "ssl_verify_result"
+                    | "proxy_ssl_verify_result"
+            )
+    }
+
     /// The fact of this name.
     pub fn named(name: &[u8]) -> Option<Variable> {
         let found = Variable::NAMES.iter().find(|(known, _)| known.as_bytes() == name);

@@ -39,7 +39,7 @@ use crate::{Error, ErrorKind, Result};
 /// The value of `Accept-Encoding` that names what [`Decoder`] understands.
 #[must_use]
 pub fn accept_encoding() -> &'static str {
-    "gzip, deflate, br, zstd"
+    "deflate, gzip, br, zstd"
 }
 
 /// Decodes one body.

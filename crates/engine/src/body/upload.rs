@@ -443,7 +443,8 @@ mod tests {
             count.fetch_add(1, Ordering::Relaxed);
             Ok(Box::new(&b"0123456789"[..]) as Box<dyn Read + Send>)
         };
-        let body = |length| Body::pieces([Piece::Source(Source::new(length, open.clone())), Piece::Bytes(b"."[..].into())]);
+        let body =
+            |length| Body::pieces([Piece::Source(Source::new(length, open.clone())), Piece::Bytes(b"."[..].into())]);
         for length in [None, Some(10)] {
             let body = body(length);
             let mut upload = body.upload();

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::proxy::Proxy;
 use haul_policy::target::{Scheme, Target};
+use haul_proto::h1::Liberties;
 
 use super::connect::ConnectOptions;
 use super::dns::Family;
@@ -38,6 +39,8 @@ pub struct Key {
     pub connect: ConnectOptions,
     /// HTTP/2 is spoken without being agreed on.
     pub prior_knowledge: bool,
+    /// What is done otherwise than HTTP/1.1 says.
+    pub liberties: Liberties,
     /// Through whom it goes.
     pub via: Via,
 }
@@ -58,6 +61,7 @@ impl Key {
                 family: options.family,
                 connect: options.connect.clone(),
                 prior_knowledge: false,
+                liberties: options.liberties,
                 via,
             };
         }
@@ -72,6 +76,7 @@ impl Key {
             family: options.family,
             connect: options.connect.clone(),
             prior_knowledge: options.prior_knowledge,
+            liberties: options.liberties,
             via,
         }
     }
@@ -128,7 +133,7 @@ impl Key {
     /// Whether a request to this target may use a connection of this key; without making another key.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
-        if self.family != options.family || self.connect != options.connect {
+        if self.family != options.family || self.connect != options.connect || self.liberties != options.liberties {
             return false;
         }
         if options.proxy.is_some() || self.via != Via::Direct {

@@ -93,6 +93,15 @@ impl Stream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
+    /// What the TLS handshake has agreed on, for people.
+    #[must_use]
+    pub fn agreed(&self) -> Option<String> {
+        let tls = &self.tls.as_ref()?.tls;
+        let (version, cipher) = (tls.version()?, tls.cipher()?);
+        let protocol = tls.alpn().map(|alpn| format!(", {}", String::from_utf8_lossy(alpn))).unwrap_or_default();
+        Some(format!("SSL connection using {} / {cipher}{protocol}", version.name()))
+    }
+
     /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.
     ///
     /// On a blocking socket it waits, until the deadline if there is one; then the socket has a receive timeout.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
+pub use haul_proto::h1::Liberties;
 
 pub use builder::{Request, RequestBuilder};
 pub use form::Form;
@@ -66,6 +67,8 @@ pub struct RequestOptions {
     /// The content to send. Where its length is known `Content-Length` is set from it, else it goes by chunks. A method
     /// that redirects change loses it.
     pub body: Option<Body>,
+    /// `Content-Type` of the content; it goes and stays with it. Default: none.
+    pub content_type: Option<String>,
     /// How long the server is waited for that is asked whether it wants the content (`Expect: 100-continue`), as it is with
     /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
     pub expect_timeout: Duration,
@@ -77,10 +80,22 @@ pub struct RequestOptions {
     pub include_head: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
     pub fail: bool,
+    /// With [`fail`](Self::fail): deliver the body of such a response all the same, and fail then. Default no.
+    pub fail_with_body: bool,
     /// Which redirects are followed. Default: none.
     pub redirects: RedirectRules,
     /// Which failures are tried again. Default: none.
     pub retry: RetryRules,
+    /// Whether content waits until the server has asked who sends it, where that has to be known from a challenge: the first
+    /// request then has none. Default no: only content that can be read once waits so.
+    pub probes: bool,
+    /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
+    pub resume: bool,
+    /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
+    /// A proxy that forwards is told the target all the same. Default: none.
+    pub request_target: Option<String>,
+    /// What is done otherwise than HTTP/1.1 says. Part of the pool's key. Default: nothing.
+    pub liberties: Liberties,
     /// How long each attempt may take in all. Default: no limit.
     pub max_time: Option<Duration>,
     /// How long the server may be silent while it is waited for, from the request on. Default: no limit. Where the body is
@@ -219,11 +234,17 @@ impl Default for RequestOptions {
             referer: None,
             range: None,
             body: None,
+            content_type: None,
             expect_timeout: Duration::from_secs(1),
             decode: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,
             fail: false,
+            fail_with_body: false,
+            probes: false,
+            resume: true,
+            request_target: None,
+            liberties: Liberties::default(),
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
             retry: RetryRules { max: 0, ..RetryRules::default() },
             max_time: None,

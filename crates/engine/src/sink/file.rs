@@ -52,6 +52,10 @@ pub struct FileOptions {
     pub remove_on_error: bool,
     /// The bytes are added to the file in place (curl's `-C`). Default no.
     pub append: Option<Append>,
+    /// Bytes go where they belong at once: the file is opened under its own name, cut to nothing and written there, links
+    /// are followed, and what came of a transfer that fails stays (curl's way). Default no. Hazard: who reads meanwhile
+    /// reads half a file.
+    pub in_place: bool,
     /// The content must have this checksum; if not, the file does not get its name.
     pub checksum: Option<Checksum>,
 }
@@ -76,6 +80,8 @@ pub struct FileSink {
     left: Option<Arc<PartialFile>>,
     hasher: Option<Hasher>,
     state: State,
+    /// It was opened in place, by this run, and is not complete.
+    is_begun: bool,
 }
 
 /// The character device that was opened last, for those who write to it next: thousands of bodies for `/dev/null` need
@@ -142,6 +148,7 @@ impl FileSink {
             left: None,
             hasher: None,
             state: State::Closed,
+            is_begun: false,
         }
     }
 
@@ -182,6 +189,9 @@ impl FileSink {
             }
             return Ok(State::in_place(file));
         }
+        if self.options.in_place && self.options.append.is_none() {
+            return self.open_in_place().map(|file| State::InPlace(Arc::new(file)));
+        }
         let target = self.target();
         let parent = naming::directory_of(&target);
         if self.options.create_dirs {
@@ -195,7 +205,11 @@ impl FileSink {
             // Read where the whole of it is to be held against a checksum.
             options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
             let mut file = options.open(&self.path)?;
-            file.seek(SeekFrom::Start(begin.map_or(0, |begin| begin.offset)))?;
+            // curl adds to the end whatever the offset; haul puts each byte at its place.
+            file.seek(match self.options.in_place {
+                true => SeekFrom::End(0),
+                false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
+            })?;
             return Ok(State::InPlace(Arc::new(file)));
         }
         if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
@@ -211,6 +225,32 @@ impl FileSink {
         // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
         let (file, path) = naming::with_temporary_name(parent, |path| options.open(path))?;
         Ok(State::Beside(file, path))
+    }
+
+    fn open_in_place(&mut self) -> io::Result<File> {
+        if self.options.create_dirs {
+            fs::create_dir_all(naming::directory_of(&self.path))?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
+        // A second try writes the file that the first one has made.
+        let is_own = self.is_begun || matches!(self.clobber, Clobber::Own | Clobber::Replace);
+        if is_own {
+            options.create(true).truncate(true);
+        } else {
+            options.create_new(true);
+        }
+        for name in naming::names(&self.path.clone(), self.clobber) {
+            match options.open(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => {
+                    self.path = name;
+                    self.is_begun = opened.is_ok();
+                    return opened;
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
     }
 
     /// The partial file for this response, if it is worth one.
@@ -359,6 +399,10 @@ fn is_full(error: &io::Error) -> bool {
 
 impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        // What is there already is what the server means (RFC 9110 section 15.4.5).
+        if begin.head.status() == 304 {
+            return Ok(());
+        }
         if self.options.named_by_response {
             let suggested = begin.head.get("content-disposition").and_then(filename::from_disposition);
             if let Some(name) = suggested {
@@ -430,6 +474,9 @@ impl Sink for FileSink {
         if self.options.named_by_response {
             return None;
         }
+        if self.options.in_place && self.options.append.is_none() {
+            return None;
+        }
         if let Some(append) = self.options.append {
             let at = match append {
                 Append::At(offset) => offset,
@@ -467,7 +514,8 @@ impl Sink for FileSink {
                 writer.partial().remove();
                 true
             }
-            State::InPlace(_) | State::Null(_) => false,
+            State::InPlace(_) => self.is_begun,
+            State::Null(_) => false,
             _ => true,
         }
     }
@@ -483,7 +531,9 @@ impl Sink for FileSink {
         }
         self.check()?;
         let state = std::mem::replace(&mut self.state, State::Closed);
-        self.give_name(state).map_err(|error| self.error(error))
+        self.give_name(state).map_err(|error| self.error(error))?;
+        self.is_begun = false;
+        Ok(())
     }
 
     fn file_name(&self) -> Option<&Path> {
@@ -495,6 +545,9 @@ impl Drop for FileSink {
     fn drop(&mut self) {
         if !self.options.remove_on_error {
             return;
+        }
+        if self.is_begun {
+            let _ = fs::remove_file(&self.path);
         }
         if let State::Partial(writer) = &self.state {
             writer.partial().remove();

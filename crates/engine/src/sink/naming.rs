@@ -42,7 +42,7 @@ pub(super) fn with_temporary_name<T>(
 }
 
 /// The names to try: the target's own, then those with a number.
-fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
+pub(super) fn names(target: &Path, clobber: Clobber) -> impl Iterator<Item = PathBuf> {
     let target = target.to_owned();
     let last = if clobber == Clobber::Number { 100 } else { 0 };
     (0..=last).map(move |number| match number {

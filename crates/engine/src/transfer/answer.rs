@@ -37,7 +37,9 @@ impl Transfer {
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
             self.history.push(Redirected { target: self.target.clone(), head: head.clone() });
         }
-        if !matches!(self.disposition, Disposition::Follow(_)) || earlier > MOST_HEADS {
+        // Whoever wants to see the heads wants those too that ask who he is.
+        let is_asked = matches!(self.disposition, Disposition::Again) && matches!(head.status(), 401 | 407 | 417);
+        if !(is_asked || matches!(self.disposition, Disposition::Follow(_))) || earlier > MOST_HEADS {
             self.heads.truncate(earlier);
         }
         // What is told of a transfer is its first answer: what brought the rest is the engine's affair.
@@ -90,10 +92,14 @@ impl Transfer {
             if let Some(wait) = may_retry.filter(|_| self.cannot_send_again().is_none()) {
                 return Disposition::Retry(wait);
             }
-            if options.fail {
-                let reason = String::from_utf8_lossy(head.reason());
-                let message = format!("the server answered {status} {}", reason.escape_debug());
-                return Disposition::Fail(Error::new(ErrorKind::Status, message.trim_end()));
+            if options.fail && !options.fail_with_body {
+                if options.include_head {
+                    // The head is wanted whatever becomes of the body.
+                    if let Err(error) = self.begin(head, BodyFraming::None) {
+                        return Disposition::Fail(error);
+                    }
+                }
+                return Disposition::Fail(bad_status(head));
             }
         }
         match self.begin(head, framing) {
@@ -183,4 +189,11 @@ impl Transfer {
             _ => Ok(()),
         }
     }
+}
+
+/// A status of 400 or above as the error that it is asked to be.
+pub(super) fn bad_status(head: &Head) -> Error {
+    let reason = String::from_utf8_lossy(head.reason());
+    let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
+    Error::new(ErrorKind::Status, message.trim_end())
 }

@@ -73,11 +73,16 @@ impl Transfer {
             None => answer,
         };
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
-        self.login.is_probe = answer.is_none() && may_answer && !self.login.is_unasked && self.is_once();
+        self.login.is_probe = answer.is_none() && may_answer && !self.login.is_unasked && self.waits_for_challenge();
         self.login.identity = Some(identity);
         let (value, sent) = answer.unzip();
         self.login.sent = sent.unwrap_or(Sent::Nothing);
         Ok(value)
+    }
+
+    /// Whether its content is not sent before it is known who is to be named.
+    fn waits_for_challenge(&self) -> bool {
+        self.is_once() || self.options.probes && self.has_content()
     }
 
     fn look_up(&self) -> Result<Identity> {

@@ -61,7 +61,8 @@ impl Transfer {
             && match framing {
                 BodyLength::None => false,
                 BodyLength::Known(length) => length > WORTH_ASKING,
-                BodyLength::Chunked => true,
+                // Of chunks that the user asks for, the length may be known all the same.
+                BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }
     }
 

@@ -54,8 +54,11 @@ use crate::body::path::BodyPath;
 use crate::buffer::Lease;
 use crate::clock;
 use crate::facts::Facts;
+use crate::net::proxy::Via;
+use crate::net::stream::Stream;
 use crate::request::{Particulars, RequestOptions, method};
 use crate::sink::Wake;
+use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
 use auth::Login;
 use extent::Extent;
@@ -445,12 +448,55 @@ impl Transfer {
             }
     }
 
+    /// It has a connection; `again` if that has served before.
+    pub fn on_connection(&mut self, stream: &Stream, again: bool) {
+        self.facts.proxy_used = !matches!(Via::of(&self.target, &self.options), Via::Direct);
+        let Some(trace) = &self.options.trace else { return };
+        let host = self.target.host_text();
+        let text = match stream.peer {
+            _ if again => format!("Reusing existing connection with host {host}"),
+            Some(peer) => format!("Connected to {host} ({}) port {}", peer.ip(), peer.port()),
+            None => format!("Connected to {host} by a local socket"),
+        };
+        trace.event(&Event::Info(text.into()));
+        if let Some(agreed) = stream.agreed().filter(|_| !again) {
+            trace.event(&Event::Info(agreed.into()));
+        }
+    }
+
+    /// Content of its request goes out.
+    pub fn on_sent(&mut self, content: &[u8]) {
+        self.facts.upload_bytes += content.len() as u64;
+        if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
+            trace.event(&Event::Sent(content));
+        }
+    }
+
+    /// An interim response (1xx).
+    pub fn on_interim(&mut self, head: &Head) {
+        self.facts.head_bytes += head.raw().len() as u64;
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Interim { head });
+        }
+        if self.options.include_head && !self.has_begun && self.heads.len() <= MOST_HEADS {
+            self.heads.extend_from_slice(head.raw());
+        }
+    }
+
+    /// Whoever watches the content has to see it.
+    fn show(&self, content: &[u8]) {
+        if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
+            trace.event(&Event::Received(content));
+        }
+    }
+
     /// Body bytes.
     ///
     /// # Errors
     /// What the decoder, the extraction or the sink says; the transfer cannot go on then.
     pub fn on_body(&mut self, lease: Lease<'_>) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
+        self.show(lease.bytes());
         self.pace.came(bytes);
         if !matches!(self.disposition, Disposition::Deliver) {
             self.facts.body_bytes += bytes;
@@ -498,15 +544,21 @@ impl Transfer {
         if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
             return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece)));
         }
+        pieces.iter().for_each(|piece| self.show(piece));
         self.pace.came(bytes);
         self.wanted(bytes)?;
         self.body.push_pieces(pieces)
     }
 
+    /// Whether somebody looks at the content on its way.
+    fn is_watched(&self) -> bool {
+        self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
+    }
+
     /// The descriptor that body bytes may be moved to, if nobody has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.disposition {
-            Disposition::Deliver if self.skip == 0 => self.body.direct(),
+            Disposition::Deliver if self.skip == 0 && !self.is_watched() => self.body.direct(),
             _ => None,
         }
     }
@@ -515,7 +567,9 @@ impl Transfer {
     /// counted by [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.disposition {
-            Disposition::Deliver if self.skip == 0 && self.cut.is_none() => self.body.receive(socket, most),
+            Disposition::Deliver if self.skip == 0 && self.cut.is_none() && !self.is_watched() => {
+                self.body.receive(socket, most)
+            }
             _ => None,
         }
     }
@@ -550,6 +604,7 @@ impl Transfer {
             Disposition::Follow(hop) => {
                 self.hops += 1;
                 self.facts.redirects = self.hops;
+                self.facts.redirected = now.saturating_duration_since(self.facts.started);
                 if self.options.auto_referer {
                     self.referer = referer(&self.target, &hop.target);
                 }
@@ -593,8 +648,17 @@ impl Transfer {
             self.extent.moves_to(gap);
             return After::Again(Duration::ZERO);
         }
-        let result = self.body.finish();
+        let result = self.body.finish().and_then(|()| self.failed_status());
         self.done(result, now)
+    }
+
+    /// The error that a response's status is, where its body was wanted all the same.
+    fn failed_status(&self) -> Result<()> {
+        let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
+        match &self.head {
+            Some(head) if is_failure => Err(answer::bad_status(head)),
+            _ => Ok(()),
+        }
     }
 
     /// The exchange broke: whether the transfer is over, or tried again.
@@ -642,7 +706,7 @@ impl Transfer {
             // It got on: this is the first failure here.
             self.attempt = 0;
         }
-        let resumes = self.has_begun && self.may_range && self.extent.is_resumable();
+        let resumes = self.options.resume && self.has_begun && self.may_range && self.extent.is_resumable();
         match self.may_retry(trouble, None) {
             Some(wait) if resumes || !self.has_begun => {
                 self.failed_at = self.extent.at;

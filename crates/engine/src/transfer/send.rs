@@ -68,8 +68,29 @@ impl Transfer {
         // Bytes that continue others must be of their coding.
         let decodes = options.decode && !self.extent.is_plain_part();
         let cookie = self.cookie();
+        let given: Vec<(&str, &[u8])> = allowed()
+            .filter(|(name, _)| !self.is_orphan(name))
+            .map(|(name, value)| (name.as_str(), value.as_slice()))
+            .collect();
+        let framing = self.framing(&given);
+        self.asked_first = self.asks_first(framing, &given);
+        // The same answer as the connection's key has: what is for a proxy goes to no one else.
+        let via = Via::of(&self.target, &options);
+        let forwarded = via.forwards().map(|hop| hop.forwarded(&self.method, &self.target)).transpose()?;
+        let for_proxy = forwarded.as_ref().map_or(&[][..], |(_, fields)| fields);
+        let to_proxy = |wanted: &str| {
+            let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value.as_slice())
+        };
+        let is_framed = is_given("Content-Length") || is_given("Transfer-Encoding");
+        let length = match framing {
+            h1::BodyLength::Known(length) if !is_framed => Some(length.to_string()),
+            _ => None,
+        };
+        let is_chunked = framing == h1::BodyLength::Chunked && !is_framed;
+        let content_type = options.content_type.as_deref().filter(|_| self.with_body && is_made("Content-Type"));
+        // The order is curl's: servers and tests exist that look at it.
         let made: [(&str, Option<&[u8]>); 9] = [
-            ("Host", Some(authority.as_bytes())),
             ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
@@ -77,26 +98,35 @@ impl Transfer {
             ("Accept", Some(b"*/*")),
             ("Accept-Encoding", decodes.then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.referer.as_deref().map(str::as_bytes)),
-            ("Cookie", cookie.as_deref()),
+            ("Proxy-Connection", to_proxy("Proxy-Connection")),
+            ("Transfer-Encoding", is_chunked.then_some(b"chunked")),
         ];
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(made.len() + options.fields.len() + own.len());
-        fields.extend(made.iter().filter(|(name, _)| is_made(name)).filter_map(|&(name, value)| Some((name, value?))));
-        let theirs = allowed().filter(|(name, _)| !self.is_orphan(name));
-        fields.extend(theirs.map(|(name, value)| (name.as_str(), value.as_slice())));
-        let framing = self.framing(&fields);
-        self.asked_first = self.asks_first(framing, &fields);
-        // The same answer as the connection's key has: what is for a proxy goes to no one else.
-        let via = Via::of(&self.target, &options);
-        let forwarded = via.forwards().map(|hop| hop.forwarded(&self.method, &self.target)).transpose()?;
-        self.proxy_answered = false;
-        if let Some((_, for_proxy)) = &forwarded {
-            self.proxy_answered = for_proxy.iter().any(|(name, _)| name.eq_ignore_ascii_case("proxy-authorization"));
-            fields.retain(|(name, _)| !for_proxy.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
-            fields.extend(for_proxy.iter().map(|(name, value)| (name.as_str(), value.as_slice())));
-        }
+        let describing: [(&str, Option<&[u8]>); 3] = [
+            ("Content-Length", length.as_deref().map(str::as_bytes)),
+            ("Content-Type", content_type.map(str::as_bytes)),
+            ("Expect", (self.asked_first && !is_given("Expect")).then_some(b"100-continue")),
+        ];
+        let of_proxy = |name: &str| to_proxy(name).is_some();
+        let answer = to_proxy("Proxy-Authorization");
+        self.proxy_answered = answer.is_some();
+        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 14);
+        // A Host of the user's stands where the engine's own does.
+        let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
+        fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));
+        fields.extend(answer.map(|value| ("Proxy-Authorization", value)));
+        let kept = made.iter().filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) });
+        fields.extend(kept.filter_map(|&(name, value)| Some((name, value?))));
+        fields.extend(cookie.as_deref().filter(|_| is_made("Cookie")).map(|value| ("Cookie", value)));
+        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name)));
+        let more = for_proxy.iter().filter(|(name, _)| {
+            !["proxy-authorization", "proxy-connection"].iter().any(|known| name.eq_ignore_ascii_case(known))
+        });
+        fields.extend(more.map(|(name, value)| (name.as_str(), value.as_slice())));
+        fields.extend(describing.iter().filter_map(|&(name, value)| Some((name, value?))));
+        let own_target = options.request_target.as_deref().unwrap_or(self.target.path_and_query());
         let request = h1::Request {
             method: &self.method,
-            target: forwarded.as_ref().map_or(self.target.path_and_query(), |(uri, _)| uri),
+            target: forwarded.as_ref().map_or(own_target, |(uri, _)| uri),
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,
@@ -105,9 +135,13 @@ impl Transfer {
             self.facts.body_bytes = 0;
         }
         self.facts.exchange_began(now);
+        let lines: usize = fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
+        self.facts.request_bytes +=
+            (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64;
         self.pace.watch(&options, now);
         if let Some(trace) = &options.trace {
-            trace.event(&trace::request(&request));
+            let version = if options.liberties.http10 { "HTTP/1.0" } else { "HTTP/1.1" };
+            trace.event(&trace::request(&request, version));
         }
         conn.take(clock::time(now), self.target.scheme().as_str(), &request).map_err(|error| {
             Error::with_source(ErrorKind::Setup, "the request cannot be sent", error).with_url(self.target.to_url())

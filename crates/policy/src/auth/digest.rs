@@ -194,12 +194,13 @@ impl Digest {
         value.quoted("realm", &challenge.realm);
         value.quoted("nonce", &challenge.nonce);
         value.quoted("uri", uri.as_bytes());
-        if let Some(qop) = qop {
-            value.plain("qop", qop);
-            value.plain("nc", &count);
-        }
+        // The order is curl's: some servers were only ever tried with that.
         if qop.is_some() || challenge.session {
             value.quoted("cnonce", cnonce.as_bytes());
+        }
+        if let Some(qop) = qop {
+            value.plain("nc", &count);
+            value.plain("qop", qop);
         }
         value.quoted("response", response.as_bytes());
         if let Some(opaque) = &challenge.opaque {

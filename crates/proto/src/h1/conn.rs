@@ -7,7 +7,7 @@
 
 use super::framing::AnswerTo;
 use super::receive::Receiver;
-use super::request::{self, Facts, Request, RequestError};
+use super::request::{self, BodyLength, Facts, Request, RequestError};
 use super::send::Sender;
 use super::{CloseReason, Config, Error, Event, RequestId, Step};
 use crate::time::Time;
@@ -82,8 +82,11 @@ impl Conn {
             return Err(refusal);
         }
         let facts = request::check(request)?;
+        if self.config.liberties.http10 && request.body == BodyLength::Chunked {
+            return Err(RequestError::ChunksInHttp10);
+        }
         let start = self.sender.output.position();
-        request::write(request, &facts, self.sender.output.tail());
+        request::write(request, &facts, self.config.liberties.http10, self.sender.output.tail());
         self.sender.begin(request.body, request.expect_continue.then(|| now + self.config.expect_timeout));
         let id = RequestId(self.next_id);
         self.next_id += 1;

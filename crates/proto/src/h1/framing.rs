@@ -29,7 +29,13 @@ pub(crate) enum AnswerTo {
 }
 
 /// The framing of a final response that is not a tunnel, and why the connection ends with it, if it does.
-pub(crate) fn of_response(head: &Head, answer_to: AnswerTo) -> Result<(BodyFraming, Option<CloseReason>), Error> {
+///
+/// With `ignores_length` there is no Content-Length, whatever the fields say.
+pub(crate) fn of_response(
+    head: &Head,
+    answer_to: AnswerTo,
+    ignores_length: bool,
+) -> Result<(BodyFraming, Option<CloseReason>), Error> {
     let mut length = None;
     let mut coding = None;
     let mut connection = Connection::default();
@@ -38,7 +44,7 @@ pub(crate) fn of_response(head: &Head, answer_to: AnswerTo) -> Result<(BodyFrami
         // The length of a name rules out nearly all others before a letter is compared.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => connection.read(value),
-            14 if !bodiless && name.eq_ignore_ascii_case("content-length") => {
+            14 if !bodiless && !ignores_length && name.eq_ignore_ascii_case("content-length") => {
                 let one = content_length(value).map_err(Error::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(Error::ContentLength(LengthFault::Conflicting));

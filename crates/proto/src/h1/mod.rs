@@ -97,10 +97,32 @@ pub struct Config {
     /// Hazard: a slow response holds up all behind it, and a break leaves them unanswered; only idempotent requests
     /// should be pipelined (RFC 9112 §9.3.2).
     pub max_pipeline: usize,
+    /// What the user wants done otherwise than RFC 9112 says. Default: nothing.
+    pub liberties: Liberties,
+}
+
+/// Deviations that only a user can ask for, who knows the server at the other end. All are off by default.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Liberties {
+    /// Requests say `HTTP/1.0`. A body of unknown length cannot be sent then.
+    pub http10: bool,
+    /// What does not begin with `HTTP/` is the body of a response without a head, until the peer closes. Hazard: any
+    /// server of any protocol seems to answer.
+    pub http09: bool,
+    /// `Content-Length` of responses is not heeded: bodies last until the peer closes. Hazard: a body that breaks off
+    /// looks whole.
+    pub ignore_length: bool,
+    /// Chunked bodies are handed out as received, their framing with them.
+    pub raw: bool,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { limits: Limits::default(), expect_timeout: Duration::from_secs(1), max_pipeline: 1 }
+        Config {
+            limits: Limits::default(),
+            expect_timeout: Duration::from_secs(1),
+            max_pipeline: 1,
+            liberties: Liberties::default(),
+        }
     }
 }

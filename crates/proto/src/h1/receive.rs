@@ -104,6 +104,17 @@ impl Conn {
                 *got = got.saturating_add(input.len() as u64);
                 step(input.len(), Event::Body { id, range: 0..input.len() })
             }
+            State::Chunked(decoder) if self.config.liberties.raw => {
+                let (consumed, decoded) = decoder.decode(&self.config.limits, input)?;
+                if let Decoded::End(_) = decoded {
+                    self.receiver.state = State::Length { total: 0, left: 0 };
+                }
+                let event = match consumed {
+                    0 => Event::NeedInput,
+                    _ => Event::Body { id, range: 0..consumed },
+                };
+                step(consumed, event)
+            }
             State::Chunked(decoder) => match decoder.decode(&self.config.limits, input)? {
                 (consumed, Decoded::NeedInput) => step(consumed, Event::NeedInput),
                 (consumed, Decoded::Data(range)) => step(consumed, Event::Body { id, range }),
@@ -145,7 +156,16 @@ impl Conn {
             }
         }
         let input = &input[skipped..];
-        parse::check_start(input)?;
+        match parse::check_start(input) {
+            // Only the first response of a connection: behind another one it would be garbage that nobody asked for.
+            Err(Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
+                self.closing.get_or_insert(CloseReason::UntilClose);
+                receiver.state = State::UntilClose { got: 0 };
+                let (head, framing) = (Head::without_text(), BodyFraming::UntilClose);
+                return step(skipped, Event::Head { id, head, framing });
+            }
+            checked => checked?,
+        }
         let room = limits.head_bytes.saturating_sub(receiver.head_bytes);
         let found = scan
             .find_end(&input[..input.len().min(room)], LineEnds::Lenient)
@@ -187,7 +207,8 @@ impl Conn {
             }
             200..=299 if facts.answer_to == AnswerTo::Connect => Ok(self.tunnel(id, head)),
             _ => {
-                let (framing, closing) = framing::of_response(&head, facts.answer_to)?;
+                let (framing, closing) =
+                    framing::of_response(&head, facts.answer_to, self.config.liberties.ignore_length)?;
                 if self.closing.is_none() {
                     self.closing = closing;
                 }

@@ -116,6 +116,8 @@ pub enum RequestError {
     },
     /// Trailers need a chunked body.
     TrailersWithoutChunks,
+    /// A body of unknown length, and HTTP/1.0 knows no chunks ([`Liberties::http10`](super::Liberties)).
+    ChunksInHttp10,
 }
 
 impl core::error::Error for RequestError {}
@@ -148,6 +150,7 @@ impl fmt::Display for RequestError {
                 write!(f, "request body ends {missing} bytes before its announced length")
             }
             RequestError::TrailersWithoutChunks => f.write_str("trailers given for a body that is not chunked"),
+            RequestError::ChunksInHttp10 => f.write_str("HTTP/1.0 cannot send a body of unknown length"),
         }
     }
 }
@@ -211,13 +214,13 @@ pub(crate) fn check(request: &Request<'_>) -> Result<Facts, RequestError> {
 }
 
 /// Writes the head of a request that [`check`] has passed.
-pub(crate) fn write(request: &Request<'_>, facts: &Facts, out: &mut Vec<u8>) {
+pub(crate) fn write(request: &Request<'_>, facts: &Facts, http10: bool, out: &mut Vec<u8>) {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + ": \r\n".len()).sum();
     out.reserve(request.method.len() + request.target.len() + fields + 64);
     out.extend_from_slice(request.method.as_bytes());
     out.push(b' ');
     out.extend_from_slice(request.target.as_bytes());
-    out.extend_from_slice(b" HTTP/1.1\r\n");
+    out.extend_from_slice(if http10 { b" HTTP/1.0\r\n" } else { b" HTTP/1.1\r\n" });
     write_fields(request.fields, out);
     if let Some(length) = facts.missing.length {
         out.extend_from_slice(b"Content-Length: ");
@@ -246,7 +249,7 @@ pub(crate) fn check_trailers(trailers: &[(&str, &[u8])]) -> Result<(), RequestEr
 pub(crate) fn write_fields(fields: &[(&str, &[u8])], out: &mut Vec<u8>) {
     for (name, value) in fields {
         out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(b": ");
+        out.extend_from_slice(if value.is_empty() { b":" } else { b": " });
         out.extend_from_slice(value);
         out.extend_from_slice(b"\r\n");
     }

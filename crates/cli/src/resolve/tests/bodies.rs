@@ -46,7 +46,7 @@ fn data_goes_behind_the_query() {
     let get = request(&["-G", "-d", "a=1", "--data-urlencode", "b=c d", "--json", "2", "u"]);
     assert_eq!((get.method.as_str(), get.body, get.query.as_deref()), ("GET", None, Some("a=1&b=c+d&2")));
     assert_eq!(request(&["-G", "-d", "a", "-I", "u"]).method, "HEAD");
-    assert!(request(&["-G", "-d", "a", "u"]).fields.is_empty(), "a GET has no Content-Type");
+    assert!(request(&["-G", "-d", "a", "u"]).content_type.is_none(), "a GET has no Content-Type");
     assert_eq!(query(&["-G"]), None);
     assert_eq!(query(&["--url-query", "a=b c", "--url-query", "+d%20e"]).as_deref(), Some("a=b+c&d%20e"));
     assert_eq!(query(&["-G", "-d", "a b#\u{e4}\"", "--url-query", "q=1"]).as_deref(), Some("q=1&a%20b%23%C3%A4\""));

@@ -12,6 +12,7 @@ mod direct;
 mod ends;
 mod reading;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::clock;
 use crate::drive::bulk::Bulk;
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
-use crate::transfer::{Broke, Credit, Transfer};
+use crate::transfer::{After, Broke, Credit, Transfer};
 use crate::{Error, ErrorKind};
 use content::Content;
 use direct::Direct;
@@ -63,7 +64,12 @@ impl Link {
     #[must_use]
     pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
         // How long content is held back is its request's to say: the machine would know one time for all.
-        let config = h1::Config { max_pipeline: depth, expect_timeout: Duration::MAX, ..h1::Config::default() };
+        let config = h1::Config {
+            max_pipeline: depth,
+            expect_timeout: Duration::MAX,
+            liberties: key.liberties,
+            ..h1::Config::default()
+        };
         Self {
             stream,
             conn: Conn::new(config),
@@ -149,13 +155,15 @@ impl Link {
     pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0;
+        transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
                 self.content.begin(transfer.upload(), held_until);
                 self.queue.push_back(transfer);
-                self.content.feed(&mut self.conn);
+                let last = self.queue.back_mut();
+                self.content.feed(&mut self.conn, told(&RefCell::new(last)));
             }
             Err(error) => {
                 let after = transfer.on_failure(error, Broke::BeforeSending, now);
@@ -170,12 +178,13 @@ impl Link {
     /// The socket's. A response may have come all the same: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, .. } = self;
+        let last = RefCell::new(queue.back_mut());
         let sent = || {
-            if let Some(transfer) = queue.back_mut() {
+            if let Some(transfer) = last.borrow_mut().as_deref_mut() {
                 transfer.took_content();
             }
         };
-        sending::pump(stream, conn, |conn| content.feed(conn), sent)
+        sending::pump(stream, conn, |conn| content.feed(conn, told(&last)), sent)
     }
 
     /// Whether more of a request's content is to be sent than was taken at once.
@@ -330,5 +339,14 @@ impl Link {
     /// The same, to be told so.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         self.queue.front_mut()
+    }
+}
+
+/// Tells a transfer of the content that goes out for it.
+fn told<'a>(transfer: &'a RefCell<Option<&mut Transfer>>) -> impl FnMut(&[u8]) + 'a {
+    move |piece| {
+        if let Some(transfer) = transfer.borrow_mut().as_deref_mut() {
+            transfer.on_sent(piece);
+        }
     }
 }

@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul_proto::h2::{self, Conn, RequestId};
+use haul_proto::h2::{self, Conn, ErrorCode, RequestId};
 
 use super::{Finished, Progress, Waker, sending};
 use crate::body::upload::Upload;
@@ -32,7 +32,7 @@ use crate::drive::bulk::Bulk;
 use crate::drive::direct::{self, Waited};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
-use crate::transfer::{Broke, Transfer};
+use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 use ends::from_machine;
 use uploads::Uploads;

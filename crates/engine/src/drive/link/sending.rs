@@ -72,7 +72,7 @@ pub(super) fn feed(
     machine: &mut impl Machine,
     id: RequestId,
     upload: &mut dyn Upload,
-    mut given: impl FnMut(),
+    mut given: impl FnMut(&[u8]),
 ) -> io::Result<Fed> {
     let mut piece = [0; PIECE];
     while let Some(credit) = machine.content_credit(id) {
@@ -83,11 +83,11 @@ pub(super) fn feed(
         let n = upload.read(&mut piece[..room])?;
         if n == 0 {
             machine.end_content(id)?;
-            given();
+            given(&[]);
             continue;
         }
         machine.give_content(id, &piece[..n])?;
-        given();
+        given(&piece[..n]);
         if n < room && machine.content_credit(id).is_some() {
             return Ok(Fed::Waits);
         }

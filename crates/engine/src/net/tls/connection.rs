@@ -12,6 +12,7 @@ use rustls_pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use super::{
     MAX_RECORD, TlsContext, TlsVersion,
     key::Key,
+    pinned::OtherKey,
     record::{Opened, Records, record_len},
 };
 use crate::{Error, ErrorKind, Result};
@@ -297,6 +298,9 @@ fn drain_alert(connection: &mut UnbufferedClientConnection, output: &mut Vec<u8>
 /// rustls' errors as ours.
 fn refused(error: rustls::Error) -> Error {
     let message = match &error {
+        rustls::Error::InvalidCertificate(CertificateError::Other(other)) if other.0.is::<OtherKey>() => {
+            return Error::new(ErrorKind::PinnedKey, other.0.to_string());
+        }
         rustls::Error::InvalidCertificate(refusal) => {
             return Error::new(
                 ErrorKind::PeerCertificate,

@@ -13,9 +13,11 @@ use rustls::{
     crypto::{CryptoProvider, aws_lc_rs},
     version::{TLS12, TLS13},
 };
-use rustls_pki_types::{CertificateDer, pem::PemObject};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
 
+use super::choice;
 use super::identity::{Identity, Passphrase};
+use super::pinned::{Pin, Pinned};
 use super::verify::{AcceptAll, ListedOrSigned};
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
@@ -66,6 +68,18 @@ pub struct TlsOptions {
     pub alpn: Vec<Vec<u8>>,
     /// Whether the server is told the name (SNI, RFC 6066 §3). Default yes.
     pub sni: bool,
+    /// The server's key must be one of these, besides all else (`--pinnedpubkey`). Default: any key will do.
+    pub pins: Vec<Pin>,
+    /// A PEM file of revocation lists (`--crlfile`): a certificate on one is refused. Default none.
+    pub crl_file: Option<PathBuf>,
+    /// Cipher suites of TLS 1.2 by OpenSSL's names (`--ciphers`). Default: all that are secure.
+    pub tls12_ciphers: Option<Vec<String>>,
+    /// Cipher suites of TLS 1.3 by the standard's names (`--tls13-ciphers`). Default: all.
+    pub tls13_ciphers: Option<Vec<String>>,
+    /// Groups for the key exchange, the preferred first (`--curves`). Default: all.
+    pub groups: Option<Vec<String>>,
+    /// Whether sessions are resumed (`--no-sessionid`). Default yes.
+    pub resume: bool,
 }
 
 impl Default for TlsOptions {
@@ -80,6 +94,12 @@ impl Default for TlsOptions {
             max_version: TlsVersion::V1_3,
             alpn: Vec::new(),
             sni: true,
+            pins: Vec::new(),
+            crl_file: None,
+            tls12_ciphers: None,
+            tls13_ciphers: None,
+            groups: None,
+            resume: true,
         }
     }
 }
@@ -88,6 +108,7 @@ impl Default for TlsOptions {
 pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
     tickets: Mutex<HashMap<Place, Arc<ClientSessionMemoryCache>>>,
+    resumes: bool,
 }
 
 /// Where a server is. Session tickets (RFC 8446 §4.6.1) are kept for each place, as connections are: what answers on
@@ -115,7 +136,7 @@ const TICKETS: usize = 8;
 
 impl TlsContext {
     fn new(config: ClientConfig) -> Self {
-        Self { config: Arc::new(config), tickets: Mutex::default() }
+        Self { config: Arc::new(config), tickets: Mutex::default(), resumes: true }
     }
 
     /// The same for a server at this place, with the tickets of that place only.
@@ -127,8 +148,10 @@ impl TlsContext {
         }
         let store = tickets.entry(place.clone()).or_insert_with(|| Arc::new(ClientSessionMemoryCache::new(TICKETS)));
         let mut config = ClientConfig::clone(&self.config);
-        config.resumption = Resumption::store(Arc::clone(store) as _);
-        Self::new(config)
+        if self.resumes {
+            config.resumption = Resumption::store(Arc::clone(store) as _);
+        }
+        Self { resumes: self.resumes, ..Self::new(config) }
     }
 }
 
@@ -151,7 +174,15 @@ struct Built {
 enum Trust {
     Anyone,
     System,
-    Given { file: Option<PathBuf>, directory: Option<PathBuf> },
+    Given {
+        file: Option<PathBuf>,
+        directory: Option<PathBuf>,
+    },
+    /// The same, less what these lists revoke.
+    Unrevoked {
+        trust: Box<Trust>,
+        lists: PathBuf,
+    },
 }
 
 impl TlsContexts {
@@ -161,6 +192,7 @@ impl TlsContexts {
     /// # Errors
     /// [`ErrorKind::ClientCertificate`] when the identity cannot be used;
     /// [`ErrorKind::CaFile`] when there is nothing to trust in the file or directory, or on the system;
+    /// [`ErrorKind::CrlFile`] when the revocation lists are none; [`ErrorKind::Cipher`] when no cipher or group is known;
     /// [`ErrorKind::Setup`] when no version is left between the lowest and the highest.
     pub fn context(&self, options: &TlsOptions) -> Result<Arc<TlsContext>> {
         // Held while building, so that many first connections load the roots once.
@@ -181,8 +213,14 @@ impl TlsContexts {
 impl Built {
     fn build(&mut self, options: &TlsOptions) -> Result<TlsContext> {
         let versions = versions(options)?;
-        let provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(aws_lc_rs::default_provider())));
-        let verifier = self.verifier(options, &provider)?;
+        let mut provider = Arc::clone(self.provider.get_or_insert_with(|| Arc::new(aws_lc_rs::default_provider())));
+        if options.tls12_ciphers.is_some() || options.tls13_ciphers.is_some() || options.groups.is_some() {
+            choice::narrow(Arc::make_mut(&mut provider), options)?;
+        }
+        let mut verifier = self.verifier(options, &provider)?;
+        if !options.pins.is_empty() {
+            verifier = Arc::new(Pinned { verifier, pins: options.pins.clone() });
+        }
         let config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
@@ -198,7 +236,10 @@ impl Built {
         if std::env::var_os("SSLKEYLOGFILE").is_some() {
             config.key_log = Arc::clone(self.key_log.get_or_insert_with(|| Arc::new(KeyLogFile::new()))) as _;
         }
-        Ok(TlsContext::new(config))
+        if !options.resume {
+            config.resumption = Resumption::disabled();
+        }
+        Ok(TlsContext { resumes: options.resume, ..TlsContext::new(config) })
     }
 
     fn verifier(
@@ -211,39 +252,62 @@ impl Built {
             TlsOptions { ca_file: None, ca_path: None, .. } => Trust::System,
             TlsOptions { ca_file, ca_path, .. } => Trust::Given { file: ca_file.clone(), directory: ca_path.clone() },
         };
+        let trust = match &options.crl_file {
+            Some(lists) if trust != Trust::Anyone => Trust::Unrevoked { trust: Box::new(trust), lists: lists.clone() },
+            _ => trust,
+        };
         if let Some(verifier) = self.verifiers.get(&trust) {
             return Ok(Arc::clone(verifier));
         }
-        let verifier: Arc<dyn ServerCertVerifier> = match &trust {
-            Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
-            Trust::System => {
-                let found = rustls_native_certs::load_native_certs();
-                trusting(found.certs, provider, || {
-                    let message = "found no CA certificates on this system";
-                    match found.errors.into_iter().next() {
-                        Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
-                        None => Error::new(ErrorKind::CaFile, message),
-                    }
-                })?
-            }
-            Trust::Given { file, directory } => {
-                let mut certificates = Vec::new();
-                if let Some(file) = file {
-                    certificates.extend(read_file(file)?);
-                }
-                if let Some(directory) = directory {
-                    certificates.extend(read_directory(directory)?);
-                }
-                let place = file.as_ref().or(directory.as_ref());
-                trusting(certificates, provider, || {
-                    let place = place.map(|path| path.display().to_string()).unwrap_or_default();
-                    Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
-                })?
-            }
-        };
+        let verifier = verifier_of(&trust, provider, &[])?;
         self.verifiers.insert(trust, Arc::clone(&verifier));
         Ok(verifier)
     }
+}
+
+/// Who verifies certificates by this trust, less those that are on `revoked`.
+fn verifier_of(
+    trust: &Trust,
+    provider: &Arc<CryptoProvider>,
+    revoked: &[CertificateRevocationListDer<'static>],
+) -> Result<Arc<dyn ServerCertVerifier>> {
+    Ok(match trust {
+        Trust::Unrevoked { trust, lists } => verifier_of(trust, provider, &read_lists(lists)?)?,
+        Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
+        Trust::System => {
+            let found = rustls_native_certs::load_native_certs();
+            trusting(found.certs, provider, revoked, || {
+                let message = "found no CA certificates on this system";
+                match found.errors.into_iter().next() {
+                    Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
+                    None => Error::new(ErrorKind::CaFile, message),
+                }
+            })?
+        }
+        Trust::Given { file, directory } => {
+            let mut certificates = Vec::new();
+            if let Some(file) = file {
+                certificates.extend(read_file(file)?);
+            }
+            if let Some(directory) = directory {
+                certificates.extend(read_directory(directory)?);
+            }
+            let place = file.as_ref().or(directory.as_ref());
+            trusting(certificates, provider, revoked, || {
+                let place = place.map(|path| path.display().to_string()).unwrap_or_default();
+                Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
+            })?
+        }
+    })
+}
+
+fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    let place = || format!("cannot use the revocation lists in {}", path.display());
+    let pem = fs::read(path).map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
+    let lists = CertificateRevocationListDer::pem_slice_iter(&pem)
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
+    if lists.is_empty() { Err(Error::new(ErrorKind::CrlFile, place())) } else { Ok(lists) }
 }
 
 fn versions(options: &TlsOptions) -> Result<Vec<&'static SupportedProtocolVersion>> {
@@ -260,6 +324,7 @@ fn versions(options: &TlsOptions) -> Result<Vec<&'static SupportedProtocolVersio
 fn trusting(
     certificates: Vec<CertificateDer<'static>>,
     provider: &Arc<CryptoProvider>,
+    revoked: &[CertificateRevocationListDer<'static>],
     none: impl FnOnce() -> Error,
 ) -> Result<Arc<dyn ServerCertVerifier>> {
     let mut roots = RootCertStore::empty();
@@ -268,9 +333,21 @@ fn trusting(
     if usable == 0 {
         return Err(none());
     }
-    let signed = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
-        .build()
-        .map_err(|error| Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates", error))?;
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    let signed = if revoked.is_empty() {
+        builder.build()
+    } else {
+        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
+        builder
+            .with_crls(revoked.iter().cloned())
+            .only_check_end_entity_revocation()
+            .allow_unknown_revocation_status()
+            .build()
+    }
+    .map_err(|error| {
+        let kind = if revoked.is_empty() { ErrorKind::CaFile } else { ErrorKind::CrlFile };
+        Error::with_source(kind, "cannot use the CA certificates", error)
+    })?;
     Ok(Arc::new(ListedOrSigned::new(signed, certificates)))
 }
 

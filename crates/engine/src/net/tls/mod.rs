@@ -27,20 +27,23 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Left out: client keys with a passphrase, pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
-//! compression, and revocation.
+//! Left out: client keys with a passphrase, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
+//! compression, and revocation other than by a list that the user has (CRL, RFC 5280 §5).
 
 mod aead;
+mod choice;
 mod connection;
 mod context;
 mod identity;
 mod key;
+mod pinned;
 mod record;
 mod verify;
 
 pub use connection::{Handshake, Tls};
 pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use identity::{Identity, Passphrase};
+pub use pinned::{Pin, key_pin};
 pub use record::{Opened, State};
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A

@@ -32,15 +32,15 @@ impl Content {
         self.upload.is_some()
     }
 
-    /// Puts it into the machine as far as it takes it. What waits for its source is not waited for before the rest has
+    /// Puts it into the machine as far as it takes it; `given` is told of each piece. What waits for its source is not waited for before the rest has
     /// left.
-    pub(super) fn feed(&mut self, conn: &mut Conn) {
+    pub(super) fn feed(&mut self, conn: &mut Conn, given: impl FnMut(&[u8])) {
         let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
             self.held_until = None;
             conn.handle_timeout(Time(u64::MAX));
         }
-        match feed(conn, LAST, &mut **upload, || {}) {
+        match feed(conn, LAST, &mut **upload, given) {
             Ok(Fed::Waits) => {}
             Ok(Fed::All) => {
                 self.upload = None;

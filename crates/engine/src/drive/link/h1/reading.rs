@@ -114,7 +114,7 @@ impl Link {
             match step.event {
                 Event::NeedInput => return Ok(at),
                 Event::Interim { head, .. } => {
-                    transfer.facts.head_bytes += head.raw().len() as u64;
+                    transfer.on_interim(&head);
                     // It may have let the content go. A failure is found by the next receive.
                     let _ = self.pump();
                 }

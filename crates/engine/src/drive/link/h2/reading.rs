@@ -80,7 +80,7 @@ impl Link {
                 Event::NeedInput => return Ok(()),
                 Event::Interim { id, head } => {
                     if let Some(active) = self.active.get_mut(&id.0) {
-                        active.transfer.facts.head_bytes += head.raw().len() as u64;
+                        active.transfer.on_interim(&head);
                     }
                 }
                 Event::Head { id, head, framing } => {

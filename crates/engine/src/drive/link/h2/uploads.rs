@@ -46,7 +46,10 @@ impl Uploads {
         let Self { turns, failed } = self;
         turns.retain(|&id| {
             let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
-            match feed(conn, RequestId(id), &mut **upload, || transfer.took_content()) {
+            match feed(conn, RequestId(id), &mut **upload, |piece| {
+                transfer.took_content();
+                transfer.on_sent(piece);
+            }) {
                 Ok(fed) => fed == Fed::Waits,
                 Err(error) => {
                     let message = "the content to send cannot be read";

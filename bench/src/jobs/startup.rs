@@ -1,0 +1,40 @@
+//! Option parsing and output set-up: one small plain request by a line with twenty options. What it costs beyond `cold` is
+//! the options' own.
+
+use super::{Bench, Job, SiteFiles, plain};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+use crate::digest::Print;
+
+pub(super) const JOB: Job = Job { name: "startup", about: "twenty options, one small plain request", set_up };
+
+/// The options of a well-used script; no blanks in values, for a line is split at them.
+const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --max-time 30 -A agent/1.0 -H Accept:application/json \
+                       -H X-Request:1 -H Cache-Control:no-cache -b a=b -e http://from.example/ --max-redirs 5 \
+                       --limit-rate 100M -u user:secret --http1.1 --tcp-nodelay --no-keepalive --proto =http,https";
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let host = server.addr;
+    let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
+    let proof = |tool: &str| Check::Proof(line(tool, "-"), Print::of(b"small\n"));
+    let entries = vec![
+        plain("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
+        plain("curl", &line("curl", "/dev/null"), proof("$CURL")),
+    ];
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(vec![Card {
+        part: "",
+        contestants: bench.entries(entries),
+        baseline: "curl",
+        limit: None,
+        goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0)],
+        rounds: 200,
+        warm_up: true,
+        calls: true,
+        server: server_name,
+        unit: Unit::Requests(1),
+    }])
+}

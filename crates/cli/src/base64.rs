@@ -1,0 +1,22 @@
+//! Base64 (RFC 4648 section 4), as far as options need it: pins and the functions of variables.
+//!
+//! ```
+//! use haul_cli::base64::{decode, encode};
+//!
+//! assert_eq!(encode(b"ab"), "YWI=");
+//! assert_eq!(decode("YWI=").as_deref(), Some(&b"ab"[..]));
+//! assert_eq!(decode("YWI"), None);
+//! ```
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// With padding.
+pub fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+/// With its padding, and nothing else in it.
+pub fn decode(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}

@@ -1,0 +1,166 @@
+//! Dates as people and programs write them, for `-z`.
+//!
+//! Words in any order, as curl takes them: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`), a time
+//! (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`). What is not there is midnight, UTC.
+//!
+//! ```
+//! use haul_cli::date::parse;
+//!
+//! assert_eq!(parse("Wed, 21 Oct 2015 07:28:00 GMT"), Some(1_445_412_480));
+//! assert_eq!(parse("2015-10-21 09:28 +0200"), parse("20151021 07:28"));
+//! assert_eq!(parse("yesterday"), None);
+//! ```
+//!
+//! Left out: names of time zones other than these, which nobody can count on.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// Seconds since 1970; `None` for what is no date of the years 1970 to 9999.
+pub fn parse(text: &str) -> Option<u64> {
+    let mut date = Date::default();
+    let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
+    words.into_iter().try_for_each(|word| date.take(word))?;
+    date.seconds()
+}
+
+/// As HTTP writes it (RFC 9110 section 5.6.7).
+pub fn http(seconds: u64) -> String {
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// The moment that an HTTP date names.
+pub fn of_http(date: &[u8]) -> Option<SystemTime> {
+    httpdate::parse_http_date(std::str::from_utf8(date).ok()?.trim()).ok()
+}
+
+#[derive(Default)]
+struct Date {
+    year: Option<u64>,
+    month: Option<u64>,
+    day: Option<u64>,
+    time: Option<u64>,
+    /// Seconds east of Greenwich.
+    zone: i64,
+}
+
+impl Date {
+    fn take(&mut self, word: &str) -> Option<()> {
+        let lower = word.to_ascii_lowercase();
+        let is_letters = lower.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if is_letters {
+            let is = |name: &&str| lower.len() >= 3 && lower.starts_with(*name);
+            if let Some(month) = MONTHS.iter().position(|name| is(name)) {
+                return set(&mut self.month, month as u64 + 1);
+            }
+            return (DAYS.iter().any(|name| is(&name)) || matches!(&*lower, "gmt" | "utc" | "z" | "ut")).then_some(());
+        }
+        if let Some((clock, sign)) =
+            word.strip_prefix('+').map(|rest| (rest, 1)).or(word.strip_prefix('-').map(|rest| (rest, -1)))
+        {
+            let number: i64 = clock.parse().ok()?;
+            self.zone = sign * (number / 100 * 3600 + number % 100 * 60);
+            return (clock.len() == 4 && self.time.is_some()).then_some(());
+        }
+        if let Some((day, time)) = word.split_once(['T', 't']).filter(|(day, _)| day.len() >= 8) {
+            self.take(day)?;
+            return self.take(time);
+        }
+        if word.contains(':') {
+            return set(&mut self.time, clock(word.trim_end_matches(['Z', 'z']))?);
+        }
+        let parts: Vec<&str> = word.split('-').collect();
+        match parts.as_slice() {
+            [year, month, day] if year.len() == 4 => {
+                set(&mut self.year, year.parse().ok()?)?;
+                set(&mut self.month, month.parse().ok()?)?;
+                set(&mut self.day, day.parse().ok()?)
+            }
+            [_, _, _] => parts.iter().try_for_each(|part| self.take(part)),
+            [digits] if digits.len() == 8 => {
+                set(&mut self.year, digits.get(..4)?.parse().ok()?)?;
+                set(&mut self.month, digits.get(4..6)?.parse().ok()?)?;
+                set(&mut self.day, digits.get(6..)?.parse().ok()?)
+            }
+            [digits] => match (digits.parse().ok()?, self.day) {
+                (day @ 1..=31, None) if digits.len() <= 2 => set(&mut self.day, day),
+                // RFC 9110 section 5.6.7: two digits are the year of this century or the last.
+                (year @ 0..=69, Some(_)) if digits.len() == 2 => set(&mut self.year, 2000 + year),
+                (year @ 70..=99, Some(_)) if digits.len() == 2 => set(&mut self.year, 1900 + year),
+                (year, _) => set(&mut self.year, year),
+            },
+            _ => None,
+        }
+    }
+
+    fn seconds(&self) -> Option<u64> {
+        let (year, month, day) = (self.year?, self.month?, self.day?);
+        if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+            return None;
+        }
+        // The library knows the calendar: every date is made by it, and none that there is not.
+        let name = MONTHS.get(month as usize - 1)?;
+        let name = format!("{}{}", name[..1].to_ascii_uppercase(), &name[1..]);
+        // It knows the days of the week too, which nobody has to.
+        let date = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+            .iter()
+            .find_map(|week| httpdate::parse_http_date(&format!("{week}, {day:02} {name} {year} 00:00:00 GMT")).ok())?;
+        let midnight = date.duration_since(UNIX_EPOCH).ok()?.as_secs();
+        let seconds = midnight.checked_add(self.time.unwrap_or(0))?;
+        u64::try_from(i64::try_from(seconds).ok()? - self.zone).ok()
+    }
+}
+
+fn set(place: &mut Option<u64>, value: u64) -> Option<()> {
+    place.replace(value).is_none().then_some(())
+}
+
+/// `HH:MM` or `HH:MM:SS`, as seconds of the day.
+fn clock(word: &str) -> Option<u64> {
+    let mut parts = word.split(':').map(|part| part.parse::<u64>().ok().filter(|_| part.len() <= 2));
+    let (hours, minutes) = (parts.next()??, parts.next()??);
+    let seconds = parts.next().unwrap_or(Some(0))?;
+    (parts.next().is_none() && hours < 24 && minutes < 60 && seconds <= 60)
+        .then_some(hours * 3600 + minutes * 60 + seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_taken_in_any_order() {
+        let day = 1_445_385_600;
+        for text in
+            ["21 Oct 2015", "Oct 21 2015", "2015-10-21", "20151021", "21-Oct-2015", "21-Oct-15", "Wed, 21 Oct 2015"]
+        {
+            assert_eq!(parse(text), Some(day), "{text}");
+        }
+        assert_eq!(parse("2015-10-21T01:00:00Z"), Some(day + 3600));
+        assert_eq!(parse("21 October 2015 02:00 +0200"), Some(day));
+        assert_eq!(parse("21 Oct 2015 00:00:00 -0100"), Some(day + 3600));
+        assert_eq!(http(day), "Wed, 21 Oct 2015 00:00:00 GMT");
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in [
+            "",
+            "x",
+            "32 Oct 2015",
+            "21 Oct",
+            "2015",
+            "31 Feb 1815",
+            "25:00 1 Jan 2000",
+            "1 1 1 1",
+            "20151301",
+            "2015-1",
+            "1 Jan 2000 +0200",
+            "é",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! `--alpn`.
+
+use super::prelude::*;
+
+pub(super) struct Alpn;
+
+impl Flag for Alpn {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "alpn",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Tls,
+            important: false,
+            help: "Agree on the HTTP version in TLS",
+            doc: "Offers HTTP/2 and HTTP/1.1 in the TLS handshake, which is the default; \
+                  --no-alpn offers nothing, and HTTP/1.1 is spoken.",
+            example: "haul --no-alpn https://example.com/",
+            see_also: &["http1.1"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().tls.alpn = value.on();
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! `--ca-native`.
+
+use super::prelude::*;
+
+pub(super) struct CaNative;
+
+impl Flag for CaNative {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "ca-native",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Tls,
+            important: false,
+            help: "Trust the system's certificates",
+            doc: "Trusts the CA certificates of the system, which is the default.",
+            example: "haul --ca-native  https://example.com/",
+            see_also: &["proxy-ca-native"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = (value, args.transfer().tls.insecure);
+        Ok(())
+    }
+}

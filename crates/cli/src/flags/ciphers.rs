@@ -1,0 +1,28 @@
+//! `--ciphers`.
+
+use super::prelude::*;
+use crate::value::names;
+
+pub(super) struct Ciphers;
+
+impl Flag for Ciphers {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "ciphers",
+            short: None,
+            takes: Takes::Value("list"),
+            category: Category::Tls,
+            important: false,
+            help: "Offer these cipher suites",
+            doc: "Offers these suites of TLS 1.2, by OpenSSL's names, with colons between them. \
+                  Names that are not known are passed over; if none is left, that is exit 59.",
+            example: "haul --ciphers ECDHE-RSA-AES128-GCM-SHA256 https://example.com/",
+            see_also: &["proxy-ciphers"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().tls.ciphers = Some(names(value.content()?));
+        Ok(())
+    }
+}

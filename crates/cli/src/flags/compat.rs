@@ -1,0 +1,148 @@
+//! curl's options beside haul's: `docs/curl-compat.md`, made from the table of flags.
+//!
+//! ```
+//! use haul_cli::flags::compat;
+//!
+//! assert!(compat::page().contains("| `--location` | works |"));
+//! ```
+
+use super::{FLAGS, find_long, unsupported};
+
+/// Options of haul that curl has not.
+const OWN: &[&str] = &[
+    "checksum",
+    "extract",
+    "fsync",
+    "input-file",
+    "max-memory",
+    "pipeline",
+    "sort",
+    "split",
+    "stats",
+    "then",
+    "threads",
+    "unique",
+    "unordered",
+];
+
+/// What has no effect, and why.
+const INERT: &[(&str, &str)] = &[
+    ("append", "about FTP"),
+    ("crlf", "about FTP and SMTP"),
+    ("egd-file", "by curl too"),
+    ("false-start", "by curl too"),
+    ("npn", "by curl too"),
+    ("parallel-immediate", "haul always does so for HTTP/1"),
+    ("proxy-ssl-allow-beast", "about TLS 1.0"),
+    ("proxy-ssl-auto-client-cert", "about Windows"),
+    ("random-file", "by curl too"),
+    ("socks5-basic", "always on"),
+    ("ssl-allow-beast", "about TLS 1.0"),
+    ("ssl-auto-client-cert", "about Windows"),
+    ("ssl-no-revoke", "about Windows"),
+    ("ssl-revoke-best-effort", "about Windows"),
+    ("sslv2", "by curl too"),
+    ("sslv3", "by curl too"),
+    ("styled-output", "heads are printed as they came"),
+    ("tcp-nodelay", "always on"),
+    ("use-ascii", "about FTP"),
+];
+
+/// What works otherwise than in curl, in the persona of curl, and how.
+const DIFFERS: &[(&str, &str)] = &[
+    ("alt-svc", "kept and written; connections do not follow it yet"),
+    ("cert-type", "PEM only"),
+    ("ciphers", "the suites that rustls has"),
+    ("continue-at", "416 is a success only if the size fits"),
+    ("cookie", "lines of Set-Cookie in a file count only with a Domain; order as RFC 6265 section 5.4"),
+    ("form", "no encoders"),
+    ("header", "one blank stands behind the colon, whatever was written"),
+    ("key-type", "PEM only"),
+    ("location", "305 and 304 lead nowhere; credentials stay with scheme, host and port"),
+    ("pass", "a key with a passphrase is refused"),
+    ("proxy1.0", "CONNECT says HTTP/1.1"),
+    ("proxy-cert-type", "PEM only"),
+    ("proxy-key-type", "PEM only"),
+    ("proxy-pass", "a key with a passphrase is refused"),
+    ("retry", "on standard output stands the last reply alone"),
+    ("tlsv1", "1.2 or newer"),
+    ("tlsv1.0", "1.2 or newer"),
+    ("tlsv1.1", "1.2 or newer"),
+    ("trace", "secrets are left out"),
+    ("trace-ascii", "secrets are left out"),
+    ("trace-config", "components of curl show nothing more"),
+    ("tr-encoding", "asked for; a reply with it is refused"),
+    ("verbose", "secrets are left out"),
+];
+
+/// How an option of curl fares here.
+fn fares(name: &str) -> String {
+    if let Some(why) = unsupported::why(name.as_bytes()) {
+        return format!("refused: {why}");
+    }
+    if let Some((_, why)) = INERT.iter().find(|(known, _)| *known == name) {
+        return format!("no effect: {why}");
+    }
+    match DIFFERS.iter().find(|(known, _)| *known == name) {
+        Some((_, how)) => format!("differs: {how}"),
+        None => "works".to_owned(),
+    }
+}
+
+/// Whether curl has an option of this long name.
+pub fn is_curls(name: &str) -> bool {
+    !OWN.contains(&name)
+}
+
+/// The page.
+pub fn page() -> String {
+    let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.spec().long).filter(|name| is_curls(name)).collect();
+    names.extend(unsupported::all().map(|(name, _)| name));
+    names.sort_unstable();
+    let mut text = String::from(
+        "# curl's options\n\nEvery option of curl's manual, and how it fares as `haul curl` (or by a link of the name \
+         `curl`). What is refused\nends with exit code 2 and a line that says why; nothing is passed over in silence. \
+         Made from the table of flags;\na test holds it to that.\n\n| option | |\n|---|---|\n",
+    );
+    for name in names {
+        let letter = find_long(name.as_bytes()).and_then(|flag| flag.spec().short);
+        let letter = letter.map(|letter| format!("`-{letter}` ")).unwrap_or_default();
+        text.push_str(&format!("| {letter}`--{name}` | {} |\n", fares(name)));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lists_name_flags_that_there_are() {
+        for name in OWN.iter().chain(INERT.iter().chain(DIFFERS).map(|(name, _)| name)) {
+            assert!(find_long(name.as_bytes()).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_page_is_what_the_table_says() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/curl-compat.md");
+        crate::generated::assert_is(&path, &page());
+    }
+
+    /// What the curl that is installed lists: its options change with its version, so each of them has to be on the page.
+    #[test]
+    fn every_option_of_the_curl_that_is_installed_is_on_the_page() {
+        let Ok(output) = std::process::Command::new("curl").args(["--help", "all"]).output() else { return };
+        let page = page();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut count = 0;
+        for name in text.split_ascii_whitespace().filter_map(|word| word.strip_prefix("--")) {
+            let name = name.trim_end_matches([',', '.', ')']);
+            let positive = name.strip_prefix("no-").unwrap_or(name);
+            let is_there = [name, positive].iter().any(|name| page.contains(&format!("`--{name}` |")));
+            assert!(is_there, "{name}");
+            count += 1;
+        }
+        assert!(count == 0 || count > 200, "{count} options, which is no list of curl's");
+    }
+}

@@ -1,0 +1,28 @@
+//! `--fail-with-body`.
+
+use super::prelude::*;
+
+pub(super) struct FailWithBody;
+
+impl Flag for FailWithBody {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "fail-with-body",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: false,
+            help: "Fail on HTTP errors but keep the body",
+            doc: "As --fail, but the body of the reply is printed or written all the same. The \
+                  exit code is 22.",
+            example: "haul --fail-with-body https://example.com/missing",
+            see_also: &["fail"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let transfer = args.transfer();
+        (transfer.fail, transfer.fail_with_body) = (value.on(), value.on());
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+//! `--follow`.
+
+use super::prelude::*;
+
+pub(super) struct Follow;
+
+impl Flag for Follow {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "follow",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: false,
+            help: "Follow redirects as the status says",
+            doc: "Follows redirects; a method of --request is kept only where the status asks \
+                  for it.",
+            example: "haul --follow -X POST -d x https://example.com/",
+            see_also: &["location", "request"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().redirect.follow = value.on();
+        args.request().follow = value.on();
+        Ok(())
+    }
+}

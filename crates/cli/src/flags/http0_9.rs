@@ -1,0 +1,28 @@
+//! `--http0.9`.
+
+use super::prelude::*;
+
+pub(super) struct Http09;
+
+impl Flag for Http09 {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "http0.9",
+            short: None,
+            takes: Takes::Switch,
+            category: Category::Http,
+            important: false,
+            help: "Take a reply without a head",
+            doc: "Takes what does not begin as HTTP for the body of an HTTP/0.9 reply. Without \
+                  it that is a failure (1), since any server of any protocol would seem to \
+                  answer.",
+            example: "haul --http0.9 http://example.com/",
+            see_also: &["http1.0"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().liberties.http09 = value.on();
+        Ok(())
+    }
+}

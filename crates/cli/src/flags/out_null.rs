@@ -1,0 +1,28 @@
+//! `--out-null`.
+
+use super::prelude::*;
+use crate::plan;
+
+pub(super) struct OutNull;
+
+impl Flag for OutNull {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "out-null",
+            short: None,
+            takes: Takes::Once,
+            category: Category::Output,
+            important: false,
+            help: "Throw a body away",
+            doc: "Throws the body of the next URL that has no output yet away, without any file.",
+            example: "haul --out-null https://example.com/",
+            see_also: &["output"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = value;
+        args.group().outputs.push(plan::Output::File("/dev/null".to_owned()));
+        Ok(())
+    }
+}

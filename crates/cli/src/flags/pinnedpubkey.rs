@@ -1,0 +1,28 @@
+//! `--pinnedpubkey`.
+
+use super::prelude::*;
+
+pub(super) struct Pinnedpubkey;
+
+impl Flag for Pinnedpubkey {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "pinnedpubkey",
+            short: None,
+            takes: Takes::Value("hashes"),
+            category: Category::Tls,
+            important: false,
+            help: "Accept this public key only",
+            doc: "Accepts the server only if its public key is in a file (PEM or DER), or has \
+                  one of these SHA-256 in base64: \"sha256//AAAA...=;sha256//BBBB...=\". Exit 90 \
+                  if not.",
+            example: "haul --pinnedpubkey key.pem https://example.com/",
+            see_also: &["proxy-pinnedpubkey"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.transfer().tls.pins = Some(value.content()?.to_owned());
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! `--rate`.
+
+use super::prelude::*;
+use std::time::Duration;
+
+pub(super) struct Rate;
+
+impl Flag for Rate {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "rate",
+            short: None,
+            takes: Takes::Value("rate"),
+            category: Category::Limits,
+            important: false,
+            help: "Begin so many transfers in a time",
+            doc: "Begins at most N transfers in a time, of those one after the other: \"2/s\", \
+                  \"3/m\", \"5/h\", \"1/d\", also \"3/10s\".",
+            example: "haul --no-parallel --rate 2/s 'https://example.com/[1-9]'",
+            see_also: &["limit-rate", "parallel"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.global.pace = Some(pace(value.content()?)?);
+        Ok(())
+    }
+}
+
+/// The least time from one beginning to the next: `N[/[M]UNIT]`, per hour where there is no unit.
+fn pace(text: &str) -> Result<Duration, Reason> {
+    let bad = || Reason::bad_use("expected N/UNIT, with s, m, h or d");
+    let (count, unit) = text.split_once('/').unwrap_or((text, "h"));
+    let count: u64 = count.parse().map_err(|_| bad())?;
+    let digits = unit.len() - unit.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let times: u64 = if digits == 0 { 1 } else { unit[..digits].parse().map_err(|_| bad())? };
+    let seconds: u64 = match &unit[digits..] {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return Err(bad()),
+    };
+    let millis = times.checked_mul(seconds * 1000).ok_or(Reason::TooLarge)?;
+    millis.checked_div(count).map(Duration::from_millis).ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_times() {
+        assert_eq!(pace("2/s"), Ok(Duration::from_millis(500)));
+        assert_eq!(pace("3/m"), Ok(Duration::from_secs(20)));
+        assert_eq!(pace("5/10s"), Ok(Duration::from_secs(2)));
+        assert_eq!(pace("60"), Ok(Duration::from_secs(60)));
+        for bad in ["", "0/s", "x/s", "1/w", "1/", "-1/s", "1/s/s", "99999999999999999999/s"] {
+            assert!(pace(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! `-z`, `--time-cond`.
+
+use super::prelude::*;
+
+pub(super) struct TimeCond;
+
+impl Flag for TimeCond {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "time-cond",
+            short: Some('z'),
+            takes: Takes::Value("time"),
+            category: Category::Http,
+            important: false,
+            help: "Fetch only what is newer",
+            doc: "Fetches a body only if it is newer than a date (\"Wed, 21 Oct 2015 07:28:00 \
+                  GMT\", \"2015-10-21 07:28\", \"20151021\") or than a file; with \"-\" in front, only \
+                  if it is older. A reply of 304 is a success without a body.",
+            example: "haul -z 2024-05-01 -o page https://example.com/",
+            see_also: &["etag-compare", "remote-time"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.request().time_cond = Some(value.content()?.to_owned());
+        Ok(())
+    }
+}

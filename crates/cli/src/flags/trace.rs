@@ -1,0 +1,31 @@
+//! `--trace`.
+
+use super::prelude::*;
+use crate::plan::TraceForm;
+
+pub(super) struct Trace;
+
+impl Flag for Trace {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "trace",
+            short: None,
+            takes: Takes::Value("file"),
+            category: Category::Verbose,
+            important: false,
+            help: "Write all traffic to a file",
+            doc: "Writes heads and bodies of requests and replies to FILE, in hexadecimal digits \
+                  and text; \"-\" is standard output, \"%\" standard error. Values of credentials \
+                  and cookies are left out.",
+            example: "haul --trace log https://example.com/",
+            see_also: &["trace-ascii", "verbose"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let file = value.path()?;
+        args.global.trace.form = TraceForm::Hex;
+        args.global.trace.file = Some(file);
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! `--trace-config`.
+
+use super::prelude::*;
+
+pub(super) struct TraceConfig;
+
+impl Flag for TraceConfig {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "trace-config",
+            short: None,
+            takes: Takes::Value("words"),
+            category: Category::Verbose,
+            important: false,
+            help: "Say what a trace shows",
+            doc: "Names what a trace shows, with commas: \"time\", \"ids\", \"all\"; a \"-\" in front \
+                  takes one away. Other words of curl (its components) show nothing more here.",
+            example: "haul -v --trace-config time https://example.com/",
+            see_also: &["trace", "trace-time"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let trace = &mut args.global.trace;
+        for word in value.content()?.split([',', ' ']).filter(|word| !word.is_empty()) {
+            let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
+            match name.to_ascii_lowercase().as_str() {
+                "all" => (trace.time, trace.ids) = (on, on),
+                "time" => trace.time = on,
+                "ids" => trace.ids = on,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}

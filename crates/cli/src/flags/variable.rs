@@ -1,0 +1,29 @@
+//! `--variable`.
+
+use super::prelude::*;
+
+pub(super) struct Variable;
+
+impl Flag for Variable {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "variable",
+            short: None,
+            takes: Takes::Value("assignment"),
+            category: Category::General,
+            important: false,
+            help: "Set a variable for --expand",
+            doc: "Sets a variable: \"name=text\", \"name@file\", or \"%NAME\" from the environment, \
+                  with \"%NAME=default\" for where it is not set. \"name[1-5]@file\" takes those \
+                  bytes. --expand-OPTION replaces \"{{name}}\" in the value of OPTION, \
+                  \"{{name:trim:url}}\" after the functions trim, json, url, b64 and 64dec.",
+            example: "haul --variable id=7 --expand-url 'https://example.com/{{id}}'",
+            see_also: &["config"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.variable = Some(value.bytes().to_vec());
+        Ok(())
+    }
+}

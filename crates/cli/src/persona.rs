@@ -1,0 +1,104 @@
+//! Whose manners the program has: its own, or curl's.
+//!
+//! | called as | persona |
+//! |---|---|
+//! | `haul …` | [`Persona::Haul`] |
+//! | `haul curl …`, or by the name `curl` (a link) | [`Persona::Curl`] |
+//!
+//! A persona is where all defaults come from: what a new group of options begins as, how the program calls itself in
+//! messages, how it ends. No other place asks for the program's name.
+//!
+//! ```
+//! use haul_cli::persona::Persona;
+//!
+//! let called = |words: &[&str]| Persona::called(words.iter().map(Into::into));
+//! assert_eq!(called(&["/usr/bin/curl", "-s", "h"]).0, Persona::Curl);
+//! assert_eq!(called(&["haul", "curl", "-s", "h"]), (Persona::Curl, vec!["-s".into(), "h".into()]));
+//! assert_eq!(called(&["haul", "-s", "curl"]), (Persona::Haul, vec!["-s".into(), "curl".into()]));
+//! assert!(Persona::Haul.transfer().redirect.follow && !Persona::Curl.transfer().redirect.follow);
+//! ```
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::plan::{Global, RetryArgs, TransferArgs};
+use crate::usage::VERSION;
+
+/// The version of curl whose options and behaviour the curl persona has.
+pub const CURL_VERSION: &str = "8.22.0";
+
+/// Whose defaults, messages and habits the program has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Persona {
+    /// Its own: redirects are followed, errors are failures, many URLs go beside each other.
+    #[default]
+    Haul,
+    /// curl's: what a script gets that was written for curl 8.
+    Curl,
+}
+
+impl Persona {
+    /// The persona of a whole command line, and the arguments that are left for it.
+    pub fn called(words: impl IntoIterator<Item = OsString>) -> (Persona, Vec<OsString>) {
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        let name = Path::new(&program).file_stem().unwrap_or_default();
+        let mut rest: Vec<OsString> = words.collect();
+        if name == "curl" {
+            return (Persona::Curl, rest);
+        }
+        if rest.first().is_some_and(|first| first == "curl") {
+            rest.remove(0);
+            return (Persona::Curl, rest);
+        }
+        (Persona::Haul, rest)
+    }
+
+    /// How the program calls itself in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Persona::Haul => "haul",
+            Persona::Curl => "curl",
+        }
+    }
+
+    /// Whether it does as curl does wherever haul would do otherwise.
+    pub fn is_curl(self) -> bool {
+        self == Persona::Curl
+    }
+
+    /// `User-Agent` where no `-A` says otherwise.
+    pub fn user_agent(self) -> String {
+        match self {
+            Persona::Haul => format!("haul/{VERSION}"),
+            Persona::Curl => format!("curl/{CURL_VERSION}"),
+        }
+    }
+
+    /// Settings of the whole run, as they begin.
+    pub fn global(self) -> Global {
+        match self {
+            Persona::Haul => Global::default(),
+            // curl has no limit for one host unless it is told one.
+            Persona::Curl => Global {
+                persona: self,
+                parallel: false,
+                parallel_max: 50,
+                parallel_max_host: usize::from(u16::MAX),
+                ..Global::default()
+            },
+        }
+    }
+
+    /// How the bodies of a stage are moved, before any option.
+    pub fn transfer(self) -> TransferArgs {
+        let mut transfer = TransferArgs::default();
+        if self.is_curl() {
+            transfer.redirect.follow = false;
+            transfer.fail = false;
+            transfer.split = Some(1);
+            transfer.retry = RetryArgs { count: 0, ..RetryArgs::default() };
+        }
+        transfer
+    }
+}

@@ -1,0 +1,36 @@
+//! What is shown of transfers while they run.
+//!
+//! ```
+//! use haul_cli::plan::{TraceArgs, TraceForm};
+//!
+//! assert_eq!(TraceArgs::default().form, TraceForm::Off);
+//! ```
+
+use std::path::PathBuf;
+
+/// `-v`, `--trace`, `--trace-ascii` and what goes with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceArgs {
+    /// How it is written.
+    pub form: TraceForm,
+    /// Where to; `-` is standard output, `%` and `None` are standard error.
+    pub file: Option<PathBuf>,
+    /// `--trace-time`: the time before each line.
+    pub time: bool,
+    /// `--trace-ids`: numbers of transfer and connection before each line.
+    pub ids: bool,
+}
+
+/// How a trace is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceForm {
+    /// Not at all.
+    #[default]
+    Off,
+    /// `-v`: lines of heads.
+    Lines,
+    /// `--trace-ascii`: heads and bodies as text.
+    Ascii,
+    /// `--trace`: the same, as hexadecimal digits too.
+    Hex,
+}

@@ -1,0 +1,60 @@
+//! What a reply has to be to be wanted: newer than a date, other than an entity tag.
+
+use super::{Resolver, has_field, misused};
+use crate::args::RequestLow;
+use crate::date;
+use crate::plan::{FieldArg, TimeCond};
+use crate::usage::UsageError;
+use std::path::Path;
+
+impl Resolver<'_> {
+    /// `--etag-compare` and `--tr-encoding` as the fields that they send. As by curl, these stand behind the user's own.
+    pub(super) fn conditions(&mut self, low: &mut RequestLow, fields: &mut Vec<FieldArg>) -> Result<(), UsageError> {
+        let mut send = |name: &str, value: &[u8]| {
+            fields.push(FieldArg::Set { name: name.to_owned(), value: value.to_vec() });
+        };
+        if low.tr_encoding {
+            send("Connection", b"TE");
+            send("TE", b"gzip");
+        }
+        if let Some(path) = low.etag_compare.take() {
+            let text = match self.files.size(&path) {
+                Ok(_) => self.file(&path, "--etag-compare")?,
+                Err(_) => Vec::new(),
+            };
+            let tag = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();
+            if tag.contains(&b'\r') || tag.contains(&0) {
+                return Err(misused("--etag-compare", "the file holds no entity tag"));
+            }
+            send("If-None-Match", if tag.is_empty() { b"\"\"" } else { tag });
+        }
+        Ok(())
+    }
+
+    /// `-z`, and the field that it sends in front of the user's own.
+    pub(super) fn time_cond(
+        &mut self,
+        text: Option<String>,
+        fields: &mut Vec<FieldArg>,
+    ) -> Result<Option<TimeCond>, UsageError> {
+        let Some(text) = text else { return Ok(None) };
+        let (text, older) = match text.strip_prefix('-') {
+            Some(rest) => (rest, true),
+            None => (text.strip_prefix(['+', '=']).unwrap_or(&text), false),
+        };
+        let Some(seconds) = date::parse(text).or_else(|| self.files.modified(Path::new(text))) else {
+            self.warnings.push(
+                "Illegal date format for -z, --time-cond (and not a file name). Disabling time condition.".to_owned(),
+            );
+            return Ok(None);
+        };
+        let (name, condition) = match older {
+            true => ("If-Unmodified-Since", TimeCond::OlderThan(seconds)),
+            false => ("If-Modified-Since", TimeCond::NewerThan(seconds)),
+        };
+        if !has_field(fields, name) {
+            fields.insert(0, FieldArg::Set { name: name.to_owned(), value: date::http(seconds).into() });
+        }
+        Ok(Some(condition))
+    }
+}

@@ -1,0 +1,54 @@
+//! What a file is given once its body is there: the date of the reply (`-R`), attributes (`--xattr`); and the file of
+//! `--etag-save`.
+
+use std::fs::{self, File, FileTimes};
+use std::io::Write;
+use std::path::Path;
+
+use haul::transfer::Outcome;
+use rustix::fs::{XattrFlags, setxattr};
+
+use crate::date;
+use crate::plan::Operation;
+
+/// Stamps the file of a transfer that was a success; the answer is what could not be done.
+pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
+    let mut failed = Vec::new();
+    let Some(head) = &outcome.head else { return failed };
+    let modified = head.get("last-modified").and_then(date::of_http);
+    if let Some(modified) = modified.filter(|_| operation.remote_time) {
+        let set = File::options().write(true).open(path);
+        let set = set.and_then(|file| file.set_times(FileTimes::new().set_modified(modified).set_accessed(modified)));
+        failed.extend(set.err().map(|error| format!("Failed to set filetime on outfile: {error}")));
+    }
+    if operation.xattr {
+        let mut attributes =
+            vec![("user.creator", b"haul".to_vec()), ("user.xdg.origin.url", without_user(url).into_bytes())];
+        attributes.extend(head.get("content-type").map(|kind| ("user.mime_type", kind.to_vec())));
+        for (name, value) in attributes {
+            if let Err(error) = setxattr(path, name, &value, XattrFlags::empty()) {
+                failed.push(format!("Error setting extended attributes on '{}': {error}", path.display()));
+                break;
+            }
+        }
+    }
+    failed
+}
+
+/// Who a URL is fetched as does not belong to what is fetched.
+fn without_user(url: &str) -> String {
+    haul::Target::parse(url).map_or_else(|_| crate::usage::shown_url(url), |target| target.to_url())
+}
+
+/// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file if none is.
+pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
+    let tag = outcome.head.as_ref().and_then(|head| head.get("etag"));
+    let line = |tag: &[u8]| [tag, b"\n"].concat();
+    if path == Path::new("-") {
+        return tag.map_or(Ok(()), |tag| std::io::stdout().write_all(&line(tag)));
+    }
+    match tag {
+        Some(tag) => fs::write(path, line(tag)),
+        None => File::options().create(true).append(true).open(path).map(|_| ()),
+    }
+}

@@ -1,0 +1,201 @@
+//! `-v`, `--trace`, `--trace-ascii` and `-D`: what is said and heard, shown while it happens.
+//!
+//! | | heads | bodies | each line |
+//! |---|---|---|---|
+//! | `-v` | yes | no | `> `, `< `, `* ` |
+//! | `--trace-ascii` | yes | as text | an offset, 64 characters |
+//! | `--trace` | yes | as hex and text | an offset, 16 bytes |
+//!
+//! Secrets are left out of all of them: a log is read by others.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use haul::trace::{Event, Trace};
+
+use crate::plan::{TraceArgs, TraceForm};
+
+/// What is said and heard, to where the user wants it.
+pub(super) struct Tracer {
+    pub(super) args: TraceArgs,
+    pub(super) out: Mutex<Box<dyn Write + Send>>,
+    /// `-D`.
+    pub(super) heads: Option<Mutex<Box<dyn Write + Send>>>,
+    /// Whether `-D` has the answers of proxies too.
+    pub(super) connect_heads: bool,
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").field("args", &self.args).finish_non_exhaustive()
+    }
+}
+
+impl Trace for Tracer {
+    fn event(&self, event: &Event<'_>) {
+        let raw = match event {
+            Event::Response { head } | Event::Interim { head } => Some(head.raw()),
+            Event::Connect { head } if self.connect_heads => Some(head.raw()),
+            _ => None,
+        };
+        if let (Some(raw), Some(heads)) = (raw, &self.heads) {
+            // A head is lost only if its file is, and that shows when the next one is opened.
+            let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = heads.write_all(raw).and_then(|()| heads.flush());
+        }
+        let text = match self.args.form {
+            TraceForm::Off => return,
+            TraceForm::Lines => self.lines(event),
+            TraceForm::Ascii | TraceForm::Hex => self.dump(event),
+        };
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = out.write_all(&text).and_then(|()| out.flush());
+    }
+
+    fn wants_content(&self) -> bool {
+        matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
+    }
+}
+
+impl Tracer {
+    fn lines(&self, event: &Event<'_>) -> Vec<u8> {
+        let (mark, text): (char, Cow<'_, str>) = match event {
+            Event::Info(text) => ('*', text.as_ref().into()),
+            Event::Request { head } => ('>', format!("{head}\n").into()),
+            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
+                ('<', shown_head(head.raw()).into())
+            }
+            _ => return Vec::new(),
+        };
+        let stamp = self.stamp();
+        let line = |line: &str| format!("{stamp}{mark} {}\n", crate::usage::tamed(line));
+        text.lines().map(line).collect::<String>().into_bytes()
+    }
+
+    fn dump(&self, event: &Event<'_>) -> Vec<u8> {
+        let (title, bytes): (&str, Cow<'_, [u8]>) = match event {
+            Event::Info(text) => {
+                return format!("{}== Info: {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes();
+            }
+            Event::Request { head } => {
+                ("=> Send header", format!("{}\r\n", head.replace('\n', "\r\n")).into_bytes().into())
+            }
+            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
+                ("<= Recv header", shown_head(head.raw()).replace('\n', "\r\n").into_bytes().into())
+            }
+            Event::Sent(bytes) => ("=> Send data", (*bytes).into()),
+            Event::Received(bytes) => ("<= Recv data", (*bytes).into()),
+        };
+        let length = bytes.len();
+        let mut out = format!("{}{title}, {length} bytes (0x{length:x})\n", self.stamp()).into_bytes();
+        match self.args.form {
+            TraceForm::Hex => hex(&bytes, &mut out),
+            _ => ascii(&bytes, &mut out),
+        }
+        out
+    }
+
+    /// `--trace-time`, in UTC: a log is compared with those of servers.
+    fn stamp(&self) -> String {
+        let ids = if self.args.ids { "[0-0] " } else { "" };
+        if !self.args.time {
+            return ids.to_owned();
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let day = now.as_secs() % 86_400;
+        format!("{:02}:{:02}:{:02}.{:06} {ids}", day / 3600, day / 60 % 60, day % 60, now.subsec_micros())
+    }
+}
+
+fn hex(bytes: &[u8], out: &mut Vec<u8>) {
+    for (row, line) in bytes.chunks(16).enumerate() {
+        let mut text = format!("{:04x}: ", row * 16);
+        for at in 0..16 {
+            text.push_str(&line.get(at).map_or("   ".to_owned(), |byte| format!("{byte:02x} ")));
+        }
+        text.extend(line.iter().map(|&byte| shown(byte)));
+        text.push('\n');
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// A line of text each, in pieces of 64 characters.
+fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let end = rest.windows(2).take(64).position(|pair| pair == b"\r\n");
+        let (length, skipped) = end.map_or((rest.len().min(64), 0), |end| (end, 2));
+        let text: String = rest[..length].iter().map(|&byte| shown(byte)).collect();
+        out.extend_from_slice(format!("{at:04x}: {text}\n").as_bytes());
+        at += length + skipped;
+    }
+}
+
+fn shown(byte: u8) -> char {
+    if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }
+}
+
+/// A reply's head for people: what a cookie is set to is as good as a password.
+fn shown_head(raw: &[u8]) -> String {
+    let text = String::from_utf8_lossy(raw);
+    let mut shown = String::with_capacity(text.len());
+    let mut is_hidden = false;
+    for line in text.lines() {
+        // A folded line (RFC 9112 section 5.2) belongs to the field before it.
+        if is_hidden && line.starts_with([' ', '\t']) {
+            continue;
+        }
+        let name = line.split_once(':').map_or("", |(name, _)| name.trim());
+        let is = |field: &str| name.eq_ignore_ascii_case(field);
+        is_hidden = is("set-cookie") || is("set-cookie2");
+        if is_hidden {
+            shown.push_str(name);
+            shown.push_str(": [redacted]");
+        } else if is("location") {
+            shown.push_str(&without_userinfo(line));
+        } else {
+            shown.push_str(line);
+        }
+        shown.push('\n');
+    }
+    shown
+}
+
+/// Hides what stands before the host of the URL in this line.
+fn without_userinfo(line: &str) -> Cow<'_, str> {
+    let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
+    let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rfind('@') {
+        Some(at) => format!("{}***{}", &line[..start], &line[start + at..]).into(),
+        None => line.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_that_are_set_are_not_shown() {
+        let raw =
+            b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\n more=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
+        let shown = "HTTP/1.1 200 OK\nSet-Cookie: [redacted]\nDate: x\nSET-COOKIE2: [redacted]\n\n";
+        assert_eq!(shown_head(raw), shown);
+    }
+
+    #[test]
+    fn passwords_of_a_redirect_are_not_shown() {
+        for (line, shown) in [
+            ("Location: http://u:hunter2@h/@x", "Location: http://***@h/@x"),
+            ("location://u@h?a", "location://***@h?a"),
+            ("Location: /@me", "Location: /@me"),
+            ("Location: https://h/@me?x=//a@b", "Location: https://h/@me?x=//a@b"),
+        ] {
+            assert_eq!(shown_head(line.as_bytes()), format!("{shown}\n"));
+        }
+    }
+}

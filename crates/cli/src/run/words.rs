@@ -1,0 +1,105 @@
+//! What the user reads of a failure: a line, in haul's words or in curl's.
+//!
+//! haul's own line says the URL, what happened and why. Scripts that were written for curl look for curl's: those words are
+//! given wherever curl has one sentence for a failure; where it has many (TLS), the cause is said as it is.
+
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Target};
+
+use crate::persona::Persona;
+
+/// The line on stderr.
+pub(super) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
+    match persona {
+        // Never cut: the cause is at the end, and a URL may be long.
+        Persona::Haul => format!("haul: ({}) {}", error.exit_code(), crate::usage::one_line(&error.to_string())),
+        Persona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
+    }
+}
+
+/// What `%{errormsg}` says, and the line behind its code.
+pub(super) fn of(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
+    match persona {
+        Persona::Haul => error.to_string(),
+        Persona::Curl => text(error, outcome),
+    }
+}
+
+fn text(error: &Error, outcome: Option<&Outcome>) -> String {
+    let cause = || crate::usage::one_line(&error.cause());
+    let Some(outcome) = outcome else {
+        return match error.kind() {
+            ErrorKind::Url => format!("URL rejected: {}", cause()),
+            _ => cause(),
+        };
+    };
+    let (target, facts) = (&outcome.target, &outcome.facts);
+    let millis = facts.total.as_millis();
+    match error.kind() {
+        ErrorKind::UnsupportedScheme
+            if error.cause().contains("HTTP/") || facts.head_bytes == 0 && facts.connects > 0 =>
+        {
+            "Received HTTP/0.9 when not allowed".to_owned()
+        }
+        ErrorKind::Resolve => format!("Could not resolve host: {}", target.host_text()),
+        ErrorKind::Connect => {
+            let (host, port) = place(target);
+            format!("Failed to connect to {host} port {port} after {millis} ms: Could not connect to server")
+        }
+        ErrorKind::PartialBody => partial(outcome),
+        ErrorKind::Status => format!("The requested URL returned error: {}", facts.status),
+        ErrorKind::Timeout if facts.connects == 0 && facts.requests == 0 => {
+            format!("Connection timed out after {millis} milliseconds")
+        }
+        ErrorKind::Timeout if error.cause().contains("slow") => cause(),
+        ErrorKind::Timeout => timed_out(outcome, millis),
+        ErrorKind::Range => "HTTP server does not seem to support byte ranges. Cannot resume.".to_owned(),
+        ErrorKind::TooManyRedirects => format!("Maximum ({}) redirects followed", facts.redirects),
+        ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
+        ErrorKind::TooLarge => "Maximum file size exceeded".to_owned(),
+        ErrorKind::Receive => match error.io_source() {
+            Some(source) => format!("Recv failure: {}", system(source)),
+            None => cause(),
+        },
+        ErrorKind::Send => match error.io_source() {
+            Some(source) => format!("Send failure: {}", system(source)),
+            None => cause(),
+        },
+        _ => cause(),
+    }
+}
+
+fn place(target: &Target) -> (&str, u16) {
+    (target.host_text(), target.port())
+}
+
+fn announced(outcome: &Outcome) -> Option<u64> {
+    let length = outcome.head.as_ref()?.get("content-length")?;
+    std::str::from_utf8(length).ok()?.trim().parse().ok()
+}
+
+fn partial(outcome: &Outcome) -> String {
+    match announced(outcome).and_then(|length| length.checked_sub(outcome.facts.body_bytes)) {
+        Some(missing) => format!("end of response with {missing} bytes missing"),
+        None => "transfer closed with outstanding read data remaining".to_owned(),
+    }
+}
+
+fn timed_out(outcome: &Outcome, millis: u128) -> String {
+    let got = outcome.facts.body_bytes;
+    match announced(outcome).filter(|_| got > 0) {
+        Some(length) => {
+            format!("Operation timed out after {millis} milliseconds with {got} out of {length} bytes received")
+        }
+        None => format!("Operation timed out after {millis} milliseconds with {got} bytes received"),
+    }
+}
+
+/// The system's sentence without its number.
+fn system(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,100 @@
+//! `%{json}` and `%{header_json}`: all facts, or all fields, as JSON objects in curl's form.
+
+use haul::Head;
+
+use super::{TransferFacts, Variable};
+use crate::persona::{CURL_VERSION, Persona};
+use crate::usage::VERSION;
+use crate::variables::json as escaped;
+
+/// Every fact with its name; a number is one, what is not known is null.
+pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<u8>) {
+    into.push(b'{');
+    for &(name, variable) in Variable::NAMES {
+        quoted(name.as_bytes(), into);
+        into.push(b':');
+        let mut text = Vec::new();
+        facts.append(variable, &mut text);
+        match () {
+            () if variable.is_number() => into.extend_from_slice(number(&text)),
+            () if text.is_empty() => into.extend_from_slice(b"null"),
+            () => quoted(&text, into),
+        }
+        into.push(b',');
+    }
+    into.extend_from_slice(b"\"curl_version\":");
+    let version = match persona {
+        Persona::Haul => format!("haul/{VERSION}"),
+        Persona::Curl => format!("libcurl/{CURL_VERSION} haul/{VERSION}"),
+    };
+    quoted(version.as_bytes(), into);
+    into.push(b'}');
+}
+
+/// `000` and `0200` are no JSON.
+fn number(text: &[u8]) -> &[u8] {
+    let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
+    match text.get(zeros) {
+        Some(byte) if byte.is_ascii_digit() => &text[zeros..],
+        Some(_) => &text[zeros - 1..],
+        None => b"0",
+    }
+}
+
+/// Every field by its name in small letters, with all its values, in the order of first appearance.
+pub(super) fn fields(head: Option<&Head>, into: &mut Vec<u8>) {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in head.iter().flat_map(|head| head.fields()) {
+        let name = name.to_ascii_lowercase();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    into.push(b'{');
+    for (at, name) in names.iter().enumerate() {
+        into.extend_from_slice(if at == 0 { b"" } else { b",\n" });
+        quoted(name.as_bytes(), into);
+        into.extend_from_slice(b":[");
+        for (at, value) in head.iter().flat_map(|head| head.get_all(name)).enumerate() {
+            into.extend_from_slice(if at == 0 { b"" } else { b"," });
+            quoted(value, into);
+        }
+        into.push(b']');
+    }
+    into.extend_from_slice(b"\n}");
+}
+
+fn quoted(text: &[u8], into: &mut Vec<u8>) {
+    into.push(b'"');
+    // JSON is UTF-8; a server's bytes need not be.
+    into.extend_from_slice(&escaped(String::from_utf8_lossy(text).as_bytes()));
+    into.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_object_is_json_and_has_every_fact() {
+        let given = TransferFacts { url: "http://h/\"q\"", response_code: 7, exit_code: 3, ..TransferFacts::default() };
+        let mut text = Vec::new();
+        facts(&given, Persona::Curl, &mut text);
+        let value: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+        assert_eq!(value.as_object().expect("an object").len(), Variable::NAMES.len() + 1);
+        assert_eq!(value["url"], "http://h/\"q\"");
+        assert_eq!((value["http_code"].as_u64(), value["exitcode"].as_u64()), (Some(7), Some(3)));
+        assert_eq!(value["time_total"], 0.0);
+        assert!(value["content_type"].is_null());
+        let mut none = Vec::new();
+        fields(None, &mut none);
+        assert_eq!(none, b"{\n}");
+    }
+
+    #[test]
+    fn numbers_lose_what_json_has_not() {
+        for (text, expected) in [("000", "0"), ("0200", "200"), ("0.5", "0.5"), ("12", "12"), ("0", "0")] {
+            assert_eq!(number(text.as_bytes()), expected.as_bytes());
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Which cipher suites and groups are offered, by the names that users of OpenSSL know.
+//!
+//! ```
+//! use haul::net::tls::{TlsContexts, TlsOptions};
+//!
+//! let mut options = TlsOptions::default();
+//! options.tls12_ciphers = Some(vec!["ECDHE-RSA-AES128-GCM-SHA256".into()]);
+//! options.groups = Some(vec!["X25519".into()]);
+//! assert!(TlsContexts::default().context(&options).is_ok());
+//! options.groups = Some(vec!["sect163k1".into()]);
+//! assert_eq!(TlsContexts::default().context(&options).unwrap_err().exit_code(), 59);
+//! ```
+
+use rustls::crypto::CryptoProvider;
+use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
+
+use super::TlsOptions;
+use crate::{Error, ErrorKind, Result};
+
+/// OpenSSL's names of TLS 1.2's suites; those of TLS 1.3 are the standard's own.
+const SUITES: &[(&str, CipherSuite)] = &[
+    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
+    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
+    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+];
+
+/// Names of groups, OpenSSL's and the standard's.
+const GROUPS: &[(&str, NamedGroup)] = &[
+    ("x25519", NamedGroup::X25519),
+    ("prime256v1", NamedGroup::secp256r1),
+    ("secp256r1", NamedGroup::secp256r1),
+    ("p-256", NamedGroup::secp256r1),
+    ("secp384r1", NamedGroup::secp384r1),
+    ("p-384", NamedGroup::secp384r1),
+    ("x25519mlkem768", NamedGroup::X25519MLKEM768),
+];
+
+/// Leaves in the provider what the options name. Names that are not known are passed over, as OpenSSL does, as long as
+/// one is left.
+pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
+    let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
+    for (names, of_13) in [(&options.tls12_ciphers, false), (&options.tls13_ciphers, true)] {
+        let Some(names) = names else { continue };
+        let named = |suite: &SupportedCipherSuite| names.iter().any(|name| suite_named(name) == Some(suite.suite()));
+        provider.cipher_suites.retain(|suite| is_13(suite) != of_13 || named(suite));
+        if !provider.cipher_suites.iter().any(|suite| is_13(suite) == of_13) {
+            return Err(Error::new(ErrorKind::Cipher, "none of the ciphers is known"));
+        }
+    }
+    if let Some(names) = &options.groups {
+        let known = provider.kx_groups.clone();
+        // The order is the user's: the first is the one that a key is sent for.
+        provider.kx_groups = names
+            .iter()
+            .filter_map(|name| {
+                let group = GROUPS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?.1;
+                known.iter().copied().find(|known| known.name() == group)
+            })
+            .collect();
+        if provider.kx_groups.is_empty() {
+            return Err(Error::new(ErrorKind::Cipher, "none of the curves is known"));
+        }
+    }
+    Ok(())
+}
+
+fn suite_named(name: &str) -> Option<CipherSuite> {
+    SUITES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, suite)| suite)
+}
