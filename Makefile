@@ -21,11 +21,13 @@ TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # In CI a lock file that does not fit the manifests is an error, not something to mend in passing.
 LOCKED := $(if $(CI),--locked)
 BINDIR := $(DESTDIR)$(PREFIX)/bin
-DOCDIR := $(DESTDIR)$(PREFIX)/share/doc/haul
+DATADIR := $(DESTDIR)$(PREFIX)/share
+DOCDIR := $(DATADIR)/doc/haul
+MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul header c-memory c-soak demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
-	fuzz-check doc bench fuzz-smoke install uninstall clean
+	fuzz-check doc bench fuzz-smoke generate install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +116,10 @@ bench: ## a job of the scorecard: JOB=name ROUNDS=n; without JOB the list of job
 fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) sh scripts/fuzz-smoke.sh
 
+# Made from the table of flags; a test holds the files that are checked in to it.
+generate: ## the man page, the completions and docs/curl-compat.md, from the table of flags
+	$(CARGO) run $(LOCKED) -q -p haul-cli --bin haul -- --generate .
+
 # Root often has no toolchain: what `make build` left is installed as it is.
 install: ## put haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
 	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
@@ -123,11 +129,19 @@ install: ## put haul, libhaul and their documentation under PREFIX (/usr/local),
 	install -m 644 docs/design/*.md $(DOCDIR)/design
 	test -f $(TARGET_DIR)/release/libhaul_c.a || $(MAKE) libhaul
 	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(DESTDIR)$(PREFIX) $(PREFIX)
+	install -d $(MANDIR) $(DATADIR)/bash-completion/completions $(DATADIR)/zsh/site-functions \
+		$(DATADIR)/fish/vendor_completions.d
+	install -m 644 docs/haul.1 $(MANDIR)/haul.1
+	install -m 644 completions/haul.bash $(DATADIR)/bash-completion/completions/haul
+	install -m 644 completions/_haul $(DATADIR)/zsh/site-functions/_haul
+	install -m 644 completions/haul.fish $(DATADIR)/fish/vendor_completions.d/haul.fish
 
 uninstall: ## take away what install put there
 	rm -f $(BINDIR)/haul $(DESTDIR)$(PREFIX)/include/haul.h $(DESTDIR)$(PREFIX)/lib/libhaul.*
 	rm -f $(DESTDIR)$(PREFIX)/lib/pkgconfig/haul.pc
 	rm -rf $(DOCDIR)
+	rm -f $(MANDIR)/haul.1 $(DATADIR)/bash-completion/completions/haul $(DATADIR)/zsh/site-functions/_haul \
+		$(DATADIR)/fish/vendor_completions.d/haul.fish
 
 clean: ## remove everything that was built
 	$(CARGO) clean

@@ -51,11 +51,11 @@ impl Date {
         let lower = word.to_ascii_lowercase();
         let is_letters = lower.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_letters {
-            let is = |name: &&str| lower.len() >= 3 && lower.starts_with(*name);
+            let is = |name: &str| lower.len() >= 3 && lower.starts_with(name);
             if let Some(month) = MONTHS.iter().position(|name| is(name)) {
                 return set(&mut self.month, month as u64 + 1);
             }
-            return (DAYS.iter().any(|name| is(&name)) || matches!(&*lower, "gmt" | "utc" | "z" | "ut")).then_some(());
+            return (DAYS.iter().any(|name| is(name)) || matches!(&*lower, "gmt" | "utc" | "z" | "ut")).then_some(());
         }
         if let Some((clock, sign)) =
             word.strip_prefix('+').map(|rest| (rest, 1)).or(word.strip_prefix('-').map(|rest| (rest, -1)))

@@ -283,7 +283,7 @@ fn nghttpd() {
     let files = Files::new();
     for (scheme, knows) in [("https", false), ("http", true)] {
         let port = free_port();
-        let mut command = Command::new(nghttpd);
+        let mut command = Command::new(&nghttpd);
         command.args(["-a", "127.0.0.1", "-m", "100", "--echo-upload", "--trailer", "x-end: yes", "-d"]);
         command.arg(files.path().join("root"));
         command.arg(port.to_string());
@@ -340,7 +340,7 @@ fn apache2() {
 
 #[test]
 fn caddy() {
-    let Some(caddy) = found("caddy") else { return };
+    let Some(caddy) = found("caddy", "HTTP/2") else { return };
     let files = Files::new();
     let (port, plain) = (free_port(), free_port());
     // Uploads go on to an origin of ours, by HTTP/1.1.

@@ -34,6 +34,7 @@ pub(super) fn request(
         range: request.range.clone(),
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
+        connect_heads: global.persona.is_curl() && !stage.proxy.suppress_connect_headers,
         fail: transfer.fail,
         fail_with_body: transfer.fail_with_body,
         resume: !global.persona.is_curl(),

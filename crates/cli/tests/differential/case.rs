@@ -12,20 +12,20 @@
 use std::path::Path;
 
 #[derive(Clone, Debug, Default)]
-pub struct Case {
+pub(crate) struct Case {
     /// File and line, for messages.
-    pub place: String,
-    pub words: Vec<String>,
-    pub stdin: Vec<u8>,
-    pub env: Vec<(String, String)>,
+    pub(crate) place: String,
+    pub(crate) words: Vec<String>,
+    pub(crate) stdin: Vec<u8>,
+    pub(crate) env: Vec<(String, String)>,
     /// Parts that differ, and why.
-    pub allowed: Vec<(String, String)>,
+    pub(crate) allowed: Vec<(String, String)>,
     /// What is in the directory when it begins.
-    pub files: Vec<(String, Vec<u8>)>,
+    pub(crate) files: Vec<(String, Vec<u8>)>,
 }
 
 /// The cases of a file.
-pub fn read(path: &Path) -> Vec<Case> {
+pub(crate) fn read(path: &Path) -> Vec<Case> {
     let text = std::fs::read_to_string(path).expect("a case file");
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut files: Vec<(String, Vec<u8>)> = Vec::new();

@@ -16,9 +16,9 @@ use std::thread;
 
 /// What came over one connection: its number, counted from the last [`Origin::take`], and a request's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
-    pub connection: usize,
-    pub bytes: Vec<u8>,
+pub(crate) struct Request {
+    pub(crate) connection: usize,
+    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -27,13 +27,13 @@ struct Seen {
     requests: Vec<Request>,
 }
 
-pub struct Origin {
+pub(crate) struct Origin {
     port: u16,
     seen: Arc<Mutex<Seen>>,
 }
 
 impl Origin {
-    pub fn start() -> Origin {
+    pub(crate) fn start() -> Origin {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let seen = Arc::new(Mutex::new(Seen::default()));
@@ -47,12 +47,12 @@ impl Origin {
         Origin { port, seen }
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// What was asked since the last time.
-    pub fn take(&self) -> Vec<Request> {
+    pub(crate) fn take(&self) -> Vec<Request> {
         std::mem::take(&mut *self.seen.lock().expect("nobody panics with it")).requests
     }
 }
@@ -136,9 +136,9 @@ fn read_head(stream: &mut TcpStream, ahead: &mut Vec<u8>) -> Option<Vec<u8>> {
 }
 
 /// An answer as it is sent.
-pub struct Answer {
-    pub bytes: Vec<u8>,
-    pub closes: bool,
+pub(crate) struct Answer {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) closes: bool,
 }
 
 impl Answer {

@@ -468,6 +468,7 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker)
         loop {
             let outcome = opening.step(client.tls(), &mut buffer, ticker.cut(deadline, Instant::now()));
             transfer.facts.connect_status = opening.connect_status();
+            opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
             if outcome.is_err() && opening.wants_another() {
                 drop(opening);
                 return open(client, key, transfer, ticker);

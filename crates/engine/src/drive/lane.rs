@@ -249,6 +249,7 @@ impl Lane {
                     let outcome = opening.step(around.client.tls(), around.buffer, None);
                     if let Some(transfer) = self.waiting.front_mut() {
                         transfer.facts.connect_status = opening.connect_status();
+                        opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
                     }
                     if outcome.is_err() && opening.wants_another() {
                         self.state = State::Resolving;

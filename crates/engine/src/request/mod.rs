@@ -78,6 +78,8 @@ pub struct RequestOptions {
     pub decode_limits: DecodeLimits,
     /// Deliver the response's head before its body, and before that the heads of the redirects that led to it.
     pub include_head: bool,
+    /// With [`include_head`](Self::include_head): what proxies answer to CONNECT belongs to it. Default no.
+    pub connect_heads: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
     pub fail: bool,
     /// With [`fail`](Self::fail): deliver the body of such a response all the same, and fail then. Default no.
@@ -239,6 +241,7 @@ impl Default for RequestOptions {
             decode: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,
+            connect_heads: false,
             fail: false,
             fail_with_body: false,
             probes: false,

@@ -472,6 +472,17 @@ impl Transfer {
         }
     }
 
+    /// What a proxy has answered to CONNECT.
+    pub fn on_connect_answer(&mut self, head: &Head) {
+        self.facts.head_bytes += head.raw().len() as u64;
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Connect { head });
+        }
+        if self.options.include_head && self.options.connect_heads && self.heads.len() <= MOST_HEADS {
+            self.heads.extend_from_slice(head.raw());
+        }
+    }
+
     /// An interim response (1xx).
     pub fn on_interim(&mut self, head: &Head) {
         self.facts.head_bytes += head.raw().len() as u64;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
 use haul_proto::h1::{self, BodyLength, Conn, Event};
+use haul_proto::head::Head;
 use haul_proto::time::Time;
 
 use super::Hop;
@@ -23,6 +24,8 @@ pub(super) struct Exchange {
     answered: bool,
     /// The status of its last answer; 0 before.
     pub(super) status: u16,
+    /// The heads of its answers, for who wants to see them.
+    pub(super) heads: Vec<Head>,
     /// The answer is a refusal whose body is read to its end, to ask again.
     again: bool,
     tail: Vec<u8>,
@@ -47,8 +50,17 @@ impl Exchange {
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
         let conn = Conn::new(h1::Config::default());
-        let mut exchange =
-            Self { conn, hop, target, rounds: 0, answered: false, status: 0, again: false, tail: Vec::new() };
+        let mut exchange = Self {
+            conn,
+            hop,
+            target,
+            rounds: 0,
+            answered: false,
+            status: 0,
+            heads: Vec::new(),
+            again: false,
+            tail: Vec::new(),
+        };
         exchange.ask()?;
         Ok(exchange)
     }
@@ -98,6 +110,7 @@ impl Exchange {
                 Event::Interim { .. } | Event::Body { .. } => {}
                 Event::Tunnel { head, .. } => {
                     self.status = head.status();
+                    self.heads.push(head);
                     return match self.status {
                         200..300 => Ok(Verdict::Open(input.split_off(at))),
                         // 101 changes to a protocol that nobody asked for.
@@ -110,6 +123,7 @@ impl Exchange {
                     let again = self.status == 407
                         && self.rounds < MAX_ROUNDS
                         && hop.memory.asked(&hop.proxy, hop.auth, &head, self.answered)?;
+                    self.heads.push(head);
                     if !again {
                         return Err(self.refused());
                     }

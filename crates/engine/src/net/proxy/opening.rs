@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use haul_policy::proxy::ProxyKind;
 use haul_policy::proxy::socks::{Destination, Handshake, SocksError, Step};
+use haul_proto::head::Head;
 
 use super::connect::{Exchange, Verdict};
 use super::route::{Route, proxies};
@@ -25,6 +26,7 @@ pub struct Opening {
     outgoing: Vec<u8>,
     sent: usize,
     connect_status: u16,
+    connect_heads: Vec<Head>,
     wants_another: bool,
 }
 
@@ -96,7 +98,15 @@ impl Opening {
                 is_proxy: false,
             })));
         }
-        Ok(Self { stream: None, stages, outgoing: Vec::new(), sent: 0, connect_status: 0, wants_another: false })
+        Ok(Self {
+            stream: None,
+            stages,
+            outgoing: Vec::new(),
+            sent: 0,
+            connect_status: 0,
+            connect_heads: Vec::new(),
+            wants_another: false,
+        })
     }
 
     /// The connection stands.
@@ -108,6 +118,11 @@ impl Opening {
     #[must_use]
     pub fn connect_status(&self) -> u16 {
         self.connect_status
+    }
+
+    /// The heads of the answers to CONNECT that have come since this was asked last.
+    pub fn take_connect_heads(&mut self) -> Vec<Head> {
+        std::mem::take(&mut self.connect_heads)
     }
 
     /// After an error: a proxy asked who we are and left. The answer is known now, so all of this is to be done again, on
@@ -174,6 +189,7 @@ impl Opening {
                 Stage::Connect { exchange, .. } => {
                     let outcome = self.hear_connect(exchange, buffer, deadline);
                     self.connect_status = exchange.status;
+                    self.connect_heads.append(&mut exchange.heads);
                     self.wants_another = outcome.is_err() && exchange.wants_another();
                     outcome?
                 }
