@@ -13,7 +13,7 @@ pub(super) const TAG: usize = 16;
 /// A key, ready for use.
 pub(super) enum Cipher {
     Aws(aws_lc_rs::aead::LessSafeKey),
-    Ring(ring::aead::LessSafeKey),
+    Ring(Box<ring::aead::LessSafeKey>),
 }
 
 /// Nothing more is said about why: a record that does not authenticate must not tell (RFC 8446 section 5.2).
@@ -58,7 +58,7 @@ impl Cipher {
             Kind::Aes256Gcm => &AES_256_GCM,
             Kind::ChaCha20Poly1305 => &CHACHA20_POLY1305,
         };
-        Some(Self::Ring(LessSafeKey::new(UnboundKey::new(algorithm, key).ok()?)))
+        Some(Self::Ring(Box::new(LessSafeKey::new(UnboundKey::new(algorithm, key).ok()?))))
     }
 
     /// Opens `sealed`, content and tag, in place; answers the content.
