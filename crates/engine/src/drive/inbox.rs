@@ -22,6 +22,8 @@ pub enum Message {
     Look,
     /// The output is full: watch for room.
     WatchOutput,
+    /// Nobody waits any more for the transfer with this tag.
+    Abandon(u64),
 }
 
 /// A worker's inbox.

@@ -347,6 +347,7 @@ impl Worker {
                 self.serve(lane, false);
             }
             Message::Resolved(lane) => self.serve(lane, false),
+            Message::Abandon(tag) => self.abandon(tag),
             // The flush of the next turn watches the output, and the supply is asked anyway.
             Message::WatchOutput | Message::Look => {}
         }

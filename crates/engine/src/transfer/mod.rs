@@ -53,7 +53,7 @@ use crate::body::path::BodyPath;
 use crate::buffer::Lease;
 use crate::clock;
 use crate::facts::Facts;
-use crate::request::RequestOptions;
+use crate::request::{RequestOptions, Span};
 use crate::sink::Wake;
 use crate::{Error, ErrorKind, Result};
 use auth::Login;
@@ -226,11 +226,11 @@ impl Transfer {
             target,
             method: options.method.clone(),
             with_body: options.body.is_some(),
-            extent: Extent::from(options.resume_from.unwrap_or(0)),
+            extent: Extent::of(&options),
             may_range,
-            has_looked: options.resume_from.is_some(),
+            has_looked: options.resume_from.is_some() || options.span.is_some(),
             has_begun: false,
-            is_fixed: options.resume_from.is_some(),
+            is_fixed: options.resume_from.is_some() || matches!(options.span, Some(Span::Rest { .. })),
             skip: 0,
             restarts: 0,
             failed_at: 0,
@@ -277,7 +277,11 @@ impl Transfer {
 
     /// As if nothing had come of it yet.
     fn start_over(&mut self) {
-        self.extent = Extent::from(self.options.resume_from.unwrap_or(0));
+        self.extent = match self.options.span {
+            Some(Span::Rest { .. }) => Extent::of(&self.options),
+            // That a range is asked for was the engine's idea: now it is all of it.
+            _ => Extent::from(self.options.resume_from.unwrap_or(0)),
+        };
         self.has_begun = false;
         self.skip = 0;
         self.failed_at = 0;
