@@ -16,6 +16,7 @@
 //! Out of scope: anything that touches the network. That a URL, a regular expression or a
 //! certificate is any good is found by those who use it.
 
+pub mod agent;
 pub mod args;
 pub mod checksum;
 pub mod config;

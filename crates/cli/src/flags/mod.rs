@@ -15,6 +15,10 @@
 pub mod unsupported;
 
 mod abstract_unix_socket;
+mod agent;
+mod agent_idle;
+mod agent_status;
+mod agent_stop;
 mod alt_svc;
 mod anyauth;
 mod basic;
@@ -316,6 +320,10 @@ impl Category {
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
     &abstract_unix_socket::AbstractUnixSocket,
+    &agent::Agent,
+    &agent_idle::AgentIdle,
+    &agent_status::AgentStatus,
+    &agent_stop::AgentStop,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
     &basic::Basic,
