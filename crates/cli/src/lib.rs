@@ -23,6 +23,7 @@ pub mod config;
 pub mod files;
 pub mod flags;
 pub mod form;
+pub mod ftp;
 pub mod help;
 pub mod parse;
 pub mod persona;

@@ -160,6 +160,11 @@ impl Extent {
         self.is_opening = false;
     }
 
+    /// Whether it is a beginning that no response has brought yet.
+    pub(super) fn is_opening(&self) -> bool {
+        self.is_opening
+    }
+
     /// Where it ends, in a representation of this length.
     fn end_within(&self, total: Option<u64>) -> Option<u64> {
         match (self.end, total) {
