@@ -3,6 +3,7 @@
 mod bulk;
 mod cold;
 mod fetch;
+pub(crate) mod fetcher;
 mod five;
 mod get;
 mod get_tls;
@@ -39,12 +40,13 @@ pub(crate) struct Job {
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 14] = [
+pub(crate) const ALL: [&Job; 15] = [
     &site::JOB,
     &fetch::JOB,
     &small::JOB,
     &pipeline::JOB,
     &cold::JOB,
+    &fetcher::JOB,
     &million::JOB,
     &get::JOB,
     &get_tls::JOB,

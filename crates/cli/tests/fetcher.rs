@@ -40,7 +40,7 @@ fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> Pass {
             words.extend(["--cacert".to_owned(), ca.to_owned()]);
         }
     }
-    let run = Reader { fetcher: &words, base: &base, environment: &[] }.run(&catalogue).unwrap();
+    let run = Reader { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
     Pass { run, mirror, catalogue }
 }
 

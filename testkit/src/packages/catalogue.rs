@@ -57,6 +57,31 @@ impl Package {
     }
 }
 
+/// What a reader wants of a package, without the package: a line of text each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// The file's name; empty is the index.
+    pub name: String,
+    /// All of its bytes.
+    pub length: usize,
+    /// How many of them behind the header are wanted.
+    pub wanted: usize,
+}
+
+impl Want {
+    /// As `name length wanted`.
+    pub fn to_line(&self) -> String {
+        format!("{} {} {}", self.name, self.length, self.wanted)
+    }
+
+    /// What [`Want::to_line`] made.
+    pub fn from_line(line: &str) -> Option<Want> {
+        let mut words = line.split(' ');
+        let name = words.next()?.to_owned();
+        Some(Want { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
+    }
+}
+
 /// A block's line in the header, without its end.
 pub(super) fn hex(block: &[u8]) -> String {
     digest(&SHA256, block).as_ref().iter().fold(String::new(), |mut text, byte| {
@@ -115,6 +140,15 @@ impl Catalogue {
     /// The page that lists them.
     pub fn index(&self) -> &[u8] {
         &self.inner.index
+    }
+
+    /// What is read, in order: the index, then the packages.
+    pub fn wants(&self) -> Vec<Want> {
+        let index = Want { name: String::new(), length: self.index().len(), wanted: self.index().len() };
+        let packages = self.packages().iter();
+        let packages =
+            packages.map(|package| Want { name: package.name.clone(), length: package.bytes.len(), wanted: package.wanted });
+        [index].into_iter().chain(packages).collect()
     }
 
     /// A package by its name.

@@ -15,7 +15,7 @@
 //! let catalogue = Catalogue::new(1, 3);
 //! let mirror = Mirror::start(catalogue.clone(), None).unwrap();
 //! let words = ["curl", "-s"].map(str::to_owned);
-//! let reader = testkit::packages::Reader { fetcher: &words, base: &mirror.url(""), environment: &[] };
+//! let reader = testkit::packages::Reader { fetcher: &words, base: &mirror.url("") };
 //! # let _ = reader;
 //! assert_eq!(mirror.connections(), 0);
 //! ```
@@ -24,6 +24,6 @@ mod catalogue;
 mod mirror;
 mod reader;
 
-pub use catalogue::{BLOCK, Catalogue, Package};
+pub use catalogue::{BLOCK, Catalogue, Package, Want};
 pub use mirror::Mirror;
 pub use reader::{Reader, Run};

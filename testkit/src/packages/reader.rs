@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::catalogue::hex;
-use super::{BLOCK, Catalogue, Package};
+use super::{BLOCK, Want};
 
 /// How files are fetched.
 pub struct Reader<'a> {
@@ -13,8 +13,6 @@ pub struct Reader<'a> {
     pub fetcher: &'a [String],
     /// The URL of the index: all names are behind it.
     pub base: &'a str,
-    /// Variables of the fetcher besides the few that it always has.
-    pub environment: &'a [(String, String)],
 }
 
 /// What a run took.
@@ -35,25 +33,16 @@ impl Reader<'_> {
     /// fetcher is gone.
     ///
     /// # Errors
-    /// When a fetcher cannot be started, or what it brings is not what the mirror has.
-    pub fn run(&self, catalogue: &Catalogue) -> io::Result<Run> {
+    /// When a fetcher cannot be started, or what it brings is not what it should be.
+    pub fn run(&self, wants: &[Want]) -> io::Result<Run> {
         let mut run = Run::default();
         let began = Instant::now();
-        let mut index = Vec::new();
-        let (mut child, mut pipe) = self.open("")?;
-        pipe.read_to_end(&mut index)?;
-        drop(pipe);
-        run.close(&mut child, true)?;
-        run.read += index.len() as u64;
-        if index != catalogue.index() {
-            return Err(wrong("the index", index.len()));
-        }
-        for package in catalogue.packages() {
-            let (mut child, mut pipe) = self.open(&package.name)?;
-            let read = read_package(&mut pipe, package)?;
-            run.read += read as u64;
+        for want in wants {
+            let (mut child, mut pipe) = self.open(&want.name)?;
+            let read = if want.name.is_empty() { read_index(&mut pipe, want) } else { read_package(&mut pipe, want) }?;
             drop(pipe);
-            run.close(&mut child, package.is_wanted_whole())?;
+            run.read += read as u64;
+            run.close(&mut child, read == want.length)?;
         }
         run.wall = began.elapsed();
         Ok(run)
@@ -67,7 +56,6 @@ impl Reader<'_> {
             .arg(format!("{}{name}", self.base))
             .env_clear()
             .envs([("HOME", "/var/empty"), ("PATH", "/bin:/usr/bin"), ("LC_ALL", "C")])
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -91,19 +79,23 @@ impl Run {
     }
 }
 
+fn read_index(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
+    let mut index = Vec::new();
+    pipe.read_to_end(&mut index)?;
+    let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
+    if is_whole { Ok(index.len()) } else { Err(wrong("the index", index.len())) }
+}
+
 /// Reads a package as its checker does; how much that was.
-fn read_package(pipe: &mut impl Read, package: &Package) -> io::Result<usize> {
+fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
     let mut header = Vec::new();
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
     let mut piece = [0; 1];
-    while header.len() < 10 || header.last() != Some(&0) {
+    while header.len() < 11 || header.last() != Some(&0) {
         if pipe.read(&mut piece)? == 0 {
-            return Err(wrong(&package.name, header.len()));
+            return Err(wrong(&want.name, header.len()));
         }
         header.push(piece[0]);
-        if header.len() == package.header {
-            break;
-        }
     }
     let text = String::from_utf8_lossy(&header[10..header.len() - 1]).into_owned();
     let digests = text.split("\n\n").nth(1).unwrap_or_default().lines().map(str::to_owned);
@@ -119,14 +111,14 @@ fn read_package(pipe: &mut impl Read, package: &Package) -> io::Result<usize> {
         }
         read += filled;
         if hex(&block[..filled]) != digest {
-            return Err(wrong(&package.name, read));
+            return Err(wrong(&want.name, read));
         }
         // It is passed on now; and when its own reader had all it wanted before this block, that is when it finds out.
-        if read - header.len() >= package.wanted.div_ceil(BLOCK).max(1) * BLOCK + filled {
+        if read - header.len() >= want.wanted.div_ceil(BLOCK).max(1) * BLOCK + filled {
             return Ok(read);
         }
     }
-    if read == package.bytes.len() { Ok(read) } else { Err(wrong(&package.name, read)) }
+    if read == want.length { Ok(read) } else { Err(wrong(&want.name, read)) }
 }
 
 fn wrong(what: &str, at: usize) -> io::Error {
