@@ -17,6 +17,7 @@
 //! certificate is any good is found by those who use it.
 
 pub mod agent;
+pub mod apt;
 pub mod args;
 pub mod checksum;
 pub mod config;

@@ -12,13 +12,17 @@ use haul_cli::args::Special;
 use haul_cli::files::SystemFiles;
 use haul_cli::persona::Persona;
 use haul_cli::usage::UsageError;
-use haul_cli::{agent, ftp, help, parse, resolve, run};
+use haul_cli::{agent, apt, ftp, help, parse, resolve, run};
 
 fn main() -> ExitCode {
     if let Some(code) = agent() {
         return code;
     }
-    if let Some(args) = ftp::called(std::env::args_os().collect()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if apt::is_called(&words) {
+        return ExitCode::from(apt::run());
+    }
+    if let Some(args) = ftp::called(words) {
         return ExitCode::from(ftp::run(args));
     }
     let (persona, args) = Persona::called(std::env::args_os());

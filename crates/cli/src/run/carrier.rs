@@ -11,6 +11,7 @@
 
 use std::io;
 use std::io::IoSlice;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +22,8 @@ use haul::facts::Facts;
 use haul::request::Span;
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::output::{Output, Waiting};
-use haul::sink::{Begin, Sink};
+use haul::sink::partial::PartialFile;
+use haul::sink::{Begin, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
 use haul_policy::range::validator::Validator;
@@ -33,6 +35,9 @@ use crate::agent::client::{Carried, End, Goal, Session, for_agent, is_own_file};
 use crate::agent::protocol::{Began, Done};
 use crate::agent::request::Request;
 use crate::agent::socket::Refusal;
+
+/// The file that the caller has is still good (RFC 9110 section 15.4.5).
+const NOT_MODIFIED: u16 = 304;
 
 /// The first piece of what may not be read to its end: two blocks of signify, and its header for packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);
@@ -153,7 +158,8 @@ impl<'a> Carrier<'a> {
                 drop(descriptor);
                 if let End::Done(done) = carried.end {
                     let mut outcome = finished(*done, carried.began, started);
-                    if outcome.result.is_ok() {
+                    // Who asked whether it has changed keeps what it has.
+                    if outcome.result.is_ok() && outcome.facts.status != NOT_MODIFIED {
                         outcome.result = file.finish();
                     }
                     return outcome;
@@ -162,7 +168,7 @@ impl<'a> Carrier<'a> {
                 self.session = None;
             }
         }
-        self.client.fetch(target, Arc::new(options.clone()), sink())
+        self.client.fetch(target, Arc::new(options.clone()), Box::new(UnlessUnchanged { sink: *sink(), is_unchanged: false }))
     }
 
     fn piece(&mut self, url: &str, options: &RequestOptions, span: Option<Span>, out: BorrowedFd<'_>) -> Piece {
@@ -412,5 +418,62 @@ impl Sink for Noting {
 
     fn finish(&mut self) -> Result<()> {
         self.sink.finish()
+    }
+}
+
+/// A file that stays as it is when the server says that it has not changed.
+struct UnlessUnchanged {
+    sink: FileSink,
+    is_unchanged: bool,
+}
+
+impl Sink for UnlessUnchanged {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        self.is_unchanged = begin.head.status() == NOT_MODIFIED;
+        if self.is_unchanged { Ok(()) } else { self.sink.begin(begin) }
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.bytes(lease) }
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.pieces(pieces) }
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        if self.is_unchanged { None } else { self.sink.direct() }
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.sink.moved(bytes);
+    }
+
+    fn cannot_write(&self, error: io::Error) -> Error {
+        self.sink.cannot_write(error)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        self.sink.partial(target)
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        self.sink.next_gap()
+    }
+
+    fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        self.sink.partial_file()
+    }
+
+    fn restart(&mut self) -> bool {
+        self.sink.restart()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.is_unchanged { Ok(()) } else { self.sink.finish() }
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        self.sink.file_name()
     }
 }
