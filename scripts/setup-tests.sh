@@ -1,6 +1,6 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd
-# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies).
+# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies), apt-ftparchive, pacman and bsdtar (package managers).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -29,6 +29,11 @@ look_all() {
     look strace strace
     look tinyproxy tinyproxy-bin
     look microsocks microsocks
+    look apt-ftparchive apt-utils
+    look pacman pacman-package-manager
+    look bsdtar libarchive-tools
+    look setpriv util-linux
+    look python3 python3-minimal
 }
 
 look_all

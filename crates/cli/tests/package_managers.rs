@@ -151,7 +151,7 @@ fn the_method_speaks_apts_language() {
 
 #[test]
 fn pacman_fetches_by_haul() {
-    for program in ["pacman", "repo-add", "python3", "tar"] {
+    for program in ["pacman", "repo-add", "python3", "bsdtar"] {
         if installed(program, "pacman with haul as its XferCommand").is_none() {
             return;
         }
@@ -166,7 +166,7 @@ fn pacman_fetches_by_haul() {
     fs::write(files.join("usr/share/x/file"), "x".repeat(200_000)).unwrap();
     fs::write(files.join(".PKGINFO"), "pkgname = x\npkgver = 1-1\narch = any\nsize = 200000\npkgdesc = x\n").unwrap();
     let package = mirror.join("x-1-1-any.pkg.tar.gz");
-    let mut command = Command::new("tar");
+    let mut command = Command::new("bsdtar");
     let ran = run(command.arg("-czf").arg(&package).arg("-C").arg(&files).args([".PKGINFO", "usr"]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let mut command = Command::new("repo-add");
