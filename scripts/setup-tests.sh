@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd
 # and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies),
-# cc and c++ (the C interface).
+# cc and c++ (the C interface), apt-ftparchive, pacman and bsdtar (package managers).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -32,6 +32,11 @@ look_all() {
     look microsocks microsocks
     look cc gcc
     look c++ g++
+    look apt-ftparchive apt-utils
+    look pacman pacman-package-manager
+    look bsdtar libarchive-tools
+    look setpriv util-linux
+    look python3 python3-minimal
 }
 
 look_all

@@ -54,6 +54,7 @@ fn run() -> Result<ExitCode> {
         }
         Asked::Measure(run) => return measure::in_this_process(&run),
         Asked::Limit(arguments) => limit::run(&arguments)?,
+        Asked::ReadPackages(arguments) => jobs::fetcher::read(&arguments)?,
         Asked::Run(options) => {
             for asked in &options.jobs {
                 let (name, part) = match asked.split_once(':') {

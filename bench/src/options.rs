@@ -36,6 +36,8 @@ pub(crate) enum Asked {
     Measure(Run),
     /// A peer of this program's own; see [`crate::limit`].
     Limit(Vec<String>),
+    /// Who reads a mirror; see [`crate::jobs::fetcher`].
+    ReadPackages(Vec<String>),
     Run(Options),
 }
 
@@ -96,9 +98,9 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("results") => options.results = parser.value()?.into(),
             Long("no-save") => options.save = false,
             Long("help") | Short('h') => return Ok(Asked::Help),
-            Value(word) if word == "limit" && options.jobs.is_empty() => {
+            Value(word) if (word == "limit" || word == "read-packages") && options.jobs.is_empty() => {
                 let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
-                return Ok(Asked::Limit(words?));
+                return words.map(if word == "limit" { Asked::Limit } else { Asked::ReadPackages });
             }
             Value(job) => options.jobs.push(job.string()?),
             other => return Err(other.unexpected().into()),

@@ -29,6 +29,7 @@ pub mod faulty;
 pub mod frames;
 pub mod identity;
 pub mod origin;
+pub mod packages;
 pub mod pattern;
 pub mod raw;
 pub mod relay;

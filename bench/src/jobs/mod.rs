@@ -4,6 +4,7 @@ mod bulk;
 mod c_requests;
 mod cold;
 mod fetch;
+pub(crate) mod fetcher;
 mod five;
 mod get;
 mod get_tls;
@@ -48,6 +49,7 @@ pub(crate) const ALL: [&Job; 15] = [
     &pipeline::JOB,
     &cold::JOB,
     &startup::JOB,
+    &fetcher::JOB,
     &million::JOB,
     &get::JOB,
     &get_tls::JOB,

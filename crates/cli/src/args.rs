@@ -38,6 +38,8 @@ pub struct LowArgs {
     pub groups: Vec<Group>,
     /// `--help` or `--version`: print that and leave.
     pub special: Option<Special>,
+    /// `--agent-status`, `--agent-stop`: do that and leave.
+    pub agent_command: Option<crate::agent::control::Command>,
     /// What the user should know.
     pub warnings: Vec<String>,
     /// A config file that the flag just read asks the parser to read in place.
@@ -353,6 +355,7 @@ impl LowArgs {
             global: persona.global(),
             groups: vec![Group::of(persona)],
             special: None,
+            agent_command: None,
             warnings: Vec::new(),
             config: None,
             variable: None,

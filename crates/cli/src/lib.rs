@@ -16,6 +16,8 @@
 //! Out of scope: anything that touches the network. That a URL, a regular expression or a
 //! certificate is any good is found by those who use it.
 
+pub mod agent;
+pub mod apt;
 pub mod args;
 pub mod base64;
 pub mod checksum;
@@ -26,6 +28,7 @@ pub mod files;
 pub mod flags;
 pub mod form;
 pub mod generated;
+pub mod ftp;
 pub mod help;
 pub mod man;
 pub mod parse;

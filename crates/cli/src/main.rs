@@ -2,15 +2,29 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::time::Duration;
 
+use haul_cli::agent::control::NoAnswer;
+use haul_cli::agent::socket::Place;
 use haul_cli::args::Special;
 use haul_cli::files::SystemFiles;
 use haul_cli::persona::Persona;
 use haul_cli::usage::UsageError;
-use haul_cli::{help, parse, resolve, run};
+use haul_cli::{agent, apt, ftp, help, parse, resolve, run};
 
 fn main() -> ExitCode {
+    if let Some(code) = agent() {
+        return code;
+    }
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if apt::is_called(&words) {
+        return ExitCode::from(apt::run());
+    }
+    if let Some(args) = ftp::called(words) {
+        return ExitCode::from(ftp::run(args));
+    }
     let (persona, args) = Persona::called(std::env::args_os());
     if let [generate, root] = args.as_slice()
         && generate == "--generate"
@@ -35,6 +49,9 @@ fn main() -> ExitCode {
 
 fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
     let low = parse::parse_as(persona, args, &mut SystemFiles)?;
+    if let Some(command) = low.agent_command.filter(|_| low.special.is_none()) {
+        return Ok(ask_agent(persona, command, low.global.agent));
+    }
     let text = match low.special {
         Some(Special::Help(subject)) => help::help(persona, subject.as_deref())?,
         Some(Special::Version) => help::version(persona),
@@ -44,4 +61,34 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     // A reader that has seen enough of the help is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
+}
+
+/// The agent's own process, which a call starts: its listener is standard input.
+fn agent() -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    if args.next()? != agent::spawn::SERVE {
+        return None;
+    }
+    let place = Place::at(args.next()?).ok()?;
+    let idle = Duration::from_secs(args.next()?.to_str()?.parse().ok()?);
+    let listener = std::io::stdin().as_fd().try_clone_to_owned().ok()?;
+    // Nobody is there to be told what ended it; the next call starts another one.
+    Some(agent::server::serve(listener, place, idle).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))
+}
+
+fn ask_agent(persona: Persona, command: agent::control::Command, args: Option<agent::AgentArgs>) -> ExitCode {
+    let args = args.or_else(|| resolve::agent_of(std::env::var("HAUL_AGENT").ok()));
+    let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
+    let answer = args.place().map_err(NoAnswer::Refused).and_then(|place| agent::control::carry_out(command, &place));
+    match answer {
+        Ok(text) => {
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let code = if matches!(error, NoAnswer::Refused(_)) { 2 } else { 7 };
+            let _ = writeln!(std::io::stderr(), "{}: ({code}) {error}", persona.name());
+            ExitCode::from(code)
+        }
+    }
 }

@@ -76,6 +76,13 @@ fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
+/// Whether a word is the value that OpenBSD's pkg_add gives to the `-S` of ftp(1), which has none here: a descriptor for TLS
+/// sessions. No host can be named so, and who fetches for pkg_add as `haul -L -s -q -N` shall not fail over it.
+fn is_session_option(word: &str) -> bool {
+    let number = word.strip_prefix("session=/dev/fd/");
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 struct Parser<'f> {
     args: LowArgs,
     files: &'f mut dyn Files,
@@ -107,6 +114,9 @@ impl Parser<'_> {
     fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
         let place = || Place::Option("--url".to_owned());
         let url = std::str::from_utf8(written).map_err(|_| UsageError::new(place(), Reason::NotUtf8))?;
+        if self.args.global.persona == Persona::Haul && is_session_option(url) {
+            return Ok(());
+        }
         self.args.group().urls.push_url(url);
         Ok(())
     }

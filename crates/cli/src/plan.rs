@@ -34,6 +34,7 @@ use haul_policy::template::Template;
 
 use crate::persona::Persona;
 
+pub use crate::agent::AgentArgs;
 pub use crate::checksum::Checksum;
 pub use crate::urls::{UrlList, UrlSource};
 pub use crate::write_out::WriteOut;
@@ -98,6 +99,10 @@ pub struct Global {
     pub fail_early: bool,
     /// Figures of the job on stderr at its end.
     pub stats: Option<StatsFormat>,
+    /// `--agent`: requests that can go by the agent do.
+    pub agent: Option<AgentArgs>,
+    /// `--agent-idle`: how long an agent that is started waits for another call. Default 60 s.
+    pub agent_idle: Duration,
 }
 
 impl Default for Global {
@@ -120,6 +125,8 @@ impl Default for Global {
             pace: None,
             fail_early: false,
             stats: None,
+            agent: None,
+            agent_idle: crate::agent::IDLE,
         }
     }
 }

@@ -22,6 +22,7 @@ mod upload;
 use std::io::Read;
 use std::path::Path;
 
+use crate::agent::{AgentArgs, IDLE};
 use crate::args::{DataKind, Group, HeaderLow, LowArgs, RequestLow, StageLow, TextOrFile};
 use crate::files::Files;
 use crate::flags::field;
@@ -37,7 +38,9 @@ pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> 
     let mut resolver = Resolver { files, warnings: low.warnings, persona: low.global.persona };
     let operations = low.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
-    Ok(Plan { operations, global: low.global, warnings: resolver.warnings })
+    let mut global = low.global;
+    global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
+    Ok(Plan { operations, global, warnings: resolver.warnings })
 }
 
 struct Resolver<'f> {
@@ -46,7 +49,21 @@ struct Resolver<'f> {
     persona: Persona,
 }
 
+/// The agent that is meant where no option names one: `HAUL_AGENT` is a socket's path, or `1` for the default one.
+pub fn agent_of(variable: Option<String>) -> Option<AgentArgs> {
+    let socket = match variable?.as_str() {
+        "" | "0" => return None,
+        "1" => None,
+        path => Some(path.into()),
+    };
+    Some(AgentArgs { socket, idle: IDLE })
+}
+
 impl Resolver<'_> {
+    fn agent(&self, given: Option<AgentArgs>) -> Option<AgentArgs> {
+        given.or_else(|| agent_of(self.files.variable("HAUL_AGENT")))
+    }
+
     fn group(&mut self, group: Group) -> Result<Operation, UsageError> {
         if group.urls.is_empty() {
             return Err(UsageError::new(Place::Whole, Reason::NoUrl));

@@ -80,3 +80,38 @@ fn a_small_page_on_a_warm_connection_costs_few_calls() {
         assert!(calls <= 5 * PAGES as u64 / 2 + STARTUP, "{extra:?}: {calls} calls\n{report}");
     }
 }
+
+/// Instructions from start to end, by callgrind: a count that no other load of the machine changes.
+fn instructions(program: &str, args: &[&str]) -> Option<u64> {
+    let mut command = common::program("valgrind");
+    command.env_remove("LD_LIBRARY_PATH").args(["--tool=callgrind", "--callgrind-out-file=/dev/null", program]).args(args);
+    let ran = run(&mut command);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let line = ran.stderr.lines().find(|line| line.contains("Collected"))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+#[test]
+fn a_cold_start_is_cheap_and_gathers_no_entropy_of_its_own() {
+    if common::installed("valgrind", "instructions of a cold start").is_none() {
+        return;
+    }
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca.pem");
+    std::fs::write(&ca, origin.ca_pem()).unwrap();
+    let plain = ["-s", "-o", "/dev/null", &origin.url("/small")];
+    let secure = ["-s", "-o", "/dev/null", "--cacert", ca.to_str().unwrap(), &origin.https_url("/small")];
+    let count = |program, args: &[&str]| instructions(program, args).expect("callgrind says how many");
+    let (small, large) = (count(HAUL, &plain), count(HAUL, &secure));
+    // A million and a half each as of 2026. The jitter entropy of aws-lc would be a hundred million more.
+    assert!(small <= 4_000_000, "{small} instructions for a plain request");
+    assert!(large <= 12_000_000, "{large} instructions for one by TLS");
+    // All roots of the system are read where nothing else is said, and only there.
+    let trusted = ["-s", "-o", "/dev/null", "-k", &origin.https_url("/small")];
+    assert!(count(HAUL, &trusted) <= 12_000_000);
+    if common::installed("curl", "a cold start against curl's").is_some() {
+        assert!(small * 2 <= count("curl", &plain), "at most half of curl's");
+        assert!(large * 10 <= count("curl", &secure) * 6, "at most 0.6 of curl's");
+    }
+}

@@ -65,6 +65,21 @@ impl Head {
         Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), None, Vec::new()))
     }
 
+    /// Reads a head from what [`Head::raw`] gave of it: for who gets it from another process, or from a file. `None` if it
+    /// cannot be that.
+    ///
+    /// ```
+    /// use haul_proto::head::Head;
+    ///
+    /// let head = Head::from_raw(b"HTTP/2 204 \r\netag: \"a\"\r\n\r\n").unwrap();
+    /// assert_eq!((head.status(), head.get("ETag")), (204, Some(&b"\"a\""[..])));
+    /// assert!(Head::from_raw(b"HTTP/2 204 \r\netag: \"a\"\r\n").is_none());
+    /// ```
+    pub fn from_raw(raw: &[u8]) -> Option<Head> {
+        // Its offsets have 32 bits.
+        (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?
+    }
+
     /// The version that the peer speaks.
     pub fn version(&self) -> Version {
         self.version

@@ -274,3 +274,26 @@ fn nothing_is_direct_besides_lengths() {
         assert_eq!(conn.direct_body(), None);
     }
 }
+
+#[test]
+fn a_head_is_read_anew_from_its_raw_bytes() {
+    use haul_proto::head::Head;
+    let texts: [&[u8]; 4] = [
+        b"HTTP/1.1 200 OK\r\nA: b\r\nSet-Cookie: x\r\n\r\n",
+        b"HTTP/1.0 404 No\xff\nA:  b\n\n",
+        b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n",
+        b"HTTP/2 599 \r\na: b\r\na: c\r\n\r\n",
+    ];
+    for raw in texts {
+        let head = Head::from_raw(raw).unwrap();
+        assert_eq!(head.raw(), raw);
+        assert!(head.get("a").unwrap().starts_with(b"b"));
+        for cut in 0..raw.len() {
+            assert!(Head::from_raw(&raw[..cut]).is_none(), "{cut}");
+        }
+        assert!(Head::from_raw(&[raw, b"x"].concat()).is_none());
+    }
+    for bad in [&b"HTTP/2 20 \r\n\r\n"[..], b"HTTP/2 200\r\n\r\n", b"HTTP/2 +20 \r\n\r\n", b"HTTP/3 200 \r\n\r\n"] {
+        assert!(Head::from_raw(bad).is_none());
+    }
+}

@@ -17,6 +17,10 @@ pub mod unsupported;
 
 mod abstract_unix_socket;
 mod alpn;
+mod agent;
+mod agent_idle;
+mod agent_status;
+mod agent_stop;
 mod alt_svc;
 mod anyauth;
 mod append;
@@ -381,6 +385,10 @@ impl Category {
 pub const FLAGS: &[&dyn Flag] = &[
     &abstract_unix_socket::AbstractUnixSocket,
     &alpn::Alpn,
+    &agent::Agent,
+    &agent_idle::AgentIdle,
+    &agent_status::AgentStatus,
+    &agent_stop::AgentStop,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
     &append::Append,

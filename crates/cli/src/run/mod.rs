@@ -9,7 +9,9 @@
 //!
 //! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
 
+mod by_agent;
 mod carried;
+pub(crate) mod carrier;
 mod checksum;
 mod many;
 mod meter;

@@ -16,12 +16,13 @@ use haul::sink::naming::Clobber;
 use haul::sink::output::{Output as Descriptor, Waiting};
 use haul::sink::partial::PartialFile;
 use haul::sink::{Begin, Counter, Partial, Sink};
+use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 
 use super::progress::Progress;
 use super::report::{Reporter, Told};
 use super::stores::Stores;
-use super::{checksum, options};
+use super::{by_agent, checksum, options};
 use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, TimeCond, append_query};
 
 /// One URL to fetch, or to send something to.
@@ -81,6 +82,9 @@ pub(super) fn run(
     if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
         return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
     }
+    if let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())? {
+        return conclude(operation, &outcome, url, job.number, &request.method, file.as_deref(), reporter);
+    }
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, checksum))),
@@ -95,35 +99,45 @@ pub(super) fn run(
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
     let mut outcome = client.fetch(target, Arc::clone(&request), sink);
-    let closed = |error: &Error| {
-        error.kind() == ErrorKind::Write
-            && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe)
-    };
-    if outcome.result.as_ref().is_err_and(closed) {
-        return Ok(ErrorKind::Write.exit_code());
-    }
-    // The name that the reply gave is there already: that is known only now, and no failure where such files are passed over.
-    let is_there = |error: &Error| {
-        error.kind() == ErrorKind::Write
-            && error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::AlreadyExists)
-    };
-    if operation.existing == Existing::Skip && outcome.result.as_ref().is_err_and(is_there) {
-        return Ok(0);
-    }
     if unwanted.load(Ordering::Relaxed) {
         // What curl tells of a body that it did not want.
         outcome.facts.status = 304;
     }
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let told =
-        Told { url, number: job.number, stage: 0, method: &request.method, file: file.as_deref(), outcome: &outcome };
+    conclude(operation, &outcome, url, job.number, &request.method, file.as_deref(), reporter)
+}
+
+/// Tells what became of it; the answer is the exit code.
+fn conclude(
+    operation: &Operation,
+    outcome: &Outcome,
+    url: &str,
+    number: u64,
+    method: &str,
+    file: Option<&Path>,
+    reporter: &Reporter,
+) -> Result<u8> {
+    let failed_to_write = |kind: std::io::ErrorKind| {
+        let is_it = |error: &Error| {
+            error.kind() == ErrorKind::Write && error.io_source().is_some_and(|source| source.kind() == kind)
+        };
+        outcome.result.as_ref().is_err_and(is_it)
+    };
+    if failed_to_write(std::io::ErrorKind::BrokenPipe) {
+        return Ok(ErrorKind::Write.exit_code());
+    }
+    // The name that the reply gave is there already: that is known only now, and no failure where such files are passed over.
+    if operation.existing == Existing::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
+        return Ok(0);
+    }
+    let told = Told { url, number, stage: 0, method, file, outcome };
     let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
         let mut output = Descriptor::stdout();
         output.write(&more)?;
         output.drain(None)?;
     }
-    Ok(outcome.result.err().map_or(0, |error| error.exit_code()))
+    Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
 /// The file that a source's content goes to; none for standard output.

@@ -2,6 +2,7 @@
 //! ends.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+pub mod agent;
 pub mod measure;
 pub mod servers;
 

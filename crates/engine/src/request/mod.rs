@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haul_policy::range::validator::Validator;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 pub use haul_proto::h1::Liberties;
@@ -107,6 +108,8 @@ pub struct RequestOptions {
     pub max_size: Option<u64>,
     /// Deliver the content from this byte on; the server must do ranges (curl's `-C OFFSET`). Default: all of it.
     pub resume_from: Option<u64>,
+    /// Which part of the content is delivered. Default: all of it.
+    pub span: Option<Span>,
     /// Most bytes a second, over all connections of a transfer together. Default: no limit.
     pub limit_rate: Option<u64>,
     /// How slow a transfer may be. Default: as slow as the server likes.
@@ -175,6 +178,36 @@ pub struct SpeedLimit {
     pub bytes_per_second: u64,
     /// How long it may be below that.
     pub time: Duration,
+}
+
+/// A part of a content, for a GET without a `Range` of its caller's own.
+///
+/// ```
+/// use haul::request::Span;
+///
+/// // The first 64 KiB, and no more of a longer one: the connection is free for the next request then.
+/// let opening = Span::Opening(64 << 10);
+/// # drop(opening);
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Span {
+    /// At most so many bytes of its beginning, at least 1. A server that does no ranges sends all of it, and all of it is
+    /// delivered; so it is where the rest could not be asked for later, since nothing tells this content from another
+    /// (`Begin::validator`). `Begin::total` says how much there is.
+    Opening(u64),
+    /// The rest of a content whose beginning is there: from a byte on, of the content of this length that this validator
+    /// names. Another answer than 206 with just these bytes fails ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
+    /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
+    Rest {
+        /// The first byte.
+        from: u64,
+        /// The byte behind the last; none is the end.
+        to: Option<u64>,
+        /// The length of the whole.
+        total: u64,
+        /// What tells it from every other.
+        validator: Validator,
+    },
 }
 
 /// How a large body may be fetched over several connections (`docs/design/splitting.md`).
@@ -254,6 +287,7 @@ impl Default for RequestOptions {
             read_timeout: None,
             max_size: None,
             resume_from: None,
+            span: None,
             limit_rate: None,
             speed_limit: None,
             split: Split::default(),

@@ -7,7 +7,7 @@ use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::Head;
 
-use super::extent::Verdict;
+use super::extent::{Extent, Verdict};
 use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
 use crate::clock;
 use crate::net::proxy::Via;
@@ -155,6 +155,9 @@ impl Transfer {
         };
         if head.status() == 200 && self.may_range {
             self.extent.begins(head, framing);
+        } else if self.extent.is_opening() {
+            // What is said in place of the content has no part of it.
+            self.extent = Extent::default();
         }
         self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
         self.has_begun = true;

@@ -16,6 +16,7 @@ use haul_policy::range::validator::{Agreement, Validator};
 use haul_proto::h1::BodyFraming;
 use haul_proto::head::Head;
 
+use crate::request::{RequestOptions, Span};
 use crate::sink::Partial;
 
 /// The bytes that a transfer delivers.
@@ -31,6 +32,8 @@ pub(super) struct Extent {
     pub(super) validator: Option<Validator>,
     /// The coding of what was delivered so far.
     coding: Option<Vec<u8>>,
+    /// It is the beginning of something of which nothing is known yet, and may be shorter.
+    is_opening: bool,
 }
 
 /// What a response is to an extent.
@@ -56,6 +59,21 @@ impl Extent {
         Self { at: first, ..Self::default() }
     }
 
+    /// What a caller wants of a representation: all of it, or a span.
+    pub(super) fn of(options: &RequestOptions) -> Self {
+        match &options.span {
+            None => Self::from(options.resume_from.unwrap_or(0)),
+            Some(Span::Opening(bytes)) => Self { end: Some((*bytes).max(1)), is_opening: true, ..Self::default() },
+            Some(Span::Rest { from, to, total, validator }) => Self {
+                at: *from,
+                end: to.filter(|end| end != total),
+                total: Some(*total),
+                validator: Some(validator.clone()),
+                ..Self::default()
+            },
+        }
+    }
+
     /// A part of a representation that is known.
     pub(super) fn part(span: std::ops::Range<u64>, total: u64, validator: Validator) -> Self {
         Self {
@@ -64,6 +82,7 @@ impl Extent {
             total: Some(total),
             validator: Some(validator),
             coding: Some(Vec::new()),
+            is_opening: false,
         }
     }
 
@@ -117,13 +136,12 @@ impl Extent {
 
     /// A 200 begins: what is known of its representation.
     pub(super) fn begins(&mut self, head: &Head, framing: BodyFraming) {
-        let date = head.get("date");
         *self = Self {
             total: match framing {
                 BodyFraming::Length(length) => Some(length),
                 _ => None,
             },
-            validator: Validator::strong(head.get("etag"), head.get("last-modified"), date),
+            validator: strong_validator(head),
             coding: Some(coding(head)),
             ..Self::default()
         };
@@ -135,16 +153,31 @@ impl Extent {
             self.total = range.total;
         }
         if self.validator.is_none() {
-            self.validator = Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"));
+            self.validator = strong_validator(head);
         }
         self.coding.get_or_insert_with(|| coding(head));
+        self.end = self.end_within(self.total);
+        self.is_opening = false;
+    }
+
+    /// Whether it is a beginning that no response has brought yet.
+    pub(super) fn is_opening(&self) -> bool {
+        self.is_opening
+    }
+
+    /// Where it ends, in a representation of this length.
+    fn end_within(&self, total: Option<u64>) -> Option<u64> {
+        match (self.end, total) {
+            (Some(end), Some(total)) if self.is_opening => Some(end.min(total)),
+            (end, _) => end,
+        }
     }
 
     /// What this response is to it.
     pub(super) fn judge(&self, head: &Head, framing: BodyFraming) -> Verdict {
         match (head.status(), self.is_ranged()) {
             (206, _) => self.judge_part(head, framing),
-            (200, true) => self.judge_whole(head, framing),
+            (200, true) if !self.is_opening => self.judge_whole(head, framing),
             (416, true) => self.judge_unsatisfied(head),
             _ => Verdict::Ordinary,
         }
@@ -163,8 +196,11 @@ impl Extent {
         if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
             return Verdict::Refused("a part of another content coding");
         }
-        if span.start != self.at || span.end != self.end.unwrap_or(total) {
+        if span.start != self.at || span.end != self.end_within(Some(total)).unwrap_or(total) {
             return Verdict::Refused("another range than the one that was asked for");
+        }
+        if self.is_opening && span.end < total && strong_validator(head).is_none() {
+            return Verdict::Refused("a beginning whose rest cannot be told from that of another content");
         }
         match framing {
             BodyFraming::Length(length) if length != span.end - span.start => {
@@ -207,6 +243,10 @@ impl Extent {
             .as_ref()
             .map_or(Agreement::Unsaid, |validator| validator.agrees(head.get("etag"), head.get("last-modified")))
     }
+}
+
+fn strong_validator(head: &Head) -> Option<Validator> {
+    Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
 }
 
 /// The one Content-Range of a response.

@@ -56,7 +56,7 @@ use crate::clock;
 use crate::facts::Facts;
 use crate::net::proxy::Via;
 use crate::net::stream::Stream;
-use crate::request::{Particulars, RequestOptions, method};
+use crate::request::{Particulars, RequestOptions, Span, method};
 use crate::sink::Wake;
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
@@ -267,11 +267,11 @@ impl Transfer {
             method,
             with_body,
             own,
-            extent: Extent::from(options.resume_from.unwrap_or(0)),
+            extent: Extent::of(&options),
             may_range,
-            has_looked: options.resume_from.is_some(),
+            has_looked: options.resume_from.is_some() || options.span.is_some(),
             has_begun: false,
-            is_fixed: options.resume_from.is_some(),
+            is_fixed: options.resume_from.is_some() || matches!(options.span, Some(Span::Rest { .. })),
             skip: 0,
             restarts: 0,
             failed_at: 0,
@@ -322,7 +322,11 @@ impl Transfer {
 
     /// As if nothing had come of it yet.
     fn start_over(&mut self) {
-        self.extent = Extent::from(self.options.resume_from.unwrap_or(0));
+        self.extent = match self.options.span {
+            Some(Span::Rest { .. }) => Extent::of(&self.options),
+            // That a range is asked for was the engine's idea: now it is all of it.
+            _ => Extent::from(self.options.resume_from.unwrap_or(0)),
+        };
         self.has_begun = false;
         self.skip = 0;
         self.failed_at = 0;

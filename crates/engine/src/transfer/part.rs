@@ -106,6 +106,7 @@ impl Transfer {
             fail: true,
             include_head: false,
             resume_from: None,
+            span: None,
             // It is tried once: a pause that a server asks for (Retry-After) must hold up no stream that is under way.
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()

@@ -40,6 +40,23 @@ impl Environment {
         value.filter(|_| !no_proxy.matches(target.host()))
     }
 
+    /// Variables that [`Environment::read`] makes the same of: for another process that is to act by them. Their values are
+    /// secrets.
+    ///
+    /// ```
+    /// use haul_policy::{Target, proxy::Environment};
+    ///
+    /// let given = |name: &str| (name == "ALL_PROXY").then(|| "http://u:p@proxy:1".to_owned());
+    /// let pairs = Environment::read(given).variables();
+    /// let again = Environment::read(|name| pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()));
+    /// assert_eq!(again.proxy_for(&Target::parse("https://h/").unwrap()), Some("http://u:p@proxy:1"));
+    /// ```
+    pub fn variables(&self) -> Vec<(&'static str, String)> {
+        let no_proxy = Some(self.no_proxy.to_string()).filter(|list| !list.is_empty());
+        let pairs = [("http_proxy", self.http.clone()), ("https_proxy", self.https.clone()), ("no_proxy", no_proxy)];
+        pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+
     /// What `no_proxy` says; it counts for `-x` too, unless there is a `--noproxy`.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy

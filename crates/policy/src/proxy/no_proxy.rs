@@ -57,6 +57,21 @@ impl NoProxy {
     }
 }
 
+/// The list, as [`NoProxy::parse`] takes it.
+impl core::fmt::Display for NoProxy {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        for (number, entry) in self.entries.iter().enumerate() {
+            f.write_str(if number == 0 { "" } else { "," })?;
+            match entry {
+                Entry::All => f.write_str("*")?,
+                Entry::Name(name) => f.write_str(name)?,
+                Entry::Network(network, bits) => write!(f, "{network}/{bits}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
 fn parse_entry(word: &str) -> Option<Entry> {
     if word == "*" {
         return Some(Entry::All);

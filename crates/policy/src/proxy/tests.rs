@@ -287,3 +287,11 @@ fn what_socks_cannot_express() {
     let password = Credentials::new("", &long).unwrap();
     assert_eq!(new(ProxyKind::Socks5h, NAME, Some(&password)), Some(SocksError::TooLong));
 }
+
+#[test]
+fn a_list_is_written_as_it_is_read() {
+    for text in ["", "*", "example.com,10.0.0.0/8,fd00::/8", ".Internal. [::1],x"] {
+        let list = NoProxy::parse(text);
+        assert_eq!(NoProxy::parse(&list.to_string()), list, "{text}");
+    }
+}

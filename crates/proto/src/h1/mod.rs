@@ -77,6 +77,7 @@ mod send;
 pub use conn::Conn;
 pub use error::{ChunkFault, CodingFault, Error, FieldFault, LengthFault};
 pub use event::{BodyFraming, CloseReason, Event, RequestId, Step};
+pub(crate) use parse::reread;
 pub use request::{BodyLength, Request, RequestError};
 
 use crate::Limits;

@@ -134,6 +134,24 @@ pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Erro
     Ok(Head::new(version, status, reason(input), fields(input, response.headers, scan.folded)))
 }
 
+/// Reads a head anew from what [`Head::raw`] gave of it, of whichever version.
+pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
+    const HTTP2: &[u8] = b"HTTP/2 ";
+    let mut scan = Scan::default();
+    if scan.find_end(raw, LineEnds::Lenient) != Ok(Some(raw.len())) {
+        return None;
+    }
+    let Some(rest) = raw.strip_prefix(HTTP2) else { return head(raw, &scan, lines(raw)).ok() };
+    let (status, rest) = rest.split_at_checked(3)?;
+    let status = core::str::from_utf8(status).ok()?.parse::<u16>().ok().filter(|status| *status >= 100)?;
+    let mut headers = vec![EMPTY_HEADER; lines(raw)];
+    let Ok(Status::Complete((_, headers))) = httparse::parse_headers(rest.strip_prefix(b" \r\n")?, &mut headers) else {
+        return None;
+    };
+    let end = (HTTP2.len() + "200 ".len()) as u32;
+    Some(Head::new(Version::Http2, status, (end, end), fields(raw, headers, false)))
+}
+
 /// Reads a whole trailer section, as long as `scan` found it to be.
 pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields, Error> {
     if scan.folded {

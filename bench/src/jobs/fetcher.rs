@@ -1,0 +1,107 @@
+//! Another program's fetcher: an index of 2.5 MB and the beginnings of 70 packages, a process a file, at 20 ms round trip.
+//!
+//! ```text
+//! bench read-packages WANTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
+//! ```
+//!
+//! Parts: plain and TLS, the TCP handshake charged a round trip or not. CPU is of the calls alone: the agent is nobody's
+//! child when its figures are taken.
+
+use std::fs;
+use std::time::Duration;
+
+use testkit::identity::Identity;
+use testkit::packages::{Catalogue, Mirror, Reader, Want};
+use testkit::relay::Relay;
+
+use super::{Bench, Job, shell};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+use crate::digest::Print;
+
+pub(super) const JOB: Job = Job {
+    name: "fetcher",
+    about: "a process a file, as a package manager calls it, 20 ms round trip; parts plain, tls, plain-far, tls-far",
+    set_up,
+};
+
+const RTT: Duration = Duration::from_millis(20);
+const PACKAGES: usize = 70;
+
+/// A way to the mirror.
+struct Way {
+    part: &'static str,
+    tls: bool,
+    /// The TCP handshake costs a round trip.
+    far: bool,
+    /// How much of curl's time it may take.
+    goal: f64,
+}
+
+const WAYS: [Way; 4] = [
+    Way { part: "plain", tls: false, far: false, goal: 1.0 },
+    Way { part: "tls", tls: true, far: false, goal: 1.0 / 2.3 },
+    Way { part: "plain-far", tls: false, far: true, goal: 1.0 },
+    Way { part: "tls-far", tls: true, far: true, goal: 1.0 / 3.0 },
+];
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let catalogue = Catalogue::new(bench.options.seed, PACKAGES);
+    let wants = catalogue.wants();
+    bench.write_lines("wants", wants.iter().map(Want::to_line))?;
+    let identity = Identity::generate();
+    fs::write(bench.work.join("ca.pem"), identity.ca_pem())?;
+    let ca = bench.work.join("ca.pem").display().to_string();
+    let floors = catalogue.packages().iter().map(|package| package.floor() as u64);
+    let expected = catalogue.index().len() as u64 + floors.sum::<u64>();
+    let mut cards = Vec::new();
+    for way in WAYS {
+        let mirror = Mirror::start(catalogue.clone(), way.tls.then_some(&identity))?;
+        let relay = Relay::to(mirror.addr()).rtt(RTT).handshake(way.far).start()?;
+        let base = mirror.url_by(relay.addr(), "");
+        let read = |command: &str| format!("$BENCH read-packages wants {base} {command}");
+        let (curl_ca, ftp_ca) =
+            if way.tls { (format!(" --cacert {ca}"), format!(" -S cafile={ca}")) } else { (String::new(), String::new()) };
+        // A socket's path is short; that of the working directory may not be. Each run begins with a new agent.
+        let agent = format!("dir=$(mktemp -d) && {}; code=$?; $HAUL --agent=$dir/a --agent-stop; rm -r $dir; exit $code", read(
+            &format!("$HAUL ftp --agent=$dir/a{ftp_ca}")
+        ));
+        let check = || Check::Told(None, Print { len: expected, sha256: String::new() });
+        let entries = vec![
+            shell("haul agent", agent, check()),
+            shell("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
+            shell("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
+        ];
+        cards.push(Card {
+            part: way.part,
+            contestants: bench.entries(entries),
+            baseline: "curl",
+            limit: None,
+            goals: vec![Goal::ratio(What::Wall, "haul agent", "curl", way.goal)],
+            rounds: 5,
+            warm_up: true,
+            calls: false,
+            server: format!(
+                "testkit's mirror{}, behind a relay of {} ms{}",
+                if way.tls { ", TLS 1.3" } else { "" },
+                RTT.as_millis(),
+                if way.far { " that charges the handshake" } else { "" }
+            ),
+            unit: Unit::Requests(wants.len()),
+        });
+        bench.hold((mirror, relay));
+    }
+    Ok(cards)
+}
+
+/// Does what `arguments` say; they are those after `read-packages`.
+pub(crate) fn read(arguments: &[String]) -> Result<()> {
+    let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
+    let wants: Option<Vec<Want>> = fs::read_to_string(wants)?.lines().map(Want::from_line).collect();
+    let run = Reader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
+    if !run.said.is_empty() {
+        return Err(format!("the fetcher said: {}", run.said).into());
+    }
+    println!("{}", run.read);
+    Ok(())
+}

@@ -1,0 +1,386 @@
+//! A call as the caller sees it: the request goes to the agent, the body comes to where the caller wants it, and when the
+//! agent dies the caller knows to the byte how far it was.
+//!
+//! ```text
+//!  a file      agent ──▶ the file itself                    how far: the descriptor's position, which both share
+//!  all else    agent ──▶ a pipe of ours ──splice──▶ it      how far: what we moved, nobody else writes there
+//! ```
+//!
+//! Handing a pipe's own descriptor to the agent was the alternative. It saves a call a piece, but a byte that a killed agent
+//! has written to somebody's pipe, and not told of, cannot be counted by anyone: the body could not go on.
+//!
+//! ```no_run
+//! use std::os::fd::AsFd;
+//! use haul_cli::agent::AgentArgs;
+//! use haul_cli::agent::client::{End, Goal, Session};
+//! use haul_cli::agent::request::Request;
+//!
+//! let args = AgentArgs { socket: Some("/run/user/1000/haul/agent".into()), idle: haul_cli::agent::IDLE };
+//! let mut session = Session::open(&args)?;
+//! let request = Request { url: "https://example.test/".into(), options: haul::RequestOptions::default() };
+//! let out = std::io::stdout();
+//! let carried = session.call(&request, Goal::Relayed(out.as_fd())).expect("it can go by the agent");
+//! assert!(matches!(carried.end, End::Done(_)));
+//! # Ok::<(), haul_cli::agent::socket::Refusal>(())
+//! ```
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use haul::RequestOptions;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, recv, sendmsg};
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use super::AgentArgs;
+use super::protocol::{Began, Done, Event, Frames, Order, Stamp};
+use super::request::Request;
+use super::socket::Refusal;
+use super::spawn;
+
+/// A body without anything that tells it from another is kept until it is whole, if it is no longer than this: a pipe
+/// always holds so much, and the call can begin anew should the agent die.
+const HELD_BACK: u64 = 64 << 10;
+
+/// What our pipe should hold: all of an opening, so that its reader holds up no connection.
+const PIPE: usize = 1 << 20;
+
+/// Where a body goes.
+#[derive(Debug, Clone, Copy)]
+pub enum Goal<'a> {
+    /// A regular file, open for nobody else meanwhile and not for appending: it is written by the agent.
+    File(BorrowedFd<'a>),
+    /// Anything else.
+    Relayed(BorrowedFd<'a>),
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub struct Carried {
+    /// Bytes that reached their goal.
+    pub moved: u64,
+    /// The response whose body they are, if one began.
+    pub began: Option<Began>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum End {
+    /// The agent carried it out, well or not.
+    Done(Box<Done>),
+    /// The agent does not do it; nothing was sent.
+    Refused,
+    /// The agent is gone.
+    Died,
+    /// The goal takes no more.
+    Output(io::Error),
+}
+
+/// A connection to the agent, for one call after the other.
+#[derive(Debug)]
+pub struct Session {
+    socket: UnixStream,
+    frames: Frames,
+}
+
+impl Session {
+    /// Reaches the agent, and starts it if there is none.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn open(args: &AgentArgs) -> Result<Self, Refusal> {
+        Ok(Self::over(spawn::reach(&args.place()?, args.idle)?))
+    }
+
+    /// Over a connection that stands.
+    #[must_use]
+    pub fn over(socket: UnixStream) -> Self {
+        Self { socket, frames: Frames::default() }
+    }
+
+    /// Carries out a request by the agent. `None` where it cannot go that way; nothing was done then.
+    pub fn call(&mut self, request: &Request, goal: Goal<'_>) -> Option<Carried> {
+        let bytes = request.to_bytes()?;
+        let order = Order::Call { request: bytes, files: files_of(&request.options)? };
+        Some(match goal {
+            Goal::File(file) => self.into_file(&order, file),
+            Goal::Relayed(out) => self.relayed(&order, out),
+        })
+    }
+
+    /// Asks something that is answered at once.
+    ///
+    /// # Errors
+    /// The socket's; the end of it is one, too.
+    pub fn ask(&mut self, order: &Order) -> io::Result<Event> {
+        self.send(order, None)?;
+        loop {
+            if let Some(event) = self.next_event(Instant::now())? {
+                return Ok(event);
+            }
+            if !self.receive()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    fn into_file(&mut self, order: &Order, file: BorrowedFd<'_>) -> Carried {
+        let position = || seek(file, SeekFrom::Current(0)).unwrap_or(0);
+        let (started, before) = (Instant::now(), position());
+        let mut began = None;
+        let mut end = End::Died;
+        if self.send(order, Some(file)).is_ok() {
+            loop {
+                match self.next_event(started) {
+                    Ok(Some(Event::Began(now))) => began = Some(now),
+                    Ok(Some(Event::Done(done))) => {
+                        end = End::Done(done);
+                        break;
+                    }
+                    Ok(Some(Event::Refused)) => {
+                        end = End::Refused;
+                        break;
+                    }
+                    Ok(None) if matches!(self.receive(), Ok(true)) => {}
+                    _ => break,
+                }
+            }
+        }
+        Carried { moved: position().saturating_sub(before), began, end }
+    }
+
+    fn relayed(&mut self, order: &Order, out: BorrowedFd<'_>) -> Carried {
+        let mut carried = Carried { moved: 0, began: None, end: End::Died };
+        let started = Instant::now();
+        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return Carried { end: End::Refused, ..carried } };
+        enlarge(&pipe);
+        if self.send(order, Some(ours.as_fd())).is_err() {
+            return carried;
+        }
+        // From now on the agent alone can write to it, so its end is the agent's word or death.
+        drop(ours);
+        let mut mover = Mover::default();
+        let mut end = None;
+        let (mut is_alive, mut has_ended) = (true, false);
+        while !has_ended || (end.is_none() && is_alive) {
+            let is_held = end.is_none()
+                && carried.began.as_ref().is_none_or(|began| {
+                    began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK)
+                });
+            if is_held && !is_alive {
+                return carried;
+            }
+            let no = PollFlags::empty();
+            let mut fds = [
+                PollFd::from_borrowed_fd(out, no),
+                PollFd::new(&pipe, if is_held || has_ended { no } else { PollFlags::IN }),
+                PollFd::new(&self.socket, if is_alive { PollFlags::IN } else { no }),
+            ];
+            // A descriptor that has hung up is always reported: one that is not to be looked at is left out.
+            let watched = match (is_alive, is_held || has_ended) {
+                (true, true) => {
+                    fds.swap(1, 2);
+                    &mut fds[..2]
+                }
+                (false, _) => &mut fds[..2],
+                (true, false) => &mut fds[..],
+            };
+            match poll(watched, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Carried { end: End::Output(error.into()), ..carried },
+            }
+            if watched[0].revents().contains(PollFlags::ERR) {
+                // Nobody reads it any more, and what is on its way to it need not come.
+                return Carried { end: End::Output(io::ErrorKind::BrokenPipe.into()), ..carried };
+            }
+            if is_alive && self.is_readable() {
+                is_alive = self.receive().unwrap_or(false);
+                while let Some(event) = self.next_event(started).unwrap_or_else(|_| {
+                    is_alive = false;
+                    None
+                }) {
+                    match event {
+                        Event::Began(began) => carried.began = Some(began),
+                        Event::Done(done) => end = Some(End::Done(done)),
+                        Event::Refused => return Carried { end: End::Refused, ..carried },
+                        Event::State(_) | Event::Stops => is_alive = false,
+                    }
+                }
+                continue;
+            }
+            if has_ended || is_held {
+                continue;
+            }
+            match mover.step(&pipe, out) {
+                Ok(0) => has_ended = true,
+                Ok(moved) => carried.moved += moved as u64,
+                Err(error) => return Carried { end: End::Output(error), ..carried },
+            }
+        }
+        carried.end = end.unwrap_or(End::Died);
+        carried
+    }
+
+    fn is_readable(&self) -> bool {
+        let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
+        poll(&mut fds, Some(&rustix::event::Timespec::default())).is_ok_and(|count| count > 0)
+    }
+
+    fn send(&self, order: &Order, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let frame = order.to_frame();
+        let mut rest = &frame[..];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let descriptors = descriptor.map(|descriptor| [descriptor]);
+        if let Some(descriptors) = &descriptors {
+            control.push(SendAncillaryMessage::ScmRights(descriptors));
+        }
+        while !rest.is_empty() {
+            match sendmsg(&self.socket, &[IoSlice::new(rest)], &mut control, SendFlags::NOSIGNAL) {
+                Ok(sent) => {
+                    rest = &rest[sent..];
+                    control.clear();
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives once. `false` at the end of the stream.
+    fn receive(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 16 << 10];
+        loop {
+            match recv(&self.socket, &mut bytes, RecvFlags::empty()) {
+                Ok((_, 0)) => return Ok(false),
+                Ok((_, count)) => {
+                    self.frames.push(&bytes[..count]);
+                    return Ok(true);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn next_event(&mut self, started: Instant) -> io::Result<Option<Event>> {
+        let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        let Some((kind, content)) = self.frames.next().map_err(malformed)? else { return Ok(None) };
+        Event::from_frame(kind, &content, started).map(Some).map_err(malformed)
+    }
+}
+
+/// The files that the agent has to see as we do; `None` where it could not do as we would.
+fn files_of(options: &RequestOptions) -> Option<Vec<Stamp>> {
+    // Its secrets would be the agent's to write.
+    if std::env::var_os("SSLKEYLOGFILE").is_some() {
+        return None;
+    }
+    let tls = [Some(&options.tls), options.proxy.as_ref().map(|proxy| &proxy.tls)];
+    let named = tls.into_iter().flatten().flat_map(|tls| {
+        let identity = tls.identity.as_ref();
+        let key = identity.and_then(|identity| identity.key.as_deref());
+        let certificate = identity.map(|identity| identity.certificate.as_path());
+        [tls.ca_file.as_deref(), tls.ca_path.as_deref(), certificate, key]
+    });
+    let program = spawn::program().ok()?;
+    let mut files = vec![Stamp::of(&program)];
+    for path in named.flatten() {
+        // The agent is at home in the root directory.
+        path.is_absolute().then_some(())?;
+        files.push(Stamp::of(path));
+    }
+    Some(files)
+}
+
+/// The options as the agent has to be told them: paths absolute, and what the environment says of trust among them.
+#[must_use]
+pub fn for_agent(mut options: RequestOptions) -> RequestOptions {
+    let absolute = |path: &mut std::path::PathBuf| {
+        if let Ok(whole) = std::path::absolute(&*path) {
+            *path = whole;
+        }
+    };
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(Into::into);
+    let proxy = options.proxy.as_mut().map(|proxy| &mut proxy.tls);
+    for tls in [Some(&mut options.tls), proxy].into_iter().flatten() {
+        if tls.verify && tls.ca_file.is_none() && tls.ca_path.is_none() {
+            (tls.ca_file, tls.ca_path) = (variable("SSL_CERT_FILE"), variable("SSL_CERT_DIR"));
+        }
+        let identity = tls.identity.as_mut().map(|identity| (&mut identity.certificate, identity.key.as_mut()));
+        let (certificate, key) = identity.map_or((None, None), |(certificate, key)| (Some(certificate), key));
+        [tls.ca_file.as_mut(), tls.ca_path.as_mut(), certificate, key].into_iter().flatten().for_each(absolute);
+    }
+    options
+}
+
+/// Whether a descriptor can be handed over as [`Goal::File`].
+#[must_use]
+pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
+    use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+    let is_file = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    is_file && fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::APPEND))
+}
+
+fn enlarge(pipe: &OwnedFd) {
+    #[cfg(target_os = "linux")]
+    {
+        // Where the system refuses, it holds less, and the agent waits for us.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (pipe, PIPE);
+}
+
+/// Moves what is in a pipe to where it belongs, past our memory where the system can.
+#[derive(Debug, Default)]
+struct Mover {
+    buffer: Option<Vec<u8>>,
+}
+
+impl Mover {
+    /// Moves once; 0 at the end of the pipe.
+    fn step(&mut self, pipe: &OwnedFd, out: BorrowedFd<'_>) -> io::Result<usize> {
+        #[cfg(target_os = "linux")]
+        while self.buffer.is_none() {
+            use rustix::pipe::{SpliceFlags, splice};
+            match splice(pipe, None, out, None, PIPE, SpliceFlags::MOVE) {
+                Ok(moved) => return Ok(moved),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => wait_for_room(out)?,
+                // A terminal, a file for appending: by hand.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let buffer = self.buffer.get_or_insert_with(|| vec![0; 64 << 10]);
+        let count = rustix::io::retry_on_intr(|| rustix::io::read(pipe, &mut buffer[..]))?;
+        let mut rest = &buffer[..count];
+        while !rest.is_empty() {
+            match rustix::io::write(out, rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => wait_for_room(out)?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Somebody who shares the descriptor made it non-blocking.
+fn wait_for_room(out: BorrowedFd<'_>) -> io::Result<()> {
+    match poll(&mut [PollFd::from_borrowed_fd(out, PollFlags::OUT)], None) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,53 @@
+//! The agent: a small process that keeps connections, TLS sessions and names warm between calls of the program.
+//!
+//! ```text
+//!  haul --agent URL ─▶ client ══ socket ══▶ server ─▶ the engine's worker ─▶ servers
+//!        (plan, output descriptor)             └── body ─▶ the descriptor
+//! ```
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`wire`], [`protocol`], [`request`] | what both say to each other, as bytes; no I/O |
+//! | [`socket`] | where the agent is reached, and whom both trust |
+//! | [`spawn`] | starting it: at most one a socket |
+//! | [`client`] | a call: handing it over, moving its body on, noticing that the agent died |
+//! | [`server`] | the agent |
+//!
+//! `docs/design/agent.md` says why it is as it is.
+
+pub mod client;
+pub mod control;
+pub mod protocol;
+pub mod request;
+pub mod server;
+pub mod socket;
+pub mod spawn;
+pub mod wire;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long an agent waits for the next call before it ends, unless it is told otherwise.
+pub const IDLE: Duration = Duration::from_secs(60);
+
+/// The agent that a run uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentArgs {
+    /// Its socket; none is the default one, under `XDG_RUNTIME_DIR`.
+    pub socket: Option<PathBuf>,
+    /// How long one that is started for this call waits for the next. Default [`IDLE`], whole seconds, at least 1.
+    pub idle: Duration,
+}
+
+impl AgentArgs {
+    /// Where the agent is.
+    ///
+    /// # Errors
+    /// [`socket::Refusal`] without a path and without a default.
+    pub fn place(&self) -> Result<socket::Place, socket::Refusal> {
+        match &self.socket {
+            Some(path) => socket::Place::at(path),
+            None => socket::Place::default_under(std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from)),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! One call in the agent: its descriptor, which the worker writes to, and its socket, where it hears what became of it.
+//!
+//! ```text
+//!   worker ──▶ CallSink ──▶ Call { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker
+//!                 └── Began ─▶ socket                            over: Done when all is written and the descriptor closed
+//! ```
+
+use std::io::{IoSlice, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use haul::buffer::Lease;
+use haul::sink::output::{Output, Room};
+use haul::sink::{Begin, Sink, Wake};
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Result};
+use mio::unix::SourceFd;
+use mio::{Interest, Registry, Token};
+use rustix::fs::{FileType, fstat};
+
+use crate::agent::protocol::{Began, Done, Event};
+
+/// A call under way.
+pub(super) struct Call {
+    id: u64,
+    socket: Arc<UnixStream>,
+    registry: Registry,
+    token: Token,
+    outlet: Mutex<Outlet>,
+}
+
+struct Outlet {
+    /// Where the body goes; none when the call is over.
+    output: Option<Output>,
+    /// What did not fit waits in it.
+    is_full: bool,
+    is_watched: bool,
+    waiting: Option<(Arc<dyn Wake>, usize)>,
+    /// What is said when all is written.
+    end: Option<Vec<u8>>,
+}
+
+impl Call {
+    pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
+        let outlet = Outlet {
+            output: Some(Output::new(output)),
+            is_full: false,
+            is_watched: false,
+            waiting: None,
+            end: None,
+        };
+        Self { id, socket, registry, token, outlet: Mutex::new(outlet) }
+    }
+
+    /// What its transfer is tagged with.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn outlet(&self) -> MutexGuard<'_, Outlet> {
+        self.outlet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it has been told its end, or nobody is there to be told.
+    pub(super) fn is_settled(&self) -> bool {
+        self.outlet().output.is_none()
+    }
+
+    /// The descriptor can be written to again, or its reader is gone.
+    pub(super) fn is_writable(&self) {
+        let mut outlet = self.outlet();
+        let Some(output) = &mut outlet.output else { return };
+        match output.flush() {
+            Ok(Room::Full) => return,
+            // The worker finds the same error when it writes, and says it.
+            Ok(Room::Free) | Err(_) => outlet.is_full = false,
+        }
+        if outlet.end.is_some() {
+            self.close(&mut outlet);
+        } else if let Some((wake, token)) = outlet.waiting.take() {
+            wake.wake(token);
+        }
+    }
+
+    /// Its transfer is over.
+    pub(super) fn is_over(&self, outcome: &Outcome) {
+        let error = outcome.result.as_ref().err();
+        let done = Event::Done(Box::new(Done {
+            facts: outcome.facts.clone(),
+            url: outcome.target.to_url(),
+            head: outcome.head.as_ref().map(|head| head.raw().to_vec()),
+            error: error.map(Into::into),
+        }));
+        let mut outlet = self.outlet();
+        outlet.end = Some(done.to_frame());
+        let is_gone = error.is_some_and(|error| error.kind() == ErrorKind::Write);
+        if is_gone || !outlet.is_full || !self.watch(&mut outlet) {
+            self.close(&mut outlet);
+        }
+    }
+
+    /// It cannot go on here, and is told so by the end of the connection.
+    pub(super) fn cut(&self) {
+        self.outlet().end = None;
+        self.close(&mut self.outlet());
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+
+    /// Closes the descriptor, then says how it ended: who hears it can rely on the first.
+    fn close(&self, outlet: &mut Outlet) {
+        if let Some(output) = outlet.output.take()
+            && outlet.is_watched
+        {
+            // Its other holders may keep the description open, and then epoll would keep it too.
+            let _ = self.registry.deregister(&mut SourceFd(&output.as_fd().as_raw_fd()));
+        }
+        outlet.waiting = None;
+        if let Some(end) = outlet.end.take() {
+            self.send(&end);
+        }
+    }
+
+    /// Says something on the socket. Frames are few and small: one that does not take them is no caller of ours.
+    fn send(&self, frame: &[u8]) -> bool {
+        let sent = (&*self.socket).write_all(frame).is_ok();
+        if !sent {
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
+        sent
+    }
+
+    fn watch(&self, outlet: &mut Outlet) -> bool {
+        if outlet.is_watched {
+            return true;
+        }
+        let Some(output) = &outlet.output else { return false };
+        let fd = output.as_fd().as_raw_fd();
+        outlet.is_watched = self.registry.register(&mut SourceFd(&fd), self.token, Interest::WRITABLE).is_ok();
+        outlet.is_watched
+    }
+}
+
+/// Writes a body to its call's descriptor.
+pub(super) struct CallSink {
+    call: Arc<Call>,
+    /// The descriptor again where bytes can be moved to it: a file. (A pipe would have to be waited for.)
+    file: Option<OwnedFd>,
+    written: bool,
+}
+
+impl CallSink {
+    pub(super) fn new(call: &Arc<Call>) -> Self {
+        let outlet = call.outlet();
+        let file = outlet.output.as_ref().and_then(|output| {
+            let kind = fstat(output).map(|stat| FileType::from_raw_mode(stat.st_mode)).ok()?;
+            (kind == FileType::RegularFile).then(|| output.as_fd().try_clone_to_owned().ok())?
+        });
+        drop(outlet);
+        Self { call: Arc::clone(call), file, written: false }
+    }
+
+    fn write(&mut self, write: impl FnOnce(&mut Output) -> Result<Room>) -> Result<()> {
+        self.written = true;
+        let mut outlet = self.call.outlet();
+        let gone = || Error::new(ErrorKind::Write, "nobody takes the body any more");
+        let output = outlet.output.as_mut().ok_or_else(gone)?;
+        write(output)?;
+        // What is small would be gathered; but the next bytes may be long in coming.
+        outlet.is_full = output.flush()? == Room::Full;
+        Ok(())
+    }
+}
+
+impl Sink for CallSink {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        let began = Event::Began(Began {
+            head: begin.head.raw().to_vec(),
+            length: begin.length,
+            total: begin.total,
+            validator: begin.validator.cloned(),
+        });
+        if self.call.send(&began.to_frame()) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Interrupted, "the call is gone"))
+    }
+
+    fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
+        let mut outlet = self.call.outlet();
+        if !outlet.is_full {
+            return u64::MAX;
+        }
+        // Kept before it is watched: the answer may come at once, and from another thread.
+        outlet.waiting = waker.map(|wake| (Arc::clone(wake), token));
+        // What cannot be watched is written to in any case, and waits there.
+        if self.call.watch(&mut outlet) { 0 } else { u64::MAX }
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        self.write(|output| output.write(lease.bytes()))
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        self.write(|output| output.write_pieces(pieces))
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().map(AsFd::as_fd)
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.written |= bytes > 0;
+    }
+
+    fn restart(&mut self) -> bool {
+        !self.written
+    }
+}

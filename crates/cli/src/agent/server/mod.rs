@@ -1,0 +1,300 @@
+//! The agent itself: a process that sleeps until a call comes.
+//!
+//! ```text
+//!  main thread    listener, calls' sockets, full descriptors ─▶ orders ─▶ Work ─▶ worker thread (the engine's event loop)
+//!                 no call for `idle` seconds ─▶ end                               connections, TLS, names stay warm
+//! ```
+//!
+//! Both threads sleep without a time limit while calls are open or, for the main thread, until the idle time is over: an
+//! agent at rest wakes up once in its life. What a call brought (URL, fields, credentials) is dropped with its transfer; what
+//! stays are connections, TLS sessions and names, under the pool's keys.
+
+mod call;
+mod work;
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, IoSliceMut, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use haul::body::path::BodyPath;
+use haul::drive::worker::{self, Supply, Workers};
+use haul::transfer::Transfer;
+use haul::{Client, Target};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+
+use super::protocol::{Event, Frames, Order, Stamp};
+use super::request::Request;
+use super::socket::{Place, check_peer};
+use super::spawn;
+use call::{Call, CallSink};
+use work::Work;
+
+const LISTENER: Token = Token(0);
+
+/// Callers that are served at once; one more is sent away, and goes without the agent.
+const MAX_PEERS: usize = 256;
+
+/// Serves calls until nobody has called for `idle`, or the agent is told to stop. `listener` is bound to `place` and
+/// listens.
+///
+/// # Errors
+/// Those of the event loop. What goes wrong with a call is that call's.
+pub fn serve(listener: OwnedFd, place: Place, idle: Duration) -> io::Result<()> {
+    // Signals of the caller's terminal are not for us. It fails for a leader of a process group: then that is so already.
+    let _ = rustix::process::setsid();
+    let work = Arc::new(Work::default());
+    let supply: Arc<dyn Supply> = work.clone();
+    thread::Builder::new().name("haul-agent".to_owned()).spawn(move || {
+        // One connection a host would do for most; calls at the same time have one each, or share it by HTTP/2.
+        let workers = Workers { threads: 1, depth: 1, per_host: usize::MAX };
+        if let Err(error) = worker::run(&Client::new(), &supply, workers) {
+            supply.end(error);
+        }
+    })?;
+    Agent::new(listener, place, idle, work)?.run()
+}
+
+struct Agent {
+    poll: Poll,
+    listener: Option<UnixListener>,
+    place: Place,
+    inode: u64,
+    idle: Duration,
+    began: Instant,
+    work: Arc<Work>,
+    peers: HashMap<usize, Peer>,
+    outlets: HashMap<usize, Arc<Call>>,
+    /// Files as the first call that named them knew them.
+    files: HashMap<PathBuf, [u64; 4]>,
+    next_token: usize,
+    next_call: u64,
+}
+
+/// Somebody at the other end of a socket.
+struct Peer {
+    socket: Arc<UnixStream>,
+    frames: Frames,
+    descriptors: VecDeque<OwnedFd>,
+    call: Option<Arc<Call>>,
+    /// The token of its call's descriptor.
+    outlet: usize,
+}
+
+impl Agent {
+    fn new(listener: OwnedFd, place: Place, idle: Duration, work: Arc<Work>) -> io::Result<Self> {
+        let listener = UnixListener::from(listener);
+        listener.set_nonblocking(true)?;
+        let poll = Poll::new()?;
+        poll.registry().register(&mut SourceFd(&listener.as_raw_fd()), LISTENER, Interest::READABLE)?;
+        let inode = place.inode().unwrap_or(0);
+        let own = Stamp::of(&spawn::program()?);
+        Ok(Self {
+            poll,
+            listener: Some(listener),
+            place,
+            inode,
+            idle,
+            began: Instant::now(),
+            work,
+            peers: HashMap::new(),
+            outlets: HashMap::new(),
+            files: HashMap::from([(own.path, own.what)]),
+            next_token: LISTENER.0 + 1,
+            next_call: 0,
+        })
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(64);
+        loop {
+            // Who was connected before the socket was taken away is served; then there is nobody left to wait for.
+            let is_leaving = self.listener.is_none();
+            let timeout = self.peers.is_empty().then_some(if is_leaving { Duration::ZERO } else { self.idle });
+            match self.poll.poll(&mut events, timeout) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                outcome => outcome?,
+            }
+            if events.is_empty() && timeout.is_some() {
+                if is_leaving {
+                    return Ok(());
+                }
+                self.leave();
+                continue;
+            }
+            for event in &events {
+                match event.token() {
+                    LISTENER => self.accept(),
+                    Token(token) => match self.outlets.get(&token) {
+                        Some(call) => call.is_writable(),
+                        None => self.hear(token),
+                    },
+                }
+            }
+            self.outlets.retain(|_, call| !call.is_settled());
+        }
+    }
+
+    /// Takes no new callers: the next one finds no socket, and starts another agent.
+    fn leave(&mut self) {
+        // In this order: while somebody listens nobody replaces the socket, so what is removed is ours.
+        self.place.remove(self.inode);
+        self.accept();
+        self.listener = None;
+    }
+
+    fn accept(&mut self) {
+        while let Some(listener) = &self.listener {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // With no descriptor left the caller waits in the queue until another one leaves.
+                Err(_) => return,
+            };
+            let is_ours = check_peer(&stream, self.place.socket()).is_ok();
+            if !is_ours || self.peers.len() >= MAX_PEERS || stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            let token = self.next_token;
+            self.next_token += 2;
+            let watched =
+                self.poll.registry().register(&mut SourceFd(&stream.as_raw_fd()), Token(token), Interest::READABLE);
+            if watched.is_ok() {
+                let peer = Peer {
+                    socket: Arc::new(stream),
+                    frames: Frames::default(),
+                    descriptors: VecDeque::new(),
+                    call: None,
+                    outlet: token + 1,
+                };
+                self.peers.insert(token, peer);
+            }
+        }
+    }
+
+    /// A caller has said something, or is gone.
+    fn hear(&mut self, token: usize) {
+        let Some(peer) = self.peers.get_mut(&token) else { return };
+        let mut goes_on = peer.receive();
+        loop {
+            let Some(peer) = self.peers.get_mut(&token) else { return };
+            let order = match peer.frames.next() {
+                Ok(Some((kind, content))) => Order::from_frame(kind, &content),
+                Ok(None) => break,
+                Err(error) => Err(error),
+            };
+            let Ok(order) = order else {
+                goes_on = false;
+                break;
+            };
+            if !self.obey(token, order) {
+                goes_on = false;
+                break;
+            }
+        }
+        if !goes_on
+            && let Some(peer) = self.peers.remove(&token)
+        {
+            if let Some(call) = peer.call.filter(|call| !call.is_settled()) {
+                self.work.abandon(call.id());
+            }
+            let _ = self.poll.registry().deregister(&mut SourceFd(&peer.socket.as_raw_fd()));
+        }
+    }
+
+    /// Does what a caller asks. `false` ends the connection.
+    fn obey(&mut self, token: usize, order: Order) -> bool {
+        let answer = match order {
+            Order::Call { request, files } => match self.begin(token, &request, &files) {
+                Some(true) => return true,
+                Some(false) => Event::Refused,
+                None => return false,
+            },
+            Order::Status => Event::State(self.state()),
+            Order::Stop => {
+                self.leave();
+                Event::Stops
+            }
+        };
+        self.peers.get(&token).is_some_and(|peer| (&*peer.socket).write_all(&answer.to_frame()).is_ok())
+    }
+
+    /// Begins a call; `Some(false)` where it has to go without us, `None` for one that makes no sense.
+    fn begin(&mut self, token: usize, request: &[u8], files: &[Stamp]) -> Option<bool> {
+        let registry = self.poll.registry().try_clone().ok()?;
+        let peer = self.peers.get_mut(&token)?;
+        if peer.call.as_ref().is_some_and(|call| !call.is_settled()) {
+            return None;
+        }
+        let output = peer.descriptors.pop_front()?;
+        let is_known = |file: &Stamp| self.files.get(&file.path).is_none_or(|known| *known == file.what);
+        if !files.iter().all(is_known) {
+            // The program, or what TLS trusts, is another by now: what we know is of the past.
+            self.leave();
+            return Some(false);
+        }
+        self.files.extend(files.iter().map(|file| (file.path.clone(), file.what)));
+        let Ok(Request { url, options }) = Request::from_bytes(request) else { return Some(false) };
+        let Ok(target) = Target::parse_with(&url, haul_policy::target::Scheme::Http, options.path_as_is) else {
+            return Some(false);
+        };
+        self.next_call += 1;
+        let call = Call::new(self.next_call, Arc::clone(&peer.socket), output, registry, Token(peer.outlet));
+        let call = Arc::new(call);
+        peer.call = Some(Arc::clone(&call));
+        self.outlets.insert(peer.outlet, Arc::clone(&call));
+        let sink = BodyPath::new(Box::new(CallSink::new(&call)));
+        let transfer = Transfer::new(target, Arc::new(options), sink, Instant::now(), call.id());
+        self.work.begin(&call, transfer).then_some(true)
+    }
+
+    fn state(&self) -> String {
+        let counts = &self.work.counts;
+        let lines = [
+            ("pid", u64::from(std::process::id())),
+            ("seconds", self.began.elapsed().as_secs()),
+            ("idle-limit", self.idle.as_secs()),
+            ("running", self.work.running() as u64),
+            ("calls", counts.calls.load(Ordering::Relaxed)),
+            ("requests", counts.requests.load(Ordering::Relaxed)),
+            ("connections", counts.connections.load(Ordering::Relaxed)),
+        ];
+        lines.iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
+    }
+}
+
+impl Peer {
+    /// Takes in what has come. `false` at the end.
+    fn receive(&mut self) -> bool {
+        let mut bytes = [0; 16 << 10];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+        loop {
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
+                Ok(message) if message.bytes == 0 => return false,
+                Ok(message) => {
+                    self.frames.push(&bytes[..message.bytes]);
+                    for part in control.drain() {
+                        if let RecvAncillaryMessage::ScmRights(descriptors) = part {
+                            self.descriptors.extend(descriptors);
+                        }
+                    }
+                    if self.descriptors.len() > 4 {
+                        return false;
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! The agent's transfers: what the worker is given to do, and who is told when it is done.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use haul::drive::inbox::{Inbox, Message};
+use haul::drive::worker::{Another, Supply};
+use haul::sink::output::Room;
+use haul::transfer::Transfer;
+use haul::{Error, Result};
+use haul_policy::queue::HostId;
+
+use super::call::Call;
+
+/// Transfers on their way to the worker, and the calls that wait for them.
+#[derive(Default)]
+pub(super) struct Work {
+    state: Mutex<State>,
+    /// What was done, for people.
+    pub(super) counts: Counts,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Transfer>,
+    calls: HashMap<u64, Arc<Call>>,
+    inbox: Option<Arc<Inbox>>,
+    /// The worker is gone: nothing can be done any more.
+    is_over: bool,
+}
+
+/// What was done since the agent began.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Calls that were carried out.
+    pub(super) calls: AtomicU64,
+    /// Requests sent for them.
+    pub(super) requests: AtomicU64,
+    /// Connections opened for them.
+    pub(super) connections: AtomicU64,
+}
+
+impl Work {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a call's transfer to the worker. `false` when there is none any more.
+    pub(super) fn begin(&self, call: &Arc<Call>, transfer: Transfer) -> bool {
+        let mut state = self.lock();
+        if state.is_over {
+            return false;
+        }
+        state.calls.insert(call.id(), Arc::clone(call));
+        state.waiting.push_back(transfer);
+        let inbox = state.inbox.clone();
+        drop(state);
+        if let Some(inbox) = inbox {
+            inbox.send(Message::Look);
+        }
+        true
+    }
+
+    /// Nobody waits for a call any more.
+    pub(super) fn abandon(&self, id: u64) {
+        let state = self.lock();
+        if state.calls.contains_key(&id)
+            && let Some(inbox) = &state.inbox
+        {
+            inbox.send(Message::Abandon(id));
+        }
+    }
+
+    /// How many calls are under way.
+    pub(super) fn running(&self) -> usize {
+        self.lock().calls.len()
+    }
+}
+
+impl Supply for Work {
+    fn next(&self, _worker: usize, _now: Instant) -> Option<Transfer> {
+        self.lock().waiting.pop_front()
+    }
+
+    fn another(&self, _worker: usize, _slot: HostId, _now: Instant) -> Another {
+        Another::Nothing
+    }
+
+    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+        let (outcome, path) = transfer.into_outcome(result);
+        // It holds the call's descriptor, which must be closed when the call hears that it is over.
+        drop(path);
+        let Some(call) = self.lock().calls.remove(&outcome.tag) else { return };
+        self.counts.calls.fetch_add(1, Ordering::Relaxed);
+        self.counts.requests.fetch_add(outcome.facts.requests.into(), Ordering::Relaxed);
+        self.counts.connections.fetch_add(outcome.facts.connects.into(), Ordering::Relaxed);
+        call.is_over(&outcome);
+    }
+
+    fn delayed(&self, _transfer: &Transfer) -> bool {
+        false
+    }
+
+    fn resumed(&self) {}
+
+    fn gave_away(&self, _slot: HostId) {}
+
+    fn is_heavy(&self) -> bool {
+        false
+    }
+
+    fn fewer(&self) {}
+
+    fn flush(&self, _worker: usize) -> Result<Room> {
+        Ok(Room::Free)
+    }
+
+    fn wants_flush(&self) -> bool {
+        false
+    }
+
+    fn output(&self) -> Option<i32> {
+        None
+    }
+
+    fn wakes_at(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
+    fn backlog(&self) -> usize {
+        0
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn end(&self, _error: Error) {
+        // Their callers find the connection closed, and go on by themselves.
+        let mut state = self.lock();
+        state.is_over = true;
+        for (_, call) in state.calls.drain() {
+            call.cut();
+        }
+    }
+
+    fn joined(&self, inbox: &Arc<Inbox>) {
+        self.lock().inbox = Some(Arc::clone(inbox));
+    }
+}

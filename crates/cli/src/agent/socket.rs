@@ -1,0 +1,267 @@
+//! Where the agent is reached, and whom both sides trust: the rules of the directory and the socket.
+//!
+//! | | must be | or else |
+//! |---|---|---|
+//! | directory | a directory (no link to one) of ours, mode `0700` or less; made if it is not there | refused |
+//! | socket | a socket (no link to one) of ours, mode `0600` or less | refused |
+//! | whoever is at its other end | of our user | refused |
+//! | nobody listens | | it is stale, and replaced |
+//!
+//! ```
+//! use haul_cli::agent::socket::Place;
+//!
+//! let dir = tempfile::tempdir().unwrap();
+//! let place = Place::at(dir.path().join("mine/agent")).unwrap();
+//! assert!(place.connect().unwrap().is_none(), "nobody is there yet");
+//! let listener = place.listen().unwrap();
+//! assert!(place.connect().unwrap().is_some());
+//! # drop(listener);
+//! ```
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+
+/// The name of the socket in its default directory.
+const NAME: &str = "agent";
+/// The default directory under `XDG_RUNTIME_DIR`.
+const DIRECTORY: &str = "haul";
+
+/// Why the agent is not used.
+#[derive(Debug)]
+pub enum Refusal {
+    /// There is no `XDG_RUNTIME_DIR` to put the socket in.
+    NoPlace,
+    /// The path names nothing that can be a socket.
+    NoSocketPath(PathBuf),
+    /// Somebody else could get at it.
+    Unsafe {
+        /// What is wrong.
+        path: PathBuf,
+        /// How.
+        why: &'static str,
+    },
+    /// The system says no.
+    System {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPlace => f.write_str("XDG_RUNTIME_DIR is not set: name a socket, as in --agent=/run/user/me/haul/agent"),
+            Self::NoSocketPath(path) => write!(f, "{} cannot be a socket's path", path.display()),
+            Self::Unsafe { path, why } => write!(f, "{} {why}", path.display()),
+            Self::System { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The agent's socket: its path, and the directory that keeps others away from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    socket: PathBuf,
+    directory: PathBuf,
+}
+
+impl Place {
+    /// The socket at this path; relative ones count from where we are.
+    ///
+    /// # Errors
+    /// [`Refusal::NoSocketPath`].
+    pub fn at(path: impl Into<PathBuf>) -> Result<Self, Refusal> {
+        let path = path.into();
+        let absolute = std::path::absolute(&path).map_err(|_| Refusal::NoSocketPath(path.clone()))?;
+        match (absolute.parent(), absolute.file_name()) {
+            (Some(directory), Some(_)) => Ok(Self { directory: directory.to_owned(), socket: absolute }),
+            _ => Err(Refusal::NoSocketPath(path)),
+        }
+    }
+
+    /// The default: `haul/agent` under `XDG_RUNTIME_DIR`, which must be an absolute path.
+    ///
+    /// # Errors
+    /// [`Refusal::NoPlace`] without one: `/tmp` would be everybody's.
+    pub fn default_under(runtime: Option<PathBuf>) -> Result<Self, Refusal> {
+        let runtime = runtime.filter(|runtime| runtime.is_absolute()).ok_or(Refusal::NoPlace)?;
+        Self::at(runtime.join(DIRECTORY).join(NAME))
+    }
+
+    /// The socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// A connection to the agent; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`Refusal`] when directory, socket or peer are not as they must be.
+    pub fn connect(&self) -> Result<Option<UnixStream>, Refusal> {
+        if !self.check_directory()? || !self.check_socket()? {
+            return Ok(None);
+        }
+        match UnixStream::connect(&self.socket) {
+            Ok(stream) => {
+                check_peer(&stream, &self.socket)?;
+                Ok(Some(stream))
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => Ok(None),
+            Err(error) => Err(self.system(error)),
+        }
+    }
+
+    /// The right to start the agent, waited for: of many calls at once one starts it and the others find it.
+    ///
+    /// # Errors
+    /// [`Refusal`]; the directory is made if it is not there.
+    pub fn lock(&self) -> Result<Lock, Refusal> {
+        self.lock_by(FlockOperation::LockExclusive)?.ok_or_else(|| self.system(io::ErrorKind::WouldBlock.into()))
+    }
+
+    /// The same without waiting: `None` while somebody else has it.
+    ///
+    /// # Errors
+    /// As [`Place::lock`].
+    pub fn try_lock(&self) -> Result<Option<Lock>, Refusal> {
+        self.lock_by(FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn lock_by(&self, operation: FlockOperation) -> Result<Option<Lock>, Refusal> {
+        self.make_directory()?;
+        let mut name = self.socket.clone().into_os_string();
+        name.push(".lock");
+        let path = PathBuf::from(name);
+        let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = open(&path, flags, Mode::from_raw_mode(0o600)).map_err(|error| self.system(error.into()))?;
+        loop {
+            match flock(&file, operation) {
+                Ok(()) => return Ok(Some(Lock { _file: file })),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+                Err(error) => return Err(self.system(error.into())),
+            }
+        }
+    }
+
+    /// Binds the socket, in place of a stale one. Only for who holds the [`Lock`], and after [`Place::connect`] found nobody.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn listen(&self) -> Result<UnixListener, Refusal> {
+        self.make_directory()?;
+        if self.check_socket()? {
+            fs::remove_file(&self.socket).map_err(|error| self.system(error))?;
+        }
+        let listener = UnixListener::bind(&self.socket).map_err(|error| self.system(error))?;
+        // Nobody else gets through the directory between these two.
+        fs::set_permissions(&self.socket, fs::Permissions::from_mode(0o600)).map_err(|error| self.system(error))?;
+        Ok(listener)
+    }
+
+    /// Takes the socket away, if it is still the one with this inode.
+    pub fn remove(&self, inode: u64) {
+        if fs::symlink_metadata(&self.socket).is_ok_and(|metadata| metadata.ino() == inode) {
+            // Where it cannot be removed it is stale, and the next call replaces it.
+            let _ = fs::remove_file(&self.socket);
+        }
+    }
+
+    /// The inode of the socket, to know it again.
+    #[must_use]
+    pub fn inode(&self) -> Option<u64> {
+        fs::symlink_metadata(&self.socket).ok().map(|metadata| metadata.ino())
+    }
+
+    fn make_directory(&self) -> Result<(), Refusal> {
+        if !self.check_directory()? {
+            match fs::DirBuilder::new().mode(0o700).create(&self.directory) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(self.system(error)),
+                _ => {}
+            }
+            // Whoever made it: it must be as it must be.
+            self.check_directory()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the directory is there and safe.
+    fn check_directory(&self) -> Result<bool, Refusal> {
+        let unsafe_for = |why| Err(Refusal::Unsafe { path: self.directory.clone(), why });
+        let metadata = match fs::symlink_metadata(&self.directory) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Refusal::System { path: self.directory.clone(), error }),
+        };
+        match () {
+            () if !metadata.is_dir() => unsafe_for("is no directory (a link to one will not do)"),
+            () if metadata.uid() != our_uid() => unsafe_for("belongs to another user"),
+            () if metadata.mode() & 0o077 != 0 => unsafe_for("is open to others: its mode must be 0700"),
+            () => Ok(true),
+        }
+    }
+
+    /// Whether the socket is there and safe.
+    fn check_socket(&self) -> Result<bool, Refusal> {
+        let unsafe_for = |why| Err(Refusal::Unsafe { path: self.socket.clone(), why });
+        let metadata = match fs::symlink_metadata(&self.socket) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(self.system(error)),
+        };
+        match () {
+            () if !metadata.file_type().is_socket() => unsafe_for("is no socket"),
+            () if metadata.uid() != our_uid() => unsafe_for("belongs to another user"),
+            () if metadata.mode() & 0o077 != 0 => unsafe_for("is open to others: its mode must be 0600"),
+            () => Ok(true),
+        }
+    }
+
+    fn system(&self, error: io::Error) -> Refusal {
+        Refusal::System { path: self.socket.clone(), error }
+    }
+}
+
+/// The right to start or end the agent, until it is dropped. Its file stays: one that is removed while others wait for it
+/// would be two.
+#[derive(Debug)]
+pub struct Lock {
+    _file: rustix::fd::OwnedFd,
+}
+
+fn our_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Makes sure that the other end is of our user. Where the system does not say who it is, the directory has to do.
+///
+/// # Errors
+/// [`Refusal::Unsafe`].
+pub fn check_peer(stream: impl AsFd, socket: &Path) -> Result<(), Refusal> {
+    #[cfg(target_os = "linux")]
+    {
+        let refused = |why| Err(Refusal::Unsafe { path: socket.to_owned(), why });
+        match rustix::net::sockopt::socket_peercred(stream) {
+            Ok(peer) if peer.uid.as_raw() == our_uid() => Ok(()),
+            Ok(_) => refused("is another user's"),
+            Err(_) => refused("does not say whose it is"),
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (stream, socket);
+        Ok(())
+    }
+}

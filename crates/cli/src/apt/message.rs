@@ -1,0 +1,126 @@
+//! The messages that apt and its methods exchange: a number with a text, fields, an empty line.
+//!
+//! ```
+//! use haul_cli::apt::message::Message;
+//!
+//! let text = "600 URI Acquire\nURI: http://mirror/x.deb\nFilename: /tmp/x.deb\n\n";
+//! let message = Message::read(&mut text.as_bytes()).unwrap().unwrap();
+//! assert_eq!((message.number, message.get("uri")), (600, Some("http://mirror/x.deb")));
+//! let answer = Message::new(200, "URI Start").with("URI", "http://mirror/x.deb").to_text();
+//! assert_eq!(answer, "200 URI Start\nURI: http://mirror/x.deb\n\n");
+//! ```
+
+use std::fmt::Write;
+use std::io::{self, BufRead, Read};
+
+/// The longest message: a configuration of some thousand items.
+const LONGEST: u64 = 4 << 20;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What it is.
+    pub number: u16,
+    text: String,
+    fields: Vec<(String, String)>,
+}
+
+impl Message {
+    /// One without fields yet.
+    #[must_use]
+    pub fn new(number: u16, text: &str) -> Self {
+        Self { number, text: text.to_owned(), fields: Vec::new() }
+    }
+
+    /// With a field more. What would end its line is left out of the value.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        let value = value.as_ref().replace(['\r', '\n'], " ");
+        self.fields.push((name.to_owned(), value));
+        self
+    }
+
+    /// The first value of a field, in any case.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of a field, in order.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.fields.iter().filter_map(move |(field, value)| field.eq_ignore_ascii_case(name).then_some(value.as_str()))
+    }
+
+    /// As it is sent.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{} {}\n", self.number, self.text);
+        for (name, value) in &self.fields {
+            let _ = writeln!(text, "{name}: {value}");
+        }
+        text.push('\n');
+        text
+    }
+
+    /// The next one of a stream; `None` at its end.
+    ///
+    /// # Errors
+    /// The stream's; [`io::ErrorKind::InvalidData`] for what is no message.
+    pub fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
+        let mut from = from.take(LONGEST);
+        let mut line = String::new();
+        while line.trim().is_empty() {
+            line.clear();
+            if from.read_line(&mut line)? == 0 {
+                return Ok(None);
+            }
+        }
+        let invalid = || io::Error::from(io::ErrorKind::InvalidData);
+        let (number, text) = line.trim_end().split_once(' ').ok_or_else(invalid)?;
+        let mut message = Self::new(number.parse().map_err(|_| invalid())?, text);
+        loop {
+            line.clear();
+            let count = from.read_line(&mut line)?;
+            let field = line.trim_end();
+            if field.is_empty() {
+                return if count == 0 { Err(invalid()) } else { Ok(Some(message)) };
+            }
+            let (name, value) = field.split_once(':').ok_or_else(invalid)?;
+            message.fields.push((name.to_owned(), value.trim().to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\n\n601 Configuration\nConfig-Item: a=b:c\nConfig-Item:d=\n\n600 URI Acquire\nURI:x\n\n";
+
+    #[test]
+    fn messages_are_read_one_by_one() {
+        let mut from = TEXT.as_bytes();
+        let first = Message::read(&mut from).unwrap().unwrap();
+        assert_eq!((first.number, first.all("config-item").collect::<Vec<_>>()), (601, vec!["a=b:c", "d="]));
+        assert_eq!(Message::read(&mut from).unwrap().unwrap().get("URI"), Some("x"));
+        assert_eq!(Message::read(&mut from).unwrap(), None);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_is_none() {
+        let whole = "600 URI Acquire\nURI: x\n\n";
+        for cut in 1..whole.len() {
+            let read = Message::read(&mut &whole.as_bytes()[..cut]);
+            assert!(read.is_err(), "{cut}: {read:?}");
+        }
+        for bad in ["x y\n\n", "600\n\n", "600 a\nno field\n\n", "99999 a\n\n"] {
+            assert!(Message::read(&mut bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_server_cannot_add_a_line() {
+        let text = Message::new(400, "URI Failure").with("Message", "a\nURI: b\r\n\nc").to_text();
+        assert_eq!(text.lines().count(), 3, "{text}");
+    }
+}

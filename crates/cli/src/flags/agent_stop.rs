@@ -1,0 +1,27 @@
+//! `--agent-stop`.
+
+use super::prelude::*;
+use crate::agent::control::Command;
+
+pub(super) struct AgentStop;
+
+impl Flag for AgentStop {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "agent-stop",
+            short: None,
+            takes: Takes::Once,
+            category: Category::Connection,
+            important: false,
+            help: "End the agent",
+            doc: "Ends the agent when the calls under way are done. Exit 7 when there is none.",
+            example: "haul --agent-stop",
+            see_also: &["agent"],
+        }
+    }
+
+    fn update(&self, _value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.agent_command = Some(Command::Stop);
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! The command line of ftp(1), as far as it fetches URLs.
+//!
+//! ```
+//! use haul_cli::ftp::args::{Args, Output};
+//!
+//! let words = ["-S", "session=/dev/fd/3", "-o", "-", "https://example.test/a.tgz"].map(Into::into);
+//! let args = Args::parse(words).unwrap();
+//! assert_eq!((args.output, args.urls.len()), (Output::Stdout, 1));
+//! assert!(Args::parse(["-o", "-"].map(Into::into)).is_err());
+//! ```
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::agent::{AgentArgs, IDLE};
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Args {
+    /// What is fetched, in order. Never empty.
+    pub urls: Vec<String>,
+    /// `-o`.
+    pub output: Output,
+    /// `-C`: go on with what is there of the file.
+    pub goes_on: bool,
+    /// `-V` is false, `-v` true, none of them `None`: then it depends on the terminal.
+    pub verbose: Option<bool>,
+    /// `-m` is true, `-M` false.
+    pub meter: Option<bool>,
+    /// `-N`: how the program calls itself in errors.
+    pub name: Option<String>,
+    /// `-U`.
+    pub user_agent: Option<String>,
+    /// `-w`: the longest that a connection may take.
+    pub connect_timeout: Option<Duration>,
+    /// `-c`: a file of cookies.
+    pub cookies: Option<PathBuf>,
+    /// `-4`, `-6`.
+    pub family: Option<u8>,
+    /// `-s`: the address to leave from.
+    pub source: Option<String>,
+    /// `-S cafile=`.
+    pub ca_file: Option<PathBuf>,
+    /// `-S capath=`.
+    pub ca_path: Option<PathBuf>,
+    /// `-S dont`: certificates are not checked.
+    pub insecure: bool,
+    /// `--agent`, `--agent-idle`; or `HAUL_AGENT`.
+    pub agent: Option<AgentArgs>,
+}
+
+/// Where bodies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// `-o -`.
+    Stdout,
+    /// `-o FILE`.
+    File(PathBuf),
+    /// A file named by the URL.
+    Named,
+}
+
+/// Letters that take a value and mean nothing here: ports, control connections, titles, retries of ftp's own.
+const IGNORED_VALUES: &str = "DkPrTx";
+/// Letters without a value that mean nothing here.
+const IGNORED: &str = "AadeEginptu";
+
+impl Args {
+    /// Reads a command line without the program's name.
+    ///
+    /// # Errors
+    /// What is wrong with it, in one line.
+    pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let mut args = Args {
+            urls: Vec::new(),
+            output: Output::Named,
+            goes_on: false,
+            verbose: None,
+            meter: None,
+            name: None,
+            user_agent: None,
+            connect_timeout: None,
+            cookies: None,
+            family: None,
+            source: None,
+            ca_file: None,
+            ca_path: None,
+            insecure: false,
+            agent: None,
+        };
+        let mut idle = IDLE;
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let Some(text) = word.to_str() else { return Err("an argument is not UTF-8".into()) };
+            if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
+                args.long(long, &mut idle, &mut words)?;
+            } else if text == "--" {
+                break;
+            } else if let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) {
+                args.letters(letters, &mut words)?;
+            } else {
+                args.urls.push(text.to_owned());
+            }
+        }
+        for word in words {
+            args.urls.push(word.into_string().map_err(|_| "an argument is not UTF-8")?);
+        }
+        if args.urls.is_empty() {
+            return Err("usage: ftp [-46CMmVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
+        }
+        if let Some(agent) = &mut args.agent {
+            agent.idle = idle;
+        }
+        Ok(args)
+    }
+
+    fn long(
+        &mut self,
+        long: &str,
+        idle: &mut Duration,
+        words: &mut impl Iterator<Item = OsString>,
+    ) -> Result<(), String> {
+        let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+        match name {
+            "agent" => self.agent = Some(AgentArgs { socket: value.map(PathBuf::from), idle: IDLE }),
+            "agent-idle" => {
+                let given = match value {
+                    Some(value) => value.to_owned(),
+                    None => next(words, "--agent-idle")?,
+                };
+                *idle = seconds(&given, "--agent-idle")?;
+            }
+            _ => return Err(format!("unknown option: --{name}")),
+        }
+        Ok(())
+    }
+
+    fn letters(&mut self, letters: &str, words: &mut impl Iterator<Item = OsString>) -> Result<(), String> {
+        let mut rest = letters.chars();
+        while let Some(letter) = rest.next() {
+            if "oSNUwcs".contains(letter) || IGNORED_VALUES.contains(letter) {
+                let glued = rest.as_str();
+                let value =
+                    if glued.is_empty() { next(words, &format!("-{letter}"))? } else { glued.to_owned() };
+                return self.valued(letter, value);
+            }
+            match letter {
+                'C' => self.goes_on = true,
+                'V' => self.verbose = Some(false),
+                'v' => self.verbose = Some(true),
+                'M' => self.meter = Some(false),
+                'm' => self.meter = Some(true),
+                '4' => self.family = Some(4),
+                '6' => self.family = Some(6),
+                _ if IGNORED.contains(letter) => {}
+                _ => return Err(format!("unknown option: -{letter}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn valued(&mut self, letter: char, value: String) -> Result<(), String> {
+        match letter {
+            'o' if value == "-" => self.output = Output::Stdout,
+            'o' => self.output = Output::File(value.into()),
+            'N' => self.name = Some(value),
+            'U' => self.user_agent = Some(value),
+            'w' => self.connect_timeout = Some(seconds(&value, "-w")?).filter(|limit| !limit.is_zero()),
+            'c' => self.cookies = Some(value.into()),
+            's' => self.source = Some(value),
+            'S' => return value.split(',').try_for_each(|option| self.tls(option)),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// One of `-S`.
+    fn tls(&mut self, option: &str) -> Result<(), String> {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        match name {
+            "cafile" => self.ca_file = Some(value.into()),
+            "capath" => self.ca_path = Some(value.into()),
+            "dont" => self.insecure = true,
+            "do" => self.insecure = false,
+            // A session's secrets stay in the process, or in the agent: what TLS is done with gives them to no file.
+            "session" | "depth" | "ciphers" | "protocols" | "muststaple" | "noverifytime" | "" => {}
+            _ => return Err(format!("unknown -S option: {name}")),
+        }
+        Ok(())
+    }
+}
+
+fn next(words: &mut impl Iterator<Item = OsString>, option: &str) -> Result<String, String> {
+    let word = words.next().ok_or_else(|| format!("{option} needs a value"))?;
+    word.into_string().map_err(|_| format!("the value of {option} is not UTF-8"))
+}
+
+fn seconds(text: &str, option: &str) -> Result<Duration, String> {
+    text.parse().map(Duration::from_secs).map_err(|_| format!("{option} takes seconds: {text}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        Args::parse(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn letters_bundle_and_values_may_be_glued() {
+        let args = parse("-VMCo- -Nme -U agent/1 -w5 -S cafile=/a,session=/dev/fd/9,dont http://h/ -4 https://i/").unwrap();
+        assert_eq!(args.urls, ["http://h/", "https://i/"]);
+        assert_eq!((args.output, args.goes_on, args.verbose, args.meter), (Output::Stdout, true, Some(false), Some(false)));
+        assert_eq!((args.name.as_deref(), args.user_agent.as_deref()), (Some("me"), Some("agent/1")));
+        assert_eq!((args.connect_timeout, args.family), (Some(Duration::from_secs(5)), Some(4)));
+        assert_eq!((args.ca_file, args.insecure), (Some("/a".into()), true));
+    }
+
+    #[test]
+    fn an_agent_is_named_by_arguments() {
+        let agent = parse("--agent=/run/a --agent-idle 5 u").unwrap().agent.unwrap();
+        assert_eq!((agent.socket, agent.idle), (Some("/run/a".into()), Duration::from_secs(5)));
+        assert_eq!(parse("--agent-idle=7 --agent u").unwrap().agent.unwrap().idle, Duration::from_secs(7));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in ["-o -", "-o", "-Z u", "--what u", "-S what=1 u", "-w soon u", "--agent-idle u"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+        assert_eq!(parse("-- -u").unwrap().urls, ["-u"]);
+    }
+}

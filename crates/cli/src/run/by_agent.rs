@@ -1,0 +1,67 @@
+//! Which requests go by the agent (`--agent`), and what is said when it cannot be used.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use haul::transfer::Outcome;
+use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
+
+use super::carrier::Carrier;
+use super::{say, single};
+use crate::agent::socket::Refusal;
+use crate::plan::{Global, Operation, append_query};
+
+/// Fetches by the agent, if that is wanted and can be. `None`: without it, then.
+///
+/// # Errors
+/// There is no place for the agent, and none was named.
+pub(super) fn fetch(
+    client: &Client,
+    global: &Global,
+    operation: &Operation,
+    url: &str,
+    request: &RequestOptions,
+    file: Option<&Path>,
+) -> Result<Option<Outcome>> {
+    let Some(args) = &global.agent else { return Ok(None) };
+    let stage = &operation.stages[0];
+    let transfer = &stage.transfer;
+    // Fixed addresses belong to a client, not to a request; figures are of this process alone.
+    let is_ours = !transfer.resolve.is_empty() || global.stats.is_some() || operation.checksum.is_some();
+    let goes_on = stage.request.continue_at.is_some();
+    let watched = request.trace.is_some() || request.include_head || request.body.is_some();
+    if is_ours || goes_on || watched {
+        return Ok(None);
+    }
+    let mut carrier = match Carrier::with_agent(client, args) {
+        Ok(carrier) => carrier,
+        Err(refusal @ Refusal::NoPlace) => return Err(Error::new(ErrorKind::Setup, refusal.to_string())),
+        Err(refusal) => {
+            if !global.silent {
+                say(&format!("Warning: the agent is not used: {}", crate::usage::one_line(&refusal.to_string())));
+            }
+            return Ok(None);
+        }
+    };
+    // Connections for parts would be this process's own.
+    let mut request = request.clone();
+    request.split.connections = 1;
+    let url = absolute(operation, url);
+    Ok(Some(match file {
+        Some(path) => carrier.to_file(&url, &request, path, &single::file_options(operation, None)),
+        None => carrier.to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
+    }))
+}
+
+/// The URL as it is asked for: with its scheme, and the query that is added to each.
+fn absolute(operation: &Operation, url: &str) -> String {
+    let stage = &operation.stages[0];
+    let text = stage.request.query.as_ref().map_or_else(|| url.to_owned(), |query| append_query(url, query));
+    let scheme = stage.transfer.redirect.default_scheme;
+    let as_default = Target::parse_with(&text, scheme, true).map(|target| target.scheme());
+    let as_http = Target::parse(&text).map(|target| target.scheme());
+    match (as_default, as_http) {
+        (Ok(meant), Ok(read)) if meant != read => format!("{}://{text}", meant.as_str()),
+        _ => text,
+    }
+}

@@ -1,0 +1,72 @@
+//! Agents of tests: each with a directory of its own, and gone with it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Ran, eventually, haul, run};
+
+/// A place for an agent, which ends when it is dropped.
+pub struct Agent {
+    dir: tempfile::TempDir,
+}
+
+impl Agent {
+    pub fn new() -> Agent {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o700)).unwrap();
+        Agent { dir }
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join("agent")
+    }
+
+    pub fn option(&self) -> String {
+        format!("--agent={}", self.socket().display())
+    }
+
+    /// `haul` by this agent.
+    pub fn haul(&self, args: &[&str]) -> Command {
+        haul([&[self.option().as_str()], args].concat())
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        run(&mut self.haul(args))
+    }
+
+    /// A value of `--agent-status`, if there is an agent.
+    pub fn status(&self, name: &str) -> Option<u64> {
+        let ran = self.run(&["--agent-status"]);
+        let text = String::from_utf8(ran.stdout).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
+        Some(line.parse().unwrap())
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Option<rustix::process::Pid> {
+        rustix::process::Pid::from_raw(i32::try_from(self.status("pid")?).unwrap())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid() {
+            self.run(&["--agent-stop"]);
+            let is_gone = || !Path::new(&format!("/proc/{}/stat", pid.as_raw_nonzero())).exists() || is_zombie(pid);
+            if !std::thread::panicking() {
+                eventually("the agent ends", is_gone);
+            }
+        }
+    }
+}
+
+/// Whether a process has ended and nobody has reaped it: there may be no one in a container who does.
+pub fn is_zombie(pid: rustix::process::Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z'))
+}

@@ -1,0 +1,140 @@
+//! haul as another program's fetcher: one process a file, its reader gone when it has seen enough (docs/package-managers.md).
+
+mod common;
+
+use std::fs;
+use std::time::Duration;
+
+use common::agent::Agent;
+use common::{HAUL, REFUSED, haul, program, run};
+use testkit::identity::Identity;
+use testkit::origin::Origin;
+use testkit::packages::{Catalogue, Mirror, Reader, Run};
+use testkit::relay::Relay;
+
+/// What may come of a package beyond what its reader needs before it can stop.
+const WASTE: u64 = 64 << 10;
+
+struct Pass {
+    run: Run,
+    mirror: Mirror,
+    catalogue: Catalogue,
+}
+
+/// A run over `packages`, by a link with a round trip of 20 ms where `far`.
+fn pass(fetcher: &[&str], packages: usize, tls: bool, far: bool) -> Pass {
+    let identity = tls.then(Identity::generate);
+    let catalogue = Catalogue::new(7, packages);
+    let mirror = Mirror::start(catalogue.clone(), identity.as_ref()).unwrap();
+    let relay = Relay::to(mirror.addr()).rtt(Duration::from_millis(if far { 20 } else { 0 })).start().unwrap();
+    let base = mirror.url_by(relay.addr(), "");
+    let dir = tempfile::tempdir().unwrap();
+    let mut words: Vec<String> = fetcher.iter().map(|word| (*word).to_owned()).collect();
+    if let Some(identity) = &identity {
+        let ca = dir.path().join("ca.pem");
+        fs::write(&ca, identity.ca_pem()).unwrap();
+        let ca = ca.to_str().unwrap();
+        if fetcher.contains(&"ftp") {
+            words.extend(["-S".to_owned(), format!("cafile={ca},session=/dev/fd/9")]);
+        } else {
+            words.extend(["--cacert".to_owned(), ca.to_owned()]);
+        }
+    }
+    let run = Reader { fetcher: &words, base: &base }.run(&catalogue.wants()).unwrap();
+    Pass { run, mirror, catalogue }
+}
+
+fn check_waste(pass: &Pass) {
+    for package in pass.catalogue.packages() {
+        let (sent, floor) = (pass.mirror.sent(&package.name), package.floor() as u64);
+        assert!(sent >= floor && sent <= floor + WASTE, "{}: {sent} bytes sent, {floor} needed", package.name);
+    }
+    let index = pass.mirror.sent("");
+    assert!(index <= pass.mirror.coded_index(), "the index came gzipped: {index}");
+    assert_eq!(pass.run.said, "", "nothing for the user to see");
+}
+
+#[test]
+fn by_the_agent_a_run_is_one_connection_and_hardly_a_byte_too_many() {
+    for tls in [false, true] {
+        let agent = Agent::new();
+        let pass = pass(&[HAUL, "ftp", &agent.option()], 70, tls, true);
+        check_waste(&pass);
+        assert_eq!((pass.run.calls, pass.mirror.connections()), (71, 1), "TLS: {tls}");
+        let trips = pass.mirror.requests() as f64 / pass.run.calls as f64;
+        assert!(trips <= 1.1, "{trips} round trips a call");
+    }
+}
+
+#[test]
+fn without_an_agent_too_hardly_a_byte_is_wasted() {
+    for tls in [false, true] {
+        let pass = pass(&[HAUL, "ftp"], 12, tls, false);
+        check_waste(&pass);
+        assert_eq!(pass.mirror.connections(), 13, "each call has its own");
+    }
+}
+
+#[test]
+fn the_recipe_for_curl_works_as_it_stands() {
+    for more in [&[][..], &["--limit-rate", "900k"]] {
+        let words = [&[HAUL, "-L", "-s", "-q", "-N"], more].concat();
+        // No package of this few is so long that the rate would be felt for long.
+        let pass = pass(&words, 4, false, false);
+        assert_eq!(pass.run.said, "");
+        assert_eq!(pass.run.calls, 5);
+    }
+    // pkg_add's option for ftp(1), which curl takes for -S and a URL: it is nobody's URL.
+    let origin = Origin::builder().start().unwrap();
+    let args = ["-L", "-s", "-q", "-N", "-S", "session=/dev/fd/3", "-o", "-", &origin.url("/small")];
+    assert_eq!(run(&mut haul(args)).text(), "small\n");
+}
+
+#[test]
+fn failures_are_told_in_the_words_of_ftp() {
+    let origin = Origin::builder().start().unwrap();
+    let ftp = |args: &[&str]| run(&mut haul([&["ftp"], args].concat()));
+    let missing = origin.url("/nothing.tgz");
+    let ran = ftp(&["-o", "-", &missing]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, format!("ftp: Error retrieving {missing}: 404 Not Found\n").as_str()));
+    let ran = ftp(&["-N", "pkg_add", "-o", "-", &missing]);
+    assert!(ran.stderr.starts_with("pkg_add: Error retrieving "), "{}", ran.stderr);
+    let ran = ftp(&["-o", "-", REFUSED]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "ftp: connect: Connection refused\n"));
+    let ran = ftp(&["-o", "-", "http://nowhere.invalid/"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "ftp: nowhere.invalid: no address associated with name\n"));
+    let other = Origin::builder().start().unwrap();
+    let ran = ftp(&["-o", "-", &origin.url(&format!("/redirect/302?to={}", other.url("/small")))]);
+    assert_eq!((ran.code, &ran.stdout[..]), (0, &b"small\n"[..]));
+    assert_eq!(ran.stderr, format!("Redirected to {}\n", other.url("/small")));
+    let ran = ftp(&["-v", "-o", "-", &origin.url("/small")]);
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert!(lines[0].starts_with("Requesting http://") && lines[1].contains(" bytes received in "), "{lines:?}");
+    assert_eq!(ftp(&["-o", "-"]).code, 1);
+}
+
+#[test]
+fn files_get_their_name_and_are_gone_on_with() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let whole = origin.pattern().slice(0, 90_000);
+    let url = origin.url("/bytes/90000");
+    let ftp = |args: &[&str]| {
+        let mut command = program(HAUL);
+        command.arg("ftp").args(args).current_dir(dir.path());
+        assert_eq!(run(&mut command).text(), "");
+    };
+    ftp(&["-VM", &url]);
+    assert!(fs::read(dir.path().join("90000")).unwrap() == whole);
+    fs::write(dir.path().join("part"), &whole[..1234]).unwrap();
+    ftp(&["-V", "-C", "-o", "part", &url]);
+    assert!(fs::read(dir.path().join("part")).unwrap() == whole);
+    let asked = origin.log().last().unwrap().header("range").map(str::to_owned);
+    assert_eq!(asked.as_deref(), Some("bytes=1234-"));
+    // By its name alone.
+    let link = dir.path().join("ftp");
+    std::os::unix::fs::symlink(HAUL, &link).unwrap();
+    let mut command = program(&link);
+    command.args(["-o", "-", &origin.url("/small")]);
+    assert_eq!(run(&mut command).text(), "small\n");
+}

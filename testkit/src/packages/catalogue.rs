@@ -1,0 +1,158 @@
+//! What the mirror has: packages made from a seed, and the page that lists them.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use aws_lc_rs::digest::{SHA256, digest};
+
+use crate::pattern::Pattern;
+use crate::rng::Rng;
+
+/// The bytes that a digest in the header is of.
+pub const BLOCK: usize = 64 << 10;
+
+/// A package.
+#[derive(Debug)]
+pub struct Package {
+    /// Its file name.
+    pub name: String,
+    /// All of it.
+    pub bytes: Vec<u8>,
+    /// Where its first block begins: the length of its header.
+    pub header: usize,
+    /// How many bytes behind the header its reader wants: those of its packing list, or all.
+    pub wanted: usize,
+}
+
+impl Package {
+    fn new(name: String, seed: u64, size: usize, wanted: usize) -> Package {
+        let blocks = Pattern::new(seed).slice(0, size);
+        // RFC 1952: deflate, a comment, no time, no system.
+        let mut bytes = b"\x1f\x8b\x08\x10\0\0\0\0\0\xff".to_vec();
+        let mut comment = format!(
+            "untrusted comment: verify with testkit-pkg.pub\n{}\ndate=2026-01-01T00:00:00Z\nkey=/etc/signify/testkit-pkg.sec\n\
+             algorithm=SHA256\nblocksize={BLOCK}\n\n",
+            "R".repeat(100)
+        );
+        for block in blocks.chunks(BLOCK) {
+            let _ = writeln!(comment, "{}", hex(block));
+        }
+        bytes.extend_from_slice(comment.as_bytes());
+        bytes.push(0);
+        let header = bytes.len();
+        bytes.extend_from_slice(&blocks);
+        Package { name, bytes, header, wanted: wanted.min(size) }
+    }
+
+    /// The least that has to come before its reader can stop: the header, the blocks it wants, and the one at which it learns that
+    /// nobody wants more.
+    pub fn floor(&self) -> usize {
+        let blocks = self.wanted.div_ceil(BLOCK).max(1) + 1;
+        self.bytes.len().min(self.header + blocks * BLOCK)
+    }
+
+    /// Whether it is read to its end.
+    pub fn is_wanted_whole(&self) -> bool {
+        self.floor() == self.bytes.len()
+    }
+}
+
+/// What a reader wants of a package, without the package: a line of text each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Want {
+    /// The file's name; empty is the index.
+    pub name: String,
+    /// All of its bytes.
+    pub length: usize,
+    /// How many of them behind the header are wanted.
+    pub wanted: usize,
+}
+
+impl Want {
+    /// As `name length wanted`.
+    pub fn to_line(&self) -> String {
+        format!("{} {} {}", self.name, self.length, self.wanted)
+    }
+
+    /// What [`Want::to_line`] made.
+    pub fn from_line(line: &str) -> Option<Want> {
+        let mut words = line.split(' ');
+        let name = words.next()?.to_owned();
+        Some(Want { name, length: words.next()?.parse().ok()?, wanted: words.next()?.parse().ok()? })
+    }
+}
+
+/// A block's line in the header, without its end.
+pub(super) fn hex(block: &[u8]) -> String {
+    digest(&SHA256, block).as_ref().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// All packages and the page of their names. Cloning shares it.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    packages: Vec<Package>,
+    index: Vec<u8>,
+}
+
+/// The length of the index, about.
+const INDEX: usize = 2_500_000;
+/// Of so many packages one is read to its end.
+const WHOLE: usize = 20;
+
+impl Catalogue {
+    /// This many packages of 10 KB to 8 MB, most of them below 1 MB, made from a seed.
+    pub fn new(seed: u64, count: usize) -> Catalogue {
+        let mut random = Rng::new(seed);
+        let packages: Vec<Package> = (0..count)
+            .map(|number| {
+                let size = 10_000 << random.below(7);
+                let size = usize::try_from(size + random.below(size)).unwrap_or(usize::MAX);
+                let size = if number % 17 == 5 { 8_000_000 } else { size };
+                let list = 500 + random.below(40_000) as usize;
+                let wanted = if number % WHOLE == WHOLE - 1 { usize::MAX } else { list };
+                Package::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
+            })
+            .collect();
+        let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
+        let mut number = 0;
+        while index.len() < INDEX {
+            let name = packages.get(number).map_or_else(|| format!("other-{number}.tgz"), |package| package.name.clone());
+            let _ = writeln!(index, "<a href=\"{name}\">{name}</a>{:>30} {:>12}", "01-Jan-2026 00:00", number * 7919);
+            number += 1;
+        }
+        index.push_str("</pre></body></html>\n");
+        Catalogue { inner: Arc::new(Inner { packages, index: index.into_bytes() }) }
+    }
+
+    /// The packages, in the order in which they are read.
+    pub fn packages(&self) -> &[Package] {
+        &self.inner.packages
+    }
+
+    /// The page that lists them.
+    pub fn index(&self) -> &[u8] {
+        &self.inner.index
+    }
+
+    /// What is read, in order: the index, then the packages.
+    pub fn wants(&self) -> Vec<Want> {
+        let index = Want { name: String::new(), length: self.index().len(), wanted: self.index().len() };
+        let packages = self.packages().iter();
+        let packages =
+            packages.map(|package| Want { name: package.name.clone(), length: package.bytes.len(), wanted: package.wanted });
+        [index].into_iter().chain(packages).collect()
+    }
+
+    /// A package by its name.
+    pub fn find(&self, name: &str) -> Option<&Package> {
+        self.inner.packages.iter().find(|package| package.name == name)
+    }
+}

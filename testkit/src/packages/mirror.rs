@@ -1,0 +1,192 @@
+//! The server of a catalogue: HTTP/1.1 on plain threads, ranges, the index gzipped where that is taken; it counts what it sends.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rustls::ServerConfig;
+
+use super::Catalogue;
+use crate::identity::Identity;
+use crate::wire::Wire;
+
+/// The longest request head.
+const LONGEST_HEAD: usize = 64 << 10;
+/// What is sent in one write: what a client that has gone was sent in vain is known to this.
+const PIECE: usize = 8 << 10;
+
+/// A running mirror. It serves until the process ends: its threads sleep in `accept`.
+pub struct Mirror {
+    addr: SocketAddr,
+    scheme: &'static str,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    catalogue: Catalogue,
+    coded_index: Vec<u8>,
+    connections: AtomicU64,
+    requests: AtomicU64,
+    /// Body bytes written to sockets, by path.
+    sent: Mutex<HashMap<String, u64>>,
+}
+
+impl Mirror {
+    /// Serves a catalogue on loopback; by TLS if there is an identity.
+    ///
+    /// # Errors
+    /// When no port can be bound.
+    pub fn start(catalogue: Catalogue, identity: Option<&Identity>) -> io::Result<Mirror> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let addr = listener.local_addr()?;
+        let tls = identity.map(|identity| identity.server_config(&[b"http/1.1"]));
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(catalogue.index())?;
+        let shared = Arc::new(Shared {
+            coded_index: encoder.finish()?,
+            catalogue,
+            connections: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+            sent: Mutex::default(),
+        });
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let mirror = Mirror { addr, scheme, shared: Arc::clone(&shared) };
+        thread::Builder::new().name("testkit-mirror".into()).spawn(move || {
+            for stream in listener.incoming().flatten() {
+                shared.connections.fetch_add(1, SeqCst);
+                let (shared, tls) = (Arc::clone(&shared), tls.clone());
+                // A connection that breaks is its client's affair.
+                thread::spawn(move || shared.serve(stream, tls.as_ref()));
+            }
+        })?;
+        Ok(mirror)
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// The URL of a name in it.
+    pub fn url(&self, name: &str) -> String {
+        self.url_by(self.addr, name)
+    }
+
+    /// The same through a relay.
+    pub fn url_by(&self, addr: SocketAddr, name: &str) -> String {
+        format!("{}://{addr}/packages/{name}", self.scheme)
+    }
+
+    /// Connections accepted so far.
+    pub fn connections(&self) -> u64 {
+        self.shared.connections.load(SeqCst)
+    }
+
+    /// Requests received so far.
+    pub fn requests(&self) -> u64 {
+        self.shared.requests.load(SeqCst)
+    }
+
+    /// Body bytes written for a name so far. What of them a client acknowledged is at most this.
+    pub fn sent(&self, name: &str) -> u64 {
+        self.shared.sent().get(name).copied().unwrap_or(0)
+    }
+
+    /// The length of the index as it is sent where gzip is taken.
+    pub fn coded_index(&self) -> u64 {
+        self.shared.coded_index.len() as u64
+    }
+
+    /// Forgets all counts.
+    pub fn forget(&self) {
+        self.shared.connections.store(0, SeqCst);
+        self.shared.requests.store(0, SeqCst);
+        self.shared.sent().clear();
+    }
+}
+
+impl Shared {
+    fn sent(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, stream: TcpStream, tls: Option<&Arc<ServerConfig>>) -> io::Result<()> {
+        let mut wire = Wire::over(stream, tls)?;
+        let mut buffer = Vec::new();
+        loop {
+            let end = loop {
+                if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                    break end + 4;
+                }
+                let mut piece = [0; 4096];
+                let count = wire.read(&mut piece)?;
+                if count == 0 || buffer.len() > LONGEST_HEAD {
+                    return Ok(());
+                }
+                buffer.extend_from_slice(&piece[..count]);
+            };
+            let head = String::from_utf8_lossy(&buffer[..end]).into_owned();
+            buffer.drain(..end);
+            self.requests.fetch_add(1, SeqCst);
+            self.answer(&mut wire, &head)?;
+        }
+    }
+
+    fn answer(&self, wire: &mut Wire, head: &str) -> io::Result<()> {
+        let field = |name: &str| {
+            head.lines().find_map(|line| {
+                let (field, value) = line.split_once(':')?;
+                field.eq_ignore_ascii_case(name).then(|| value.trim())
+            })
+        };
+        let name = head.split(' ').nth(1).and_then(|path| path.strip_prefix("/packages/")).unwrap_or("?");
+        let takes_gzip = field("accept-encoding").is_some_and(|codings| codings.contains("gzip"));
+        let (body, coding) = match name {
+            "" if takes_gzip => (&self.coded_index[..], "Content-Encoding: gzip\r\n"),
+            "" => (self.catalogue.index(), ""),
+            name => match self.catalogue.find(name) {
+                Some(package) => (&package.bytes[..], ""),
+                None => {
+                    let reply = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone";
+                    return wire.write_all(reply.as_bytes()).and_then(|()| wire.flush());
+                }
+            },
+        };
+        let tag = format!("\"{name}-{}\"", body.len());
+        let range = field("range").filter(|_| field("if-range").is_none_or(|wanted| wanted == tag));
+        let span = range.and_then(|range| span(range, body.len()));
+        let (status, place, bytes) = match span {
+            Some((from, to)) => {
+                let place = format!("Content-Range: bytes {from}-{}/{}\r\n", to - 1, body.len());
+                ("206 Partial Content", place, &body[from..to])
+            }
+            None => ("200 OK", String::new(), body),
+        };
+        let reply = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: {tag}\r\n{coding}{place}\r\n", bytes.len());
+        let first = bytes.len().min(PIECE);
+        wire.write_all(&[reply.as_bytes(), &bytes[..first]].concat())?;
+        self.count(name, first);
+        for piece in bytes[first..].chunks(PIECE) {
+            wire.write_all(piece)?;
+            self.count(name, piece.len());
+        }
+        wire.flush()
+    }
+
+    fn count(&self, name: &str, bytes: usize) {
+        *self.sent().entry(name.to_owned()).or_default() += bytes as u64;
+    }
+}
+
+/// Of `bytes=FROM-[LAST]`, the first byte and the one behind the last.
+fn span(range: &str, length: usize) -> Option<(usize, usize)> {
+    let (from, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    let from: usize = from.parse().ok()?;
+    let to = if last.is_empty() { length } else { last.parse::<usize>().ok()?.saturating_add(1).min(length) };
+    (from < to).then_some((from, to))
+}

@@ -1,0 +1,29 @@
+//! A mirror of packages and who reads it as OpenBSD's pkg_add does: an index, then the beginnings of many packages, each by a
+//! program of its own that is told the URL and writes to a pipe.
+//!
+//! ```text
+//!  mirror (index 2.5 MB, packages)  ◀── fetcher, one process a file ──▶ pipe ──▶ reader: header, block by block, then it stops
+//! ```
+//!
+//! A package is gzip whose header holds the digests of all blocks of 64 KiB behind it, as signify's `-z` writes it. Its
+//! reader checks a block before it passes it on, and learns that its own reader has had enough when it passes on the next: so
+//! the least that has to come of a package is its header and two blocks.
+//!
+//! ```
+//! use testkit::packages::{Catalogue, Mirror};
+//!
+//! let catalogue = Catalogue::new(1, 3);
+//! let mirror = Mirror::start(catalogue.clone(), None).unwrap();
+//! let words = ["curl", "-s"].map(str::to_owned);
+//! let reader = testkit::packages::Reader { fetcher: &words, base: &mirror.url("") };
+//! # let _ = reader;
+//! assert_eq!(mirror.connections(), 0);
+//! ```
+
+mod catalogue;
+mod mirror;
+mod reader;
+
+pub use catalogue::{BLOCK, Catalogue, Package, Want};
+pub use mirror::Mirror;
+pub use reader::{Reader, Run};

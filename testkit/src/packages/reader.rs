@@ -1,0 +1,126 @@
+//! Who reads the mirror: one fetcher a file, its environment wiped, its output checked block by block and left when enough was seen.
+
+use std::io::{self, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::catalogue::hex;
+use super::{BLOCK, Want};
+
+/// How files are fetched.
+pub struct Reader<'a> {
+    /// The program and its options, as a `FETCH_CMD` split at blanks.
+    pub fetcher: &'a [String],
+    /// The URL of the index: all names are behind it.
+    pub base: &'a str,
+}
+
+/// What a run took.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// From the first call to the end of the last.
+    pub wall: Duration,
+    /// Fetchers started.
+    pub calls: u64,
+    /// Bytes that the reader read.
+    pub read: u64,
+    /// What the fetchers said on standard error.
+    pub said: String,
+}
+
+impl Reader<'_> {
+    /// Reads the index, then each package as far as it is wanted. One is open at a time, and the next begins when the last
+    /// fetcher is gone.
+    ///
+    /// # Errors
+    /// When a fetcher cannot be started, or what it brings is not what it should be.
+    pub fn run(&self, wants: &[Want]) -> io::Result<Run> {
+        let mut run = Run::default();
+        let began = Instant::now();
+        for want in wants {
+            let (mut child, mut pipe) = self.open(&want.name)?;
+            let read = if want.name.is_empty() { read_index(&mut pipe, want) } else { read_package(&mut pipe, want) }?;
+            drop(pipe);
+            run.read += read as u64;
+            run.close(&mut child, read == want.length)?;
+        }
+        run.wall = began.elapsed();
+        Ok(run)
+    }
+
+    fn open(&self, name: &str) -> io::Result<(Child, ChildStdout)> {
+        let (program, options) = self.fetcher.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut child = Command::new(program)
+            .args(options)
+            .args(["-o", "-"])
+            .arg(format!("{}{name}", self.base))
+            .env_clear()
+            .envs([("HOME", "/var/empty"), ("PATH", "/bin:/usr/bin"), ("LC_ALL", "C")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok((child, pipe))
+    }
+}
+
+impl Run {
+    fn close(&mut self, child: &mut Child, must_succeed: bool) -> io::Result<()> {
+        if let Some(stderr) = &mut child.stderr {
+            stderr.read_to_string(&mut self.said)?;
+        }
+        let status = child.wait()?;
+        self.calls += 1;
+        if must_succeed && !status.success() {
+            return Err(io::Error::other(format!("a fetcher failed: {status}: {}", self.said)));
+        }
+        Ok(())
+    }
+}
+
+fn read_index(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
+    let mut index = Vec::new();
+    pipe.read_to_end(&mut index)?;
+    let is_whole = index.len() == want.length && index.ends_with(b"</html>\n");
+    if is_whole { Ok(index.len()) } else { Err(wrong("the index", index.len())) }
+}
+
+/// Reads a package as its checker does; how much that was.
+fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
+    let mut header = Vec::new();
+    // The header ends at the first zero behind gzip's own ten bytes, which hold some.
+    let mut piece = [0; 1];
+    while header.len() < 11 || header.last() != Some(&0) {
+        if pipe.read(&mut piece)? == 0 {
+            return Err(wrong(&want.name, header.len()));
+        }
+        header.push(piece[0]);
+    }
+    let text = String::from_utf8_lossy(&header[10..header.len() - 1]).into_owned();
+    let digests = text.split("\n\n").nth(1).unwrap_or_default().lines().map(str::to_owned);
+    let mut read = header.len();
+    let mut block = vec![0; BLOCK];
+    for digest in digests {
+        let mut filled = 0;
+        while filled < BLOCK {
+            match pipe.read(&mut block[filled..])? {
+                0 => break,
+                count => filled += count,
+            }
+        }
+        read += filled;
+        if hex(&block[..filled]) != digest {
+            return Err(wrong(&want.name, read));
+        }
+        // It is passed on now; and when its own reader had all it wanted before this block, that is when it finds out.
+        if read - header.len() >= want.wanted.div_ceil(BLOCK).max(1) * BLOCK + filled {
+            return Ok(read);
+        }
+    }
+    if read == want.length { Ok(read) } else { Err(wrong(&want.name, read)) }
+}
+
+fn wrong(what: &str, at: usize) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{what} is not what the mirror has, before byte {at}"))
+}
