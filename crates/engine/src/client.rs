@@ -22,6 +22,7 @@ use haul_policy::target::Target;
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::link::Link;
+use crate::drive::link::h2::Windows;
 use crate::drive::{blocking, bulk};
 use crate::net::dns::{DnsOptions, Resolver};
 use crate::net::pool::{Key, Pool};
@@ -50,6 +51,7 @@ struct Inner {
     pool: Pool<Link>,
     shelf: Arc<Shelf>,
     wide: Arc<Shelf>,
+    windows: Windows,
     stats: Stats,
 }
 
@@ -76,6 +78,7 @@ impl Client {
                 pool: Pool::default(),
                 shelf: Shelf::new(READ_BUFFER),
                 wide: Shelf::new(WIDE_BUFFER),
+                windows: Windows::default(),
                 stats: Stats::default(),
             }),
         }
@@ -106,6 +109,11 @@ impl Client {
 
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.inner.shelf
+    }
+
+    /// What its HTTP/2 connections may hold.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.inner.windows
     }
 
     /// Buffers for bulk bodies.

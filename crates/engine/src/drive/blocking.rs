@@ -289,5 +289,5 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer) -> Result<Link> {
     if deadline.is_some() && stream.is_secure() || key.via.hop().is_some() {
         stream.socket().set_recv_timeout(None).map_err(|_| timed_out())?;
     }
-    Ok(Link::new(stream, Arc::new(key), 1))
+    Ok(Link::new(stream, Arc::new(key), 1, client.windows()))
 }
