@@ -1,7 +1,7 @@
 #!/bin/sh
-# What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd
-# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies),
-# cc and c++ (the C interface), apt-ftparchive, pacman and bsdtar (package managers).
+# What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
+# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx and microsocks
+# (proxies), cc and c++ (the C interface), apt-ftparchive, pacman and bsdtar (package managers).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -27,8 +27,10 @@ look_all() {
     look nginx nginx-light
     look nghttpd nghttp2-server
     look apache2 apache2-bin
+    look caddy caddy
     look strace strace
     look tinyproxy tinyproxy-bin
+    look nghttpx nghttp2-proxy
     look microsocks microsocks
     look cc gcc
     look c++ g++

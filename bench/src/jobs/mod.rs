@@ -42,7 +42,7 @@ pub(crate) struct Job {
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 15] = [
+pub(crate) const ALL: [&Job; 17] = [
     &site::JOB,
     &fetch::JOB,
     &small::JOB,

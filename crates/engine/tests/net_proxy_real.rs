@@ -1,4 +1,4 @@
-//! Proxies of other people's making: tinyproxy and microsocks. Where they are not installed, this says so and passes.
+//! Proxies of other people's making: tinyproxy, nghttpx and microsocks. Where they are not installed, this says so and passes.
 
 mod common;
 
@@ -8,10 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, start_origin, trusting};
+use common::{DRIVERS, http2_origin, offering, start_origin, trusting};
 use haul::net::proxy::ProxyOptions;
-use haul::{Client, ErrorKind, RequestOptions};
+use haul::{Client, ErrorKind, RequestOptions, Version};
 use haul_policy::proxy::Proxy;
+use testkit::identity::Identity;
 
 /// Ends with the test.
 struct Running {
@@ -109,4 +110,59 @@ fn microsocks_lets_through() {
             assert_eq!((got.kind, got.exit), (Some(ErrorKind::Proxy), 97), "{}", got.message);
         }
     }
+}
+
+/// `nghttpx` speaks TLS with us and passes CONNECTs on to tinyproxy; inside of the tunnel HTTP/2 is spoken with the origin,
+/// in TLS of its own.
+#[test]
+fn http2_goes_through_an_https_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let behind = start("tinyproxy", |port| {
+        let path = folder.path().join("conf");
+        std::fs::write(&path, format!("Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\n")).unwrap();
+        vec!["-d".into(), "-c".into(), path.to_str().unwrap().into()]
+    });
+    let Some(behind) = behind else { return };
+    let identity = Identity::generate();
+    let [ca, leaf, key] =
+        [("ca", identity.ca_pem().to_owned()), ("leaf", identity.chain_pem()), ("key", identity.key_pem())].map(
+            |(name, pem)| {
+                let path = folder.path().join(name);
+                std::fs::write(&path, pem).unwrap();
+                path
+            },
+        );
+    let running = start("nghttpx", |port| {
+        let options = ["--http2-proxy", "--workers=1", "--no-ocsp", "--errorlog-file=/dev/null"].map(str::to_owned);
+        let ends = [format!("--frontend=127.0.0.1,{port}"), format!("--backend=127.0.0.1,{}", behind.port)];
+        let files = [&key, &leaf].map(|path| path.to_str().unwrap().to_owned());
+        options.into_iter().chain(ends).chain(files).collect()
+    });
+    let Some(running) = running else { return };
+    let origin = http2_origin(100);
+    let (trusting, _file) = trusting(origin.ca_pem());
+    let mut options = through(&format!("https://localhost:{}", running.port), &offering(trusting));
+    if let Some(proxy) = &mut options.proxy {
+        proxy.tls.ca_file = Some(ca);
+    }
+    let body = origin.pattern().slice(0, 3_000_000);
+    for driver in DRIVERS {
+        let client = Client::new();
+        for len in [0, 1, 3_000_000] {
+            let got = driver.get(&client, &origin.https_url(&format!("/bytes/{len}")), &options);
+            assert!(got.ok() == &body[..len], "{driver:?}, {len}");
+            assert_eq!(got.facts.version, Some(Version::Http2), "{driver:?}");
+        }
+        let mut options = options.clone();
+        options.method = "POST".into();
+        options.body = Some(body.clone().into());
+        origin.forget();
+        driver.get(&client, &origin.https_url("/small"), &options).ok();
+        assert!(origin.log()[0].body == body, "{driver:?}");
+    }
+    assert_eq!(origin.connections(), 2, "one for each client");
+    let urls = (0..200).map(|n| origin.https_url(&format!("/small/{n}")));
+    let run = common::run(&Client::new(), common::fetching(&options), common::one_thread(), urls);
+    assert_eq!(run.output, (0..200).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+    assert_eq!(origin.connections(), 3, "side by side in one tunnel");
 }

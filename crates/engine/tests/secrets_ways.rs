@@ -3,6 +3,7 @@
 //! servers and proxies that keep what they were told; who may have been told what is counted here from the seed alone.
 
 mod common;
+#[allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 mod proxy;
 
 use std::collections::BTreeMap;

@@ -24,6 +24,13 @@ pub const TEST: &str = "a_measured_run";
 
 /// Runs haul with these arguments, its standard output read by `read`: the highest resident memory it had, in KiB.
 pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
+    let (code, stderr, peak) = measured(args, read);
+    assert_eq!((code.as_str(), stderr.as_str()), ("0", ""), "{args:?}");
+    peak
+}
+
+/// As [`peak_memory`], of a run that may fail: its exit code and what it said, too.
+pub fn measured(args: &[&str], read: impl FnOnce(File)) -> (String, String, u64) {
     let dir = tempfile::tempdir().expect("a directory");
     fs::write(dir.path().join("args"), args.join("\n")).expect("arguments can be written");
     let fifo = dir.path().join("stdout");
@@ -39,8 +46,7 @@ pub fn peak_memory(args: &[&str], read: impl FnOnce(File)) -> u64 {
     let figures = fs::read_to_string(dir.path().join("figures")).expect("figures");
     let (code, peak) = figures.split_once(' ').expect("two figures");
     let stderr = fs::read_to_string(dir.path().join("stderr")).expect("stderr");
-    assert_eq!((code, stderr.as_str()), ("0", ""), "{args:?}");
-    peak.parse().expect("a number")
+    (code.to_owned(), stderr, peak.parse().expect("a number"))
 }
 
 /// The other side of [`peak_memory`]: nothing to do unless it asks for it.

@@ -30,6 +30,7 @@ use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::link::Link;
+use crate::drive::link::h2::Windows;
 use crate::drive::{blocking, bulk};
 use crate::fork;
 use crate::net::dns::Resolver;
@@ -68,6 +69,7 @@ struct Parts {
     pool: Pool<Link>,
     shelf: Arc<Shelf>,
     wide: Arc<Shelf>,
+    windows: Windows,
     stats: Stats,
     /// What a child of this process has.
     child: OnceLock<Box<Parts>>,
@@ -83,6 +85,7 @@ impl Parts {
             pool: Pool::new(limits),
             shelf: Shelf::new(READ_BUFFER),
             wide: Shelf::new(WIDE_BUFFER),
+            windows: Windows::default(),
             stats: Stats::default(),
             child: OnceLock::new(),
         }
@@ -249,6 +252,11 @@ impl Client {
 
     pub(crate) fn shelf(&self) -> &Arc<Shelf> {
         &self.parts().shelf
+    }
+
+    /// What its HTTP/2 connections may hold.
+    pub(crate) fn windows(&self) -> &Windows {
+        &self.parts().windows
     }
 
     /// Buffers for bulk bodies.

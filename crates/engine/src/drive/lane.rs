@@ -14,7 +14,7 @@ use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
 
 use super::inbox::{Inbox, Message};
-use super::link::Link;
+use super::link::{Link, Waker};
 use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::clock;
@@ -141,8 +141,13 @@ impl Lane {
     pub fn takes(&self, transfer: &Transfer) -> bool {
         let last = match &self.state {
             State::Open(link) if link.is_closing() => return false,
-            // Those that find no room wait for it here: another connection would bring nothing.
-            State::Open(link) if link.is_shared() => return true,
+            // Those that find no room wait for it here: another connection would bring nothing. But not one that the others
+            // wait for, as after a refusal: they might never make room for it.
+            State::Open(link) if link.is_shared() => {
+                let waits_behind = self.waiting.back().is_some_and(|last| last.rank > transfer.rank);
+                return (self.waiting.is_empty() && link.can_start())
+                    || !(waits_behind || link.has_one_above(transfer.rank));
+            }
             State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
             _ if self.hopes_to_share => return true,
             State::Open(link) => self.waiting.back().or(link.last()),
@@ -169,10 +174,16 @@ impl Lane {
         late
     }
 
-    /// The next transfer that waits, if it can be started.
-    pub fn next_waiting(&mut self) -> Option<Transfer> {
+    /// The next transfer that waits, if it can be started. Side by side with others it would be sent at once what its sink may
+    /// have no room for: it waits for that, too.
+    pub fn next_waiting(&mut self, waker: Waker<'_>) -> Option<Transfer> {
         let State::Open(link) = &self.state else { return None };
-        let next = self.waiting.front()?;
+        let next = self.waiting.front_mut()?;
+        // Those under way bring us here again. Without any, the sink has to.
+        let wake = waker.wake.filter(|_| link.depth() == 0);
+        if link.is_shared() && link.takes(next) && !next.is_ready(wake, waker.token) {
+            return None;
+        }
         let may =
             if self.is_serial && !link.is_shared() { link.depth() == 0 && link.can_start() } else { link.takes(next) };
         may.then(|| self.waiting.pop_front())?
@@ -267,7 +278,8 @@ impl Lane {
                     let State::Securing(opening) = std::mem::replace(&mut self.state, State::Resolving) else {
                         unreachable!("the state was just looked at");
                     };
-                    let link = Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth);
+                    let link =
+                        Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth, around.client.windows());
                     self.state = State::Open(Box::new(link));
                 }
                 State::Open(_) => return Ok(Advance::Open),

@@ -354,9 +354,8 @@ mod tests {
     }
 
     fn proxied() -> crate::net::proxy::ProxyOptions {
-        let mut options = crate::net::proxy::ProxyOptions::default();
-        options.proxy = Some(Proxy::parse("http://127.0.0.1:3128").unwrap());
-        options
+        let proxy = Some(Proxy::parse("http://127.0.0.1:3128").unwrap());
+        crate::net::proxy::ProxyOptions { proxy, ..Default::default() }
     }
 
     #[test]

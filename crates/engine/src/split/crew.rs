@@ -99,6 +99,13 @@ enum FirstLine {
     Gone,
 }
 
+impl FirstLine {
+    /// How many connections there are beside those of parts.
+    fn apart(self) -> usize {
+        usize::from(matches!(self, Self::Apart { .. }))
+    }
+}
+
 /// A part under way.
 struct Member {
     at: u64,
@@ -241,7 +248,9 @@ impl Crew {
             return None;
         }
         // With the last connection open, the next request goes out before the answer to the last has come.
-        let ahead = if state.splitter.is_settled() && wanted >= state.most { wanted } else { 0 };
+        // (The first line takes one at a time.)
+        let lines = wanted - state.first_line.apart();
+        let ahead = if state.splitter.is_settled() && wanted >= state.most { lines } else { 0 };
         if alive + state.parts.len() >= wanted + ahead {
             return None;
         }
@@ -531,8 +540,7 @@ impl Supply for Crew {
 
     fn connections(&self) -> Option<usize> {
         let state = self.state();
-        let apart = usize::from(matches!(state.first_line, FirstLine::Apart { .. }));
-        Some(state.most.saturating_sub(apart).max(1))
+        Some(state.most.saturating_sub(state.first_line.apart()).max(1))
     }
 }
 

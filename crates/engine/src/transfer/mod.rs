@@ -393,6 +393,14 @@ impl Transfer {
         self.pace.allow(credit.saturating_add(if credit == 0 { 0 } else { self.skip }), now)
     }
 
+    /// Whether what its server sends next would be taken, as far as that can be known before a response has begun.
+    pub fn is_ready(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        match self.disposition {
+            Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
+            _ => true,
+        }
+    }
+
     /// Whether it has got to where another part begins: the rest of the response is not wanted.
     #[must_use]
     pub fn is_satisfied(&self) -> bool {

@@ -9,10 +9,12 @@
 //! | `uploads` | the content of requests, a part of each in turn |
 //! | `reading` | what came: through TLS and the machine to the transfers |
 //! | `windows` | what is given back to the peer's windows, and how often the socket wakes us |
+//! | `share` | how much of what came may wait for sinks |
 //! | `ends` | how streams and the connection end |
 
 mod ends;
 mod reading;
+mod share;
 mod uploads;
 mod windows;
 
@@ -35,10 +37,8 @@ use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 use ends::from_machine;
+pub use share::{Share, Windows};
 use uploads::Uploads;
-
-/// What all streams of a connection together may hold that no sink has taken.
-const WINDOW: u32 = 16 << 20;
 
 /// An open connection.
 pub struct Link {
@@ -52,6 +52,10 @@ pub struct Link {
     uploads: Uploads,
     /// Transfers with a limit of time or speed.
     limited: usize,
+    /// Of all that were ever started.
+    highest_rank: u64,
+    /// Bounds what came and was not given back to the windows.
+    _share: Share,
     served: u64,
     /// When it was opened: a moment that is over.
     born: Instant,
@@ -81,8 +85,10 @@ struct Active {
 impl Link {
     /// A link over an open stream.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>) -> Self {
-        let config = h2::Config { connection_window: WINDOW, ..h2::Config::default() };
+    pub fn new(stream: Stream, key: Arc<Key>, windows: &Windows) -> Self {
+        let share = windows.share();
+        let (connection_window, stream_window) = (share.window(), share.stream_window());
+        let config = h2::Config { connection_window, stream_window, ..h2::Config::default() };
         Self {
             stream,
             conn: Conn::new(config),
@@ -91,6 +97,8 @@ impl Link {
             held: Vec::new(),
             uploads: Uploads::default(),
             limited: 0,
+            highest_rank: 0,
+            _share: share,
             served: 0,
             born: Instant::now(),
             closing: false,
@@ -117,6 +125,12 @@ impl Link {
     #[must_use]
     pub fn can_start(&self) -> bool {
         !self.closing && self.conn.can_enqueue()
+    }
+
+    /// Whether a transfer of a higher rank is under way.
+    #[must_use]
+    pub fn has_one_above(&self, rank: u64) -> bool {
+        self.highest_rank > rank && self.active.values().any(|active| active.transfer.rank > rank)
     }
 
     /// Whether it takes no further request, ever.
@@ -149,6 +163,7 @@ impl Link {
                     self.uploads.begin(id);
                 }
                 self.limited += usize::from(is_limited(&transfer));
+                self.highest_rank = self.highest_rank.max(transfer.rank);
                 let pieces = Vec::new();
                 self.active
                     .insert(id.0, Active { transfer, upload, unreleased: 0, pieces, is_touched: false, left: 0 });

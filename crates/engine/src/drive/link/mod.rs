@@ -99,11 +99,11 @@ impl AsFd for Link {
 
 impl Link {
     /// A link over an open stream, by the protocol that was agreed on; `depth` is how many requests may be outstanding where
-    /// they are answered one after the other.
+    /// they are answered one after the other, and of `windows` one that answers them side by side has its share.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>, depth: usize) -> Self {
+    pub fn new(stream: Stream, key: Arc<Key>, depth: usize, windows: &h2::Windows) -> Self {
         if key.prior_knowledge || stream.alpn() == Some(b"h2") {
-            Self::H2(Box::new(h2::Link::new(stream, key)))
+            Self::H2(Box::new(h2::Link::new(stream, key, windows)))
         } else {
             Self::H1(Box::new(h1::Link::new(stream, key, depth)))
         }
@@ -154,6 +154,15 @@ impl Link {
         match self {
             Self::H1(link) => link.last(),
             Self::H2(_) => None,
+        }
+    }
+
+    /// Whether a transfer of a higher rank is under way on it, where they are side by side.
+    #[must_use]
+    pub fn has_one_above(&self, rank: u64) -> bool {
+        match self {
+            Self::H1(_) => false,
+            Self::H2(link) => link.has_one_above(rank),
         }
     }
 

@@ -343,7 +343,7 @@ impl Worker {
     pub(super) fn start_waiting(&mut self, token: usize) {
         let mut failed = Finished::new();
         while let Some(lane) = self.lanes.get_mut(token)
-            && let Some(transfer) = lane.next_waiting()
+            && let Some(transfer) = lane.next_waiting(Waker { wake: Some(&self.wake), token })
             && let State::Open(link) = &mut lane.state
         {
             link.start(transfer, self.now, &mut failed);

@@ -1,0 +1,97 @@
+//! How much each HTTP/2 connection may hold that no sink has taken: its share of what all of them may.
+//!
+//! The window of a connection is such a bound, for what no sink takes is not given back to it. With one window for each of
+//! many connections behind an output that has stopped, memory would have none. So a new connection has three quarters of what
+//! the others have left, and [`LEAST`] in any case: of 64 connections all together have less than 32 MiB.
+//!
+//! ```
+//! use haul::drive::link::h2::Windows;
+//! let windows = Windows::default();
+//! let first = windows.share();
+//! let second = windows.share();
+//! assert_eq!((first.window(), second.window()), (9 << 20, 9 << 18));
+//! drop(first);
+//! assert!(windows.share().window() > 7 << 20);
+//! ```
+//!
+//! Equal shares were the alternative. Most runs have one such connection, or one that carries the most, and it is the first.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What all connections may hold, but for the least that each has.
+const ALL: u32 = 12 << 20;
+/// What any connection may hold.
+const LEAST: u32 = 256 << 10;
+/// So many responses a connection has room for at once, if that leaves each a window worth having.
+const STREAMS: u32 = 64;
+/// What the window of a stream begins with at least, and at most.
+const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
+
+/// What the connections of a client may hold; clones share it.
+#[derive(Debug, Clone)]
+pub struct Windows {
+    left: Arc<Mutex<u32>>,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Self { left: Arc::new(Mutex::new(ALL)) }
+    }
+}
+
+impl Windows {
+    /// A connection's share, until it is dropped.
+    #[must_use]
+    pub fn share(&self) -> Share {
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = (*left / 4 * 3).max(LEAST);
+        let taken = window.min(*left);
+        *left -= taken;
+        Share { windows: self.clone(), window, taken }
+    }
+}
+
+/// What one connection may hold.
+#[derive(Debug)]
+pub struct Share {
+    windows: Windows,
+    window: u32,
+    taken: u32,
+}
+
+impl Share {
+    /// The window of the connection, in bytes.
+    #[must_use]
+    pub fn window(&self) -> u32 {
+        self.window
+    }
+
+    /// The window that each stream begins with.
+    #[must_use]
+    pub fn stream_window(&self) -> u32 {
+        (self.window / STREAMS).clamp(*STREAM.start(), *STREAM.end())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        *self.windows.left.lock().unwrap_or_else(PoisonError::into_inner) += self.taken;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_together_stay_below_a_bound_and_give_everything_back() {
+        let windows = Windows::default();
+        for _ in 0..3 {
+            let shares: Vec<_> = (0..64).map(|_| windows.share()).collect();
+            assert!(shares.iter().all(|share| share.window() >= LEAST && share.stream_window() <= share.window() / 16));
+            assert!(shares.iter().map(|share| share.window()).sum::<u32>() < 32 << 20);
+            drop(shares);
+            assert_eq!(*windows.left.lock().unwrap(), ALL);
+        }
+    }
+}
