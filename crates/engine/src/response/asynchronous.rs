@@ -26,12 +26,12 @@ use super::About;
 use super::decode::Unpacker;
 use super::intake::{self, Next, Outlet};
 use super::text::{self, charset};
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::batch::hall::Hall;
 use crate::body::{DecodeLimits, Decoder};
 use crate::request::Request;
 use crate::{Client, Result};
-#[cfg(doc)]
-use crate::ErrorKind;
 
 /// A request that is being sent: the future of its response. Dropped before that has come, it gives the request up.
 #[must_use = "nothing is sent before it is awaited"]
