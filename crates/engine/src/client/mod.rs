@@ -117,7 +117,6 @@ impl Client {
     }
 
     /// A client with settings of one's own.
-    #[must_use]
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
