@@ -100,7 +100,7 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("help") | Short('h') => return Ok(Asked::Help),
             Value(word) if (word == "limit" || word == "read-packages") && options.jobs.is_empty() => {
                 let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
-                return words.map(if word == "limit" { Asked::Limit } else { Asked::ReadPackages });
+                return Ok(words.map(if word == "limit" { Asked::Limit } else { Asked::ReadPackages })?);
             }
             Value(job) => options.jobs.push(job.string()?),
             other => return Err(other.unexpected().into()),

@@ -5,21 +5,22 @@
 //! same connection:
 //!
 //! ```no_run
-//! use std::sync::Arc;
-//!
-//! use haul::sink::file::FileSink;
-//! use haul::{Client, RequestOptions, Target};
+//! use haul::Client;
 //!
 //! let client = Client::new();
-//! let mut options = RequestOptions::default();
-//! options.redirects.follow = true;
-//! options.retry.max = 3;
-//! let target = Target::parse("https://example.test/index.html")?;
-//! let outcome = client.fetch(target, Arc::new(options), Box::new(FileSink::new("index.html")));
-//! println!("{} bytes with status {}", outcome.facts.body_bytes, outcome.facts.status);
-//! outcome.result?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let response = client.get("https://example.test/index.html").send()?.error_for_status()?;
+//! println!("{}: {}", response.url(), response.text()?);
+//! # Ok::<(), haul::Error>(())
 //! ```
+//!
+//! | way | for |
+//! |---|---|
+//! | [`Client::get`] and its like, [`RequestBuilder::send`] | a response whose body is read as it comes |
+//! | [`Client::call`], [`Client::perform`] | a whole body at once, in memory or in a sink of one's own: the cheapest |
+//! | [`Client::fetch_all`], [`Client::batch`] | many requests at once, bounded, in order or as they come; foreign event loops |
+//! | [`RequestBuilder::send_async`] | programs that must not wait, under any runtime |
+//! | [`Client::fetch`] | a body into a file or a descriptor, in parts if that helps |
+//! | [`fleet::Fleet`] | a list of URLs, with extraction and further stages |
 //!
 //! Many, side by side, to standard output in the order of the list:
 //!
@@ -43,7 +44,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`Client`] | what all requests of a program share: connections, names, TLS, buffers |
-//! | [`request`] | what a request asks for besides its target |
+//! | [`request`] | what a request asks for, and how it is put together |
+//! | [`response`] | responses, waited for or awaited, as they come or whole |
+//! | [`batch`] | many requests of a program at once |
+//! | [`interrupt`] | how Ctrl-C and alarms of a host language end a wait |
 //! | [`fleet`] | many URLs: order, caps, stages that feed each other |
 //! | [`pipeline`] | what is taken from pages: matches, each once, sorted |
 //! | [`sink`] | where bodies go, and how a sink says how much it can take |
@@ -93,4 +97,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use haul_policy::target::Target;
 pub use haul_proto::head::{Head, Version};
 pub use request::{Request, RequestBuilder, RequestOptions};
-pub use response::{Reply, Response};
+pub use response::{AsyncResponse, Reply, Response};

@@ -236,10 +236,6 @@ impl Batch {
     ///
     /// # Errors
     /// [`ErrorKind::Interrupted`] when the hook says so; nothing is lost by that.
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "an iterator would end for good when all were taken, and `next` can fail"
-    )]
     pub fn next(&self) -> Result<Option<Finished>> {
         self.next_by(None)
     }

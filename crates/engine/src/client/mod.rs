@@ -21,11 +21,13 @@ mod builder;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use haul_policy::queue::Caps;
 use haul_policy::target::Target;
 
 pub use builder::ClientBuilder;
 
 use crate::Result;
+use crate::batch::hall::Hall;
 use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
@@ -37,7 +39,7 @@ use crate::net::dns::Resolver;
 use crate::net::pool::{Key, Pool, PoolLimits};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
-use crate::response::{self, Reply, Response};
+use crate::response::{self, Reply, Response, Sending};
 use crate::sink::Sink;
 use crate::stats::Stats;
 use crate::transfer::{Outcome, Transfer};
@@ -48,6 +50,9 @@ const READ_BUFFER: usize = 128 << 10;
 /// The size of a buffer that a bulk body is read into. Each read makes the kernel tell the sender of the room that it left,
 /// on loopback at our cost: a wake-up's worth of bytes ([`bulk::PIECE`]) is read at once.
 const WIDE_BUFFER: usize = bulk::PIECE;
+
+/// How many requests run at once that are not waited for: each may need a descriptor.
+const MOST_AT_ONCE: usize = 1024;
 
 /// Shared by all transfers; cloning it is cheap and shares everything.
 #[derive(Clone)]
@@ -71,6 +76,8 @@ struct Parts {
     wide: Arc<Shelf>,
     windows: Windows,
     stats: Stats,
+    /// Where requests run that are not waited for.
+    hall: OnceLock<Arc<Hall>>,
     /// What a child of this process has.
     child: OnceLock<Box<Parts>>,
 }
@@ -87,6 +94,7 @@ impl Parts {
             wide: Shelf::new(WIDE_BUFFER),
             windows: Windows::default(),
             stats: Stats::default(),
+            hall: OnceLock::new(),
             child: OnceLock::new(),
         }
     }
@@ -118,7 +126,6 @@ impl Client {
     }
 
     /// A client with settings of one's own.
-    #[must_use]
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -204,6 +211,21 @@ impl Client {
     /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
         response::perform(self, request, sink)
+    }
+
+    /// Sends a request without waiting: the future is of the response, as soon as its head has come. It needs no runtime of
+    /// its own; one thread of the client moves all such requests, and wakes who waits for them. It starts with the first, and
+    /// ends by itself. Dropped, the future gives the request up.
+    ///
+    /// At most 1,024 run at a time; others wait for their turn.
+    pub fn send_async(&self, request: Request) -> Sending {
+        Sending::new(self, Ok(request))
+    }
+
+    /// Where requests run that are not waited for.
+    pub(crate) fn hall(&self) -> &Arc<Hall> {
+        let caps = Caps { total: MOST_AT_ONCE, per_host: MOST_AT_ONCE };
+        self.parts().hall.get_or_init(|| Hall::new(caps, 1, None))
     }
 
     /// Requests side by side, their responses whole; see [`batch`](crate::batch).

@@ -1,7 +1,7 @@
 //! The driver that waits: one transfer on one socket, with plain sends and receives. No event loop, no thread, no
 //! wake-up; on a warm connection a small request is three system calls (peek, send, receive).
 //!
-//! It can stop in the midst of a body and go on later ([`Exchanges::go_on`]), for a program that reads the body piece by
+//! It can stop in the midst of a body and go on later (`Exchanges::go_on`), for a program that reads the body piece by
 //! piece: all its state is the socket, TLS, the machine and the transfer.
 //!
 //! ```text
