@@ -33,7 +33,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let all = Print { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
             let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
-            let mut argv = vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
+            let mut argv =
+                vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
             argv.extend(form.map(str::to_owned));
             Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
         };

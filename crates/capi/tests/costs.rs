@@ -15,7 +15,8 @@ fn calls_of_one(kind: &str) -> Option<Vec<String>> {
     let workshop = Workshop::new()?;
     let (_origin, base) = origin();
     let (small, log) = (workshop.compile("tests/c/small.c"), workshop.path("strace"));
-    let status = Command::new("strace").arg("-o").arg(&log).arg(small.path()).args([&base, kind, "5"]).status().unwrap();
+    let status =
+        Command::new("strace").arg("-o").arg(&log).arg(small.path()).args([&base, kind, "5"]).status().unwrap();
     if !status.success() {
         eprintln!("SKIPPED: strace cannot trace here");
         return None;
