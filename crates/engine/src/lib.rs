@@ -93,4 +93,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use haul_policy::target::Target;
 pub use haul_proto::head::{Head, Version};
 pub use request::{Request, RequestBuilder, RequestOptions};
-pub use response::{Reply, Response};
+pub use response::{AsyncResponse, Reply, Response};

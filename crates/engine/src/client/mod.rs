@@ -21,11 +21,13 @@ mod builder;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use haul_policy::queue::Caps;
 use haul_policy::target::Target;
 
 pub use builder::ClientBuilder;
 
 use crate::Result;
+use crate::batch::hall::Hall;
 use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
@@ -36,13 +38,16 @@ use crate::net::dns::Resolver;
 use crate::net::pool::{Key, Pool, PoolLimits};
 use crate::net::tls::TlsContexts;
 use crate::request::{Request, RequestBuilder, RequestOptions};
-use crate::response::{self, Reply, Response};
+use crate::response::{self, Reply, Response, Sending};
 use crate::sink::Sink;
 use crate::stats::Stats;
 use crate::transfer::{Outcome, Transfer};
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
+
+/// How many requests run at once that are not waited for: each may need a descriptor.
+const MOST_AT_ONCE: usize = 1024;
 
 /// Shared by all transfers; cloning it is cheap and shares everything.
 #[derive(Clone)]
@@ -64,6 +69,8 @@ struct Parts {
     pool: Pool<Link>,
     shelf: Arc<Shelf>,
     stats: Stats,
+    /// Where requests run that are not waited for.
+    hall: OnceLock<Arc<Hall>>,
     /// What a child of this process has.
     child: OnceLock<Box<Parts>>,
 }
@@ -78,6 +85,7 @@ impl Parts {
             pool: Pool::new(limits),
             shelf: Shelf::new(READ_BUFFER),
             stats: Stats::default(),
+            hall: OnceLock::new(),
             child: OnceLock::new(),
         }
     }
@@ -195,6 +203,21 @@ impl Client {
     /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
         response::perform(self, request, sink)
+    }
+
+    /// Sends a request without waiting: the future is of the response, as soon as its head has come. It needs no runtime of
+    /// its own; one thread of the client moves all such requests, and wakes who waits for them. It starts with the first, and
+    /// ends by itself. Dropped, the future gives the request up.
+    ///
+    /// At most 1,024 run at a time; others wait for their turn.
+    pub fn send_async(&self, request: Request) -> Sending {
+        Sending::new(self, Ok(request))
+    }
+
+    /// Where requests run that are not waited for.
+    pub(crate) fn hall(&self) -> &Arc<Hall> {
+        let caps = Caps { total: MOST_AT_ONCE, per_host: MOST_AT_ONCE };
+        self.parts().hall.get_or_init(|| Hall::new(caps, 1, None))
     }
 
     /// Requests side by side, their responses whole; see [`batch`](crate::batch).

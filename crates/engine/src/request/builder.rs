@@ -11,7 +11,7 @@ use haul_policy::urlencode;
 use super::form::Form;
 use super::{Particulars, RequestOptions, method};
 use crate::body::upload::Body;
-use crate::response::Response;
+use crate::response::{Response, Sending};
 use crate::state::jar::Jar;
 use crate::transfer::basic;
 use crate::{Client, Error, ErrorKind, Result};
@@ -256,6 +256,12 @@ impl RequestBuilder {
     pub fn send(self) -> Result<Response> {
         let (client, request) = self.split();
         client.send(request?)
+    }
+
+    /// Sends it without waiting; see [`Client::send_async`].
+    pub fn send_async(self) -> Sending {
+        let (client, request) = self.split();
+        Sending::new(&client, request)
     }
 
     fn split(self) -> (Client, Result<Request>) {

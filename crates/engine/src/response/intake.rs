@@ -8,10 +8,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 
+use super::About;
 use crate::buffer::{Chunk, Lease};
 use crate::sink::memory::receive_into;
 use crate::sink::{Begin, Sink, Wake};
+use crate::transfer::Outcome;
 use crate::{Error, ErrorKind, Result};
 
 /// How many bytes may lie here: two receives of a driver that does not wait for the program.
@@ -36,15 +39,21 @@ struct Held {
     /// The driver that waits for room.
     driver: Option<(Arc<dyn Wake>, usize)>,
     /// Who waits for bytes.
-    reader: Option<std::task::Waker>,
+    reader: Option<Waker>,
+    /// The program is on another thread than the driver, and what it is to know is kept here.
+    is_remote: bool,
+    about: Option<Box<About>>,
+    end: Option<Box<Outcome>>,
 }
 
-impl Held {
-    fn wake_reader(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            reader.wake();
-        }
-    }
+/// What a program that does not wait finds.
+pub(crate) enum Next {
+    /// Bytes.
+    Piece(Chunk),
+    /// Nothing more: what became of the exchange.
+    End(Box<Outcome>),
+    /// Nothing yet: it will be woken.
+    Later,
 }
 
 /// The driver's side.
@@ -63,6 +72,15 @@ fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Wakes who waits for bytes, when nothing is locked any more: it may run the program.
+fn wake(mut held: MutexGuard<'_, Held>) {
+    let reader = held.reader.take();
+    drop(held);
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
 impl Sink for Intake {
     fn takes_coded(&mut self, coding: &[u8]) -> bool {
         lock(&self.0).coding = coding.to_vec();
@@ -73,7 +91,12 @@ impl Sink for Intake {
         let mut held = lock(&self.0);
         held.has_begun = true;
         held.length = begin.length;
-        held.wake_reader();
+        if held.is_remote {
+            let (head, target) = (begin.head.clone(), begin.place.clone());
+            let (facts, history) = (begin.facts.clone(), begin.history.to_vec());
+            held.about = Some(Box::new(About { head, target, facts, history, trailers: None }));
+        }
+        wake(held);
         Ok(())
     }
 
@@ -99,7 +122,7 @@ impl Sink for Intake {
                 let piece = lease.keep();
                 held.bytes += piece.bytes().len() as u64;
                 held.pieces.push_back(piece);
-                held.wake_reader();
+                wake(held);
             }
         }
         Ok(())
@@ -114,12 +137,61 @@ impl Sink for Intake {
         if held.is_shown {
             return false;
         }
-        *held = Held { driver: held.driver.take(), reader: held.reader.take(), ..Held::default() };
+        let (driver, reader, is_remote) = (held.driver.take(), held.reader.take(), held.is_remote);
+        *held = Held { driver, reader, is_remote, ..Held::default() };
         true
     }
 }
 
 impl Outlet {
+    /// The driver is on another thread, and this is what it says at the end.
+    pub(crate) fn at_end(&self) -> impl FnOnce(Outcome) + Send + 'static {
+        lock(&self.0).is_remote = true;
+        let held = Arc::clone(&self.0);
+        move |outcome| {
+            let mut held = lock(&held);
+            held.end = Some(Box::new(outcome));
+            wake(held);
+        }
+    }
+
+    /// What the response is, once it has begun; or what became of it before. Whom to wake otherwise.
+    pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<About>, Box<Outcome>>> {
+        let mut held = lock(&self.0);
+        if let Some(about) = held.about.take() {
+            // From now on it cannot be taken back.
+            held.is_shown = true;
+            return Some(Ok(about));
+        }
+        if let Some(end) = held.end.take() {
+            return Some(Err(end));
+        }
+        held.reader = Some(waker.clone());
+        None
+    }
+
+    /// The next bytes, or the end. Whom to wake otherwise.
+    pub(crate) fn next_or(&self, waker: &Waker) -> Next {
+        if let Some(piece) = self.take() {
+            return Next::Piece(piece);
+        }
+        let mut held = lock(&self.0);
+        if !held.pieces.is_empty() {
+            drop(held);
+            return self.next_or(waker);
+        }
+        if let Some(end) = held.end.take() {
+            return Next::End(end);
+        }
+        held.reader = Some(waker.clone());
+        Next::Later
+    }
+
+    /// The rest is not wanted.
+    pub(crate) fn give_up(&self) {
+        lock(&self.0).is_given_up = true;
+    }
+
     /// Whether the response has begun.
     pub(crate) fn has_begun(&self) -> bool {
         lock(&self.0).has_begun

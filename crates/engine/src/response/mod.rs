@@ -10,18 +10,27 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! | type | for |
+//! |---|---|
+//! | [`Response`] | programs that wait |
+//! | [`AsyncResponse`] | programs that must not |
+//! | [`Reply`] | whole bodies |
+//! | [`About`] | what all of them know of a response |
 
+mod about;
+mod asynchronous;
 mod decode;
 pub(crate) mod intake;
 mod reply;
 mod text;
 
 use std::io::{self, BufRead, Read, Write};
+use std::ops::Deref;
 use std::time::Instant;
 
-use haul_policy::target::Target;
-use haul_proto::head::{Fields, Head, Version};
-
+pub use about::About;
+pub use asynchronous::{AsyncResponse, Sending};
 pub use reply::Reply;
 pub(crate) use reply::{call, perform};
 pub use text::charset;
@@ -29,9 +38,8 @@ pub use text::charset;
 use crate::body::Decoder;
 use crate::body::path::BodyPath;
 use crate::drive::blocking::Exchanges;
-use crate::facts::Facts;
 use crate::request::{Request, Split};
-use crate::transfer::{Outcome, Redirected, Transfer};
+use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, Result};
 use decode::Unpacker;
 use intake::Outlet;
@@ -46,11 +54,7 @@ use intake::Outlet;
 /// as the [`Error`] itself from the functions that read all of it.
 pub struct Response {
     client: Client,
-    head: Head,
-    target: Target,
-    facts: Facts,
-    history: Vec<Redirected>,
-    trailers: Option<Fields>,
+    about: About,
     outlet: Outlet,
     unpacker: Unpacker,
     source: Source,
@@ -103,8 +107,8 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let coding = outlet.show();
     let decoder = Decoder::new(&coding, limits)?;
     let unpacker = Unpacker::new(decoder);
-    let head = head.ok_or_else(no_head)?;
-    Ok(Response { client: client.clone(), head, target, facts, history, trailers, outlet, unpacker, source })
+    let about = About { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
+    Ok(Response { client: client.clone(), about, outlet, unpacker, source })
 }
 
 fn no_head() -> Error {
@@ -112,85 +116,12 @@ fn no_head() -> Error {
 }
 
 impl Response {
-    /// The status code (RFC 9110 section 15).
-    #[must_use]
-    pub fn status(&self) -> u16 {
-        self.head.status()
-    }
-
-    /// Whether the status is from 200 to 299.
-    #[must_use]
-    pub fn is_success(&self) -> bool {
-        (200..300).contains(&self.status())
-    }
-
-    /// The version that the server answered in.
-    #[must_use]
-    pub fn version(&self) -> Version {
-        self.head.version()
-    }
-
-    /// The head: the reason phrase, all fields in their order and spelling, several of a name.
-    #[must_use]
-    pub fn head(&self) -> &Head {
-        &self.head
-    }
-
-    /// The first value under this name, in any case, if it is text (visible ASCII or UTF-8).
-    #[must_use]
-    pub fn header(&self, name: &str) -> Option<&str> {
-        std::str::from_utf8(self.head.get(name)?).ok()
-    }
-
-    /// What the response is of: where redirects led to.
-    #[must_use]
-    pub fn target(&self) -> &Target {
-        &self.target
-    }
-
-    /// The same as text; never with a user or a password.
-    #[must_use]
-    pub fn url(&self) -> String {
-        self.target.to_url()
-    }
-
-    /// Times, addresses and sizes, as far as they are known: complete when the body was read.
-    #[must_use]
-    pub fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    /// The redirects that led here, the first one first.
-    #[must_use]
-    pub fn history(&self) -> &[Redirected] {
-        &self.history
-    }
-
-    /// The trailer section (RFC 9110 section 6.5), when the body was read to its end and had one.
-    #[must_use]
-    pub fn trailers(&self) -> Option<&Fields> {
-        self.trailers.as_ref()
-    }
-
-    /// The length of the body as announced; not of what it decodes to.
-    #[must_use]
-    pub fn content_length(&self) -> Option<u64> {
-        std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
-    }
-
     /// Itself, unless its status is 400 or above.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] then.
     pub fn error_for_status(self) -> Result<Self> {
-        match self.status() {
-            400.. => {
-                let reason = String::from_utf8_lossy(self.head.reason());
-                let message = format!("the server answered {} {}", self.status(), reason.escape_debug());
-                Err(Error::new(ErrorKind::Status, message.trim_end()).with_url(self.url()))
-            }
-            _ => Ok(self),
-        }
+        self.check_status().map(|()| self)
     }
 
     /// The rest of the body.
@@ -219,7 +150,7 @@ impl Response {
     /// # Errors
     /// As [`bytes`](Self::bytes).
     pub fn text(self) -> Result<String> {
-        let charset = self.head.get("content-type").and_then(charset);
+        let charset = self.head().get("content-type").and_then(charset);
         Ok(text::decode(self.bytes()?, charset.as_deref()))
     }
 
@@ -230,10 +161,7 @@ impl Response {
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();
-        serde_json::from_slice(&self.bytes()?).map_err(|error| {
-            Error::with_source(ErrorKind::ContentCoding, "the body is not the JSON that was expected", error)
-                .with_url(url)
-        })
+        from_json(&self.bytes()?, url)
     }
 
     /// Writes the rest of the body, piece by piece as it comes, and says how much it was.
@@ -294,9 +222,15 @@ impl Response {
     }
 
     fn is_over(&mut self, outcome: Outcome) {
-        self.facts = outcome.facts;
-        self.trailers = outcome.trailers;
-        self.source = Source::Over(outcome.result);
+        self.source = Source::Over(self.about.complete(outcome));
+    }
+}
+
+impl Deref for Response {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        &self.about
     }
 }
 
@@ -329,6 +263,13 @@ impl Read for Response {
     }
 }
 
+#[cfg(feature = "json")]
+fn from_json<T: serde::de::DeserializeOwned>(bytes: &[u8], url: String) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Error::with_source(ErrorKind::ContentCoding, "the body is not the JSON that was expected", error).with_url(url)
+    })
+}
+
 /// As an error of reading. (Never of the kind that readers take for "try again".)
 fn into_io(error: Error) -> io::Error {
     let kind = match error.kind() {
@@ -342,6 +283,6 @@ fn into_io(error: Error) -> io::Error {
 
 impl std::fmt::Debug for Response {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Response").field("url", &self.url()).field("head", &self.head).finish_non_exhaustive()
+        f.debug_struct("Response").field("url", &self.url()).field("head", self.head()).finish_non_exhaustive()
     }
 }

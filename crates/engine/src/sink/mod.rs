@@ -32,6 +32,8 @@ use haul_policy::target::Target;
 use haul_proto::head::Head;
 
 use crate::buffer::Lease;
+use crate::facts::Facts;
+use crate::transfer::Redirected;
 use crate::{Error, ErrorKind, Result};
 use records::Records;
 
@@ -54,6 +56,12 @@ pub struct Begin<'a> {
     pub head: &'a Head,
     /// What was asked for: where redirects led to from there may be another place each time.
     pub target: &'a Target,
+    /// What this is the response to: where redirects led to.
+    pub place: &'a Target,
+    /// The redirects that led there, where they are kept.
+    pub history: &'a [Redirected],
+    /// What is known so far.
+    pub facts: &'a Facts,
     /// The length of what will be pushed, where known: not known for a decoded or extracted body.
     pub length: Option<u64>,
     /// Where in the content it begins: what is before is there already.

@@ -156,6 +156,9 @@ impl Transfer {
             &Begin {
                 head,
                 target: self.asked.as_deref().unwrap_or(&self.target),
+                place: &self.target,
+                history: &self.history,
+                facts: &self.facts,
                 length,
                 offset: self.extent.at,
                 total: self.extent.total,

@@ -1,0 +1,249 @@
+//! Responses for programs that must not wait: futures and streams of no runtime in particular.
+//!
+//! The exchange runs on a thread of the client; what it brings wakes the task that asked. A body that is not taken stops
+//! its server: 256 KiB of it are held at most.
+//!
+//! ```no_run
+//! # async fn example() -> haul::Result<()> {
+//! let client = haul::Client::new();
+//! let mut response = client.get("http://example.test/").send_async().await?;
+//! while let Some(piece) = response.chunk().await? {
+//!     println!("{} bytes", piece.len());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+use std::future::{Future, poll_fn};
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+use super::About;
+use super::decode::Unpacker;
+use super::intake::{self, Next, Outlet};
+use super::text::{self, charset};
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::batch::hall::Hall;
+use crate::body::{DecodeLimits, Decoder};
+use crate::request::Request;
+use crate::{Client, Result};
+
+/// A request that is being sent: the future of its response. Dropped before that has come, it gives the request up.
+#[must_use = "nothing is sent before it is awaited"]
+pub struct Sending {
+    client: Client,
+    state: State,
+}
+
+enum State {
+    /// It was not asked for yet.
+    New(Result<Request>),
+    /// It is under way.
+    Waiting(UnderWay, DecodeLimits),
+    /// It was given out.
+    Over,
+}
+
+/// An exchange on the client's thread; dropped, it is given up.
+struct UnderWay {
+    hall: Arc<Hall>,
+    id: u64,
+    outlet: Outlet,
+    is_over: bool,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.outlet.give_up();
+            self.hall.cancel(self.id);
+        }
+    }
+}
+
+impl Sending {
+    pub(crate) fn new(client: &Client, request: Result<Request>) -> Self {
+        Self { client: client.clone(), state: State::New(request) }
+    }
+}
+
+impl Future for Sending {
+    type Output = Result<AsyncResponse>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::New(request) => {
+                    let request = request?;
+                    let limits = request.options.decode_limits;
+                    let (intake, outlet) = intake::pair();
+                    let at_end = outlet.at_end();
+                    let hall = Arc::clone(self.client.hall());
+                    let id = hall.submit(&self.client, request, |_| {
+                        (Box::new(intake), Box::new(move |outcome, _| at_end(outcome)))
+                    });
+                    self.state = State::Waiting(UnderWay { hall, id, outlet, is_over: false }, limits);
+                }
+                State::Waiting(mut under_way, limits) => {
+                    let Some(begun) = under_way.outlet.begun_or(context.waker()) else {
+                        self.state = State::Waiting(under_way, limits);
+                        return Poll::Pending;
+                    };
+                    return Poll::Ready(match begun {
+                        Ok(about) => {
+                            let decoder = Decoder::new(&under_way.outlet.show(), limits)?;
+                            Ok(AsyncResponse { about: *about, under_way, unpacker: Unpacker::new(decoder) })
+                        }
+                        Err(end) => {
+                            under_way.is_over = true;
+                            Err(end.result.err().unwrap_or_else(super::no_head))
+                        }
+                    });
+                }
+                State::Over => panic!("a future that is done was polled again"),
+            }
+        }
+    }
+}
+
+/// A response whose head has come; its body comes as it is awaited. It is also a [`Stream`] of pieces.
+///
+/// A body that was taken to its end leaves its connection to the next request. Dropped before, it closes the connection, or
+/// its stream of HTTP/2.
+pub struct AsyncResponse {
+    about: About,
+    under_way: UnderWay,
+    unpacker: Unpacker,
+}
+
+impl AsyncResponse {
+    /// Itself, unless its status is 400 or above.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Status`] then.
+    pub fn error_for_status(self) -> Result<Self> {
+        self.about.check_status().map(|()| self)
+    }
+
+    /// Whether there are bytes to take ([`ready`](Self::ready)): `false` at the end of the body.
+    ///
+    /// # Errors
+    /// What breaks the exchange, or the decoding.
+    pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+        loop {
+            if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
+                return Poll::Ready(Ok(true));
+            }
+            if self.under_way.is_over {
+                return Poll::Ready(Ok(false));
+            }
+            match self.under_way.outlet.next_or(context.waker()) {
+                Next::Piece(piece) => self.unpacker.put(piece),
+                Next::End(outcome) => {
+                    self.under_way.is_over = true;
+                    self.about.complete(*outcome)?;
+                    self.unpacker.finish()?;
+                }
+                Next::Later => return Poll::Pending,
+            }
+        }
+    }
+
+    /// The bytes that were filled in and not consumed.
+    #[must_use]
+    pub fn ready(&self) -> &[u8] {
+        self.unpacker.ready()
+    }
+
+    /// So many of the [`ready`](Self::ready) bytes were used.
+    pub fn consume(&mut self, amount: usize) {
+        self.unpacker.consume(amount);
+    }
+
+    /// Reads into `buffer` what there is; 0 is the end.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<usize>> {
+        ready!(self.poll_fill(context))?;
+        let ready = self.unpacker.ready();
+        let n = ready.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&ready[..n]);
+        self.consume(n);
+        Poll::Ready(Ok(n))
+    }
+
+    /// The next piece of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>> {
+        poll_fn(|context| self.poll_chunk(context)).await
+    }
+
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>>> {
+        let is_there = ready!(self.poll_fill(context))?;
+        let piece = is_there.then(|| self.ready().to_vec());
+        self.consume(piece.as_ref().map_or(0, Vec::len));
+        Poll::Ready(Ok(piece))
+    }
+
+    /// The rest of the body.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub async fn bytes(mut self) -> Result<Vec<u8>> {
+        let mut all = Vec::new();
+        while poll_fn(|context| self.poll_fill(context)).await? {
+            all.extend_from_slice(self.ready());
+            self.consume(self.ready().len());
+        }
+        Ok(all)
+    }
+
+    /// The rest of the body as text, as by [`Response::text`](super::Response::text).
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill).
+    pub async fn text(self) -> Result<String> {
+        let charset = self.head().get("content-type").and_then(charset);
+        Ok(text::decode(self.bytes().await?, charset.as_deref()))
+    }
+
+    /// The rest of the body as a value, from JSON.
+    ///
+    /// # Errors
+    /// As [`poll_fill`](Self::poll_fill); [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    #[cfg(feature = "json")]
+    pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
+        let url = self.url();
+        super::from_json(&self.bytes().await?, url)
+    }
+}
+
+impl Deref for AsyncResponse {
+    type Target = About;
+
+    fn deref(&self) -> &About {
+        &self.about
+    }
+}
+
+impl Stream for AsyncResponse {
+    type Item = Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_chunk(context).map(Result::transpose)
+    }
+}
+
+impl std::fmt::Debug for AsyncResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AsyncResponse").field("about", &self.about).finish_non_exhaustive()
+    }
+}

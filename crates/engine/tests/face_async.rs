@@ -1,0 +1,185 @@
+//! Responses that are awaited: without a runtime and under tokio; giving up; bounds.
+
+mod common;
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use common::{bounded, http2_origin, start_origin, trusting};
+use futures_core::Stream;
+use haul::{AsyncResponse, Client};
+use testkit::raw::{RawPeer, Step};
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The least of an executor.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+async fn next(response: &mut AsyncResponse) -> Option<haul::Result<Vec<u8>>> {
+    std::future::poll_fn(|context| Pin::new(&mut *response).poll_next(context)).await
+}
+
+#[test]
+fn bodies_come_whole_without_a_runtime() {
+    let origin = start_origin();
+    let (trusted, _ca) = trusting(origin.ca_pem());
+    let client = Client::builder().options(|options| options.tls = trusted.tls).build();
+    bounded("bodies", move || {
+        block_on(async {
+            for size in [0usize, 1, 335_114, 3_000_000] {
+                let content = origin.pattern().slice(0, size);
+                for path in ["bytes", "chunked", "close"] {
+                    let path = format!("/{path}/{size}");
+                    for url in [origin.url(&path), origin.https_url(&path)] {
+                        let get = || client.get(&url).send_async();
+                        assert!(get().await.unwrap().bytes().await.unwrap() == content, "{url}");
+                        let mut response = get().await.unwrap();
+                        assert_eq!((response.status(), response.url()), (200, url.clone()));
+                        let mut got = Vec::new();
+                        while let Some(piece) = next(&mut response).await {
+                            got.extend(piece.unwrap());
+                        }
+                        assert!(got == content, "{url}");
+                        assert_eq!(response.facts().body_bytes as usize, size);
+                    }
+                }
+            }
+            let text = client.get(&origin.url("/gzip/300000")).send_async().await.unwrap().text().await.unwrap();
+            assert_eq!(text.len(), 300_000);
+            let told = client.get(&origin.url("/redirect/302?to=/small")).send_async().await.unwrap();
+            assert_eq!((told.history().len(), told.url()), (1, origin.url("/small")));
+            let error = client.get("http://127.0.0.1:1/").send_async().await.unwrap_err();
+            assert!(error.is_connect(), "{error}");
+            assert!(client.get("nonsense://x/").send_async().await.unwrap_err().is_setup());
+        });
+    });
+}
+
+#[test]
+fn many_run_side_by_side_under_tokio() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("tokio", move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+        let base = origin.url("");
+        runtime.block_on(async move {
+            let tasks: Vec<_> = (0..300)
+                .map(|i| {
+                    let request = client.get(&format!("{base}/delay/20/small/{i}"));
+                    tokio::spawn(async move { request.send_async().await.unwrap().text().await.unwrap() })
+                })
+                .collect();
+            for (i, task) in tasks.into_iter().enumerate() {
+                assert_eq!(task.await.unwrap(), format!("small {i}\n"));
+            }
+        });
+        assert!(origin.peak_requests() > 20, "{}", origin.peak_requests());
+    });
+}
+
+#[test]
+fn what_is_dropped_frees_its_connection() {
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
+    for steps in [vec![Step::ReadHead, Step::ReadToEnd], vec![Step::ReadHead, Step::send(half), Step::ReadToEnd]] {
+        let peer = RawPeer::always(steps);
+        bounded("dropping", move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async {
+                let client = Client::new();
+                let whole = async { client.get(&peer.url("/")).send_async().await.unwrap().bytes().await };
+                let mut whole = pin!(whole);
+                assert!(tokio::time::timeout(Duration::from_millis(50), whole.as_mut()).await.is_err());
+                assert!(peer.saw(0, b"\r\n\r\n"));
+                // `whole` is dropped here, in its midst.
+            });
+            assert!(peer.finished(1));
+        });
+    }
+}
+
+#[test]
+fn a_body_that_nobody_takes_stops_its_server() {
+    let origin = start_origin();
+    let http2 = http2_origin(10);
+    let plain = Client::new();
+    let knowing = Client::builder().options(|options| options.prior_knowledge = true).build();
+    bounded("backpressure", move || {
+        for (client, url) in [(&plain, origin.url("/bytes/60000000")), (&knowing, http2.url("/bytes/60000000"))] {
+            block_on(async {
+                let mut response = client.get(&url).send_async().await.unwrap();
+                let first = response.chunk().await.unwrap().unwrap();
+                thread::sleep(Duration::from_millis(300));
+                let mut held = 0;
+                let waker = Waker::noop();
+                // What can be taken at once, while the driver has no chance to refill: what lay there.
+                while let Poll::Ready(filled) = response.poll_fill(&mut Context::from_waker(waker)) {
+                    assert!(filled.unwrap());
+                    held += response.ready().len();
+                    let n = response.ready().len();
+                    response.consume(n);
+                    if held > 20 << 20 {
+                        panic!("{url}: it holds {held} bytes");
+                    }
+                    if held > 0 {
+                        break;
+                    }
+                }
+                let rest = response.bytes().await.unwrap().len();
+                assert_eq!(first.len() + held + rest, 60_000_000);
+            });
+        }
+        // Nothing of one body stops another.
+        block_on(async {
+            let mut idle = plain.get(&origin.url("/bytes/60000000")).send_async().await.unwrap();
+            idle.chunk().await.unwrap();
+            assert_eq!(plain.get(&origin.url("/small")).send_async().await.unwrap().text().await.unwrap(), "small\n");
+        });
+    });
+}
+
+#[test]
+fn what_came_before_a_failure_is_taken_first_and_uploads_stream() {
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(half)]);
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("failures", move || {
+        block_on(async {
+            let mut response = client.get(&peer.url("/")).send_async().await.unwrap();
+            assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"half"[..]));
+            assert!(response.chunk().await.unwrap_err().is_connection());
+            assert!(response.chunk().await.unwrap().is_none());
+            let content = vec![b'x'; 3_000_000];
+            let reader = std::io::Cursor::new(content.clone());
+            client
+                .put(&origin.url("/echo"))
+                .body_reader(reader, None)
+                .send_async()
+                .await
+                .unwrap()
+                .bytes()
+                .await
+                .unwrap();
+            assert!(origin.log().pop().unwrap().body == content);
+        });
+    });
+}
