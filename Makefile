@@ -45,8 +45,8 @@ libhaul:
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
 
-# The C programs of the tests once under valgrind, once with ASan (its leak check included), once under helgrind.
-c-memory: ## the C interface under valgrind, AddressSanitizer and helgrind
+# The C programs of the tests once under valgrind, once with ASan, its leak check included.
+c-memory: ## the C interface under valgrind and AddressSanitizer
 	sh scripts/c-memory.sh
 
 c-soak: ## 200,000 requests in C; memory must stay flat

@@ -190,7 +190,15 @@ impl Content {
         }))
     }
 
-    /// The same with nothing of the caller's memory in it, for a request that outlives it.
+    /// The form with parts so far; an empty one where it is something else.
+    fn take_form(&mut self) -> Form {
+        match std::mem::take(self) {
+            Self::Form(form) => form,
+            _ => Form::default(),
+        }
+    }
+
+    /// The same as it is, with nothing of the caller's memory in it, for a request that outlives it.
     pub(crate) fn owned(&self) -> Result<Self, Fault> {
         Ok(match self {
             // SAFETY: as in `body`.
@@ -350,7 +358,9 @@ pub unsafe extern "C" fn haul_request_add_part(
                 part = Part::file(name, text::bytes(filename, "filename")?, part.content);
             }
             typed(&mut part, content_type)?;
-            form(request).parts.push(part);
+            let mut form = request.content.take_form();
+            form.parts.push(part);
+            request.content = Content::Form(form);
             Ok(())
         })
     }
@@ -373,24 +383,15 @@ pub unsafe extern "C" fn haul_request_add_part_file(
             let own = file(path)?.file_name().unwrap_or_default().as_encoded_bytes();
             let filename = if filename.is_null() { own } else { CStr::from_ptr(filename).to_bytes() };
             let piece = file_piece(path)?;
-            let form = form(request);
-            let content = multipart::Content::Source { index: form.files.len(), length: piece.length() };
-            let mut part = Part::file(name, filename, content);
+            let mut part = Part::file(name, filename, multipart::Content::Source { index: 0, length: piece.length() });
             typed(&mut part, content_type)?;
+            let mut form = request.content.take_form();
+            part.content = multipart::Content::Source { index: form.files.len(), length: piece.length() };
             form.files.push(piece);
             form.parts.push(part);
+            request.content = Content::Form(form);
             Ok(())
         })
-    }
-}
-
-fn form(request: &mut haul_request) -> &mut Form {
-    if !matches!(request.content, Content::Form(_)) {
-        request.content = Content::Form(Form::default());
-    }
-    match &mut request.content {
-        Content::Form(form) => form,
-        _ => unreachable!("it was made one above"),
     }
 }
 

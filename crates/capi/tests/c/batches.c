@@ -38,18 +38,17 @@ static void orders(void) {
     haul_batch *batch = haul_batch_new(client);
     CHECK(haul_batch_set_order(batch, 9) == HAUL_STATUS_SETUP);
     CHECK(haul_batch_set_order(batch, HAUL_ORDER_COMPLETION) == HAUL_STATUS_OK);
-    add(batch, "GET", "/delay/300/small/1", 1);
+    add(batch, "GET", "/delay/60000/small/1", 1);
     add(batch, "GET", "/small/2", 2);
     CHECK(haul_batch_set_order(batch, HAUL_ORDER_INPUT) == HAUL_STATUS_SETUP);
     CHECK(haul_batch_pending(batch) == 2);
     CHECK(haul_batch_next(batch, -1, &response, &user) == HAUL_STATUS_OK && user == (void *)2);
+    CHECK(is(haul_response_body(response), "small 2\n") && is(haul_response_url(response), under(base, "/small/2")));
     haul_response_free(response);
     CHECK(haul_batch_next(batch, 0, &response, &user) == HAUL_STATUS_OK && response == NULL);
-    CHECK(haul_batch_next(batch, -1, &response, NULL) == HAUL_STATUS_OK);
-    CHECK(is(haul_response_body(response), "small 1\n") && is(haul_response_url(response), under(base, "/delay/300/small/1")));
-    haul_response_free(response);
-    CHECK(haul_batch_next(batch, -1, &response, NULL) == HAUL_STATUS_OK && response == NULL);
-    CHECK(haul_batch_pending(batch) == 0);
+    CHECK(haul_batch_next(batch, 10, &response, NULL) == HAUL_STATUS_OK && response == NULL);
+    CHECK(haul_batch_pending(batch) == 1);
+    /* Freed in the midst of it, it waits for nobody. */
     haul_batch_free(batch);
 }
 

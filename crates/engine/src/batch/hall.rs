@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::{Caps, HostId, Queue};
@@ -62,6 +63,8 @@ struct State {
     inboxes: Vec<Arc<Inbox>>,
     /// There is a thread.
     has_worker: bool,
+    /// The thread that was started last.
+    thread: Option<JoinHandle<()>>,
     /// The event loop is to end, though it may be started again.
     is_over: bool,
     /// It is not started again.
@@ -84,6 +87,7 @@ impl Hall {
             next_id: 0,
             inboxes: Vec::new(),
             has_worker: false,
+            thread: None,
             is_over: false,
             is_closed: false,
             idle_since: None,
@@ -151,23 +155,29 @@ impl Hall {
         }
     }
 
-    /// Ends all of it: what is under way is closed, what waits is dropped, and nobody is told.
-    pub(crate) fn close(&self) {
+    /// Ends all of it: what is under way is closed, what waits is dropped, and nobody is told. Answers the thread that does so,
+    /// if there is one, for who wants to wait until it is done.
+    pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
         let mut state = self.lock();
         state.is_closed = true;
         state.is_over = true;
         let waiting = std::mem::take(&mut state.waiting);
+        let thread = state.thread.take();
         drop(state);
         drop(waiting);
         self.rouse();
+        thread
     }
 
     fn start(self: &Arc<Self>, client: &Client) {
         let (hall, client) = (Arc::clone(self), client.clone());
         let started = std::thread::Builder::new().name("haul-batch".into()).spawn(move || hall.work(&client));
-        if let Err(error) = started {
-            self.lock().has_worker = false;
-            self.fail_all(&Error::with_source(ErrorKind::Setup, "no thread can be started", error));
+        match started {
+            Ok(thread) => self.lock().thread = Some(thread),
+            Err(error) => {
+                self.lock().has_worker = false;
+                self.fail_all(&Error::with_source(ErrorKind::Setup, "no thread can be started", error));
+            }
         }
     }
 

@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use haul_policy::queue::Caps;
@@ -308,7 +309,9 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         if self.generation == fork::generation() {
-            self.hall.close();
+            // Waited for, for what a program unloads or exits after this must not be in use by a thread any more. It waits in
+            // its event loop only, so it is done at once. One that panicked has said so.
+            let _ = self.hall.close().map(JoinHandle::join);
         }
     }
 }
