@@ -270,6 +270,14 @@ read(self, size)
   OUTPUT:
     RETVAL
 
+AV *
+trailers(self)
+    SV *self
+  CODE:
+    RETVAL = (AV *)sv_2mortal((SV *)hk_stream_trailers(aTHX_ self));
+  OUTPUT:
+    RETVAL
+
 MODULE = Haul    PACKAGE = Haul::Batch
 
 SV *
