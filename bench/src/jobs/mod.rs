@@ -12,6 +12,7 @@ mod h2_site;
 mod h2_small;
 mod limited;
 mod million;
+mod perl;
 mod pipeline;
 mod site;
 mod small;
@@ -40,7 +41,7 @@ pub(crate) struct Job {
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 15] = [
+pub(crate) const ALL: [&Job; 16] = [
     &site::JOB,
     &fetch::JOB,
     &small::JOB,
@@ -56,6 +57,7 @@ pub(crate) const ALL: [&Job; 15] = [
     &h2_small::JOB,
     &h2_site::JOB,
     &c_requests::JOB,
+    &perl::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.
