@@ -26,8 +26,9 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul header c-memory c-soak demo test setup fmt fmt-check lint unit faults faults-slice faults-build purity licences \
-	fuzz-check doc bench fuzz-smoke generate install uninstall clean
+.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
+	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc bench fuzz-smoke generate install \
+	uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,12 +36,25 @@ help: ## this list
 build: ## haul, optimised: target/release/haul
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul
 
-bindings: libhaul ## the libraries of other languages: libhaul for C in target/capi
+bindings: libhaul perl ## the libraries of other languages: libhaul for C in target/capi, the Perl module in bindings/perl/blib
 
 # Both kinds of library in one build; without Cargo's `lib`, link-time optimisation goes through all of it.
 libhaul:
 	$(CARGO) rustc $(LOCKED) --release -p haul-capi --lib --crate-type cdylib --crate-type staticlib
 	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(abspath $(TARGET_DIR))/capi $(abspath $(TARGET_DIR))/capi
+
+# Where Perl's headers or a C compiler are missing this says so, and does not fail. Usable as perl -Mblib=bindings/perl.
+perl: libhaul
+	sh scripts/perl.sh build
+
+perl-test: ## the tests of the Perl module
+	sh scripts/perl.sh test
+
+perl-soak: ## 200,000 requests in Perl; memory must stay flat
+	cd bindings/perl && HAUL_REQUESTS=200000 prove -b t/21-memory.t
+
+lwp-suite: perl ## LWP's own tests with haul doing http and https (fetches libwww-perl's source package)
+	sh scripts/lwp-suite.sh
 
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
@@ -63,6 +77,8 @@ test: ## all checks and tests, as CI runs them
 	$(MAKE) licences
 	$(MAKE) lint
 	$(MAKE) unit
+	$(MAKE) bindings
+	$(MAKE) perl-test
 	$(MAKE) faults-slice
 	$(MAKE) doc
 	$(MAKE) fuzz-check

@@ -20,6 +20,12 @@ look() {
         packages="$packages $2"
     fi
 }
+look_perl() {
+    if ! perl -M"$1" -e1 >/dev/null 2>&1; then
+        missing="$missing $1"
+        packages="$packages $2"
+    fi
+}
 look_all() {
     missing=
     packages=
@@ -32,6 +38,12 @@ look_all() {
     look tinyproxy tinyproxy-bin
     look nghttpx nghttp2-proxy
     look microsocks microsocks
+    look_perl ExtUtils::MakeMaker perl
+    look_perl JSON::PP perl
+    look_perl LWP::UserAgent libwww-perl
+    look_perl HTTP::Daemon libhttp-daemon-perl
+    look_perl HTTP::Cookies libhttp-cookies-perl
+    look_perl HTTP::CookieJar libhttp-cookiejar-perl
     look cc gcc
     look c++ g++
     look apt-ftparchive apt-utils

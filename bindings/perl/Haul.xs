@@ -66,6 +66,8 @@ get(...)
   CODE:
     if (items < 2 || items > 3 || (items == 3 && !(arguments = arguments_of(aTHX_ ST(2)))))
         croak("Usage: $http->%s(URL, [HASHREF])\n", names[ix]);
+    /* Something tainted in the caller's statement says nothing of what is made here. */
+    TAINT_NOT;
     verb = newSVpvn_flags(verbs[ix], strlen(verbs[ix]), SVs_TEMP);
     RETVAL = is_overridden(aTHX_ ST(0)) ? by_method(aTHX_ ST(0), verb, ST(1), items == 3 ? ST(2) : NULL)
                                         : hk_request(aTHX_ ST(0), verb, ST(1), arguments);
@@ -93,6 +95,7 @@ post_form(...)
   CODE:
     if (items < 3 || items > 4 || (items == 4 && !(given = arguments_of(aTHX_ ST(3)))))
         croak("Usage: $http->post_form(URL, DATAREF, [HASHREF])\n");
+    TAINT_NOT;
     arguments = given ? newHVhv(given) : newHV();
     sv_2mortal((SV *)arguments);
     fields = newHV();
@@ -267,6 +270,14 @@ read(self, size)
     UV size
   CODE:
     RETVAL = hk_stream_read(aTHX_ self, size);
+  OUTPUT:
+    RETVAL
+
+AV *
+trailers(self)
+    SV *self
+  CODE:
+    RETVAL = (AV *)sv_2mortal((SV *)hk_stream_trailers(aTHX_ self));
   OUTPUT:
     RETVAL
 

@@ -54,6 +54,7 @@ static haul_slice url_text(pTHX_ SV *url) {
 
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url) {
     haul_call call = HAUL_CALL_INIT;
+    TAINT_NOT;
     Zero(x, 1, hk_exchange);
     x->engine = engine;
     x->call = call;

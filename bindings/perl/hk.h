@@ -138,6 +138,7 @@ SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *conte
 /* The same with a Haul::Stream in the place of the content, when the head has come. */
 SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV **out);
 SV *hk_stream_read(pTHX_ SV *stream, UV size);
+AV *hk_stream_trailers(pTHX_ SV *stream);
 #define HK_LWP_ANSWER 8
 
 /* jar.c */

@@ -65,6 +65,18 @@ static void head(pTHX_ const haul_reply *reply, const haul_response *response, S
     TAINT_NOT;
 }
 
+/* The trailer section, as further fields. */
+static void add_trailers(pTHX_ AV *list, const haul_response *response) {
+    size_t count = haul_response_trailer_count(response);
+    for (size_t i = 0; i < count; i++) {
+        haul_header trailer;
+        if (haul_response_trailer(response, i, &trailer) != HAUL_STATUS_OK)
+            continue;
+        av_push(list, newSVpvn(trailer.name.data, trailer.name.len));
+        av_push(list, newSVpvn(trailer.value.len ? trailer.value.data : "", trailer.value.len));
+    }
+}
+
 static void nothing(pTHX_ SV **out) {
     for (int i = 0; i < HK_LWP_ANSWER; i++)
         out[i] = &PL_sv_undef;
@@ -122,6 +134,7 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
         failure(aTHX_ out, status);
     if (reply.status) {
         head(aTHX_ &reply, used, out);
+        add_trailers(aTHX_ (AV *)SvRV(out[3]), used);
         SvPOK_only(x.content);
         SvCUR_set(x.content, reply.body_len < SvLEN(x.content) ? reply.body_len : 0);
         *SvEND(x.content) = '\0';
@@ -220,4 +233,13 @@ SV *hk_stream_read(pTHX_ SV *self, UV size) {
     SvTAINT(out);
     TAINT_NOT;
     return SvREFCNT_inc_simple_NN(out);
+}
+
+/* What came behind the body, name and value in turn. */
+AV *hk_stream_trailers(pTHX_ SV *self) {
+    hk_stream *stream = (hk_stream *)hk_attached(aTHX_ self, &stream_vtbl);
+    AV *list = newAV();
+    if (stream && stream->response)
+        add_trailers(aTHX_ list, stream->response);
+    return list;
 }

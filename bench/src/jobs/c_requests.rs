@@ -69,7 +69,8 @@ fn echo_length(bench: &Bench, server: &Server) -> Result<u64> {
     Ok(String::from_utf8(said.stdout)?.trim().parse()?)
 }
 
-fn compile(work: &Path) -> Result<()> {
+/// Compiles the C program into the working directory, as `requests`.
+pub(super) fn compile(work: &Path) -> Result<()> {
     let Some(cc) = tools::find("cc") else { return Err("c-requests needs a C compiler".into()) };
     // Beside the directory that this program was built into.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("capi"));

@@ -13,6 +13,7 @@ mod h2_site;
 mod h2_small;
 mod limited;
 mod million;
+mod perl;
 mod pipeline;
 mod site;
 mod small;
@@ -42,7 +43,7 @@ pub(crate) struct Job {
 }
 
 /// All jobs.
-pub(crate) const ALL: [&Job; 17] = [
+pub(crate) const ALL: &[&Job] = &[
     &site::JOB,
     &fetch::JOB,
     &small::JOB,
@@ -60,6 +61,7 @@ pub(crate) const ALL: [&Job; 17] = [
     &h2_small::JOB,
     &h2_site::JOB,
     &c_requests::JOB,
+    &perl::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.

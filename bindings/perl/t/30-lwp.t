@@ -98,7 +98,7 @@ is($ua->get($server->url('/html'))->base, 'http://b.example/', 'and its base');
 my $seen;
 $ua->add_handler(response_header => sub { $seen = $_[0]->header('X-Many'); return });
 $ua->get($server->url('/count'));
-is($seen, '1', 'a handler of one\'s own') if !ref $seen;
+is($seen, '1, 2', 'a handler of one\'s own');
 $ua->remove_handler('response_header');
 is($ua->head($server->url('/big'))->header('Content-Length'), 300_000, 'HEAD');
 $response = $ua->get($server->url('/chunked'));
@@ -110,10 +110,10 @@ is($response->header('X-Trailer'), 't', 'and its trailers');
 # Content to send.
 my @give = ('abc', 'def');
 my $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Type' => 'a/b'], sub { shift @give });
-like($ua->request($request)->content, qr/^Transfer-Encoding: chunked\n.*\n\nabcdef\z/msi, 'content by callback');
+like($ua->request($request)->content, qr/^Transfer-Encoding: chunked\n.*\nabcdef\z/msi, 'content by callback');
 @give = ('abc');
 $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Length' => 3], sub { shift @give });
-like($ua->request($request)->content, qr/^Content-Length: 3\n.*\n\nabc\z/msi, 'with a length');
+like($ua->request($request)->content, qr/^Content-Length: 3\n.*\nabc\z/msi, 'with a length');
 $response = $ua->request(HTTP::Request::Common::POST($server->url('/echo'), Content_Type => 'form-data', Content => [a => 1]));
 like($response->content, qr/name="a"\r\n\r\n1\r\n/, 'form-data');
 

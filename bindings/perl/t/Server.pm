@@ -49,7 +49,10 @@ sub stop {
     return;
 }
 
-sub DESTROY { $_[0]->stop }
+# A thread that ends does not end the server.
+my $threads = 0;
+sub CLONE { $threads++; return }
+sub DESTROY { $_[0]->stop unless $threads }
 
 # One loop for all connections, so that counts are the server's and not a child's.
 sub _serve {

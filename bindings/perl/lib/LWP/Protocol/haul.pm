@@ -127,6 +127,11 @@ sub request {
     if ($method !~ /\A[A-Za-z0-9_!\#\$%&'*+\-.^`|~]+\z/) {
         return HTTP::Response->new(HTTP::Status::RC_BAD_REQUEST(), "Library does not allow method $method for '" . $url->scheme . ":' URLs");
     }
+    # A proxy for ftp and its like: LWP asks here because the proxy is an http one, but haul's URLs are http and https.
+    if ($url->scheme !~ /\Ahttps?\z/) {
+        require LWP::Protocol::http;
+        return LWP::Protocol::http->new('http', $ua)->request($request, $proxy, $arg, $size, $timeout);
+    }
     $REQUESTS++;
     my $engine = _engine($ua, $url->scheme, $proxy, $timeout);
     my ($fields, $content) = _outgoing($request, $url);
@@ -153,7 +158,11 @@ sub request {
 
     if ($stream) {
         $size ||= 4096;
-        return $self->collect($arg, $response, sub { my $piece = $body->read($size); return \$piece });
+        $response = $self->collect($arg, $response, sub { my $piece = $body->read($size); return \$piece });
+        my $trailers = $body->trailers;
+        local $HTTP::Headers::TRANSLATE_UNDERSCORE;
+        $response->push_header(@$trailers) if @$trailers;
+        return $response;
     }
     # Nobody looks on: the whole body at once, and what broke it off after it.
     if (!defined $error && !_looks_at($ua, $response)) {

@@ -1,0 +1,82 @@
+#!/usr/bin/perl
+# Requests one at a time on a warm connection, for the job perl:
+#
+#   requests.pl WAY HOST PORT PATH COUNT [FORM]
+#
+# WAY is a client, in the words that its manual has for such a program. Each takes the body into a string; with FORM, which is
+# encoded already, it is posted. The length of all bodies is printed.
+use strict;
+use warnings;
+use FindBin ();
+
+my ($way, $host, $port, $path, $count, $form) = @ARGV;
+my $url = "http://$host:$port$path";
+my $type = 'application/x-www-form-urlencoded';
+
+my %ways = (
+    haul => sub {
+        my $http = Haul->new(proxy => undef, http_proxy => undef);
+        my %post = (content => $form, headers => { 'Content-Type' => $type });
+        return defined $form ? sub { $http->post($url, \%post)->{content} } : sub { $http->get($url)->{content} };
+    },
+    tiny => sub {
+        require HTTP::Tiny;
+        my $http = HTTP::Tiny->new;
+        my %post = (content => $form, headers => { 'Content-Type' => $type });
+        return defined $form ? sub { $http->post($url, \%post)->{content} } : sub { $http->get($url)->{content} };
+    },
+    lwp => sub {
+        require LWP::UserAgent;
+        my $ua = LWP::UserAgent->new(keep_alive => 1);
+        return defined $form
+            ? sub { $ua->post($url, Content => $form, 'Content-Type' => $type)->content }
+            : sub { $ua->get($url)->content };
+    },
+    curl => sub {
+        require WWW::Curl::Easy;
+        my $curl = WWW::Curl::Easy->new;
+        my $body;
+        $curl->setopt(WWW::Curl::Easy::CURLOPT_URL(), $url);
+        $curl->setopt(WWW::Curl::Easy::CURLOPT_POSTFIELDS(), $form) if defined $form;
+        return sub {
+            $body = '';
+            $curl->setopt(WWW::Curl::Easy::CURLOPT_WRITEDATA(), \$body);
+            $curl->perform == 0 or die $curl->errbuf;
+            return $body;
+        };
+    },
+    furl => sub {
+        require Furl;
+        my $furl = Furl->new(timeout => 60);
+        my @type = ('Content-Type' => $type);
+        return defined $form ? sub { $furl->post($url, \@type, $form)->content } : sub { $furl->get($url)->content };
+    },
+    hijk => sub {
+        require Hijk;
+        my %request = (host => $host, port => $port, path => $path);
+        %request = (%request, method => 'POST', body => $form, head => ['Content-Type' => $type]) if defined $form;
+        return sub { Hijk::request(\%request)->{body} };
+    },
+    mojo => sub {
+        require Mojo::UserAgent;
+        my $ua = Mojo::UserAgent->new;
+        return defined $form
+            ? sub { $ua->post($url, { 'Content-Type' => $type }, $form)->res->body }
+            : sub { $ua->get($url)->res->body };
+    },
+);
+if ($way =~ s/haul\z//) {
+    unshift @INC, map { "$FindBin::Bin/../../bindings/perl/blib/$_" } qw(arch lib);
+    require Haul;
+    if ($way eq 'lwp+') {
+        require LWP::Protocol::haul;
+        $way = 'lwp';
+    }
+    else {
+        $way = 'haul';
+    }
+}
+my $call = ($ways{$way} or die "no way '$way'\n")->();
+my $total = 0;
+$total += length $call->() for 1 .. $count;
+print "$total\n";

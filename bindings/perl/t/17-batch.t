@@ -1,0 +1,106 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use Time::HiRes qw(time);
+use t::Server;
+use Haul;
+use Haul::Jar;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy)};
+
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    my $target = $request->{target};
+    return [302, { Location => "/page/$1" }, ''] if $target =~ m{\A/go/(\d+)};
+    return [200, { 'Set-Cookie' => "c$1=1; Path=/" }, ''] if $target =~ m{\A/set/(\d+)};
+    return [200, {}, $request->{headers}{cookie} || 'none'] if $target eq '/cookie';
+    return sub { 1 } if $target eq '/hang';
+    return [200, { 'X-Connection' => $request->{connection} }, "$request->{method} $1 $request->{body}"] if $target =~ m{\A/page/(\d+)};
+    return [404, {}, 'no'];
+});
+my $http = Haul->new;
+my @urls = map { $server->url("/page/$_") } 1 .. 200;
+
+my @responses = $http->batch(\@urls);
+is(scalar @responses, 200, 'all of them');
+is_deeply([map { $_->{content} } @responses], [map { "GET $_ " } 1 .. 200], 'in their order');
+is($responses[6]{url}, $urls[6], 'url');
+my %connections = map { $_->{headers}{'x-connection'} => 1 } @responses;
+cmp_ok(scalar keys %connections, '<=', 6, 'over six connections at most');
+is(scalar @{ $http->batch([@urls[0 .. 4]]) }, 5, 'as an array reference in scalar context');
+
+# One by one, from a source.
+my ($next, %seen) = (0);
+my $count = $http->each(sub { $next < 500 ? $server->url('/page/' . ++$next) : () }, sub {
+    my ($response, $request, $index) = @_;
+    $seen{$index}++ if $response->{content} eq 'GET ' . ($index + 1) . ' ' && $request eq $server->url('/page/' . ($index + 1));
+});
+is($count, 500, 'each says how many');
+is(scalar keys %seen, 500, 'each one once, with its request');
+my @order;
+$http->each(\@urls, sub { push @order, $_[2] }, { order => 'input', parallel => 10 });
+is_deeply(\@order, [0 .. 199], 'in the order of the input');
+
+# Kinds of requests.
+@responses = $http->batch([
+    $urls[0],
+    ['POST', $urls[1], { content => 'body' }],
+    { method => 'PUT', url => $urls[2], content => 'put', headers => { 'X-A' => [1, 2] } },
+    $server->url('/go/9'),
+    ['POST', $server->url('/go/9')],
+    'http://127.0.0.1:1/',
+    'no url',
+    [GET => $urls[0], { headers => { Host => 'x' } }],
+    ['POST', $urls[1], { content => "\x{263a}" }],
+    $server->url('/none'),
+], { order => 'input' });
+is_deeply([map { "$_->{status}" } @responses], [qw(200 200 200 200 302 599 599 599 599 404)], 'what became of them');
+is_deeply([map { $_->{content} } @responses[0 .. 3]], ['GET 1 ', 'POST 2 body', 'PUT 3 put', 'GET 9 '], 'contents');
+is("$responses[3]{url} $responses[3]{redirects}[0]{status}", $server->url('/page/9') . ' 302', 'a redirect');
+like($responses[5]{content}, qr/Could not connect/, 'why');
+like($responses[8]{content}, qr/Wide character/, 'why');
+is($responses[5]{url}, 'http://127.0.0.1:1/', 'url of a failure');
+
+# Cookies.
+my $jar = Haul::Jar->new;
+Haul->new(cookie_jar => $jar)->batch([map { $server->url("/set/$_") } 1 .. 5]);
+is($jar->count, 5, 'a jar');
+like((Haul->new(cookie_jar => $jar)->batch([$server->url('/cookie')]))[0]{content}, qr/c1=1/, 'is sent');
+SKIP: {
+    eval { require HTTP::CookieJar } or skip 'HTTP::CookieJar is not installed', 1;
+    my $theirs = HTTP::CookieJar->new;
+    my $with = Haul->new(cookie_jar => $theirs);
+    $with->batch([$server->url('/set/1')]);
+    is(($with->batch([$server->url('/cookie')]))[0]{content}, 'c1=1', 'another\'s jar');
+}
+
+# A callback that dies ends it.
+my $calls = 0;
+ok(!eval { $http->each(\@urls, sub { die "enough\n" if ++$calls == 3 }); 1 }, 'dies');
+is("$@$calls", "enough\n3", 'at once');
+is(scalar @{ $http->batch([@urls[0 .. 2]]) }, 3, 'and the object goes on');
+# Requests in a callback.
+my $inner = 0;
+$http->each([@urls[0 .. 9]], sub { $inner++ if $http->get($urls[20])->{content} eq 'GET 21 ' });
+is($inner, 10, 'requests in callbacks');
+# Time limits and signals.
+my $start = time;
+@responses = Haul->new(timeout => 0.5)->batch([$server->url('/hang'), $urls[0]]);
+is("$responses[0]{status} $responses[1]{status}", '599 200', 'a time limit');
+{
+    local $SIG{ALRM} = sub { die "alarm\n" };
+    alarm 1;
+    ok(!eval { $http->batch([$server->url('/hang')]); 1 }, 'a signal');
+    alarm 0;
+    is($@, "alarm\n", 'with the words of its handler');
+}
+cmp_ok(time - $start, '<', 30, 'in time');
+
+for my $bad ([undef], [[undef, undef]], [{}], [[GET => $urls[0], { data_callback => sub { } }]], [[PUT => $urls[0], { content => sub { } }]]) {
+    ok(!eval { $http->batch($bad); 1 }, 'no request of a batch') unless !defined $bad->[0];
+}
+ok(!eval { $http->batch(\@urls, { order => 'x' }); 1 }, 'no order');
+ok(!eval { $http->batch(\@urls, { paralel => 1 }); 1 }, 'no option');
+ok(!eval { $http->batch('x'); 1 }, 'no requests');
+done_testing;

@@ -1,0 +1,73 @@
+#!/bin/sh
+# LWP's own tests with haul doing http and https: libwww-perl's source package as Debian has it, each t/ file run by the
+# system's perl with LWP::Protocol::haul loaded.
+#
+#   sh scripts/lwp-suite.sh          fetches the source (apt-get source, with a source list of its own), runs the tests
+#   sh scripts/lwp-suite.sh DIR      tests of an unpacked source in DIR
+#
+# Connections are not kept: the tests' server takes the next one only when the last is closed. At the end it says how many
+# requests went by haul, file by file, and fails when the files that use the network made none. docs/perl.md says which
+# tests do not apply.
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+blib=$top/bindings/perl/blib
+[ -d "$blib/arch" ] || { echo "bindings/perl is not built: make bindings"; exit 2; }
+if ! perl -MLWP -e1 2>/dev/null; then
+    echo "skipped: LWP is not installed (libwww-perl)"
+    exit 0
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+source=${1:-}
+if [ -z "$source" ]; then
+    release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
+    # A source list, a package cache and a download that are all of this run.
+    mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+    echo "deb-src http://deb.debian.org/debian $release main" > "$work/apt/sources.list"
+    apt="-o Dir::Etc::sourcelist=$work/apt/sources.list -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State::lists=$work/apt/lists -o Dir::Cache=$work/apt/cache -o APT::Sandbox::User="
+    # shellcheck disable=SC2086 # words
+    (cd "$work" && apt-get $apt update -q >/dev/null 2>&1 && apt-get $apt source -q --only-source libwww-perl >"$work/apt.log" 2>&1) ||
+        { echo "skipped: the source package of libwww-perl could not be fetched"; exit 0; }
+    source=$(find "$work" -maxdepth 1 -type d -name 'libwww-perl-*' | head -n 1)
+fi
+[ -d "$source/t" ] || { echo "$source: no t/ there"; exit 2; }
+
+log=$work/requests
+: > "$log"
+failed=0
+passed=0
+skipped=0
+# What does not apply, with its reason in docs/perl.md: a 206 that nobody asked for and that does not say which part it is.
+not_ours='^not ok [0-9]+ - partial: (is_success|aborted)'
+cd "$source" || exit 2
+for test in t/*.t t/*/*.t; do
+    case $test in
+        *00-report-prereqs.t) continue ;;
+    esac
+    out=$work/out
+    env -u http_proxy -u https_proxy -u no_proxy HAUL_LWP_LOG="$log" HAUL_LWP_KEEP_ALIVE=0 NO_NETWORK_TESTING=1 \
+        PERL5LIB="$top/scripts/lwp-suite:$blib/arch:$blib/lib:$source/lib" \
+        timeout 120 perl -MForceHaul "$test" > "$out" 2>&1
+    code=$?
+    ok=$(grep -c '^ok' "$out")
+    bad=$(grep '^not ok' "$out" | grep -v '# TODO' | grep -Evc "$not_ours")
+    # A file whose only failures are such has failed for perl, not here.
+    [ "$bad" -eq 0 ] && grep -q '^not ok' "$out" && code=0 && skipped=$((skipped + $(grep -Ec "$not_ours" "$out")))
+    passed=$((passed + ok))
+    if [ $code -ne 0 ] || [ "$bad" -ne 0 ]; then
+        failed=$((failed + 1))
+        echo "$test: exit $code, $bad failed, $ok passed"
+        grep -E '^(not ok|#)' "$out" | head -n 20
+    else
+        echo "$test: $ok passed"
+    fi
+done
+
+echo "requests by haul:"
+sort -k2 "$log"
+total=$(awk '{ sum += $1 } END { print sum + 0 }' "$log")
+echo "$passed tests passed, $failed files failed, $skipped do not apply, $total requests by haul"
+[ "$failed" -eq 0 ] && [ "$total" -gt 0 ]

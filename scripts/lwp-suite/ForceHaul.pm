@@ -1,0 +1,20 @@
+package ForceHaul;
+
+# Loaded into each of LWP's tests: http and https go by haul, and what went by it is written to the file HAUL_LWP_LOG names,
+# a line a process.
+
+use strict;
+use warnings;
+use LWP::Protocol::haul ();
+
+my $of = $$;
+
+END {
+    if (defined $ENV{HAUL_LWP_LOG} && $$ == $of) {
+        local $?;
+        open my $log, '>>', $ENV{HAUL_LWP_LOG} or die "$ENV{HAUL_LWP_LOG}: $!";
+        printf {$log} "%d %s\n", $LWP::Protocol::haul::REQUESTS, $0;
+    }
+}
+
+1;
