@@ -183,12 +183,7 @@ fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Opti
 }
 
 /// The reply that an outcome is.
-pub(crate) fn reply_of(
-    outcome: Outcome,
-    url: String,
-    cookie: Option<Vec<u8>>,
-    raised: &Raised,
-) -> PyResult<Reply> {
+pub(crate) fn reply_of(outcome: Outcome, url: String, cookie: Option<Vec<u8>>, raised: &Raised) -> PyResult<Reply> {
     let Outcome { result, target, head, facts, .. } = outcome;
     let phase = match (facts.requests, facts.status) {
         (0, _) => Phase::Connect,

@@ -169,7 +169,7 @@ impl Sink for BytesSink {
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
-        let Self { store, decoder } = self;
+        let Self { store, decoder, .. } = self;
         match decoder {
             Some(decoder) => decoder.push(lease.bytes(), &mut |piece| store.push(piece)),
             None => store.push(lease.bytes()),
