@@ -181,7 +181,9 @@ def from_failure(
         # As requests: a file that the caller named is not there.
         return OSError(message)
     cls = _BY_KIND.get(kind)
-    if kind == "Timeout":
+    if "two Content-Length" in message:
+        cls = InvalidHeader
+    elif kind == "Timeout":
         cls = ConnectTimeout if phase == "connect" else ReadTimeout
     elif cls is None and phase == "connect" and proxied:
         cls = ProxyError
