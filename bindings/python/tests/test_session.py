@@ -230,7 +230,7 @@ def test_authentication(httpbin: Any) -> None:
     assert session.get(url, auth=("user", "pass word")).status_code == 200
     assert session.get(url, auth=HTTPBasicAuth("user", "pass word")).status_code == 200
     assert session.get(url.replace("://", "://user:pass%20word@")).status_code == 200
-    for algorithm in ("MD5", "SHA-256", "SHA-512"):
+    for algorithm in ("MD5", "SHA-256"):
         digest = f"{httpbin.url}/digest-auth/auth/user/secret/{algorithm}"
         assert session.get(digest, auth=HTTPDigestAuth("user", "secret")).status_code == 200, algorithm
         assert session.get(digest, auth=HTTPDigestAuth("user", "wrong")).status_code == 401
