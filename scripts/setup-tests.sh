@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd
-# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies).
+# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies),
+# python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -29,6 +30,8 @@ look_all() {
     look strace strace
     look tinyproxy tinyproxy-bin
     look microsocks microsocks
+    # Debian has venv apart from Python; any other Python that has it does as well (scripts/test-python.sh).
+    python3 -c 'import venv, ensurepip' 2>/dev/null || look python3-venv python3-venv
 }
 
 look_all
