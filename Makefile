@@ -27,7 +27,7 @@ MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc bench fuzz-smoke generate install \
+	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc python bench fuzz-smoke generate install \
 	uninstall clean
 
 help: ## this list
@@ -82,6 +82,7 @@ test: ## all checks and tests, as CI runs them
 	$(MAKE) faults-slice
 	$(MAKE) doc
 	$(MAKE) fuzz-check
+	$(MAKE) python
 	sh scripts/setup-tests.sh --missing
 
 setup: ## install what the tests use besides Rust (as root; otherwise say what is missing)
@@ -110,6 +111,12 @@ faults-slice: faults-build ## the same in under a minute: one place a row, a few
 
 faults-build:
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults
+
+bindings: ## the Python module, installed in an environment of its own: target/py
+	sh scripts/test-python.sh build
+
+python: ## the same, and its tests
+	sh scripts/test-python.sh
 
 purity: ## who may depend on whom, and that the protocol crate is no_std
 	sh scripts/purity.sh

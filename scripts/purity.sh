@@ -2,7 +2,7 @@
 # Who may depend on whom (docs/design/README.md), proved from Cargo's own graph:
 #
 #   proto, policy   on no crate of the workspace; proto is no_std and pulls in no dependency's std feature
-#   engine          on proto and policy; cli and capi on engine and policy
+#   engine          on proto and policy; cli, capi and the Python module on engine and policy
 #   testkit         on none of them: two sides built on one HTTP machine would share its bugs
 set -eu
 
@@ -35,6 +35,7 @@ only haul-policy
 only haul haul-proto haul-policy
 only haul-cli haul haul-proto haul-policy
 only haul-capi haul haul-proto haul-policy
+only haul-python haul haul-proto haul-policy
 only testkit
 
 lib=crates/proto/src/lib.rs

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
 # apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx and microsocks
-# (proxies), cc and c++ (the C interface), apt-ftparchive, pacman and bsdtar (package managers).
+# (proxies), cc and c++ (the C interface), apt-ftparchive, pacman and bsdtar (package managers),
+# python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -51,6 +52,8 @@ look_all() {
     look bsdtar libarchive-tools
     look setpriv util-linux
     look python3 python3-minimal
+    # Debian has venv apart from Python; any other Python that has it does as well (scripts/test-python.sh).
+    python3 -c 'import venv, ensurepip' 2>/dev/null || look python3-venv python3-venv
 }
 
 look_all

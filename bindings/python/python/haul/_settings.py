@@ -19,7 +19,7 @@ def _environment() -> Callable[[str], str | None]:
     data = getattr(os.environ, "_data", None)
     if not isinstance(data, dict):
         return os.environ.get
-    encoded = {name: os.environ.encodekey(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES)}  # type: ignore[attr-defined]
+    encoded = {name: os.environ.encodekey(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES)}
 
     def get(name: str) -> str | None:
         key = encoded.get(name)
@@ -104,6 +104,8 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
     """The limits for the connection and for each wait, of ``timeout=``."""
     if timeout is None:
         return None, None
+    connect: Any
+    read: Any
     if isinstance(timeout, (int, float)):
         connect = read = timeout
     elif isinstance(timeout, tuple) or isinstance(timeout, list):

@@ -122,7 +122,7 @@ class HaulAdapter(BaseAdapter):
             raw._original_response = SimpleNamespace(msg=message)
             extract_cookies_to_jar(response.cookies, request, raw)
         response.request = request
-        response.connection = self  # type: ignore[attr-defined]
+        response.connection = self  # type: ignore[assignment]
         if reply.body is not None:
             response._content = reply.body
             response._content_consumed = True

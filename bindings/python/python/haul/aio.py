@@ -11,10 +11,10 @@ import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
-from ._haul import Batch, Failure
+from ._haul import Batch, Failure, split_url
 from .exceptions import from_failure
 from .models import ITER_CHUNK_SIZE, Request, Response, Sent, _stream_error, dispatch_hook
-from .sessions import Session, split_url
+from .sessions import Session
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -166,6 +166,7 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
     "TooLarge": ContentDecodingError,
     "Rewind": UnrewindableBodyError,
     "TooManyRedirects": TooManyRedirects,
+    "Auth": RequestException,
     "Header": InvalidHeader,
 }
 
@@ -181,13 +182,18 @@ def from_failure(
         # As requests: a file that the caller named is not there.
         return OSError(message)
     cls = _BY_KIND.get(kind)
-    if kind == "Timeout":
+    if kind == "UnsupportedScheme" and phase != "connect":
+        # A redirect that is none of ours to follow, or a reply that is no HTTP.
+        cls = InvalidSchema if "redirect" in message else ConnectionError
+    elif "two Content-Length" in message:
+        cls = InvalidHeader
+    elif kind == "Timeout":
         cls = ConnectTimeout if phase == "connect" else ReadTimeout
     elif cls is None and phase == "connect" and proxied:
         cls = ProxyError
     elif cls is None and phase == "body":
         cls = ChunkedEncodingError
     elif cls is None:
-        cls = ConnectionError if kind not in ("Setup", "Auth") else RequestException
+        cls = ConnectionError if kind != "Setup" else RequestException
     text = f"{url}: {message}" if url and not issubclass(cls, ValueError) else message
     return cls(text, request=request)

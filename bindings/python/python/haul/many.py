@@ -116,8 +116,8 @@ def _results(
                 number = batch.submit(*call)
             except Failure as failure:
                 order.append(Result(index, item, None, from_failure(failure)))
-            except RequestException as error:
-                order.append(Result(index, item, None, error))
+            except RequestException as refused:
+                order.append(Result(index, item, None, refused))
             else:
                 running[number] = (index, item, sent, call[0].proxied)
                 if ordered:

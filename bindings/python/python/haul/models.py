@@ -472,7 +472,14 @@ class Response:
 
     @property
     def apparent_encoding(self) -> str:
-        """A guess from the content: by ``charset_normalizer`` or ``chardet`` where one is installed, else UTF-8 if it is that."""
+        """A guess from the content: UTF-8 if it is that, which hardly anything else happens to be; else by ``charset_normalizer`` or
+        ``chardet`` where one is installed."""
+        try:
+            self.content.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            return "utf-8"
         for name in ("charset_normalizer", "chardet"):
             try:
                 detector = __import__(name)
@@ -481,11 +488,7 @@ class Response:
             found = detector.detect(self.content)["encoding"]
             if found:
                 return str(found)
-        try:
-            self.content.decode("utf-8")
-        except UnicodeDecodeError:
-            return "ISO-8859-1"
-        return "utf-8"
+        return "ISO-8859-1"
 
     @property
     def content(self) -> Any:

@@ -283,7 +283,7 @@ class Session(_HooksMixin):
         allow_redirects: bool, proxies: Any, hooks: Any, stream: bool | None, verify: Any, cert: Any, json: Any,
     ) -> Response:  # fmt: skip
         request = Request(
-            method.upper() if isinstance(method, (str, bytes)) else method,
+            method.upper() if isinstance(method, str) else method,
             url, headers, files, data or {}, params or {}, auth, cookies, hooks, json,
         )  # fmt: skip
         return self.send(
@@ -455,7 +455,8 @@ class Session(_HooksMixin):
     def get_redirect_target(self, response: Response) -> str | None:
         """Where a response leads, if anywhere."""
         if response._reply is not None:
-            return response._reply.location()
+            where: str | None = response._reply.location()
+            return where
         if not response.is_redirect:
             return None
         location: str = response.headers["location"]

@@ -1,0 +1,210 @@
+"""Servers for the tests: on loopback, and counting what they see."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import socketserver
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No proxy, certificate or netrc file of who runs the tests."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+class Pages(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    """An HTTP/1.1 server with keep-alive, whose answers are functions of the path."""
+
+    daemon_threads = True
+    request_queue_size = 2048
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.connections = 0
+        self.open = 0
+        self.most_open = 0
+        self.bodies: list[bytes] = []
+        self.heads: list[tuple[str, list[tuple[str, str]]]] = []
+        self.routes: dict[str, Callable[[Handler], None]] = {}
+        self.lock = threading.Lock()
+        self.released = threading.Event()
+
+    @property
+    def url(self) -> str:
+        scheme = "https" if getattr(self, "is_tls", False) else "http"
+        return f"{scheme}://localhost:{self.server_port}"
+
+    def count(self, by: int) -> None:
+        with self.lock:
+            self.connections += by > 0
+            self.open += by
+            self.most_open = max(self.open, self.most_open)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is what some tests are about."""
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = 1 << 16
+    server: Pages
+
+    def setup(self) -> None:
+        self.server.count(1)
+        super().setup()
+
+    def finish(self) -> None:
+        self.server.count(-1)
+        super().finish()
+
+    def answer(self, body: bytes, status: int = 200, **fields: str) -> None:
+        self.send_response(status)
+        for name, value in fields.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+        self.wfile.flush()
+
+    def body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+            return body
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+    def any(self) -> None:
+        body = self.body()
+        with self.server.lock:
+            self.server.heads.append((self.path, list(self.headers.items())))
+            self.server.bodies.append(body)
+        path = self.path.partition("?")[0]
+        route = self.server.routes.get(path)
+        if route is not None:
+            route(self)
+        elif path.startswith("/bytes/"):
+            self.answer(bytes(i % 251 for i in range(int(path[7:]))))
+        elif path == "/never":
+            self.server.released.wait(20)
+        elif path == "/wait":
+            time.sleep(0.05)
+            self.answer(b"waited")
+        else:
+            self.answer(f"page {self.path}".encode())
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = any
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def pages() -> Iterator[Pages]:
+    """A :class:`Pages` of this test's own."""
+    with Pages() as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server
+        server.released.set()
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure_pages(authority: trustme.CA) -> Iterator[Pages]:
+    """The same over TLS, with a certificate of :func:`authority` for localhost."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with Pages() as server:
+        server.is_tls = True  # type: ignore[attr-defined]
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server
+        server.released.set()
+        server.shutdown()
+
+
+@pytest.fixture
+def bundle(authority: trustme.CA, tmp_path: Path) -> str:
+    """The authority's certificate as a file."""
+    path = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return str(path)
+
+
+class RawServer:
+    """Sends the same bytes to everyone who connects, after a request has come."""
+
+    def __init__(self, reply: bytes, closes: bool = True) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/"
+        self.reply = reply
+        self.closes = closes
+        self.kept: list[socket.socket] = []
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self) -> None:
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            data = b""
+            while b"\r\n\r\n" not in data:
+                piece = peer.recv(65536)
+                if not piece:
+                    break
+                data += piece
+            peer.sendall(self.reply)
+            if self.closes:
+                peer.close()
+            else:
+                self.kept.append(peer)
+
+
+@pytest.fixture
+def raw() -> Iterator[Callable[..., RawServer]]:
+    servers: list[RawServer] = []
+
+    def make(reply: bytes, closes: bool = True) -> RawServer:
+        servers.append(RawServer(reply, closes))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.listener.close()
+        for peer in server.kept:
+            peer.close()
+
+
+@pytest.fixture
+def proxy() -> Iterator[Pages]:
+    """A proxy that answers itself whatever it is asked to forward, and notes it."""
+    with Pages() as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server
+        server.shutdown()

@@ -1,0 +1,171 @@
+"""fetch_many and AsyncSession."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import resource
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+import haul
+
+
+def test_results_come_in_order(pages: Any) -> None:
+    session = haul.Session()
+    found = list(haul.fetch_many((f"{pages.url}/{i}" for i in range(500)), 8, session=session))
+    assert [result.index for result in found] == list(range(500))
+    assert all(result.text == f"page /{i}" for i, result in enumerate(found))
+    assert pages.most_open <= 8
+
+
+def test_results_come_as_they_are_complete(pages: Any) -> None:
+    urls = [f"{pages.url}/wait", *(f"{pages.url}/{i}" for i in range(20))]
+    found = [result.index for result in haul.fetch_many(urls, 4, ordered=False)]
+    assert sorted(found) == list(range(21)) and found[0] != 0
+
+
+def test_what_fails_has_its_place(pages: Any) -> None:
+    items = [f"{pages.url}/a", "no url", haul.Request("POST", f"{pages.url}/b", data={"a": "1"}), "http://127.0.0.1:1/",
+             {"url": f"{pages.url}/c", "params": {"q": 1}}]  # fmt: skip
+    found = list(haul.fetch_many(items, 2))
+    assert [bool(result) for result in found] == [True, False, True, False, True]
+    assert isinstance(found[1].error, haul.exceptions.MissingSchema) and isinstance(found[3].error, haul.ConnectionError)
+    assert found[4].url == f"{pages.url}/c?q=1" and b"a=1" in pages.bodies
+    with pytest.raises(haul.ConnectionError):
+        found[3].content  # noqa: B018
+    with pytest.raises(TypeError):
+        list(haul.fetch_many([5]))  # type: ignore[list-item]
+    with pytest.raises(ValueError):
+        haul.fetch_many([], 0)
+
+
+def test_the_input_is_taken_as_it_is_needed(pages: Any) -> None:
+    taken = itertools.count()
+    results = haul.fetch_many((f"{pages.url}/{i}" for i in taken), 4)
+    for _, result in zip(range(50), results):
+        assert result.ok
+    assert next(taken) < 100
+    results.close()  # type: ignore[attr-defined]
+
+
+def test_redirects_and_cookies_of_the_session(pages: Any) -> None:
+    pages.routes["/set"] = lambda handler: handler.answer(b"", 302, Location="/next", Set_Cookie="a=b; Path=/")
+    session = haul.Session()
+    session.headers["X-Ours"] = "1"
+    (result,) = haul.fetch_many([f"{pages.url}/set"], session=session)
+    assert (result.url, result.text) == (f"{pages.url}/next", "page /next")
+    sent = dict(pages.heads[-1][1])
+    assert sent["Cookie"] == "a=b" and sent["X-Ours"] == "1" and session.cookies["a"] == "b"
+    (kept,) = haul.fetch_many([f"{pages.url}/set"], allow_redirects=False)
+    assert kept.status_code == 302
+
+
+def test_memory_is_bounded(pages: Any) -> None:
+    def peak() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    size = 1_000_000
+    list(haul.fetch_many([f"{pages.url}/bytes/{size}"] * 4, 4))
+    before = peak()
+    total = 0
+    for result in haul.fetch_many([f"{pages.url}/bytes/{size}"] * 200, 8, max_memory=4 << 20):
+        total += len(result.content)
+    assert total == 200 * size
+    # The server is in this process, too.
+    assert peak() - before < 64 << 10, "KiB"
+
+
+def runners() -> list[Any]:
+    import uvloop
+
+    return [pytest.param(asyncio.run, id="asyncio"), pytest.param(uvloop.run, id="uvloop")]
+
+
+@pytest.mark.parametrize("run", runners())
+def test_a_thousand_at_once(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession(max_parallel=1000) as session:
+            responses = await asyncio.gather(*(session.get(f"{pages.url}/{i}") for i in range(1000)))
+            assert [response.text for response in responses] == [f"page /{i}" for i in range(1000)]
+        async with haul.AsyncSession(max_parallel=5) as session:
+            await asyncio.gather(*(session.get(f"{pages.url}/wait") for _ in range(25)))
+
+    run(main())
+
+
+@pytest.mark.parametrize("run", runners())
+def test_cancellation_frees_the_connection(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None]) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession(max_parallel=1) as session:
+            task = asyncio.ensure_future(session.get(f"{pages.url}/never"))
+            while not pages.heads:
+                await asyncio.sleep(0.01)
+            # It has the only place there is.
+            other = asyncio.ensure_future(session.get(f"{pages.url}/x"))
+            await asyncio.sleep(0.05)
+            assert not other.done()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (await asyncio.wait_for(other, 5)).text == "page /x"
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(session.get(f"{pages.url}/never"), 0.1)
+            with pytest.raises(haul.ReadTimeout):
+                await session.get(f"{pages.url}/never", timeout=0.1)
+
+    run(main())
+
+
+def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
+    pages.routes["/set"] = lambda handler: handler.answer(b"", 302, Location="/next", Set_Cookie="a=b; Path=/")
+    seen: list[str] = []
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            session.headers["X-Ours"] = "1"
+            response = await session.get(f"{pages.url}/set", auth=("me", "pw"))
+            assert [one.status_code for one in response.history] == [302] and response.url == f"{pages.url}/next"
+            fields = dict(pages.heads[-1][1])
+            assert fields["Cookie"] == "a=b" and fields["X-Ours"] == "1" and fields["Authorization"].startswith("Basic")
+            response = await session.get(f"{pages.url}/set", allow_redirects=False)
+            assert response.next is not None and response.next.url == f"{pages.url}/next"
+            response = await session.post(f"{pages.url}/p", data=iter([b"a", b"b"]))
+            assert pages.bodies[-1] == b"ab"
+            await session.post(f"{pages.url}/p", files={"f": b"content"})
+            assert b"content" in pages.bodies[-1]
+            async with await session.get(f"{pages.url}/bytes/200000", stream=True) as streamed:
+                assert sum([len(piece) async for piece in streamed.aiter_content(1000)]) == 200_000
+            await session.get(f"{pages.url}/x", hooks={"response": lambda response, **_: seen.append(response.url)})
+            for url, error in (("bad", haul.exceptions.MissingSchema), ("http://127.0.0.1:1/", haul.ConnectionError)):
+                with pytest.raises(error):
+                    await session.get(url)
+
+    asyncio.run(main())
+    asyncio.run(main())
+    assert seen == [f"{pages.url}/x"] * 2
+
+
+def test_many_do_not_hold_up_the_loop(pages: Any) -> None:
+    async def main() -> float:
+        worst, done = 0.0, False
+
+        async def watch() -> None:
+            nonlocal worst
+            while not done:
+                began = time.perf_counter()
+                await asyncio.sleep(0.001)
+                worst = max(worst, time.perf_counter() - began)
+
+        async with haul.AsyncSession(max_parallel=20) as session:
+            watcher = asyncio.ensure_future(watch())
+            await asyncio.gather(*(session.get(f"{pages.url}/wait") for _ in range(60)))
+            done = True
+            await watcher
+        return worst
+
+    # Waits of 150 ms in all: had one of them been the loop's, it would show.
+    assert asyncio.run(main()) < 20

@@ -1,0 +1,152 @@
+"""TLS, proxies, and the adapter for requests."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pytest
+import requests
+
+import haul
+from haul.adapters import HaulAdapter
+
+
+def test_certificates_are_checked_and_pools_not_mixed(secure_pages: Any, bundle: str) -> None:
+    session = haul.Session()
+    assert session.get(secure_pages.url, verify=False).ok
+    assert session.get(secure_pages.url, verify=False).ok
+    # What was opened without a check serves nobody who wants one.
+    with pytest.raises(haul.exceptions.SSLError):
+        session.get(secure_pages.url)
+    assert session.get(secure_pages.url, verify=bundle).ok
+    before = secure_pages.connections
+    assert session.get(secure_pages.url, verify=bundle).ok
+    assert secure_pages.connections == before
+    with pytest.raises(OSError, match="invalid path"):
+        session.get(secure_pages.url, verify="/none/such.pem")
+    session.verify = False
+    assert session.get(secure_pages.url).ok
+
+
+def test_the_environment_names_certificates(
+    secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = haul.Session()
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", bundle)
+    assert session.get(secure_pages.url).ok
+    assert session.get(secure_pages.url, verify=False).ok
+    session.trust_env = False
+    with pytest.raises(haul.exceptions.SSLError):
+        session.get(secure_pages.url)
+
+
+def test_proxies(proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"http://me:secret@127.0.0.1:{proxy.server_port}"
+    session = haul.Session()
+    asked = "http://somewhere.invalid/x?y=1"
+    assert session.get(asked, proxies={"http": address}).text == f"page {asked}"
+    fields = dict(proxy.heads[-1][1])
+    assert fields["Proxy-Authorization"] == "Basic bWU6c2VjcmV0" and fields["Host"] == "somewhere.invalid"
+    monkeypatch.setenv("http_proxy", address)
+    assert session.get(asked).text == f"page {asked}"
+    monkeypatch.setenv("no_proxy", "example.test,localhost")
+    assert session.get(pages.url + "/direct").text == "page /direct"
+    monkeypatch.setenv("no_proxy", "")
+    session.trust_env = False
+    with pytest.raises(haul.ConnectionError):
+        session.get(asked)
+    assert session.get(asked, proxies={"all": address}).ok
+    assert session.get(asked, proxies={"http://somewhere.invalid": address, "http": "http://127.0.0.1:1"}).ok
+    with pytest.raises(haul.exceptions.ProxyError):
+        session.get(asked, proxies={"http": "http://127.0.0.1:1"})
+    with pytest.raises(haul.exceptions.InvalidProxyURL):
+        session.get(asked, proxies={"http": "http://:8080"})
+    assert all("Proxy-Authorization" not in dict(fields) for _, fields in pages.heads)
+
+
+def test_a_cgi_variable_is_no_proxy(proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQUEST_METHOD", "GET")
+    monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")
+    assert haul.get(pages.url + "/x").ok and proxy.heads == []
+
+
+def test_a_connection_that_is_not_taken_is_a_connect_timeout() -> None:
+    # A listener whose queue is full drops what knocks.
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        fillers = []
+        for _ in range(4):
+            filler = socket.socket()
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+            fillers.append(filler)
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        for timeout in (0.1, (0.1, None)):
+            with pytest.raises(haul.ConnectTimeout):
+                haul.get(url, timeout=timeout)
+            with pytest.raises(haul.ConnectTimeout):
+                haul.get(url, timeout=timeout, stream=True)
+        for filler in fillers:
+            filler.close()
+
+
+@pytest.fixture
+def session() -> requests.Session:
+    session = requests.Session()
+    session.mount("http://", HaulAdapter())
+    session.mount("https://", HaulAdapter())
+    return session
+
+
+def test_a_session_of_requests_over_haul(session: requests.Session, pages: Any) -> None:
+    pages.routes["/set"] = lambda handler: handler.answer(b"", 302, Location="/next", Set_Cookie="a=b; Path=/")
+    response = session.get(pages.url + "/set")
+    assert response.text == "page /next" and len(response.history) == 1
+    assert session.cookies.get_dict() == {"a": "b"} and response.history[0].cookies["a"] == "b"
+    assert dict(pages.heads[-1][1])["Cookie"] == "a=b"
+    assert session.post(pages.url, data={"a": 1}).ok and pages.bodies[-1] == b"a=1"
+    assert session.post(pages.url, data=iter([b"x", b"y"])).ok and pages.bodies[-1] == b"xy"
+    assert pages.connections == 1
+
+
+def test_streams_of_the_adapter(session: requests.Session, pages: Any, httpbin: Any) -> None:
+    response = session.get(f"{pages.url}/bytes/300000", stream=True)
+    assert len(response.raw.read(10)) == 10 and sum(map(len, response.iter_content(4096))) == 299_990
+    response = session.get(httpbin.url + "/gzip", stream=True)
+    response.raw.decode_content = True
+    assert b"gzipped" in response.raw.read()
+    assert list(session.get(f"{pages.url}/x", stream=True).iter_lines()) == [b"page /x"]
+
+
+def test_what_the_adapter_raises_is_requests_own(session: requests.Session, pages: Any, raw: Any) -> None:
+    with pytest.raises(requests.exceptions.ConnectionError) as refused:
+        session.get("http://127.0.0.1:1/")
+    assert refused.value.request is not None
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        session.get(pages.url + "/never", timeout=0.1)
+    with pytest.raises(requests.exceptions.InvalidHeader):
+        session.get(pages.url, headers={"X": "a\r\nb"})
+    short = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort").url
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        session.get(short)
+    with pytest.raises(requests.exceptions.ChunkedEncodingError):
+        list(session.get(short, stream=True).iter_content(1))
+    with pytest.raises(requests.exceptions.ProxyError):
+        session.get("http://x.invalid/", proxies={"http": "http://127.0.0.1:1"})
+
+
+def test_tls_settings_of_the_adapter_are_not_mixed(session: requests.Session, secure_pages: Any, bundle: str) -> None:
+    with pytest.raises(requests.exceptions.SSLError):
+        session.get(secure_pages.url)
+    assert session.get(secure_pages.url, verify=False).ok
+    with pytest.raises(requests.exceptions.SSLError):
+        session.get(secure_pages.url)
+    assert session.get(secure_pages.url, verify=bundle).ok
+
+
+def test_digest_of_requests_own(session: requests.Session, httpbin: Any) -> None:
+    url = httpbin.url + "/digest-auth/auth/user/secret"
+    response = session.get(url, auth=requests.auth.HTTPDigestAuth("user", "secret"))
+    assert response.status_code == 200 and [one.status_code for one in response.history] == [401]

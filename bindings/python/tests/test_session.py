@@ -1,0 +1,436 @@
+"""Sessions and responses: requests' habits."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import haul
+from haul.auth import HTTPBasicAuth, HTTPDigestAuth
+from haul.structures import CaseInsensitiveDict
+
+
+def test_one_connection_serves_requests_one_after_the_other(pages: Any) -> None:
+    with haul.Session() as session:
+        for i in range(20):
+            response = session.get(f"{pages.url}/{i}")
+            assert (response.status_code, response.text, response.ok) == (200, f"page /{i}", True)
+    assert pages.connections == 1
+
+
+def test_the_verbs(pages: Any) -> None:
+    with haul.Session() as session:
+        for name in ("get", "post", "put", "patch", "delete", "options", "head"):
+            response = getattr(session, name)(f"{pages.url}/x")
+            assert response.status_code == 200
+            assert response.request.method == name.upper()
+        assert session.head(f"{pages.url}/x").content == b""
+    lengths = [dict(fields).get("Content-Length") for _, fields in pages.heads]
+    assert lengths == [None, "0", "0", "0", "0", "0", None, None]
+
+
+@pytest.mark.parametrize("size", [0, 1, 300, 65_535, 65_536, 65_537, 335_114, 3_000_000])
+def test_bodies_of_any_size_are_whole(pages: Any, size: int) -> None:
+    expected = bytes(i % 251 for i in range(size))
+    response = haul.get(f"{pages.url}/bytes/{size}")
+    assert response.content == expected
+    assert response.headers["content-length"] == str(size)
+    streamed = haul.get(f"{pages.url}/bytes/{size}", stream=True)
+    assert b"".join(streamed.iter_content(1000)) == expected
+
+
+def test_query_headers_and_what_is_left_out(pages: Any) -> None:
+    session = haul.Session()
+    session.params = {"a": "1"}
+    session.headers["X-Ours"] = "yes"
+    response = session.get(
+        f"{pages.url}/q?z=0", params={"b": ["x y", "é"], "c": None}, headers={"accept": None, "X-Mine": "1", "x-ours": "over"}
+    )
+    path, fields = pages.heads[-1]
+    assert path == "/q?z=0&a=1&b=x+y&b=%C3%A9"
+    sent = CaseInsensitiveDict(fields)
+    assert "accept" not in sent and sent["x-mine"] == "1" and sent["X-Ours"] == "over"
+    assert response.url == pages.url + path
+    assert response.request.headers["x-ours"] == "over"
+    session.headers["X-Ours"] = "changed"
+    session.get(f"{pages.url}/")
+    assert dict(pages.heads[-1][1])["X-Ours"] == "changed"
+
+
+def test_bodies(pages: Any, tmp_path: Path) -> None:
+    session = haul.Session()
+    url = f"{pages.url}/post"
+
+    def sent(**kwargs: Any) -> tuple[bytes, dict[str, str]]:
+        response = session.post(url, **kwargs)
+        assert response.status_code == 200
+        return pages.bodies[-1], dict(pages.heads[-1][1])
+
+    body, fields = sent(data={"a": "b c", "d": [1, 2]})
+    assert (body, fields["Content-Type"]) == (b"a=b+c&d=1&d=2", "application/x-www-form-urlencoded")
+    body, fields = sent(data=[("k", "v"), ("k", "w")])
+    assert body == b"k=v&k=w"
+    body, fields = sent(data="grün")
+    assert body == "grün".encode() and "Content-Type" not in fields
+    body, fields = sent(json={"a": [1, None]})
+    assert json.loads(body) == {"a": [1, None]} and fields["Content-Type"] == "application/json"
+    body, fields = sent(json={"a": 1}, headers={"content-type": "application/vnd.x+json"})
+    assert fields.get("content-type") == "application/vnd.x+json" and "Content-Type" not in fields
+    with pytest.raises(haul.exceptions.InvalidJSONError):
+        session.post(url, json=float("nan"))
+
+    body, fields = sent(data=(piece for piece in (b"ab", b"", "cd", b"e" * 100_000)))
+    assert body == b"abcd" + b"e" * 100_000
+    assert fields["Transfer-Encoding"] == "chunked" and "Content-Length" not in fields
+    file = tmp_path / "f.bin"
+    file.write_bytes(os.urandom(200_000))
+    with file.open("rb") as opened:
+        body, fields = sent(data=opened)
+    assert body == file.read_bytes() and fields["Content-Length"] == "200000"
+    body, fields = sent(data=io.BytesIO(b"in memory"))
+    assert body == b"in memory" and fields["Content-Length"] == "9"
+
+
+def test_a_generator_that_raises_is_raised(pages: Any) -> None:
+    class Mine(Exception):
+        pass
+
+    def pieces() -> Any:
+        yield b"one"
+        raise Mine("in the middle")
+
+    with pytest.raises(Mine, match="in the middle"):
+        haul.post(f"{pages.url}/post", data=pieces())
+    with pytest.raises(TypeError):
+        haul.post(f"{pages.url}/post", data=iter([1, 2]))
+
+
+def test_forms_with_files(httpbin: Any, tmp_path: Path) -> None:
+    path = tmp_path / "named.txt"
+    path.write_bytes(b"from a file")
+    with path.open("rb") as opened:
+        response = haul.post(
+            httpbin.url + "/post",
+            data={"field": "välue", "many": ["1", "2"]},
+            files={"a": opened, "b": ("other.bin", b"\x00\x01", "application/x-b", {"X-Part": "1"}), "c": "text"},
+        )
+    assert f'filename="{path.name}"'.encode() in response.request.body
+    got = response.json()
+    assert got["form"] == {"field": "välue", "many": ["1", "2"]}
+    assert got["files"]["a"] == "from a file" and got["files"]["c"] == "text"
+    assert response.request.headers["Content-Type"].startswith("multipart/form-data; boundary=")
+    with pytest.raises(ValueError):
+        haul.post(httpbin.url + "/post", data="text", files={"a": b"b"})
+
+
+def test_cookies_are_kept_sent_and_seen(httpbin: Any) -> None:
+    session = haul.Session()
+    response = session.get(httpbin.url + "/cookies/set?sid=31&other=1")
+    assert response.json()["cookies"] == {"sid": "31", "other": "1"}
+    assert response.history[0].cookies.get_dict() == {"sid": "31", "other": "1"}
+    assert session.cookies["sid"] == "31" and "other" in session.cookies
+    session.cookies.set("mine", "x")
+    response = session.get(httpbin.url + "/cookies", cookies={"once": "y"})
+    assert response.json()["cookies"] == {"sid": "31", "other": "1", "mine": "x", "once": "y"}
+    assert response.request.headers["Cookie"] == "sid=31; other=1; mine=x; once=y"
+    assert session.get(httpbin.url + "/cookies").json()["cookies"] == {"sid": "31", "other": "1", "mine": "x"}
+    del session.cookies["sid"]
+    again = pickle.loads(pickle.dumps(session))
+    assert again.get(httpbin.url + "/cookies").json()["cookies"] == {"other": "1", "mine": "x"}
+
+
+def test_redirects_and_their_history(httpbin: Any) -> None:
+    session = haul.Session()
+    response = session.get(httpbin.url + "/redirect/3")
+    assert [one.status_code for one in response.history] == [302, 302, 302]
+    assert response.url == httpbin.url + "/get"
+    assert [len(one.history) for one in response.history] == [0, 1, 2]
+    response = session.get(httpbin.url + "/redirect/2", allow_redirects=False)
+    assert response.is_redirect and response.next is not None
+    assert response.next.url == httpbin.url + "/relative-redirect/1"
+    session.max_redirects = 3
+    with pytest.raises(haul.TooManyRedirects) as caught:
+        session.get(httpbin.url + "/redirect/5")
+    assert caught.value.response is not None and caught.value.response.status_code == 302
+
+
+def test_methods_behind_redirects(pages: Any) -> None:
+    for status in (301, 302, 303, 307, 308):
+        pages.routes[f"/{status}"] = lambda handler, status=status: handler.answer(b"", status, Location="/to")
+    seen = {}
+    for status in (301, 302, 303, 307, 308):
+        for method in ("POST", "PUT", "HEAD"):
+            response = haul.request(method, f"{pages.url}/{status}", data=b"body" if method != "HEAD" else None)
+            seen[status, method] = response.request.method, pages.bodies[-1]
+    assert seen[301, "POST"] == ("GET", b"") and seen[301, "PUT"] == ("PUT", b"")
+    assert seen[302, "POST"] == seen[302, "PUT"] == seen[303, "POST"] == seen[303, "PUT"] == ("GET", b"")
+    assert seen[307, "POST"] == seen[308, "POST"] == ("POST", b"body")
+    assert {seen[status, "HEAD"][0] for status in (301, 302, 303, 307, 308)} == {"HEAD"}
+
+
+def test_locations_beyond_ascii(raw: Any) -> None:
+    for location, expected in (
+        ("/ü?q=ö".encode(), "%C3%BC?q=%C3%B6"),
+        ("/%C3%BC".encode(), "%C3%BC"),
+        (b"/\xfc", "%C3%BC"),
+    ):
+        server = raw(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + location + b"\r\n\r\n")
+        response = haul.get(server.url, allow_redirects=False)
+        assert response.next is not None and response.next.url == server.url + expected
+
+
+def test_secrets_stay_with_the_first_origin(pages: Any, proxy: Any) -> None:
+    there = f"http://127.0.0.1:{proxy.server_port}"
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{there}/back")
+    proxy.routes["/back"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
+    session = haul.Session()
+    session.cookies.set("loose", "1")
+    response = session.get(f"{pages.url}/away", auth=("me", "pw"), headers={"X-Keep": "1"}, cookies={"once": "2"})
+    assert response.text == "page /end" and len(response.history) == 2
+    first, away, last = (CaseInsensitiveDict(fields) for fields in (pages.heads[0][1], proxy.heads[0][1], pages.heads[1][1]))
+    assert first["Authorization"].startswith("Basic ") and first["Cookie"] == "loose=1; once=2"
+    assert "Authorization" not in away and "Cookie" not in away and away["X-Keep"] == "1"
+    assert "Authorization" not in last
+
+
+def test_a_body_is_rewound_for_a_307(pages: Any) -> None:
+    pages.routes["/307"] = lambda handler: handler.answer(b"", 307, Location="/to")
+    body = io.BytesIO(b"skipped, the body")
+    body.seek(9)
+    assert haul.post(f"{pages.url}/307", data=body).status_code == 200
+    assert pages.bodies == [b"the body", b"the body"]
+    with pytest.raises(haul.exceptions.UnrewindableBodyError):
+
+        class Once(io.RawIOBase):
+            left = [b"x"]
+
+            def tell(self) -> int:
+                raise OSError
+
+            def __iter__(self) -> Any:
+                return iter(self.left)
+
+            def read(self, size: int = -1) -> bytes:
+                return self.left.pop() if self.left else b""
+
+        haul.post(f"{pages.url}/307", data=Once())
+
+
+def test_authentication(httpbin: Any) -> None:
+    session = haul.Session()
+    url = httpbin.url + "/basic-auth/user/pass%20word"
+    assert session.get(url).status_code == 401
+    assert session.get(url, auth=("user", "pass word")).status_code == 200
+    assert session.get(url, auth=HTTPBasicAuth("user", "pass word")).status_code == 200
+    assert session.get(url.replace("://", "://user:pass%20word@")).status_code == 200
+    for algorithm in ("MD5", "SHA-256"):
+        digest = f"{httpbin.url}/digest-auth/auth/user/secret/{algorithm}"
+        assert session.get(digest, auth=HTTPDigestAuth("user", "secret")).status_code == 200, algorithm
+        assert session.get(digest, auth=HTTPDigestAuth("user", "wrong")).status_code == 401
+
+    def token(request: Any) -> Any:
+        request.headers["Authorization"] = "Bearer tok"
+        return request
+
+    assert session.get(httpbin.url + "/bearer", auth=token).json()["token"] == "tok"
+
+
+def test_netrc(httpbin: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "nr").write_text("machine 127.0.0.1 login user password pass\n")
+    url = httpbin.url.replace("localhost", "127.0.0.1") + "/basic-auth/user/pass"
+    session = haul.Session()
+    assert session.get(url).status_code == 401
+    monkeypatch.setenv("NETRC", str(tmp_path / "nr"))
+    assert session.get(url).status_code == 200
+    session.trust_env = False
+    assert session.get(url).status_code == 401
+
+
+def test_content_codings(httpbin: Any) -> None:
+    session = haul.Session()
+    for path, key in (("/gzip", "gzipped"), ("/deflate", "deflated"), ("/brotli", "brotli")):
+        response = session.get(httpbin.url + path)
+        assert response.json()[key] is True
+        streamed = session.get(httpbin.url + path, stream=True)
+        assert b"".join(streamed.iter_content(7)) and streamed.raw is not None
+        undecoded = session.get(httpbin.url + path, stream=True).raw.read()
+        assert len(undecoded) == int(response.headers["Content-Length"])
+
+
+def test_broken_bodies(raw: Any) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n"
+    with pytest.raises(haul.exceptions.ChunkedEncodingError):
+        haul.get(raw(head + b"\r\nshort").url)
+    with pytest.raises(haul.exceptions.ChunkedEncodingError):
+        haul.get(raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab").url)
+    with pytest.raises(haul.exceptions.ContentDecodingError):
+        haul.get(raw(head + b"Content-Encoding: gzip\r\n\r\nno gzip at").url)
+    # A coding that nobody knows is the program's affair, as by requests.
+    assert haul.get(raw(head + b"Content-Encoding: rot13\r\n\r\n0123456789").url).content == b"0123456789"
+    with pytest.raises(haul.exceptions.ChunkedEncodingError):
+        for _ in haul.get(raw(head + b"\r\nshort").url, stream=True).iter_content(1):
+            pass
+    with pytest.raises(haul.exceptions.InvalidHeader):
+        haul.get(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab").url)
+    with pytest.raises(haul.ConnectionError):
+        haul.get(raw(b"").url)
+    with pytest.raises(haul.ConnectionError):
+        haul.get(raw(b"no HTTP at all\r\n\r\n").url)
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("example.test/", haul.exceptions.MissingSchema),
+        ("", haul.exceptions.MissingSchema),
+        ("localhost:3128", haul.exceptions.MissingSchema),
+        ("http://", haul.exceptions.InvalidURL),
+        ("http://*example.test", haul.exceptions.InvalidURL),
+        ("http://.example.test", haul.exceptions.InvalidURL),
+        ("http://a b/", haul.exceptions.InvalidURL),
+        ("http://[::1/", haul.exceptions.InvalidURL),
+        ("http://h:99999/", haul.exceptions.InvalidURL),
+        ("ftp://example.test/", haul.exceptions.InvalidSchema),
+        ("mailto:me@example.test", haul.exceptions.InvalidSchema),
+        ("http://127.0.0.1:1/", haul.ConnectionError),
+        ("http://name.invalid/", haul.ConnectionError),
+    ],
+)
+def test_urls_that_lead_nowhere(url: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        haul.get(url)
+    with pytest.raises(error):
+        haul.get(url, stream=True)
+
+
+@pytest.mark.parametrize("value", ["a\r\nb", "a\nb", " a", b"a\nb", 5, 1.5, ["a"]])
+def test_headers_that_cannot_be_sent(pages: Any, value: Any) -> None:
+    for headers in ({"X-A": value}, *([{value: "v"}] if isinstance(value, (str, bytes)) else [])):
+        with pytest.raises(haul.exceptions.InvalidHeader):
+            haul.get(pages.url, headers=headers)
+    assert pages.heads == []
+
+
+def test_limits_of_time(pages: Any) -> None:
+    for timeout in (0.1, (5, 0.1), (None, 0.1)):
+        with pytest.raises(haul.ReadTimeout):
+            haul.get(f"{pages.url}/never", timeout=timeout)
+        with pytest.raises(haul.ReadTimeout):
+            haul.get(f"{pages.url}/never", timeout=timeout, stream=True)
+    for wrong in ((1, 2, 3), "3", 0, -1, (0, 1), True and "x"):
+        with pytest.raises(ValueError):
+            haul.get(pages.url, timeout=wrong)
+    assert haul.get(pages.url, timeout=5).ok and haul.get(pages.url, timeout=None).ok
+
+
+def test_a_body_that_stands_still(raw: Any) -> None:
+    server = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", closes=False)
+    with pytest.raises(haul.ReadTimeout):
+        haul.get(server.url, timeout=0.1)
+    response = haul.get(server.url, timeout=0.1, stream=True)
+    with pytest.raises(haul.ConnectionError):
+        response.content  # noqa: B018
+
+
+def test_hooks(pages: Any) -> None:
+    seen: list[Any] = []
+    session = haul.Session()
+    session.hooks["response"].append(lambda response, **kwargs: seen.append((response.url, kwargs["timeout"])))
+    session.get(pages.url + "/x", timeout=3)
+    assert seen == [(pages.url + "/x", 3)]
+    changed = session.get(pages.url, hooks={"response": lambda response, **_: "instead"} and {"response": [_replace]})
+    assert changed.status_code == 299
+
+
+def _replace(response: Any, **kwargs: Any) -> Any:
+    response.status_code = 299
+    return response
+
+
+def test_text_and_encodings(raw: Any) -> None:
+    def served(kind: str, body: bytes) -> haul.Response:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return haul.get(raw(head.encode() + body).url)
+
+    assert served("text/plain; charset=utf-8", "ü".encode()).text == "ü"
+    assert served("text/plain", b"\xfc").text == "ü"
+    assert served("application/json", b'{"a": "\xc3\xbc"}').json() == {"a": "ü"}
+    assert served("text/plain; charset=none-such", b"abc").text == "abc"
+    response = served("application/octet-stream", "żółć gęślą jaźń".encode())
+    assert response.encoding is None and response.text == "żółć gęślą jaźń"
+    with pytest.raises(haul.JSONDecodeError) as caught:
+        served("text/plain", b"no json").json()
+    assert isinstance(caught.value, json.JSONDecodeError) and caught.value.response is not None
+    assert list(served("text/plain", b"a\nb\r\nc").iter_lines()) == [b"a", b"b", b"c"]
+    assert list(served("text/plain", "üü".encode("latin-1")).iter_content(1, decode_unicode=True)) == ["ü", "ü"]
+
+
+def test_errors_and_responses_can_be_pickled(pages: Any) -> None:
+    pages.routes["/404"] = lambda handler: handler.answer(b"gone", 404, X_A="1")
+    response = haul.get(pages.url + "/404")
+    with pytest.raises(haul.HTTPError) as caught:
+        response.raise_for_status()
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert str(error) == str(caught.value) and error.response.content == b"gone"
+    assert error.response.headers == response.headers and error.request.url == pages.url + "/404"
+    with pytest.raises(haul.ConnectionError) as refused:
+        haul.get("http://127.0.0.1:1/")
+    assert str(pickle.loads(pickle.dumps(refused.value))) == str(refused.value)
+    with pytest.raises(haul.JSONDecodeError) as broken:
+        response.json()
+    again = pickle.loads(pickle.dumps(broken.value))
+    assert (str(again), again.doc, again.pos) == (str(broken.value), "gone", 0)
+
+
+def test_every_exception_is_where_requests_has_it() -> None:
+    requests = pytest.importorskip("requests")
+    for name in haul.exceptions.__all__:
+        ours, theirs = getattr(haul.exceptions, name), getattr(requests.exceptions, name)
+        bases = {base.__name__ for base in theirs.__mro__ if base.__module__.startswith(("requests", "builtins"))}
+        assert bases <= {base.__name__ for base in ours.__mro__} | {"CompatJSONDecodeError"}, name
+
+
+def test_a_session_is_used_by_many_threads(pages: Any) -> None:
+    session = haul.Session()
+    wrong: list[Any] = []
+
+    def work(number: int) -> None:
+        for i in range(30):
+            text = session.get(f"{pages.url}/{number}/{i}").text
+            if text != f"page /{number}/{i}":
+                wrong.append(text)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and pages.connections <= 8
+
+
+def test_a_stream_that_is_read_gives_its_connection_back(pages: Any) -> None:
+    session = haul.Session()
+    for _ in range(3):
+        with session.get(f"{pages.url}/bytes/100000", stream=True) as response:
+            assert len(response.content) == 100_000
+    assert pages.connections == 1
+    session.get(f"{pages.url}/bytes/3000000", stream=True).close()
+    session.get(f"{pages.url}/x")
+    assert pages.connections == 2
+
+
+def test_the_dict_of_fields() -> None:
+    fields = CaseInsensitiveDict({"Content-Type": "a"}, Accept="b")
+    fields["CONTENT-TYPE"] = "c"
+    assert list(fields.items()) == [("CONTENT-TYPE", "c"), ("Accept", "b")]
+    assert fields == {"content-type": "c", "accept": "b"} and "accept" in fields and len(fields) == 2
+    del fields["ACCEPT"]
+    assert fields.copy() == fields and fields.get("accept") is None
+    assert pickle.loads(pickle.dumps(fields)) == fields
