@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd
-# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy and microsocks (proxies).
+# and apache2 (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, squid, Dante and microsocks
+# (proxies), openssl (clients' keys).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -29,6 +30,9 @@ look_all() {
     look strace strace
     look tinyproxy tinyproxy-bin
     look microsocks microsocks
+    look squid squid-openssl
+    look danted dante-server
+    look openssl openssl
 }
 
 look_all
@@ -44,6 +48,8 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "installing:$packages"
 export DEBIAN_FRONTEND=noninteractive
+# The tests run their own; none is wanted as a service.
+export RUNLEVEL=1
 # shellcheck disable=SC2086 # a list of packages
 apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1 ||
     { apt-get update -q >/dev/null 2>&1 && apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1; }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use common::{HAUL, Running, bash, haul, installed, list, names, program, run, run_haul, short_body, skipped};
+use common::{HAUL, Running, bash, haul, installed, list, names, page, program, run, run_haul, short_body, skipped};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use rustix::process::{Signal, kill_process};
 use serde_json::Value;

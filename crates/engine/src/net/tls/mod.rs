@@ -27,7 +27,7 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Left out: client keys with a passphrase, pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
+//! Left out: pins, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
 //! compression, and revocation.
 
 mod connection;
