@@ -255,7 +255,7 @@ fn nghttpd() {
     let files = Files::new();
     for (scheme, knows) in [("https", false), ("http", true)] {
         let port = free_port();
-        let mut command = Command::new(nghttpd);
+        let mut command = Command::new(&nghttpd);
         command.args(["-a", "127.0.0.1", "-d"]).arg(files.path().join("root")).arg("--trailer").arg("x-end: yes");
         command.arg(port.to_string());
         if knows {

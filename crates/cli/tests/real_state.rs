@@ -71,7 +71,8 @@ fn cookies_in_all_their_forms() {
         )));
         assert!(got.contains("HTTP_COOKIE=first=1\n"), "{way:?} {got}");
         // To the screen.
-        let args = with(&way, &["-c", "-", "-o", "/dev/null", &set("shown=1;+Path=/;+Max-Age=600")]);
+        let shown = set("shown=1;+Path=/;+Max-Age=600");
+        let args = with(&way, &["-c", "-", "-o", "/dev/null", &shown]);
         let entries = |ran: &Ran| {
             let text = String::from_utf8_lossy(&ran.stdout).into_owned();
             // All but the second at which it ends, and what each says of itself.

@@ -70,9 +70,25 @@ fn cve_2022_27782_every_tls_setting_keeps_connections_apart() {
 fn cve_2022_27775_the_zone_of_an_address_is_part_of_the_peer() {
     let options = RequestOptions::default();
     let key = |url: &str| Key::new(&Target::parse(url).unwrap(), &options);
+    let one = Target::parse("http://[fe80::1%251]/").unwrap();
+    assert!(key("http://[fe80::1%251]/").fits(&one, &options) && !key("http://[fe80::1%252]/").fits(&one, &options));
     assert!(key("http://[fe80::1%251]/") != key("http://[fe80::1%252]/"));
     assert!(key("http://[fe80::1%251]/") != key("http://[fe80::1]/"));
     assert!(key("http://[fe80::1%251]/") == key("http://[FE80:0::1%251]/"));
+}
+
+#[test]
+fn a_zone_says_which_link_a_connection_goes_by() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else { return };
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    for driver in DRIVERS {
+        // Nobody listens there any more, which only who goes there can know.
+        let got = driver.get(&Client::new(), &format!("http://[::1%25lo]:{port}/"), &RequestOptions::default());
+        assert_eq!(got.exit, 7, "{driver:?}: {}", got.message);
+        let got = driver.get(&Client::new(), &format!("http://[fe80::1%25none0]:{port}/"), &RequestOptions::default());
+        assert_eq!(got.exit, 6, "{driver:?}: {}", got.message);
+    }
 }
 
 #[test]
