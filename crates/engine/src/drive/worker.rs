@@ -317,7 +317,7 @@ impl Worker {
         let before = Instant::now();
         let may_sleep = self.again.is_empty() && self.inbox.falls_asleep();
         let timeout = if may_sleep {
-            self.next_deadline(before).map(|at| at.saturating_duration_since(before))
+            self.next_deadline().map(|at| at.saturating_duration_since(before))
         } else {
             Some(Duration::ZERO)
         };
@@ -331,11 +331,13 @@ impl Worker {
         Ok(())
     }
 
-    fn next_deadline(&self, now: Instant) -> Option<Instant> {
+    fn next_deadline(&self) -> Option<Instant> {
         let lanes = self.lanes.iter().filter_map(|(_, lane)| lane.deadline()).min();
         let delayed = self.delayed.peek().map(|Reverse(delayed)| delayed.at);
         let gathered = self.gathering_since.filter(|_| !self.output_watched).map(|since| since + GATHERING);
-        [lanes, delayed, gathered, self.supply.wakes_at(now)].into_iter().flatten().min()
+        // The supply is asked with the time that it was last asked for a transfer with: a pause that has ended since was
+        // not over then, and would be slept through.
+        [lanes, delayed, gathered, self.supply.wakes_at(self.now)].into_iter().flatten().min()
     }
 
     fn hear(&mut self, message: Message) {

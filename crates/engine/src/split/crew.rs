@@ -279,11 +279,10 @@ impl Crew {
         let Some(file) = &self.file else { return Some(Box::new(WindowPart { crew, id: part.id })) };
         match file.writer(part.span.start) {
             Ok(writer) => Some(Box::new(FilePart { crew, id: part.id, writer })),
-            Err(error) => {
+            Err(_) => {
                 // Without it nothing is lost: whoever is at work goes on.
                 state.window.release(part.id);
                 state.failed(Instant::now());
-                drop(error);
                 None
             }
         }

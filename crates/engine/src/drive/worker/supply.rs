@@ -49,7 +49,7 @@ pub trait Supply: Send + Sync {
     /// The descriptor to watch when the output is full.
     fn output(&self) -> Option<i32>;
 
-    /// When to ask for a next transfer though nothing happened.
+    /// When to ask for a next transfer though nothing happened; `now` is what [`Supply::next`] was last asked with.
     fn wakes_at(&self, now: Instant) -> Option<Instant>;
 
     /// How many transfers wait for a slot or a worker.

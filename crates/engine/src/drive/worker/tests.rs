@@ -14,11 +14,30 @@ struct Faulty {
     flushes: AtomicUsize,
     over_after: usize,
     inbox: Mutex<Option<Arc<Inbox>>>,
+    pause: Option<Mutex<Pause>>,
+}
+
+/// Nothing is to be had before a moment that comes while the worker is busy.
+#[derive(Default)]
+struct Pause {
+    until: Option<Instant>,
+    is_slept_through: bool,
 }
 
 impl Supply for Faulty {
-    fn next(&self, _: usize, _: Instant) -> Option<Transfer> {
+    fn next(&self, _: usize, now: Instant) -> Option<Transfer> {
         assert!(!self.panics, "on purpose");
+        if let Some(pause) = &self.pause {
+            let mut pause = pause.lock().unwrap();
+            match pause.until {
+                Some(until) if until <= now => self.end(Error::new(ErrorKind::Interrupted, "asked again")),
+                _ => {
+                    let until = now + Duration::from_millis(1);
+                    pause.until = Some(until);
+                    while Instant::now() <= until {}
+                }
+            }
+        }
         None
     }
 
@@ -56,7 +75,7 @@ impl Supply for Faulty {
     }
 
     fn wants_flush(&self) -> bool {
-        true
+        self.pause.is_none()
     }
 
     fn output(&self) -> Option<i32> {
@@ -64,6 +83,13 @@ impl Supply for Faulty {
     }
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        if let Some(pause) = &self.pause {
+            let mut pause = pause.lock().unwrap();
+            if let Some(until) = pause.until.filter(|until| *until > now) {
+                return Some(until);
+            }
+            pause.is_slept_through = true;
+        }
         // Long enough for a worker that polls to show it; it is over then.
         Some(now + Duration::from_millis(200))
     }
@@ -124,4 +150,12 @@ fn a_worker_does_not_poll_an_output_that_is_full() {
     ending.end(Error::new(ErrorKind::Interrupted, "enough"));
     inbox.send(Message::Look);
     assert!(running.join().unwrap());
+}
+
+#[test]
+fn a_pause_that_ends_while_the_worker_is_busy_is_not_slept_through() {
+    let supply = Arc::new(Faulty { pause: Some(Mutex::default()), ..Faulty::default() });
+    assert!(worker(&supply).run().is_ok());
+    assert_eq!(*supply.ends.lock().unwrap(), ["asked again"]);
+    assert!(!supply.pause.as_ref().unwrap().lock().unwrap().is_slept_through);
 }

@@ -9,16 +9,15 @@
 
 use std::ops::Range;
 
-use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use rustls::ConnectionTrafficSecrets;
 
 use super::TlsVersion;
+use super::cipher::{Cipher, Kind, TAG};
 
 /// A record's header: type, version, length (RFC 8446 §5.1).
 pub(super) const HEADER: usize = 5;
 /// The most plain text a record may hold (RFC 8446 §5.1).
 pub(super) const MAX_PLAIN: usize = 1 << 14;
-const TAG: usize = 16;
 const EXPLICIT: usize = 8;
 /// `legacy_record_version`, and the version of TLS 1.2.
 const VERSION: [u8; 2] = [3, 3];
@@ -45,7 +44,7 @@ pub(super) enum KeyError {
 
 /// One direction's key and place in its stream of records.
 pub(super) struct Key {
-    aead: LessSafeKey,
+    cipher: Cipher,
     iv: [u8; 12],
     sequence: u64,
     layout: Layout,
@@ -68,23 +67,13 @@ pub(super) struct Content {
 impl Key {
     /// None for a cipher that is not known here.
     pub(super) fn new(version: TlsVersion, (sequence, secrets): (u64, ConnectionTrafficSecrets)) -> Option<Self> {
-        let (algorithm, key, iv): (&'static Algorithm, _, _) = match secrets {
-            ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&AES_128_GCM, key, iv),
-            ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&AES_256_GCM, key, iv),
-            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (&CHACHA20_POLY1305, key, iv),
-            _ => return None,
-        };
+        let (cipher, kind, iv) = Cipher::new(&secrets)?;
         let layout = match version {
             TlsVersion::V1_3 => Layout::V13,
-            TlsVersion::V1_2 if *algorithm == CHACHA20_POLY1305 => Layout::V12ChaCha,
+            TlsVersion::V1_2 if kind == Kind::ChaCha20Poly1305 => Layout::V12ChaCha,
             TlsVersion::V1_2 => Layout::V12Gcm,
         };
-        Some(Self {
-            aead: LessSafeKey::new(UnboundKey::new(algorithm, key.as_ref()).ok()?),
-            iv: iv.as_ref().try_into().ok()?,
-            sequence,
-            layout,
-        })
+        Some(Self { cipher, iv, sequence, layout })
     }
 
     /// Records sealed or opened so far.
@@ -107,12 +96,11 @@ impl Key {
             }
             Layout::V13 | Layout::V12ChaCha => self.xored(),
         };
-        let nonce = Nonce::assume_unique_for_key(nonce);
         let opened = match self.layout {
-            Layout::V13 => self.aead.open_in_place(nonce, Aad::from(&*header), sealed),
+            Layout::V13 => self.cipher.open(nonce, header, sealed),
             Layout::V12Gcm | Layout::V12ChaCha => {
                 let aad = self.aad_v12([header[0], header[1], header[2]], len);
-                self.aead.open_in_place(nonce, Aad::from(aad), sealed)
+                self.cipher.open(nonce, &aad, sealed)
             }
         };
         let plain = opened.map_err(|_| KeyError::Authentication)?;
@@ -154,17 +142,16 @@ impl Key {
         out.extend_from_slice(content);
         out.extend_from_slice(inner_kind);
         let (before, in_out) = out.split_at_mut(plain);
-        let unique = Nonce::assume_unique_for_key(nonce);
         let sealed = match self.layout {
-            Layout::V13 => self.aead.seal_in_place_separate_tag(unique, Aad::from(&before[start..]), in_out),
+            Layout::V13 => self.cipher.seal(nonce, &before[start..], in_out),
             Layout::V12Gcm | Layout::V12ChaCha => {
                 let aad = self.aad_v12([kind, VERSION[0], VERSION[1]], content.len());
-                self.aead.seal_in_place_separate_tag(unique, Aad::from(aad), in_out)
+                self.cipher.seal(nonce, &aad, in_out)
             }
         };
         match sealed {
             Ok(tag) => {
-                out.extend_from_slice(tag.as_ref());
+                out.extend_from_slice(&tag);
                 self.sequence = next;
                 Ok(())
             }
