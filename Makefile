@@ -27,8 +27,8 @@ MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc python bench fuzz-smoke generate install \
-	uninstall clean
+	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc python python-test bench fuzz-smoke \
+	generate install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ help: ## this list
 build: ## haul, optimised: target/release/haul
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul
 
-bindings: libhaul perl ## the libraries of other languages: libhaul for C in target/capi, the Perl module in bindings/perl/blib
+bindings: libhaul perl python ## libhaul for C in target/capi, the Perl module in bindings/perl/blib, the Python module in target/py
 
 # Both kinds of library in one build; without Cargo's `lib`, link-time optimisation goes through all of it.
 libhaul:
@@ -79,10 +79,10 @@ test: ## all checks and tests, as CI runs them
 	$(MAKE) unit
 	$(MAKE) bindings
 	$(MAKE) perl-test
+	$(MAKE) python-test
 	$(MAKE) faults-slice
 	$(MAKE) doc
 	$(MAKE) fuzz-check
-	$(MAKE) python
 	sh scripts/setup-tests.sh --missing
 
 setup: ## install what the tests use besides Rust (as root; otherwise say what is missing)
@@ -112,10 +112,10 @@ faults-slice: faults-build ## the same in under a minute: one place a row, a few
 faults-build:
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults
 
-bindings: ## the Python module, installed in an environment of its own: target/py
+python: ## the Python module, installed in an environment of its own: target/py
 	sh scripts/test-python.sh build
 
-python: ## the same, and its tests
+python-test: ## the same, and its tests
 	sh scripts/test-python.sh
 
 purity: ## who may depend on whom, and that the protocol crate is no_std

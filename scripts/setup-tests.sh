@@ -1,8 +1,8 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
-# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx and microsocks
-# (proxies), cc and c++ (the C interface), apt-ftparchive, pacman and bsdtar (package managers),
-# python3-venv (the Python module's tests).
+# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx, squid, Dante and
+# microsocks (proxies), openssl (clients' keys), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
+# bsdtar (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -39,6 +39,9 @@ look_all() {
     look tinyproxy tinyproxy-bin
     look nghttpx nghttp2-proxy
     look microsocks microsocks
+    look squid squid-openssl
+    look danted dante-server
+    look openssl openssl
     look_perl ExtUtils::MakeMaker perl
     look_perl JSON::PP perl
     look_perl LWP::UserAgent libwww-perl
@@ -69,6 +72,8 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
 fi
 echo "installing:$packages"
 export DEBIAN_FRONTEND=noninteractive
+# The tests run their own; none is wanted as a service.
+export RUNLEVEL=1
 # shellcheck disable=SC2086 # a list of packages
 apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1 ||
     { apt-get update -q >/dev/null 2>&1 && apt-get install -y -q --no-install-recommends $packages >/dev/null 2>&1; }

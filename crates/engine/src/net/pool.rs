@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use haul_policy::proxy::Proxy;
-use haul_policy::target::{Scheme, Target};
+use haul_policy::target::{Host, Scheme, Target};
 use haul_proto::h1::Liberties;
 
 use super::connect::ConnectOptions;
@@ -31,6 +31,8 @@ pub struct Key {
     pub port: u16,
     /// Where the connection goes: the same host and port, unless told otherwise.
     pub dial: (String, u16),
+    /// The zone of the IPv6 address that it goes to (RFC 6874): the same address on another link is another peer.
+    pub zone: Option<String>,
     /// How TLS is done; none for `http`.
     pub tls: Option<TlsOptions>,
     /// Which kinds of address it may have gone to.
@@ -54,6 +56,7 @@ impl Key {
             let (host, port) = (hop.proxy.host_text().to_owned(), hop.proxy.port());
             return Self {
                 dial: (host.clone(), port),
+                zone: None,
                 host,
                 port,
                 // What is spoken with the proxy is part of `via`.
@@ -65,13 +68,12 @@ impl Key {
                 via,
             };
         }
+        let dial = options.dial(target.host_text(), target.port());
         Self {
             host: target.host_text().to_owned(),
             port: target.port(),
-            dial: {
-                let (host, port) = options.dial(target.host_text(), target.port());
-                (host.to_owned(), port)
-            },
+            dial: (dial.0.to_owned(), dial.1),
+            zone: zone(target, dial.0).map(str::to_owned),
             tls: (target.scheme() == Scheme::Https).then(|| options.tls.clone()),
             family: options.family,
             connect: options.connect.clone(),
@@ -88,6 +90,7 @@ impl Key {
             host: self.host.clone(),
             port: self.port,
             dial: self.dial.clone(),
+            zone: self.zone.clone(),
             family: self.family,
             via: self.via.clone(),
             connect: self.connect.clone(),
@@ -104,6 +107,7 @@ impl Key {
             host: proxy.host_text().to_owned(),
             port: proxy.port(),
             dial: (proxy.host_text().to_owned(), proxy.port()),
+            zone: None,
             family: self.family,
             via: before.unwrap_or_default(),
             connect: self.connect.clone(),
@@ -153,7 +157,16 @@ impl Key {
                 _ => false,
             }
             && options.dial(&self.host, self.port) == (self.dial.0.as_str(), self.dial.1)
+            && self.zone.as_deref() == zone(target, &self.dial.0)
             && self.prior_knowledge == options.prior_knowledge
+    }
+}
+
+/// The zone of a target's address, if it is there that the connection goes.
+fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
+    match target.host() {
+        Host::V6(_, Some(zone)) if dial == target.host_text() => Some(zone),
+        _ => None,
     }
 }
 

@@ -85,7 +85,9 @@ pub fn identity_for(
     let is_whole = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
     if let (Some(text), false) = (text, is_whole) {
         let login = of_url.as_ref().map(|(user, _)| user.as_slice()).filter(|user| !user.is_empty());
-        if let Some(entry) = netrc::find(text, target.host_text(), login)? {
+        // One that names neither user nor password says nothing of who we are (CVE-2025-0167).
+        let says = |entry: &netrc::Entry| entry.login.is_some() || entry.password.is_some();
+        if let Some(entry) = netrc::find(text, target.host_text(), login)?.filter(says) {
             let user = login.map(<[u8]>::to_vec).or(entry.login).unwrap_or_default();
             identity.credentials = Some(Credentials::new(user, entry.password.unwrap_or_default())?);
             return Ok(identity);

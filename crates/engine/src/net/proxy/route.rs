@@ -8,7 +8,7 @@ use haul_policy::proxy::Proxy;
 
 use crate::net::connect::{Connector, with_port};
 use crate::net::dns::Family;
-use crate::net::local::{Bind, UnixSocket};
+use crate::net::local::{Bind, UnixSocket, zone_index};
 use crate::net::pool::Key;
 use crate::{Error, ErrorKind, Result};
 
@@ -85,7 +85,18 @@ impl Route {
             None => (key.dial.0.as_str(), key.dial.1, ErrorKind::Resolve),
         };
         let Some(addresses) = resolve(host, port, key.family, kind)? else { return Ok(None) };
-        Ok(Some(Self { entry: host.to_owned(), to: To::Addresses(with_port(&addresses, port)), bind, asked }))
+        let mut addresses = with_port(&addresses, port);
+        if let (Some(zone), true) = (&key.zone, proxies.is_empty()) {
+            let scope = zone_index(zone).ok_or_else(|| {
+                Error::new(ErrorKind::Resolve, format!("there is no interface {zone} for the address"))
+            })?;
+            for address in &mut addresses {
+                if let SocketAddr::V6(address) = address {
+                    address.set_scope_id(scope);
+                }
+            }
+        }
+        Ok(Some(Self { entry: host.to_owned(), to: To::Addresses(addresses), bind, asked }))
     }
 
     /// The race to its first address; `spread` is which of them begins.

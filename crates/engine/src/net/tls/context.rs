@@ -121,6 +121,8 @@ pub struct Place {
     pub port: u16,
     /// The host and port that connections really go to.
     pub dial: (String, u16),
+    /// The zone of the address that they go to.
+    pub zone: Option<String>,
     /// Which kinds of address these may be of.
     pub family: Family,
     /// Through whom it is reached.

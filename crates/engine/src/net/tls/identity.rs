@@ -22,7 +22,7 @@ use base64::engine::general_purpose::STANDARD;
 use pkcs8::EncryptedPrivateKeyInfoRef;
 use rustls::client::WantsClientCert;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, ConfigBuilder};
+use rustls::{ClientConfig, ConfigBuilder, InconsistentKeys};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
@@ -80,9 +80,14 @@ impl Identity {
             .load_private_key(parsed)
             .map_err(|error| fails(key, key_name, &error.to_string()))?;
         let known = CertifiedKey::new(chain, signer);
-        // Whether the two belong together cannot be told of a certificate that rustls does not read, such as one of version 1
-        // (openssl makes these where no extension is asked for): whether that is good is the server's to say.
-        if let Err(rustls::Error::InconsistentKeys(_)) = known.keys_match() {
+        let is_anothers = match known.keys_match() {
+            Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
+            Err(rustls::Error::InconsistentKeys(_)) => true,
+            // One that rustls does not read, such as one of version 1: openssl makes these where no extension is asked for,
+            // and servers take them. Its public key stands in it as in any other.
+            Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
+        };
+        if is_anothers {
             return Err(fails(certificate, certificate_name, "the key is another's"));
         }
         Ok(config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(known))))

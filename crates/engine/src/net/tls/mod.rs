@@ -27,8 +27,8 @@
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!
-//! Left out: client keys with a passphrase, early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate
-//! compression, and revocation other than by a list that the user has (CRL, RFC 5280 §5).
+//! Left out: early data, renegotiation (RFC 5246 §7.4.1.1, refused), certificate compression, and revocation other than
+//! by a list that the user has (CRL, RFC 5280 §5).
 
 mod aead;
 mod choice;

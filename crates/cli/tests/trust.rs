@@ -1,0 +1,164 @@
+//! The classes of flaws that are about one's own machine: names that servers choose, links that others laid, files that others
+//! may read, bytes that reach a terminal, secrets in what is printed; one test each, named for it. `docs/design/trust.md` has the
+//! list of all.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use common::{haul, names, page, run, run_haul};
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+
+/// A peer that names its body so.
+fn naming(disposition: &str) -> RawPeer {
+    let reply = format!(
+        "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"{disposition}\"\r\nContent-Length: 3\r\n\
+         Connection: close\r\n\r\nnew"
+    );
+    RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+}
+
+#[test]
+fn cve_2020_8177_a_server_chooses_no_other_directory_and_replaces_no_file() {
+    for (suggested, name) in [
+        ("plain.txt", Some("plain.txt")),
+        ("/etc/evil", Some("evil")),
+        ("../../evil", Some("evil")),
+        ("..\\\\evil", Some("evil")),
+        ("a/b/evil", Some("evil")),
+        (".bashrc", None),
+        ("..", None),
+        ("", None),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("inner");
+        fs::create_dir(&inner).unwrap();
+        let ran = run_haul(["--output-dir", inner.to_str().unwrap(), "-OJ", &naming(suggested).url("/from-url")]);
+        assert_eq!(ran.code, 0, "{suggested}: {}", ran.stderr);
+        assert_eq!(names(dir.path()), ["inner"], "{suggested}");
+        let [made] = &names(&inner)[..] else { panic!("{suggested}: {:?}", names(&inner)) };
+        if let Some(name) = name {
+            assert_eq!(made, name, "{suggested}");
+        }
+        assert!(!made.starts_with('.'), "{suggested}: {made}");
+        // The same once more: what is there stays, whoever asks.
+        fs::write(inner.join(made), "mine").unwrap();
+        let ran = run_haul(["--output-dir", inner.to_str().unwrap(), "-OJ", &naming(made).url("/from-url")]);
+        assert_eq!(ran.code, 23, "{suggested}");
+        assert_eq!(fs::read_to_string(inner.join(made)).unwrap(), "mine", "{suggested}");
+    }
+}
+
+#[test]
+fn a_link_in_the_way_of_a_servers_name_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = dir.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    fs::write(dir.path().join("victim"), "mine").unwrap();
+    for to in ["victim", "not-there-yet"] {
+        symlink(dir.path().join(to), inner.join("link")).unwrap();
+        run_haul(["--output-dir", inner.to_str().unwrap(), "-OJ", &naming("link").url("/x")]);
+        assert_eq!(fs::read_to_string(dir.path().join("victim")).unwrap(), "mine", "{to}");
+        assert!(!dir.path().join("not-there-yet").exists(), "{to}");
+        fs::remove_file(inner.join("link")).unwrap();
+    }
+}
+
+#[test]
+fn a_failed_transfer_removes_nothing_but_its_own() {
+    let broken = RawPeer::always(vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")]);
+    let dir = tempfile::tempdir().unwrap();
+    let (file, beside) = (dir.path().join("file"), dir.path().join("beside"));
+    fs::write(&file, "before").unwrap();
+    fs::write(&beside, "mine").unwrap();
+    let ran = run_haul(["--retry", "0", "--remove-on-error", "-o", file.to_str().unwrap(), &broken.url("/x")]);
+    assert_eq!(ran.code, 18);
+    assert_eq!(
+        (fs::read_to_string(&file).unwrap(), fs::read_to_string(&beside).unwrap()),
+        ("before".into(), "mine".into())
+    );
+    assert_eq!(names(dir.path()), ["beside", "file"]);
+}
+
+#[test]
+fn state_files_are_their_owners_alone_and_no_link_beside_them_is_followed() {
+    let origin = Origin::builder().start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let set = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Max-Age=60\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
+    ]);
+    let ca = dir.path().join("ca");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    // Nobody else's either if there was one that others could read.
+    fs::write(path("open-jar"), "").unwrap();
+    fs::set_permissions(path("open-jar"), fs::Permissions::from_mode(0o666)).unwrap();
+    for jar in ["jar", "open-jar"] {
+        let mut command = haul(["-c", &path(jar), "--hsts", &path("hsts"), "--alt-svc", &path("alt"), &set.url("/")]);
+        run(&mut command).ok();
+        assert_eq!(fs::metadata(path(jar)).unwrap().permissions().mode() & 0o777, 0o600, "{jar}");
+        assert!(fs::read_to_string(path(jar)).unwrap().contains("\ta\t1\n"));
+    }
+    for name in ["hsts", "alt"] {
+        if let Ok(file) = fs::metadata(path(name)) {
+            assert_eq!(file.permissions().mode() & 0o077, 0, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_a_server_says_moves_no_cursor_of_the_terminal() {
+    let peer = RawPeer::always(vec![
+        Step::ReadHead,
+        Step::send(
+            "HTTP/1.1 302 Found\r\nLocation: gopher\x1b[2J://evil\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        ),
+    ]);
+    let ran = run_haul([&*peer.url("/")]);
+    assert_ne!(ran.code, 0);
+    assert!(!ran.stderr.contains('\x1b'), "{:?}", ran.stderr);
+}
+
+#[test]
+fn nothing_that_is_printed_holds_a_secret() {
+    let echo = page("x");
+    let dir = tempfile::tempdir().unwrap();
+    let netrc = dir.path().join("netrc");
+    fs::write(&netrc, "machine 127.0.0.1 login me password hunter2\n").unwrap();
+    let url = echo.url("/p");
+    let with_user = url.replacen("://", "://me:hunter2@", 1);
+    let refused = "http://me:hunter2@127.0.0.1:1/";
+    for args in [
+        &["-v", "-u", "me:hunter2", &*url][..],
+        &["-v", "--oauth2-bearer", "hunter2", &url],
+        &["-v", "-b", "sid=hunter2", &url],
+        &["-v", "-H", "Authorization: hunter2", &url],
+        &["-v", "-H", "X-Api-Key: hunter2", &url],
+        &["-v", "--netrc-file", netrc.to_str().unwrap(), &url],
+        &["-v", &with_user],
+        &["-v", "-w", "%{url} %{url_effective}", "--stats", &with_user],
+        &[refused],
+        &["-v", "-x", refused, &url],
+        &["-v", "-x", "http://127.0.0.1:1", "-U", "me:hunter2", &url],
+        &["--pass", "hunter2", "--cert", "/nonexistent", "https://127.0.0.1:1/"],
+        &["http://me:hunter2@[bad/"],
+    ] {
+        let ran = run_haul(args);
+        let told = format!("{}{}", String::from_utf8_lossy(&ran.stdout), ran.stderr);
+        // Basic's form of it, too.
+        for secret in ["hunter2", "bWU6aHVudGVyMg"] {
+            assert!(!told.contains(secret), "{args:?}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_from_the_environment_of_a_cgi_program_is_no_proxy() {
+    // The "httpoxy" class: HTTP_PROXY there is a field of whoever sent the request.
+    let echo = page("direct");
+    let mut command = haul([&*echo.url("/")]);
+    assert_eq!(run(command.env("HTTP_PROXY", "http://127.0.0.1:1")).text(), "direct");
+}
