@@ -60,12 +60,16 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let relay = Relay::to(mirror.addr()).rtt(RTT).handshake(way.far).start()?;
         let base = mirror.url_by(relay.addr(), "");
         let read = |command: &str| format!("$BENCH read-packages wants {base} {command}");
-        let (curl_ca, ftp_ca) =
-            if way.tls { (format!(" --cacert {ca}"), format!(" -S cafile={ca}")) } else { (String::new(), String::new()) };
+        let (curl_ca, ftp_ca) = if way.tls {
+            (format!(" --cacert {ca}"), format!(" -S cafile={ca}"))
+        } else {
+            (String::new(), String::new())
+        };
         // A socket's path is short; that of the working directory may not be. Each run begins with a new agent.
-        let agent = format!("dir=$(mktemp -d) && {}; code=$?; $HAUL --agent=$dir/a --agent-stop; rm -r $dir; exit $code", read(
-            &format!("$HAUL ftp --agent=$dir/a{ftp_ca}")
-        ));
+        let agent = format!(
+            "dir=$(mktemp -d) && {}; code=$?; $HAUL --agent=$dir/a --agent-stop; rm -r $dir; exit $code",
+            read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}"))
+        );
         let check = || Check::Told(None, Print { len: expected, sha256: String::new() });
         let entries = vec![
             shell("haul agent", agent, check()),

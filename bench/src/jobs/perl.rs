@@ -59,7 +59,10 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         contestants.push(contestant(LIMIT, &["./requests"], "limit"));
         let mut goals = vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal)];
         goals.extend(
-            clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|(of, ..)| Goal::ratio(What::Cpu, HAUL, of, 1.0)),
+            clients
+                .iter()
+                .filter(|(_, way, _)| !way.contains("haul"))
+                .map(|(of, ..)| Goal::ratio(What::Cpu, HAUL, of, 1.0)),
         );
         if clients.iter().any(|(name, ..)| *name == LWP) {
             goals.push(Goal::ratio(What::Cpu, LWP_HAUL, LWP, 0.5));

@@ -167,9 +167,12 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     Ok(url)
 }
 
-/// Scheme, host, port, user and password (percent-decoded; `None` where there is no user) of a URL.
+/// Scheme, host, port, user and password (percent-decoded; `None` where there is no user).
+type Parts = (&'static str, String, u16, Option<(String, String)>);
+
+/// The parts of a URL.
 #[pyfunction]
-pub(crate) fn split_url(url: &str) -> PyResult<(&'static str, String, u16, Option<(String, String)>)> {
+pub(crate) fn split_url(url: &str) -> PyResult<Parts> {
     let Prepared { target, .. } = prepare(url, None)?;
     Ok((target.scheme().as_str(), target.host_text().to_owned(), target.port(), target.userinfo()))
 }

@@ -174,7 +174,6 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
         fields,
         body,
         max_time: limit(call.timeout_ms),
-        ..Particulars::default()
     };
     Ok(Request::new(parse_url(url, own.raw_path)?, own.options(shared), particulars))
 }

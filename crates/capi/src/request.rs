@@ -103,13 +103,7 @@ impl haul_request {
     fn with(&self, content: &Content, shared: &Shared) -> Result<Request, Fault> {
         let mut fields = self.fields.clone();
         let body = content.body(&mut fields)?;
-        let particulars = Particulars {
-            method: Some(self.method.clone()),
-            fields,
-            body,
-            max_time: self.max_time,
-            ..Particulars::default()
-        };
+        let particulars = Particulars { method: Some(self.method.clone()), fields, body, max_time: self.max_time };
         Ok(Request::new(self.target.clone(), self.own.options(shared), particulars))
     }
 }

@@ -71,12 +71,17 @@ fn bodies_come_whole_wherever_they_go() {
 fn what_is_said_of_a_call_is_what_is_said_without_an_agent() {
     let origin = origin();
     let agent = Agent::new();
-    let format = "%{http_code} %{size_download} %{num_redirects} %{url_effective} %{content_type} %{http_version} %{exitcode}\n";
+    let format =
+        "%{http_code} %{size_download} %{num_redirects} %{url_effective} %{content_type} %{http_version} %{exitcode}\n";
     for path in ["/small", "/status/404", "/chain/3", "/bytes/500000", "/redirect/302?to=/small", "/status/204"] {
         for fail in ["--fail", "--no-fail"] {
             let args = ["-s", "-S", fail, "-w", format, &origin.url(path)];
             let (with, without) = (agent.run(&args), run(&mut haul(args)));
-            assert_eq!((with.code, &with.stdout, &with.stderr), (without.code, &without.stdout, &without.stderr), "{path}");
+            assert_eq!(
+                (with.code, &with.stdout, &with.stderr),
+                (without.code, &without.stdout, &without.stderr),
+                "{path}"
+            );
         }
     }
     let (with, without) = (agent.run(&["-s", "-S", REFUSED]), run(&mut haul(["-s", "-S", REFUSED])));
@@ -116,7 +121,15 @@ fn nothing_of_the_environment_is_needed() {
     let agent = Agent::new();
     for _ in 0..2 {
         let mut command = program("env");
-        command.args(["-i", "HOME=/var/empty", "PATH=/bin:/usr/bin", HAUL, "-s", &agent.option(), &origin.url("/small")]);
+        command.args([
+            "-i",
+            "HOME=/var/empty",
+            "PATH=/bin:/usr/bin",
+            HAUL,
+            "-s",
+            &agent.option(),
+            &origin.url("/small"),
+        ]);
         assert_eq!(run(&mut command).text(), "small\n");
     }
     assert_eq!(origin.connections(), 1);
@@ -280,11 +293,8 @@ fn the_death_of_the_agent_is_not_noticed() {
         let ran = call.wait();
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "call {number}: {url}");
         let got = if number % 3 == 0 { fs::read(&file).unwrap() } else { ran.stdout };
-        let whole = if coded {
-            testkit::pattern::text(origin.site().seed(), bytes)
-        } else {
-            origin.pattern().slice(0, bytes)
-        };
+        let whole =
+            if coded { testkit::pattern::text(origin.site().seed(), bytes) } else { origin.pattern().slice(0, bytes) };
         assert!(got == whole, "call {number}: {url}: {} bytes", got.len());
         if let Some(pid) = pid {
             eventually("the killed one is gone", || is_zombie(pid) || kill_process(pid, Signal::KILL).is_err());

@@ -84,7 +84,10 @@ fn a_small_page_on_a_warm_connection_costs_few_calls() {
 /// Instructions from start to end, by callgrind: a count that no other load of the machine changes.
 fn instructions(program: &str, args: &[&str]) -> Option<u64> {
     let mut command = common::program("valgrind");
-    command.env_remove("LD_LIBRARY_PATH").args(["--tool=callgrind", "--callgrind-out-file=/dev/null", program]).args(args);
+    command
+        .env_remove("LD_LIBRARY_PATH")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", program])
+        .args(args);
     let ran = run(&mut command);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let line = ran.stderr.lines().find(|line| line.contains("Collected"))?;

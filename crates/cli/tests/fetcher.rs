@@ -96,7 +96,10 @@ fn failures_are_told_in_the_words_of_ftp() {
     let ftp = |args: &[&str]| run(&mut haul([&["ftp"], args].concat()));
     let missing = origin.url("/nothing.tgz");
     let ran = ftp(&["-o", "-", &missing]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (1, format!("ftp: Error retrieving {missing}: 404 Not Found\n").as_str()));
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (1, format!("ftp: Error retrieving {missing}: 404 Not Found\n").as_str())
+    );
     let ran = ftp(&["-N", "pkg_add", "-o", "-", &missing]);
     assert!(ran.stderr.starts_with("pkg_add: Error retrieving "), "{}", ran.stderr);
     let ran = ftp(&["-o", "-", REFUSED]);

@@ -210,7 +210,8 @@ fn another_port_resumes_no_session() {
     let setup = ServerSetup::new(authority.issue("localhost"));
     let (contexts, config, options) = (TlsContexts::default(), setup.config(), options(&authority));
     let context = contexts.context(&options).unwrap();
-    let place = |port| Place { zone: None,
+    let place = |port| Place {
+        zone: None,
         host: "localhost".into(),
         port,
         dial: ("localhost".into(), port),

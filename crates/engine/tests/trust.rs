@@ -40,7 +40,8 @@ fn cve_2022_27782_every_tls_setting_keeps_connections_apart() {
     let target = Target::parse("https://a.example/").unwrap();
     let base = RequestOptions::default();
     let key = Key::new(&target, &base);
-    let changes: [(&str, fn(&mut RequestOptions)); 12] = [
+    type Change = fn(&mut RequestOptions);
+    let changes: [(&str, Change); 12] = [
         ("verify", |options| options.tls.verify = false),
         ("ca_file", |options| options.tls.ca_file = Some("ca".into())),
         ("ca_path", |options| options.tls.ca_path = Some("ca".into())),

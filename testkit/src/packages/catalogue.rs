@@ -124,7 +124,8 @@ impl Catalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
         while index.len() < INDEX {
-            let name = packages.get(number).map_or_else(|| format!("other-{number}.tgz"), |package| package.name.clone());
+            let name =
+                packages.get(number).map_or_else(|| format!("other-{number}.tgz"), |package| package.name.clone());
             let _ = writeln!(index, "<a href=\"{name}\">{name}</a>{:>30} {:>12}", "01-Jan-2026 00:00", number * 7919);
             number += 1;
         }
@@ -146,8 +147,11 @@ impl Catalogue {
     pub fn wants(&self) -> Vec<Want> {
         let index = Want { name: String::new(), length: self.index().len(), wanted: self.index().len() };
         let packages = self.packages().iter();
-        let packages =
-            packages.map(|package| Want { name: package.name.clone(), length: package.bytes.len(), wanted: package.wanted });
+        let packages = packages.map(|package| Want {
+            name: package.name.clone(),
+            length: package.bytes.len(),
+            wanted: package.wanted,
+        });
         [index].into_iter().chain(packages).collect()
     }
 

@@ -167,7 +167,8 @@ impl Shared {
             }
             None => ("200 OK", String::new(), body),
         };
-        let reply = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: {tag}\r\n{coding}{place}\r\n", bytes.len());
+        let reply =
+            format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: {tag}\r\n{coding}{place}\r\n", bytes.len());
         let first = bytes.len().min(PIECE);
         wire.write_all(&[reply.as_bytes(), &bytes[..first]].concat())?;
         self.count(name, first);

@@ -109,7 +109,7 @@ impl Session {
         let bytes = request.to_bytes()?;
         let order = Order::Call { request: bytes, files: files_of(&request.options)? };
         Some(match goal {
-            Goal::File(file) => self.into_file(&order, file),
+            Goal::File(file) => self.fill_file(&order, file),
             Goal::Relayed(out) => self.relayed(&order, out),
         })
     }
@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    fn into_file(&mut self, order: &Order, file: BorrowedFd<'_>) -> Carried {
+    fn fill_file(&mut self, order: &Order, file: BorrowedFd<'_>) -> Carried {
         let position = || seek(file, SeekFrom::Current(0)).unwrap_or(0);
         let (started, before) = (Instant::now(), position());
         let mut began = None;

@@ -135,7 +135,11 @@ impl Stamp {
     #[must_use]
     pub fn of(path: &Path) -> Self {
         let what = rustix::fs::stat(path).map_or([0; 4], |stat| {
-            #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "these have other types on other systems")]
+            #[allow(
+                clippy::cast_sign_loss,
+                clippy::unnecessary_cast,
+                reason = "these have other types on other systems"
+            )]
             let changed = (stat.st_mtime as u64).wrapping_mul(1_000_000_000).wrapping_add(stat.st_mtime_nsec as u64);
             #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "as above")]
             [stat.st_dev as u64, stat.st_ino as u64, stat.st_size as u64, changed]

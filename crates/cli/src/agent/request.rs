@@ -149,9 +149,20 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
     text(writer, referer);
     text(writer, range);
     text(writer, request_target);
-    writer.flag(*decode).flag(*fail).flag(*fail_with_body).flag(*resume).flag(*path_as_is).flag(*prior_knowledge).flag(*auto_referer);
+    writer
+        .flag(*decode)
+        .flag(*fail)
+        .flag(*fail_with_body)
+        .flag(*resume)
+        .flag(*path_as_is)
+        .flag(*prior_knowledge)
+        .flag(*auto_referer);
     put_rules(writer, redirects, retry);
-    writer.maybe(*max_time, Writer::time).maybe(*read_timeout, Writer::time).maybe(*max_size, Writer::number).maybe(*limit_rate, Writer::number);
+    writer
+        .maybe(*max_time, Writer::time)
+        .maybe(*read_timeout, Writer::time)
+        .maybe(*max_size, Writer::number)
+        .maybe(*limit_rate, Writer::number);
     writer.maybe(*speed_limit, |writer, limit| writer.number(limit.bytes_per_second).time(limit.time));
     writer.maybe(span.as_ref(), put_span);
     writer.number(match family {
@@ -310,12 +321,9 @@ fn get_retry(reader: &mut Reader<'_>) -> Result<RetryRules, Malformed> {
 fn put_span<'w>(writer: &'w mut Writer, span: &Span) -> &'w mut Writer {
     match span {
         Span::Opening(bytes) => writer.flag(true).number(*bytes),
-        Span::Rest { from, to, total, validator } => writer
-            .flag(false)
-            .number(*from)
-            .maybe(*to, Writer::number)
-            .number(*total)
-            .bytes(&validator.to_bytes()),
+        Span::Rest { from, to, total, validator } => {
+            writer.flag(false).number(*from).maybe(*to, Writer::number).number(*total).bytes(&validator.to_bytes())
+        }
     }
 }
 

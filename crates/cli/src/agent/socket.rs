@@ -59,7 +59,9 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoPlace => f.write_str("XDG_RUNTIME_DIR is not set: name a socket, as in --agent=/run/user/me/haul/agent"),
+            Self::NoPlace => {
+                f.write_str("XDG_RUNTIME_DIR is not set: name a socket, as in --agent=/run/user/me/haul/agent")
+            }
             Self::NoSocketPath(path) => write!(f, "{} cannot be a socket's path", path.display()),
             Self::Unsafe { path, why } => write!(f, "{} {why}", path.display()),
             Self::System { path, error } => write!(f, "{}: {error}", path.display()),
@@ -118,7 +120,9 @@ impl Place {
                 check_peer(&stream, &self.socket)?;
                 Ok(Some(stream))
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => Ok(None),
+            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound) => {
+                Ok(None)
+            }
             Err(error) => Err(self.system(error)),
         }
     }

@@ -91,9 +91,8 @@ impl Config {
 
     /// The value of an item of a method, host by host before the method's own.
     fn get(&self, scheme: &str, name: &str, host: &str) -> Option<&str> {
-        let find = |wanted: String| {
-            self.items.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str())
-        };
+        let find =
+            |wanted: String| self.items.iter().rev().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str());
         find(format!("acquire::{scheme}::{name}::{host}"))
             .or_else(|| find(format!("acquire::{scheme}::{host}::{name}")))
             .or_else(|| find(format!("acquire::{scheme}::{name}")))
@@ -158,9 +157,8 @@ fn acquire(
         return Err(io::ErrorKind::InvalidData.into());
     };
     let failed = |message: &str| Message::new(400, "URI Failure").with("URI", uri).with("Message", message);
-    let options = haul::Target::parse(uri)
-        .map_err(|error| error.to_string())
-        .and_then(|target| config.options(&target));
+    let options =
+        haul::Target::parse(uri).map_err(|error| error.to_string()).and_then(|target| config.options(&target));
     let mut options = match options {
         Ok(options) => options,
         Err(message) => return say(&failed(&message)),
@@ -175,7 +173,7 @@ fn acquire(
     }
     say(&Message::new(200, "URI Start").with("URI", uri))?;
     let path = Path::new(file);
-    let outcome = Carrier::alone(client).to_file(uri, &options, path, &FileOptions::default());
+    let outcome = Carrier::alone(client).fetch_to_file(uri, &options, path, &FileOptions::default());
     let modified = outcome.head.as_ref().and_then(|head| head.get("last-modified"));
     let modified = modified.and_then(|value| std::str::from_utf8(value).ok());
     let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", file);

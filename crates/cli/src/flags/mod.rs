@@ -16,11 +16,11 @@ pub mod compat;
 pub mod unsupported;
 
 mod abstract_unix_socket;
-mod alpn;
 mod agent;
 mod agent_idle;
 mod agent_status;
 mod agent_stop;
+mod alpn;
 mod alt_svc;
 mod anyauth;
 mod append;

@@ -141,8 +141,7 @@ impl Args {
         while let Some(letter) = rest.next() {
             if "oSNUwcs".contains(letter) || IGNORED_VALUES.contains(letter) {
                 let glued = rest.as_str();
-                let value =
-                    if glued.is_empty() { next(words, &format!("-{letter}"))? } else { glued.to_owned() };
+                let value = if glued.is_empty() { next(words, &format!("-{letter}"))? } else { glued.to_owned() };
                 return self.valued(letter, value);
             }
             match letter {
@@ -210,9 +209,13 @@ mod tests {
 
     #[test]
     fn letters_bundle_and_values_may_be_glued() {
-        let args = parse("-VMCo- -Nme -U agent/1 -w5 -S cafile=/a,session=/dev/fd/9,dont http://h/ -4 https://i/").unwrap();
+        let args =
+            parse("-VMCo- -Nme -U agent/1 -w5 -S cafile=/a,session=/dev/fd/9,dont http://h/ -4 https://i/").unwrap();
         assert_eq!(args.urls, ["http://h/", "https://i/"]);
-        assert_eq!((args.output, args.goes_on, args.verbose, args.meter), (Output::Stdout, true, Some(false), Some(false)));
+        assert_eq!(
+            (args.output, args.goes_on, args.verbose, args.meter),
+            (Output::Stdout, true, Some(false), Some(false))
+        );
         assert_eq!((args.name.as_deref(), args.user_agent.as_deref()), (Some("me"), Some("agent/1")));
         assert_eq!((args.connect_timeout, args.family), (Some(Duration::from_secs(5)), Some(4)));
         assert_eq!((args.ca_file, args.insecure), (Some("/a".into()), true));

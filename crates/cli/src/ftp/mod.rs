@@ -47,7 +47,8 @@ use args::{Args, Output};
 /// The arguments, if the program was called by this persona's name.
 #[must_use]
 pub fn called(mut words: Vec<OsString>) -> Option<Vec<OsString>> {
-    let is_name = |word: Option<&OsString>| word.is_some_and(|word| Path::new(word).file_name() == Some("ftp".as_ref()));
+    let is_name =
+        |word: Option<&OsString>| word.is_some_and(|word| Path::new(word).file_name() == Some("ftp".as_ref()));
     if is_name(words.first()) {
         return Some(words.split_off(1));
     }
@@ -153,13 +154,13 @@ impl Fetcher {
         let outcome = match self.file_for(&target)? {
             Some(path) => {
                 let append = self.args.goes_on.then_some(Append::AtEnd);
-                carrier.to_file(url, options, &path, &FileOptions { append, ..FileOptions::default() })
+                carrier.fetch_to_file(url, options, &path, &FileOptions { append, ..FileOptions::default() })
             }
             None => {
                 // A list is text, and read to its end.
                 let decode = target.path().ends_with('/');
                 let options = RequestOptions { decode, ..options.clone() };
-                carrier.to_descriptor(url, &options, std::io::stdout().as_fd(), true)
+                carrier.fetch_to_descriptor(url, &options, std::io::stdout().as_fd(), true)
             }
         };
         Ok(self.tell(&target, &outcome))

@@ -48,8 +48,8 @@ pub(super) fn fetch(
     request.split.connections = 1;
     let url = absolute(operation, url);
     Ok(Some(match file {
-        Some(path) => carrier.to_file(&url, &request, path, &single::file_options(operation, None)),
-        None => carrier.to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
+        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, None)),
+        None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
     }))
 }
 

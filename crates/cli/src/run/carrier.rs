@@ -90,7 +90,7 @@ impl<'a> Carrier<'a> {
     }
 
     /// Fetches to a descriptor; `in_pieces` if its reader, at the end of a pipe, may stop early.
-    pub(crate) fn to_descriptor(
+    pub(crate) fn fetch_to_descriptor(
         &mut self,
         url: &str,
         options: &RequestOptions,
@@ -136,7 +136,13 @@ impl<'a> Carrier<'a> {
     }
 
     /// Fetches to a file that gets its name when it is complete.
-    pub(crate) fn to_file(&mut self, url: &str, options: &RequestOptions, path: &Path, how: &FileOptions) -> Outcome {
+    pub(crate) fn fetch_to_file(
+        &mut self,
+        url: &str,
+        options: &RequestOptions,
+        path: &Path,
+        how: &FileOptions,
+    ) -> Outcome {
         let started = Instant::now();
         let sink = || Box::new(FileSink::with(path, how.clone()));
         let is_new_or_file = path.metadata().map_or(true, |metadata| metadata.is_file());
@@ -168,7 +174,11 @@ impl<'a> Carrier<'a> {
                 self.session = None;
             }
         }
-        self.client.fetch(target, Arc::new(options.clone()), Box::new(UnlessUnchanged { sink: *sink(), is_unchanged: false }))
+        self.client.fetch(
+            target,
+            Arc::new(options.clone()),
+            Box::new(UnlessUnchanged { sink: *sink(), is_unchanged: false }),
+        )
     }
 
     fn piece(&mut self, url: &str, options: &RequestOptions, span: Option<Span>, out: BorrowedFd<'_>) -> Piece {

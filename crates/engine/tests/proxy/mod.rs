@@ -1,7 +1,5 @@
 //! A proxy of the test's own: HTTP (forwarding and CONNECT, plain or over TLS) and SOCKS 4, 4a and 5, on plain threads, with
 //! what it was told kept. It shares no line with the client.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
-
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};

@@ -44,13 +44,8 @@ struct Outlet {
 
 impl Call {
     pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
-        let outlet = Outlet {
-            output: Some(Output::new(output)),
-            is_full: false,
-            is_watched: false,
-            waiting: None,
-            end: None,
-        };
+        let outlet =
+            Outlet { output: Some(Output::new(output)), is_full: false, is_watched: false, waiting: None, end: None };
         Self { id, socket, registry, token, outlet: Mutex::new(outlet) }
     }
 

@@ -199,9 +199,7 @@ impl Agent {
                 break;
             }
         }
-        if !goes_on
-            && let Some(peer) = self.peers.remove(&token)
-        {
+        if !goes_on && let Some(peer) = self.peers.remove(&token) {
             if let Some(call) = peer.call.filter(|call| !call.is_settled()) {
                 self.work.abandon(call.id());
             }
