@@ -355,15 +355,6 @@ impl Link {
         Some(Progress::More)
     }
 
-    /// Nobody waits any more for the transfer with this tag: its stream is reset, the others go on.
-    pub fn abandon(&mut self, tag: u64, error: Error, now: Instant, finished: &mut Finished) -> Progress {
-        let found = self.active.iter().find(|(_, active)| active.transfer.tag == tag).map(|(id, _)| *id);
-        let Some(id) = found else { return Progress::More };
-        let broke = if self.conn.response_started(RequestId(id)) { Broke::InResponse } else { Broke::BeforeResponse };
-        self.fail(id, error, broke, now, finished);
-        self.after(Progress::More, now, finished)
-    }
-
     fn only(&self) -> Option<&Active> {
         if self.active.len() == 1 { self.active.values().next() } else { None }
     }

@@ -400,42 +400,6 @@ impl Worker {
         }
     }
 
-    /// Nobody waits any more for the transfer with this tag: it ends wherever it is, and what it holds is free.
-    pub(super) fn abandon(&mut self, tag: u64) {
-        let gone = || Error::new(ErrorKind::Interrupted, "nobody waits for it any more");
-        let is_it = |transfer: &Transfer| transfer.tag == tag;
-        if self.delayed.iter().any(|Reverse(delayed)| is_it(&delayed.transfer)) {
-            let (gone_with, rest): (Vec<_>, Vec<_>) =
-                self.delayed.drain().partition(|Reverse(delayed)| is_it(&delayed.transfer));
-            self.delayed.extend(rest);
-            for Reverse(delayed) in gone_with {
-                if delayed.is_lent {
-                    self.supply.resumed();
-                }
-                self.go_on(*delayed.transfer, After::Done(Err(gone())), None);
-            }
-        }
-        let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
-        for token in tokens {
-            let Some(lane) = self.lanes.get_mut(token) else { continue };
-            if let Some(at) = lane.waiting.iter().position(is_it)
-                && let Some(transfer) = lane.waiting.remove(at)
-            {
-                // A lane that nobody waits for any more is opened all the same: the next one will be glad of it.
-                self.go_on(transfer, After::Done(Err(gone())), None);
-                continue;
-            }
-            let State::Open(link) = &mut lane.state else { continue };
-            let mut finished = std::mem::take(&mut self.finished);
-            if link.abandon(tag, gone(), self.now, &mut finished) == Progress::Closed {
-                self.remove(token);
-            }
-            self.settle(token, &mut finished);
-            self.finished = finished;
-            self.pump(token);
-        }
-    }
-
     /// Notes that a lane has nothing to do, if that is so.
     pub(super) fn rest(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
