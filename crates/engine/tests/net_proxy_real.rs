@@ -113,7 +113,7 @@ fn microsocks_lets_through() {
 }
 
 /// `nghttpx` speaks TLS with us and passes CONNECTs on to tinyproxy; inside of the tunnel HTTP/2 is spoken with the origin,
-/// in TLS of its own.
+/// in TLS of its own. With the proxy it is HTTP/1.1, or HTTP/2 as well.
 #[test]
 fn http2_goes_through_an_https_proxy() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,37 +132,57 @@ fn http2_goes_through_an_https_proxy() {
                 path
             },
         );
+    let log = folder.path().join("log");
     let running = start("nghttpx", |port| {
         let options = ["--http2-proxy", "--workers=1", "--no-ocsp", "--errorlog-file=/dev/null"].map(str::to_owned);
         let ends = [format!("--frontend=127.0.0.1,{port}"), format!("--backend=127.0.0.1,{}", behind.port)];
+        let logs = [format!("--accesslog-file={}", log.display()), "--accesslog-format=$alpn $method".to_owned()];
         let files = [&key, &leaf].map(|path| path.to_str().unwrap().to_owned());
-        options.into_iter().chain(ends).chain(files).collect()
+        options.into_iter().chain(ends).chain(logs).chain(files).collect()
     });
     let Some(running) = running else { return };
     let origin = http2_origin(100);
     let (trusting, _file) = trusting(origin.ca_pem());
     let mut options = through(&format!("https://localhost:{}", running.port), &offering(trusting));
-    if let Some(proxy) = &mut options.proxy {
-        proxy.tls.ca_file = Some(ca);
-    }
     let body = origin.pattern().slice(0, 3_000_000);
-    for driver in DRIVERS {
-        let client = Client::new();
-        for len in [0, 1, 3_000_000] {
-            let got = driver.get(&client, &origin.https_url(&format!("/bytes/{len}")), &options);
-            assert!(got.ok() == &body[..len], "{driver:?}, {len}");
-            assert_eq!(got.facts.version, Some(Version::Http2), "{driver:?}");
+    for (http2, line) in [(false, "http/1.1 CONNECT"), (true, "h2 CONNECT")] {
+        if let Some(proxy) = &mut options.proxy {
+            proxy.tls.ca_file = Some(ca.clone());
+            proxy.http2 = http2;
         }
-        let mut options = options.clone();
-        options.method = "POST".into();
-        options.body = Some(body.clone().into());
-        origin.forget();
-        driver.get(&client, &origin.https_url("/small"), &options).ok();
-        assert!(origin.log()[0].body == body, "{driver:?}");
+        let before = origin.connections();
+        for driver in DRIVERS {
+            let client = Client::new();
+            for len in [0, 1, 3_000_000] {
+                let got = driver.get(&client, &origin.https_url(&format!("/bytes/{len}")), &options);
+                assert!(got.ok() == &body[..len], "{driver:?}, {len}");
+                assert_eq!(got.facts.version, Some(Version::Http2), "{driver:?}");
+            }
+            for version in ["h2", "http/1.1"] {
+                let mut options = options.clone();
+                options.tls.alpn = vec![version.into()];
+                options.method = "POST".into();
+                options.body = Some(body.clone().into());
+                origin.forget();
+                driver.get(&client, &origin.https_url("/small"), &options).ok();
+                assert!(origin.log()[0].body == body, "{driver:?}, {version}");
+            }
+        }
+        assert_eq!(origin.connections() - before, 6, "one for each client and offer");
+        let urls = (0..200).map(|n| origin.https_url(&format!("/small/{n}")));
+        let run = common::run(&Client::new(), common::fetching(&options), common::one_thread(), urls);
+        assert_eq!(run.output, (0..200).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
+        assert_eq!(origin.connections() - before, 7, "side by side in one tunnel");
+        common::eventually("the proxy logs what it was asked for", || {
+            std::fs::read_to_string(&log).is_ok_and(|log| log.lines().any(|one| one == line))
+        });
     }
-    assert_eq!(origin.connections(), 2, "one for each client");
-    let urls = (0..200).map(|n| origin.https_url(&format!("/small/{n}")));
+    // What needs no tunnel: requests for any origin share a connection with the proxy.
+    let plain = start_origin();
+    let urls = (0..200).map(|n| plain.url(&format!("/small/{n}")));
     let run = common::run(&Client::new(), common::fetching(&options), common::one_thread(), urls);
     assert_eq!(run.output, (0..200).map(|n| format!("small {n}\n")).collect::<String>().into_bytes());
-    assert_eq!(origin.connections(), 3, "side by side in one tunnel");
+    common::eventually("the proxy logs what it forwards", || {
+        std::fs::read_to_string(&log).is_ok_and(|log| log.lines().filter(|one| *one == "h2 GET").count() == 200)
+    });
 }

@@ -13,7 +13,7 @@ use proptest::test_runner::TestRunner;
 
 type Fields = Vec<(Vec<u8>, Vec<u8>)>;
 
-const SESSIONS: usize = 300;
+const SESSIONS: usize = 100;
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hpack_nghttp2.py");
 
 /// A block's limit of the table, and its fields.

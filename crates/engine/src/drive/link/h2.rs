@@ -282,7 +282,7 @@ impl Link {
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
         let began = Instant::now();
         let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
-        let sends = self.has_output();
+        let sends = self.has_output() && !self.stream.is_held();
         let waited = direct::wait(std::os::fd::AsFd::as_fd(&self.stream), sends, None, quiet, deadline);
         self.waited += began.elapsed();
         waited

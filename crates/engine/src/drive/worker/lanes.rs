@@ -31,7 +31,9 @@ const MAX_STARVED: u32 = 250;
 
 /// Whether the peer may take transfers side by side.
 fn may_share(key: &Key) -> bool {
-    key.prior_knowledge || key.tls.as_ref().is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
+    // A proxy that forwards is the peer.
+    let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
+    key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
 /// Whether the system refused a descriptor.
@@ -171,6 +173,7 @@ impl Worker {
         if link.has_output() {
             let _ = link.pump();
         }
+        let was_held = link.stream().is_held();
         let mut finished = std::mem::take(&mut self.finished);
         for turn in 1.. {
             let Some(Lane { state: State::Open(link), paused, ended, .. }) = self.lanes.get_mut(token) else { break };
@@ -216,6 +219,10 @@ impl Worker {
             }
         }
         self.finished = finished;
+        // No event of the socket says that a proxy takes more of a tunnel's bytes: it was said in what was received.
+        if was_held {
+            self.pump(token);
+        }
     }
 
     /// Gets on with opening a lane.
