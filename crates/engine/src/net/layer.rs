@@ -77,6 +77,8 @@ struct Outer {
     opened: Range<usize>,
     /// For the reader.
     plain: Range<usize>,
+    /// The last receive took all that there was room for.
+    was_full: bool,
     /// The proxy ended its TLS, or what it sent could not be opened.
     over: Option<Over>,
 }
@@ -105,7 +107,16 @@ impl Transport {
         wire[..first].copy_from_slice(&ahead[..first]);
         let sealed = first..first + partial.len();
         wire[sealed.clone()].copy_from_slice(&partial);
-        let mut outer = Outer { secured: *secured, tunnel, wire, sealed, opened: 0..first, plain: 0..0, over: None };
+        let mut outer = Outer {
+            secured: *secured,
+            tunnel,
+            wire,
+            sealed,
+            opened: 0..first,
+            plain: 0..0,
+            was_full: false,
+            over: None,
+        };
         // What followed the answer is looked at now: nothing in the socket would lead here.
         while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
         self.outer = Some(Box::new(outer));
@@ -127,9 +138,17 @@ impl Transport {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
+    /// Whether a receive that did not fill its buffer has left something in the socket all the same: who waits for something
+    /// to come would wait for ever.
+    pub(super) fn leaves_some(&self) -> bool {
+        self.has_ahead() || self.outer.as_ref().is_some_and(|outer| outer.was_full)
+    }
+
     /// Whether a tunnel takes nothing now, and not because the socket has no room: the proxy has to say something first.
     pub(super) fn is_held(&self) -> bool {
-        self.outer.as_ref().and_then(|outer| outer.tunnel.as_ref()).is_some_and(Tunnel::is_held)
+        self.outer
+            .as_ref()
+            .is_some_and(|outer| !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Tunnel::is_held))
     }
 
     /// Receives; 0 is the end.
@@ -154,18 +173,14 @@ impl Transport {
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
         let socket = &self.socket;
-        if !outer.secured.flush(|sealed| socket.send(sealed))? {
+        if !outer.say(socket)? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         match &mut outer.tunnel {
             None => outer.secured.tls.seal(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?,
-            Some(tunnel) => {
-                let taken = tunnel.send(bytes);
-                outer.say(socket)?;
-                return taken;
-            }
+            Some(tunnel) => tunnel.send(bytes)?,
         }
-        outer.secured.flush(|sealed| socket.send(sealed))?;
+        outer.say(socket)?;
         Ok(bytes.len())
     }
 
@@ -213,11 +228,13 @@ impl Outer {
             self.say(socket)?;
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
+            self.was_full = false;
             match socket.recv(&mut self.wire[self.sealed.end..])? {
                 // Whether that was an end or a cut is for what is inside to tell.
                 0 => self.over = Some(Over::Ended),
                 n => self.sealed.end += n,
             }
+            self.was_full = self.sealed.end == self.wire.len();
         }
         // A proxy that waits for its window must hear of it now. If it cannot, the next call finds out why.
         if self.tunnel.is_some() {

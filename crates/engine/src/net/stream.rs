@@ -176,7 +176,7 @@ impl Stream {
                 if let Some(secured) = &mut self.tls {
                     secured.partial.clear();
                 }
-                Ok(Received::Bytes { filled: kept + n, more: n == room || self.transport.has_ahead() })
+                Ok(Received::Bytes { filled: kept + n, more: n == room || self.transport.leaves_some() })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::WouldBlock),
             Err(error) => Err(error),

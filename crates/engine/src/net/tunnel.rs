@@ -29,8 +29,6 @@ pub(super) struct Tunnel {
     id: RequestId,
     /// Given by the writer, and beyond the proxy's window.
     waiting: Vec<u8>,
-    /// The writer was sent away and may come again.
-    is_full: bool,
 }
 
 /// What [`Tunnel::take`] found.
@@ -52,7 +50,7 @@ pub(super) fn config() -> h2::Config {
 impl Tunnel {
     /// Over this connection, whose CONNECT with this id was answered with a 2xx.
     pub(super) fn new(conn: Box<Conn>, id: RequestId) -> Self {
-        Self { conn, id, waiting: Vec::new(), is_full: false }
+        Self { conn, id, waiting: Vec::new() }
     }
 
     /// Takes the next thing from what came. To be asked until it says [`Taken::Nothing`].
@@ -85,20 +83,17 @@ impl Tunnel {
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is closed.
-    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.give()?;
-        self.is_full = self.waiting.len() >= AHEAD;
-        if self.is_full {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_held() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.waiting.extend_from_slice(bytes);
-        self.give()?;
-        Ok(bytes.len())
+        self.give()
     }
 
-    /// Whether the writer was sent away, and not because the socket has no room: the proxy has to say something first.
+    /// Whether too much waits. Where all output is on its way, the proxy has to say something first.
     pub(super) fn is_held(&self) -> bool {
-        self.is_full && self.waiting.len() >= AHEAD
+        self.waiting.len() >= AHEAD
     }
 
     /// Bytes for the proxy, if there are any.
