@@ -47,8 +47,8 @@ impl Transfer {
         body.length().or_else(announced).map_or(BodyLength::Chunked, BodyLength::Known)
     }
 
-    /// Whether the server is asked before the content is sent.
-    pub(super) fn asks_first(&self, framing: BodyLength, fields: &[(&str, &[u8])]) -> bool {
+    /// Whether the server is asked before the content is sent: where a field says so, or where it is `worth` it.
+    pub(super) fn asks_first(&self, framing: BodyLength, fields: &[(&str, &[u8])], worth: bool) -> bool {
         if self.is_refused_to_be_asked || self.options.expect_timeout.is_zero() {
             return false;
         }
@@ -57,7 +57,8 @@ impl Transfer {
             return own.any(|(_, value)| value.eq_ignore_ascii_case(b"100-continue"));
         }
         let is_left_out = self.options.without.iter().any(|name| name.eq_ignore_ascii_case("expect"));
-        !is_left_out
+        worth
+            && !is_left_out
             && match framing {
                 BodyLength::None => false,
                 BodyLength::Known(length) => length > WORTH_ASKING,

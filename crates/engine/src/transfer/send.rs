@@ -73,7 +73,7 @@ impl Transfer {
             .map(|(name, value)| (name.as_str(), value.as_slice()))
             .collect();
         let framing = self.framing(&given);
-        self.asked_first = self.asks_first(framing, &given);
+        self.asked_first = self.asks_first(framing, &given, conn.asks_first());
         // The same answer as the connection's key has: what is for a proxy goes to no one else.
         let via = Via::of(&self.target, &options);
         let forwarded = via.forwards().map(|hop| hop.forwarded(&self.method, &self.target)).transpose()?;

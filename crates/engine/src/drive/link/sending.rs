@@ -19,6 +19,10 @@ const PIECE: usize = 16 << 10;
 
 /// What requests and their content are put into, and what says which bytes are to be sent for them.
 pub trait Machine {
+    /// Whether large content is to be asked for first, unless a caller says otherwise (`Expect`, RFC 9110 section 10.1.1).
+    /// Where requests follow each other, content that is refused costs the connection; a stream can be reset at any time.
+    fn asks_first(&self) -> bool;
+
     /// Takes a request.
     ///
     /// # Errors

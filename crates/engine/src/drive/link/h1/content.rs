@@ -77,6 +77,10 @@ impl Content {
 const LAST: RequestId = RequestId(0);
 
 impl Machine for Conn {
+    fn asks_first(&self) -> bool {
+        true
+    }
+
     fn take(
         &mut self,
         now: Time,

@@ -62,6 +62,10 @@ impl Uploads {
 }
 
 impl Machine for Conn {
+    fn asks_first(&self) -> bool {
+        false
+    }
+
     fn take(
         &mut self,
         now: Time,
