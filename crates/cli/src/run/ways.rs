@@ -68,6 +68,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.credentials.clone_from(&args.user);
     options.auth = auth;
     options.tunnel = args.tunnel;
+    options.http2 = args.http2;
     options.fields = args.fields.iter().filter_map(field).collect();
     options.tls = tls(&args.tls, HttpVersion::Http11)?;
     Ok(Some(options))
