@@ -28,30 +28,26 @@ const BAD_LINES: &[&[u8]] = &[
 ];
 
 /// Lines that no head may have (RFC 9112 §5).
-const BAD_FIELDS: &[&[u8]] = &[
-    b"Content-Length : 5",
-    b"no colon",
-    b": no name",
-    b"a name: x",
-    b"X\0: y",
-    b"X: a\0b",
-    b"X: a\rb",
-    b"X\r: y",
-    b"Content-Length: -1",
-    b"Content-Length: +5",
-    b"Content-Length: 42s",
-    b"Content-Length: 42, 30",
-    b"Content-Length: 0x2a",
-    b"Content-Length: 99999999999999999999999999",
-    b"Content-Length: 1\r\nContent-Length: 2",
-    b"Content-Length:",
-    b"Transfer-Encoding: chunked, chunked",
-    b"Transfer-Encoding: gzip, chunked",
-    b"Transfer-Encoding: identity, chunked",
-    b"Transfer-Encoding: chunked;q=1",
-    b"Transfer-Encoding:",
-    b"Transfer-Encoding: xchunked",
-    b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+const BAD_FIELDS: &[&[u8]] =
+    &[b"Content-Length : 5", b"no colon", b": no name", b"a name: x", b"X\0: y", b"X: a\0b", b"X: a\rb", b"X\r: y"];
+
+/// Framing that cannot be followed (RFC 9112 §6), where there is a body at all.
+const BAD_FRAMING: &[&str] = &[
+    "Content-Length: -1",
+    "Content-Length: +5",
+    "Content-Length: 42s",
+    "Content-Length: 42, 30",
+    "Content-Length: 0x2a",
+    "Content-Length: 99999999999999999999999999",
+    "Content-Length: 1\r\nContent-Length: 2",
+    "Content-Length:",
+    "Transfer-Encoding: chunked, chunked",
+    "Transfer-Encoding: gzip, chunked",
+    "Transfer-Encoding: identity, chunked",
+    "Transfer-Encoding: chunked;q=1",
+    "Transfer-Encoding:",
+    "Transfer-Encoding: xchunked",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
 ];
 
 /// What is no chunk (RFC 9112 §7.1).
@@ -157,7 +153,7 @@ pub(super) fn reply(rng: &mut Rng) -> Draft {
         draft.head_is_broken = true;
         draft.note("bad line");
         one(rng, BAD_LINES).to_vec()
-    } else if rng.below(4) == 0 {
+    } else if rng.below(6) == 0 {
         draft.is_unsure = true;
         draft.note("status");
         format!("HTTP/{version} {}", one(rng, STATUSES)).into_bytes()
@@ -170,7 +166,7 @@ pub(super) fn reply(rng: &mut Rng) -> Draft {
     for (name, value) in &fields {
         draft.send(format!("{}: {value}\r\n", cased(name, rng)));
     }
-    if rng.below(4) == 0 {
+    if rng.below(6) == 0 {
         draft.is_unsure = true;
         draft.note("unsure field");
         for _ in 0..=rng.below(2) {
@@ -181,6 +177,12 @@ pub(super) fn reply(rng: &mut Rng) -> Draft {
         draft.head_is_broken = true;
         draft.note("bad field");
         draft.send(one(rng, BAD_FIELDS));
+        draft.send("\r\n");
+    }
+    if rng.below(10) == 0 {
+        draft.body_is_broken = true;
+        draft.note("bad framing");
+        draft.send(one(rng, BAD_FRAMING));
         draft.send("\r\n");
     }
     if rng.below(60) == 0 {

@@ -176,7 +176,7 @@ fn response(draft: &mut Draft, rng: &mut Rng) {
         draft.head_is_broken = true;
         draft.note("bad head");
         head = one(rng, BAD_HEADS).iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    } else if rng.below(4) == 0 {
+    } else if rng.below(8) == 0 {
         draft.is_unsure = true;
         draft.note("status");
         head[0].1 = one(rng, STATUSES).to_owned();

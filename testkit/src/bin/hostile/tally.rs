@@ -66,6 +66,8 @@ pub(crate) struct Tally {
     kinds: BTreeMap<String, u64>,
     codes: BTreeMap<i32, u64>,
     rss: u64,
+    /// Which one that was.
+    largest: String,
     failures: Vec<String>,
 }
 
@@ -75,7 +77,9 @@ impl Tally {
         *self.verdicts.entry(tried.verdict.name()).or_default() += 1;
         *self.kinds.entry(format!("{:?} {}", tried.protocol, tried.promise).to_lowercase()).or_default() += 1;
         *self.codes.entry(tried.code.unwrap_or(-1)).or_default() += 1;
-        self.rss = self.rss.max(tried.rss);
+        if tried.rss > self.rss {
+            (self.rss, self.largest) = (tried.rss, tried.told.clone());
+        }
         let is_false = tried.verdict != Verdict::Survived;
         if in_full || is_false && self.failures.len() < SHOWN {
             println!("{}: {}", tried.verdict.name(), tried.told);
@@ -100,6 +104,7 @@ impl Tally {
         let list = |entries: Vec<(String, u64)>| {
             entries.into_iter().map(|(name, count)| format!("{name}: {count}")).collect::<Vec<_>>().join(", ")
         };
+        println!("most memory: {}", self.largest);
         println!("kinds: {}", list(self.kinds.clone().into_iter().collect()));
         println!("exit codes: {}", list(self.codes.iter().map(|(code, count)| (code.to_string(), *count)).collect()));
         println!("{}", if self.is_right() { "all true" } else { "FALSE" });
@@ -128,6 +133,7 @@ impl Tally {
             "kinds": counted(self.kinds.clone().into_iter().collect()),
             "exit_codes": counted(self.codes.iter().map(|(code, count)| (code.to_string(), *count)).collect()),
             "peak_rss_bytes": self.rss,
+            "most_memory": self.largest,
             "failures": self.failures,
         });
         if let Some(dir) = path.parent() {
