@@ -1,5 +1,6 @@
 //! Which requests go by the agent (`--agent`), and what is said when it cannot be used.
 
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -30,7 +31,9 @@ pub(super) fn fetch(
     let is_ours = !transfer.resolve.is_empty() || global.stats.is_some() || operation.checksum.is_some();
     let goes_on = stage.request.continue_at.is_some();
     let watched = request.trace.is_some() || request.include_head || request.body.is_some();
-    if is_ours || goes_on || watched {
+    // What goes to a terminal is looked at on its way.
+    let to_terminal = file.is_none() && std::io::stdout().is_terminal();
+    if is_ours || goes_on || watched || to_terminal {
         return Ok(None);
     }
     let mut carrier = match Carrier::with_agent(client, args) {
