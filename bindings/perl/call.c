@@ -35,6 +35,20 @@ static bool fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLE
     return FALSE;
 }
 
+/* Blanks that programs leave in a URL (HTTP::Tiny's manual has one in a password), as %20. Not before it: that is no URL. */
+static const char *without_blanks(pTHX_ const char *text, STRLEN *len) {
+    SV *copy = newSVpvs_flags("", SVs_TEMP);
+    const char *end = text + *len, *from;
+    for (from = text; from < end; text = ++from) {
+        from = (const char *)memchr(text, ' ', end - text);
+        sv_catpvn(copy, text, (from ? from : end) - text);
+        if (!from)
+            break;
+        sv_catpvs(copy, "%20");
+    }
+    return SvPV(copy, *len);
+}
+
 /* The URL as UTF-8. A string of bytes that are UTF-8 already stays as it is; other bytes above 0x7f are Latin-1. */
 static haul_slice url_text(pTHX_ SV *url) {
     STRLEN len;
@@ -47,6 +61,8 @@ static haul_slice url_text(pTHX_ SV *url) {
     else if (SvROK(url)) {
         text = SvPVX(newSVpvn_flags(text, len, SVs_TEMP));
     }
+    if (memchr(text, ' ', len))
+        text = without_blanks(aTHX_ text, &len);
     out.data = text;
     out.len = len;
     return out;
@@ -155,6 +171,9 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
                 if (!SvOK(value) || (!SvROK(value) && !SvTRUE(value)))
                     continue;
             }
+            /* It says "close" then, whatever else the program wants to say by it. */
+            if (!x->engine->keep_alive && is_name(name, len, "connection"))
+                continue;
             break;
         case 12:
             x->has_type |= is_name(name, len, "content-type") && SvOK(value);
@@ -331,6 +350,10 @@ static SV *refused(pTHX_ hk_exchange *x) {
         SvREFCNT_dec(x->response);
         x->response = NULL;
     }
+    /* A callback that dies of a response has chosen what is returned, as with HTTP::Tiny. */
+    if (SvROK(x->error) && !SvOBJECT(SvRV(x->error)) && SvTYPE(SvRV(x->error)) == SVt_PVHV
+        && hk_fetch(aTHX_ (HV *)SvRV(x->error), HK_STATUS))
+        return newSVsv(x->error);
     return newRV_noinc((SV *)hk_response_599(aTHX_ x->url, x->error));
 }
 
@@ -391,9 +414,9 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
 
     status = hk_exchange_run(aTHX_ &x, &reply, &used);
     if (status != HAUL_STATUS_OK) {
-        SV *error = x.error ? x.error
-                            : sv_2mortal(hk_failure(aTHX_ status, haul_last_error(), x.call.url.data, x.call.url.len,
-                                                    engine->max_size));
+        STRLEN len;
+        const char *text = SvPV(x.url, len);
+        SV *error = x.error ? x.error : sv_2mortal(hk_failure(aTHX_ status, haul_last_error(), text, len, engine->max_size));
         hk_exchange_done(aTHX_ &x, used);
         x.error = error;
         SvREFCNT_dec(x.content);

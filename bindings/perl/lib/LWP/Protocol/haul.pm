@@ -32,9 +32,10 @@ sub _engine {
         %$engines = () if keys %$engines >= 16;
         my $engine = Haul::Engine->_new;
         $engine->_set(redirects  => 0);
-        $engine->_set(without    => 'Accept');
+        $engine->_set(without    => $_) for qw(Accept Expect Proxy-Connection);
         $engine->_set(user_agent => undef);
-        $engine->_set(expect_timeout => 0);
+        # A program that says Expect is waited for as long as LWP waits; nobody else asks.
+        $engine->_set(expect_timeout => 2);
         $engine->_set(keep_alive => $KEEP_ALIVE);
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
@@ -71,6 +72,8 @@ sub _outgoing {
     $headers->scan(sub {
         my ($name, $value) = @_;
         $name =~ s/\A://;
+        # What is for the proxy does not go through its tunnel.
+        return if lc $name eq 'proxy-authorization' && $url->scheme eq 'https';
         $value =~ tr/\r\n/  /;
         push @fields, $name, $value;
     });
@@ -115,6 +118,8 @@ sub _die {
     my ($status, $text, $url, $proxy) = @_;
     my $at = $proxy ? $proxy->host_port : $url->host_port;
     $text =~ s{\A\S+://\S+: }{};
+    die "establishing SSL tunnel failed: $1 " . (HTTP::Status::status_message($1) || '') . "\n"
+        if $text =~ /CONNECT tunnel failed, response ([0-9]{3})/;
     die "Can't connect to $at (Connection timed out)\n\n$text\n" if $status == 28 && $text =~ /connect/i;
     die "read timeout: $text\n" if $status == 28;
     die "Can't connect to $at ($text)\n\n$text\n" if grep { $status == $_ } 5, 6, 7, 35, 45, 60, 97;
