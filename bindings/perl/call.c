@@ -260,7 +260,8 @@ static int on_head(void *user, const haul_reply *head) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
     TAINT;
-    x->response = hk_response(aTHX_ head, x->url);
+    /* The callback may change its copy; libhaul reads this one. */
+    x->response = hk_response(aTHX_ head, newSVsv(x->url));
     hk_store(aTHX_ x->response, HK_CONTENT, newSVpvs(""));
     TAINT_NOT;
     x->wants_data = head->status >= 200 && head->status < 300;
@@ -408,7 +409,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         x.call.on_body = on_body;
     }
     else {
-        x.content = newSVpvs("");
+        x.content = newSV_type(SVt_PV);
         x.call.reserve = hk_reserve;
     }
 
@@ -428,8 +429,10 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     }
     else {
         TAINT;
-        response = hk_response(aTHX_ &reply, x.url);
+        response = hk_response(aTHX_ &reply, SvREFCNT_inc_simple_NN(x.url));
         if (x.content) {
+            if (!reply.body_len)
+                sv_setpvs(x.content, "");
             SvPOK_only(x.content);
             SvCUR_set(x.content, reply.body_len);
             *SvEND(x.content) = '\0';
@@ -441,13 +444,12 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         TAINT_NOT;
     }
     hk_add_trailers(aTHX_ response, used);
-    if (engine->keep_alive && hk_keeps(&reply)) {
-        SvREFCNT_dec(engine->last_url);
-        engine->last_url = SvREFCNT_inc_simple_NN(x.url);
-    }
-    else if (engine->last_url) {
-        SvREFCNT_dec(engine->last_url);
-        engine->last_url = NULL;
+    engine->connected = engine->keep_alive && hk_keeps(&reply);
+    if (engine->connected) {
+        /* Into the same memory as the last one. */
+        if (!engine->last_url)
+            engine->last_url = newSV(x.call.url.len + 1);
+        sv_setpvn(engine->last_url, x.call.url.data, x.call.url.len);
     }
     /* The fields have been read: the place of the reply is free for the next. */
     bool redirects = engine->max_redirect > 0 && !bare && hk_redirects(&reply);

@@ -1,28 +1,6 @@
 /* engine.c: a haul_client as a Perl object. Settings, threads, signals, and the words for what went wrong. */
 #include "hk.h"
 
-hk_key hk_keys[HK_KEYS] = {
-    { "success", 7, 0 }, { "url", 3, 0 }, { "status", 6, 0 }, { "reason", 6, 0 }, { "content", 7, 0 },
-    { "headers", 7, 0 }, { "protocol", 8, 0 }, { "_engine", 7, 0 }, { "default_headers", 15, 0 },
-    { "data_callback", 13, 0 }, { "trailer_callback", 16, 0 }, { "peer", 4, 0 },
-};
-
-SV *hk_fetch(pTHX_ HV *hv, int key) {
-    SV **found = (SV **)hv_common(hv, NULL, hk_keys[key].name, hk_keys[key].len, 0, HV_FETCH_JUST_SV, NULL, hk_keys[key].hash);
-    return found ? *found : NULL;
-}
-
-void hk_store(pTHX_ HV *hv, int key, SV *value) {
-    if (!hv_common(hv, NULL, hk_keys[key].name, hk_keys[key].len, 0, HV_FETCH_ISSTORE | HV_FETCH_JUST_SV, value,
-                   hk_keys[key].hash))
-        SvREFCNT_dec(value);
-}
-
-void hk_boot(pTHX) {
-    for (int i = 0; i < HK_KEYS; i++)
-        PERL_HASH(hk_keys[i].hash, hk_keys[i].name, hk_keys[i].len);
-}
-
 /* ---- Pointers behind Perl objects: magic, so that a copy or a forged scalar has none ---------------------------- */
 
 void hk_attach(pTHX_ SV *sv, const MGVTBL *vtbl, void *pointer) {
@@ -84,6 +62,7 @@ static int engine_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
     engine->busy = FALSE;
     engine->error = NULL;
     engine->last_url = NULL;
+    engine->connected = FALSE;
     haul_client_set_interrupt(engine->client, engine_interrupted, engine);
     magic->mg_ptr = (char *)engine;
     return 0;

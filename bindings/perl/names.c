@@ -1,0 +1,141 @@
+/* names.c: the keys of the hashes that responses are, made once for each interpreter. Perl keeps one copy of a key's text for
+ * all hashes, found by its hash value; what is held here is that copy, so that storing by it neither hashes nor compares text,
+ * and giving a hash back to Perl does not throw the copy away. */
+#include "hk.h"
+
+/* Field names that are held, and the longest of them. Others do too, at Perl's usual cost. */
+#define NAMES 64
+#define NAME_ROOM 31
+
+typedef struct name_slot {
+    SV *key;                   /* in lower case */
+    U8 len;
+    char name[NAME_ROOM];      /* as it came */
+} name_slot;
+
+typedef struct {
+    SV *words[HK_WORDS];
+    name_slot names[NAMES];
+} my_cxt_t;
+
+#define MY_CXT_KEY "Haul::_names"
+START_MY_CXT
+
+static const char *const words[HK_WORDS] = {
+    "success", "url", "status", "reason", "content", "headers", "protocol", "_engine", "default_headers", "data_callback",
+    "trailer_callback", "peer", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3",
+};
+
+static void begin(pTHX_ my_cxt_t *cxt) {
+    Zero(cxt, 1, my_cxt_t);
+    for (int i = 0; i < HK_WORDS; i++)
+        cxt->words[i] = newSVpvn_share(words[i], (I32)strlen(words[i]), 0);
+}
+
+void hk_names_begin(pTHX) {
+    MY_CXT_INIT;
+    begin(aTHX_ &MY_CXT);
+}
+
+/* A new thread has another interpreter: nothing of the old one's is its own. */
+void hk_names_clone(pTHX) {
+#ifdef USE_ITHREADS
+    MY_CXT_CLONE;
+    begin(aTHX_ &MY_CXT);
+#endif
+}
+
+SV *hk_fetch(pTHX_ HV *hv, int word) {
+    dMY_CXT;
+    SV *key = MY_CXT.words[word];
+    SV **found = (SV **)hv_common(hv, key, NULL, 0, 0, HV_FETCH_JUST_SV, NULL, SvSHARED_HASH(key));
+    return found ? *found : NULL;
+}
+
+static void store(pTHX_ HV *hv, SV *key, SV *value) {
+    if (!hv_common(hv, key, NULL, 0, 0, HV_FETCH_ISSTORE | HV_FETCH_JUST_SV, value, SvSHARED_HASH(key)))
+        SvREFCNT_dec(value);
+}
+
+void hk_store(pTHX_ HV *hv, int word, SV *value) {
+    dMY_CXT;
+    store(aTHX_ hv, MY_CXT.words[word], value);
+}
+
+SV *hk_word(pTHX_ int word) {
+    dMY_CXT;
+    return newSVhek(SvSHARED_HEK_FROM_PV(SvPVX_const(MY_CXT.words[word])));
+}
+
+static SV *lower(pTHX_ const char *name, STRLEN len) {
+    char few[128];
+    char *text = few;
+    SV *key;
+    if (len > sizeof few)
+        Newx(text, len, char);
+    for (STRLEN at = 0; at < len; at++)
+        text[at] = toLOWER(name[at]);
+    key = newSVpvn_share(text, (I32)len, 0);
+    if (text != few)
+        Safefree(text);
+    return key;
+}
+
+/* The key of a field's name, in lower case. It may go with the next one that is asked for. */
+static SV *key_of(pTHX_ const char *name, STRLEN len) {
+    dMY_CXT;
+    name_slot *slot;
+    if (!len || len > NAME_ROOM)
+        return sv_2mortal(lower(aTHX_ name, len));
+    slot = &MY_CXT.names[((U8)name[0] * 5 + (U8)name[len - 1] * 3 + len * 7 + (U8)name[len / 2]) % NAMES];
+    if (slot->len == len && memEQ(slot->name, name, len))
+        return slot->key;
+    SvREFCNT_dec(slot->key);
+    slot->key = lower(aTHX_ name, len);
+    slot->len = (U8)len;
+    Copy(name, slot->name, len, char);
+    return slot->key;
+}
+
+/* The fields that no longer say what `content` is once it has been decoded. */
+static bool about_coding(const char *name, STRLEN len) {
+    return (len == 16 && memEQ(name, "content-encoding", 16)) || (len == 14 && memEQ(name, "content-length", 14));
+}
+
+/* Names in lower case; several fields of one name are an array. */
+void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded) {
+    /* The texts of the keys that an empty hash has got so far: they are known by their place. */
+    const char *seen[HK_HEADERS];
+    size_t stored = 0;
+    bool fresh = !HvUSEDKEYS(hv) && count <= HK_HEADERS;
+    if (fresh && count > 8)
+        hv_ksplit(hv, (IV)count);
+    for (size_t i = 0; i < count; i++) {
+        SV *key = key_of(aTHX_ headers[i].name.data, headers[i].name.len), *value;
+        HE *entry;
+        if (decoded && about_coding(SvPVX_const(key), SvCUR(key)))
+            continue;
+        value = newSVpvn(headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
+        if (fresh) {
+            size_t at = 0;
+            while (at < stored && seen[at] != SvPVX_const(key))
+                at++;
+            if (at == stored) {
+                seen[stored++] = SvPVX_const(key);
+                store(aTHX_ hv, key, value);
+                continue;
+            }
+        }
+        entry = hv_fetch_ent(hv, key, 0, SvSHARED_HASH(key));
+        if (!entry)
+            store(aTHX_ hv, key, value);
+        else {
+            if (!SvROK(HeVAL(entry))) {
+                AV *several = newAV();
+                av_push(several, HeVAL(entry));
+                HeVAL(entry) = newRV_noinc((SV *)several);
+            }
+            av_push((AV *)SvRV(HeVAL(entry)), value);
+        }
+    }
+}
