@@ -250,12 +250,13 @@ _stats(self)
     mPUSHu(bytes);
 
 void
-_call(self, method, url, fields, content)
+_call(self, method, url, fields, content, headers)
     SV *self
     SV *method
     SV *url
     AV *fields
     SV *content
+    SV *headers
   ALIAS:
     _open = 1
   PREINIT:
@@ -263,7 +264,7 @@ _call(self, method, url, fields, content)
     SSize_t count;
   PPCODE:
     PUTBACK;
-    count = (ix ? hk_lwp_open : hk_lwp_call)(aTHX_ self, method, url, fields, content, out);
+    count = (ix ? hk_lwp_open : hk_lwp_call)(aTHX_ self, method, url, fields, content, headers, out);
     SPAGAIN;
     EXTEND(SP, count);
     for (SSize_t i = 0; i < count; i++)

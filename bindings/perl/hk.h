@@ -79,6 +79,7 @@ SV *hk_fetch(pTHX_ HV *hv, int word);
 void hk_store(pTHX_ HV *hv, int word, SV *value);
 SV *hk_word(pTHX_ int word);
 void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded);
+void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t count);
 
 /* engine.c */
 SV *hk_engine_new(pTHX_ const char *class, haul_client *client);
@@ -131,10 +132,11 @@ UV hk_batch_pending(pTHX_ SV *batch);
 int hk_batch_fd(pTHX_ SV *batch);
 
 /* lwp.c */
-/* (status, reason, version, fields, content, peer, error number, error text) of a request whose fields are a list. */
-SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV **out);
+/* (status, reason, version, fields, content, whether it is HTML, error number, error text) of a request whose fields are a
+ * list. The reply's go to `headers`, an HTTP::Headers, or as a list into the answer where that is undef. */
+SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 /* The same with a Haul::Stream in the place of the content, when the head has come. */
-SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV **out);
+SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 SV *hk_stream_read(pTHX_ SV *stream, UV size);
 AV *hk_stream_trailers(pTHX_ SV *stream);
 #define HK_LWP_ANSWER 8

@@ -9,6 +9,7 @@
 
 typedef struct name_slot {
     SV *key;                   /* in lower case */
+    SV *standard;              /* as HTTP::Headers writes it, where it has to be told; NULL: not asked yet */
     U8 len;
     char name[NAME_ROOM];      /* as it came */
 } name_slot;
@@ -81,20 +82,25 @@ static SV *lower(pTHX_ const char *name, STRLEN len) {
     return key;
 }
 
-/* The key of a field's name, in lower case. It may go with the next one that is asked for. */
-static SV *key_of(pTHX_ const char *name, STRLEN len) {
+/* What is held of a field's name; it may go with the next one that is asked for. `spare` is for one that is too long. */
+static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) {
     dMY_CXT;
     name_slot *slot;
-    if (!len || len > NAME_ROOM)
-        return sv_2mortal(lower(aTHX_ name, len));
+    if (!len || len > NAME_ROOM) {
+        spare->key = sv_2mortal(lower(aTHX_ name, len));
+        spare->standard = NULL;
+        return spare;
+    }
     slot = &MY_CXT.names[((U8)name[0] * 5 + (U8)name[len - 1] * 3 + len * 7 + (U8)name[len / 2]) % NAMES];
     if (slot->len == len && memEQ(slot->name, name, len))
-        return slot->key;
+        return slot;
     SvREFCNT_dec(slot->key);
+    SvREFCNT_dec(slot->standard);
     slot->key = lower(aTHX_ name, len);
+    slot->standard = NULL;
     slot->len = (U8)len;
     Copy(name, slot->name, len, char);
-    return slot->key;
+    return slot;
 }
 
 /* The fields that no longer say what `content` is once it has been decoded. */
@@ -107,11 +113,12 @@ void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool
     /* The texts of the keys that an empty hash has got so far: they are known by their place. */
     const char *seen[HK_HEADERS];
     size_t stored = 0;
+    name_slot spare;
     bool fresh = !HvUSEDKEYS(hv) && count <= HK_HEADERS;
     if (fresh && count > 8)
         hv_ksplit(hv, (IV)count);
     for (size_t i = 0; i < count; i++) {
-        SV *key = key_of(aTHX_ headers[i].name.data, headers[i].name.len), *value;
+        SV *key = slot_of(aTHX_ headers[i].name.data, headers[i].name.len, &spare)->key, *value;
         HE *entry;
         if (decoded && about_coding(SvPVX_const(key), SvCUR(key)))
             continue;
@@ -137,5 +144,47 @@ void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool
             }
             av_push((AV *)SvRV(HeVAL(entry)), value);
         }
+    }
+}
+
+/* What an HTTP::Headers notes of this name: undef, or how to write it. */
+static SV *learn(pTHX_ const char *name, STRLEN len) {
+    dSP;
+    SV *answer;
+    ENTER;
+    SAVETMPS;
+    PUSHMARK(SP);
+    mXPUSHp(name, len);
+    PUTBACK;
+    call_pv("LWP::Protocol::haul::_standard", G_SCALAR);
+    SPAGAIN;
+    answer = newSVsv(POPs);
+    PUTBACK;
+    FREETMPS;
+    LEAVE;
+    return answer;
+}
+
+/* The same into the hash that an HTTP::Headers is: besides the fields, under "::std_case", how names are written that it does
+ * not know. */
+void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t count) {
+    hk_add_headers(aTHX_ hv, headers, count, FALSE);
+    for (size_t i = 0; i < count; i++) {
+        const haul_slice name = headers[i].name;
+        name_slot spare, *slot = slot_of(aTHX_ name.data, name.len, &spare);
+        SV **cases;
+        if (!slot->standard) {
+            SV *standard = learn(aTHX_ name.data, name.len);
+            /* Perl code ran: look again. */
+            slot = slot_of(aTHX_ name.data, name.len, &spare);
+            SvREFCNT_dec(slot->standard);
+            slot->standard = slot == &spare ? sv_2mortal(standard) : standard;
+        }
+        if (!SvOK(slot->standard))
+            continue;
+        cases = hv_fetchs(hv, "::std_case", TRUE);
+        if (!SvROK(*cases))
+            sv_setrv_noinc(*cases, (SV *)newHV());
+        (void)hv_store_ent((HV *)SvRV(*cases), slot->key, newSVsv(slot->standard), SvSHARED_HASH(slot->key));
     }
 }
