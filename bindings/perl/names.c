@@ -4,7 +4,7 @@
 #include "hk.h"
 
 /* Field names that are held, and the longest of them. Others do too, at Perl's usual cost. */
-#define NAMES 64
+#define NAMES 128
 #define NAME_ROOM 31
 
 typedef struct name_slot {
@@ -82,6 +82,14 @@ static SV *lower(pTHX_ const char *name, STRLEN len) {
     return key;
 }
 
+/* By a few of its characters. The factor was looked for: it keeps sixty common names apart. Two at one place only cost what
+ * they would without it. */
+static unsigned place_of(const U8 *name, STRLEN len) {
+    U32 mixed = (U32)name[0] | (U32)name[len / 2] << 8 | (U32)name[len - 1] << 16 | (U32)len << 24;
+    mixed ^= (U32)name[len / 4] << 4;
+    return (mixed * 0xA456A271u >> 16) % NAMES;
+}
+
 /* What is held of a field's name; it may go with the next one that is asked for. `spare` is for one that is too long. */
 static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) {
     dMY_CXT;
@@ -91,7 +99,7 @@ static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) 
         spare->standard = NULL;
         return spare;
     }
-    slot = &MY_CXT.names[((U8)name[0] * 5 + (U8)name[len - 1] * 3 + len * 7 + (U8)name[len / 2]) % NAMES];
+    slot = &MY_CXT.names[place_of((const U8 *)name, len)];
     if (slot->len == len && memEQ(slot->name, name, len))
         return slot;
     SvREFCNT_dec(slot->key);
