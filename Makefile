@@ -27,8 +27,7 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice faults-build hostile hostile-slice torture purity licences fuzz-check doc python python-test bench fuzz-smoke instructions \
+.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt fmt-check lint unit faults faults-slice faults-build hostile hostile-slice torture purity licences fuzz-check doc python python-test bench fuzz-smoke instructions http-tiny-suite \
 	generate install uninstall clean
 
 help: ## this list
@@ -56,6 +55,9 @@ perl-soak: ## 200,000 requests in Perl; memory must stay flat
 
 lwp-suite: perl ## LWP's own tests with haul doing http and https (fetches libwww-perl's source package)
 	sh scripts/lwp-suite.sh
+
+http-tiny-suite: perl ## HTTP::Tiny's own tests with Haul in its place (fetches perl's source package)
+	sh scripts/http-tiny-suite.sh
 
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
