@@ -129,7 +129,19 @@ class RawBody(io.IOBase):
         if self._stream is not None and self._stream.ended:
             self._stream.close()
 
-    drain_conn = release_conn
+    def drain_conn(self) -> None:
+        """Reads the rest, and lets go of the connection."""
+        if self._stream is not None:
+            try:
+                self._stream.read(None, False)
+            except Failure:
+                # Then it is closed below, and serves nobody.
+                pass
+            self.close()
+
+    def get_redirect_location(self) -> str | bool:
+        """Where it leads, if it is a redirect; else ``False``."""
+        return self.reply.location() or False
 
     def fileno(self) -> int:
         raise io.UnsupportedOperation("fileno")
