@@ -15,8 +15,14 @@ rm -rf "$bench"
 "$target/py/bin/python" -m venv "$bench"
 # Those that cannot be had are passed over, one by one; the job says which are not there.
 while read -r package; do
-    case $package in '' | '#'*) continue ;; esac
-    "$bench/bin/python" -m pip --disable-pip-version-check --quiet install "$package" ||
+    apart=
+    case $package in
+    '' | '#'*) continue ;;
+    # It brings a urllib3 of its own under that name, which requests and others must not run on.
+    niquests*) apart=--target=$bench/apart ;;
+    esac
+    # shellcheck disable=SC2086 # none, or one word
+    "$bench/bin/python" -m pip --disable-pip-version-check --quiet install $apart "$package" ||
         echo "bench-python: $package cannot be had" >&2
 done <bench/python/requirements.txt
 # Behind the peers' own packages, so that only haul is taken from there.

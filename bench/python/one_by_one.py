@@ -51,6 +51,7 @@ def requests_haul() -> Call:
 
 
 def niquests() -> Call:
+    sys.path.insert(0, sys.prefix + "/apart")
     import niquests
 
     return like_requests(niquests.Session())

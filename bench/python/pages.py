@@ -50,6 +50,7 @@ def requests_haul() -> int:
 
 
 def niquests() -> int:
+    sys.path.insert(0, sys.prefix + "/apart")
     import niquests
 
     session = niquests.Session(pool_maxsize=PARALLEL)

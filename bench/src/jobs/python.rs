@@ -172,7 +172,7 @@ fn installed(work: &Path, clients: &[Client]) -> Vec<Client> {
     let has = |(name, _, module): &Client| {
         let found = Command::new(PYTHON)
             .current_dir(work)
-            .args(["-c", &format!("import {module}")])
+            .args(["-c", &format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}")])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()

@@ -24,7 +24,7 @@ class RawBody(io.IOBase):
         self,
         reply: Reply,
         stream: Stream | None,
-        translate: Callable[[Exception], BaseException] | None = None,
+        translate: Callable[[Failure], BaseException] | None = None,
     ) -> None:
         #: What the engine keeps of the response.
         self.reply = reply

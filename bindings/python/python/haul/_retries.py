@@ -47,7 +47,7 @@ class Attempts:
             raise as_requests(failure, self._request, proxied) from None
         cause = as_urllib3(failure, self._url, proxied)
         try:
-            self.retries = self.retries.increment(self._method, self._url, error=cause)  # type: ignore[arg-type]
+            self.retries = self.retries.increment(self._method, self._url, error=cause)
         except urllib3.MaxRetryError as exhausted:
             error = as_requests(failure, self._request, proxied)
             if isinstance(error, requests.exceptions.ReadTimeout):

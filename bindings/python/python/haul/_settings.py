@@ -26,7 +26,7 @@ _environ = _environment()
 
 
 def _encoded(name: str) -> Any:
-    return name if _environ is os.environ else os.environ.encodekey(name)  # type: ignore[attr-defined]
+    return name if _environ is os.environ else os.environ.encodekey(name)
 
 
 _KEYS = {name: _encoded(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES, "NETRC", "HOME")}
@@ -41,7 +41,7 @@ def _get(name: str) -> str | None:
 
 def has_environment() -> bool:
     """Whether any variable may say something about how requests go."""
-    return not _environ.keys().isdisjoint(_SAYS)  # type: ignore[attr-defined]
+    return not _environ.keys().isdisjoint(_SAYS)
 
 
 def environment_bundle() -> str | None:
