@@ -15,6 +15,7 @@ mod limited;
 mod million;
 mod perl;
 mod pipeline;
+mod python;
 mod site;
 mod small;
 mod startup;
@@ -62,6 +63,7 @@ pub(crate) const ALL: &[&Job] = &[
     &h2_site::JOB,
     &c_requests::JOB,
     &perl::JOB,
+    &python::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.
