@@ -27,7 +27,7 @@ MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc python python-test bench fuzz-smoke \
+	fmt-check lint unit faults faults-slice faults-build agent-kills purity licences fuzz-check doc python python-test bench fuzz-smoke \
 	generate install uninstall clean
 
 help: ## this list
@@ -111,6 +111,9 @@ faults-slice: faults-build ## the same in under a minute: one place a row, a few
 
 faults-build:
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults
+
+agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)
+	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p haul-cli --test agent -- the_death_of_the_agent_is_not_noticed
 
 python: ## the Python module, installed in an environment of its own: target/py
 	sh scripts/test-python.sh build
