@@ -27,7 +27,7 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt fmt-check lint unit faults faults-slice faults-build hostile hostile-slice torture purity licences fuzz-check doc python python-test bench fuzz-smoke instructions http-tiny-suite \
+.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt fmt-check lint unit faults faults-slice faults-build hostile hostile-slice torture purity licences fuzz-check doc python python-test bench fuzz-smoke instructions http-tiny-suite agent-kills \
 	generate install uninstall clean
 
 help: ## this list
@@ -125,6 +125,9 @@ hostile-slice: faults-build ## the same for the command in some seconds: 400 rep
 
 torture: ## each descriptor, thread and allocation of 60 command lines refused, one by one (an hour)
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-cli --test torture -- --nocapture
+
+agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)
+	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p haul-cli --test agent -- the_death_of_the_agent_is_not_noticed
 
 python: ## the Python module, installed in an environment of its own: target/py
 	sh scripts/test-python.sh build
