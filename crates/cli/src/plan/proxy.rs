@@ -30,6 +30,8 @@ pub struct ProxyArgs {
     pub allowed: Allowed,
     /// `-p`: CONNECT for http URLs too.
     pub tunnel: bool,
+    /// `--proxy1.0`: CONNECT says HTTP/1.0.
+    pub http10: bool,
     /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are printed.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields for the proxy alone.
@@ -48,6 +50,7 @@ impl Default for ProxyArgs {
             user: None,
             allowed: Allowed::BASIC,
             tunnel: false,
+            http10: false,
             suppress_connect_headers: false,
             fields: Vec::new(),
             no_proxy: None,

@@ -95,7 +95,7 @@ pub struct RequestOptions {
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
-    /// A proxy that forwards is told the target all the same. Default: none.
+    /// A proxy that forwards is told the same. Default: none.
     pub request_target: Option<String>,
     /// What is done otherwise than HTTP/1.1 says. Part of the pool's key. Default: nothing.
     pub liberties: Liberties,

@@ -60,7 +60,8 @@ impl Transfer {
         !is_left_out
             && match framing {
                 BodyLength::None => false,
-                BodyLength::Known(length) => length > WORTH_ASKING,
+                // Of a reader whose length only the user knows, it is not sure that it can be sent again.
+                BodyLength::Known(length) => length > WORTH_ASKING || self.is_once(),
                 // Of chunks that the user asks for, the length may be known all the same.
                 BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }

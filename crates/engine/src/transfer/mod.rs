@@ -57,7 +57,7 @@ use crate::facts::Facts;
 use crate::net::proxy::Via;
 use crate::net::stream::Stream;
 use crate::request::{Particulars, RequestOptions, Span, method};
-use crate::sink::Wake;
+use crate::sink::{Begin, Wake};
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
 use auth::Login;
@@ -137,6 +137,8 @@ pub struct Transfer {
     proxy_rounds: u32,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
+    /// The last of them that was no response to a request of its own: a proxy's, or an interim one.
+    aside: Option<Box<Head>>,
     /// The redirects so far, where they are to be told of.
     history: Vec<Redirected>,
     trailers: Option<Fields>,
@@ -295,6 +297,7 @@ impl Transfer {
             proxy_answered: false,
             proxy_rounds: 0,
             heads: Vec::new(),
+            aside: None,
             history: Vec::new(),
             trailers: None,
             facts: Facts::new(now),
@@ -377,10 +380,18 @@ impl Transfer {
     }
 
     /// The trailer section of the response under way.
-    pub fn on_trailers(&mut self, trailers: Option<Fields>) {
-        if matches!(self.disposition, Disposition::Deliver) {
-            self.trailers = trailers;
+    ///
+    /// # Errors
+    /// What the sink says, where heads are delivered and these with them.
+    pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
+        if !matches!(self.disposition, Disposition::Deliver) {
+            return Ok(());
         }
+        let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
+        // Behind the body, as it came; the empty line that ends it is none of its fields.
+        let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
+        self.trailers = trailers;
+        outcome
     }
 
     /// How many body bytes may be read now.
@@ -492,6 +503,7 @@ impl Transfer {
         }
         if self.options.include_head && self.options.connect_heads && self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(head.raw());
+            self.aside = Some(Box::new(head.clone()));
         }
     }
 
@@ -503,6 +515,7 @@ impl Transfer {
         }
         if self.options.include_head && !self.has_begun && self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(head.raw());
+            self.aside = Some(Box::new(head.clone()));
         }
     }
 
@@ -620,6 +633,7 @@ impl Transfer {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
+                self.show_heads();
                 let result = self.body.finish();
                 self.done(result, now)
             }
@@ -756,7 +770,33 @@ impl Transfer {
         After::Again(wait)
     }
 
+    /// Heads are delivered where they are wanted, though no body follows them.
+    fn show_heads(&mut self) {
+        if !self.options.include_head || self.has_begun || self.is_part || self.heads.is_empty() {
+            return;
+        }
+        let Some(head) = self.head.as_ref().or(self.aside.as_deref()) else { return };
+        self.has_begun = true;
+        let begin = Begin {
+            head,
+            target: self.asked.as_deref().unwrap_or(&self.target),
+            place: &self.target,
+            history: &self.history,
+            facts: &self.facts,
+            length: Some(0),
+            offset: self.extent.at,
+            total: None,
+            validator: None,
+            deadline: self.deadline(),
+        };
+        // What made it end is told; that this could not be shown either, is the lesser trouble.
+        let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
+    }
+
     fn done(&mut self, result: Result<()>, now: Instant) -> After {
+        if result.is_err() {
+            self.show_heads();
+        }
         self.facts.finished(now);
         After::Done(result.map_err(|error| error.with_url(self.target.to_url())))
     }

@@ -126,7 +126,10 @@ impl Transfer {
         let own_target = options.request_target.as_deref().unwrap_or(self.target.path_and_query());
         let request = h1::Request {
             method: &self.method,
-            target: forwarded.as_ref().map_or(own_target, |(uri, _)| uri),
+            target: match (&options.request_target, &forwarded) {
+                (None, Some((uri, _))) => uri,
+                _ => own_target,
+            },
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,

@@ -49,7 +49,8 @@ impl Exchange {
             if host.contains(':') { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") };
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
-        let conn = Conn::new(h1::Config::default());
+        let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
+        let conn = Conn::new(h1::Config { liberties, ..h1::Config::default() });
         let mut exchange = Self {
             conn,
             hop,
