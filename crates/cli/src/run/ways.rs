@@ -1,11 +1,11 @@
 //! How connections are made: proxies, sockets, one's own end, client certificates.
 
+use haul::Result;
 use haul::net::connect::ConnectOptions;
 use haul::net::local::{Interface, Ports, UnixSocket};
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::net::socket::Keepalive;
 use haul::net::tls::{Identity, Passphrase, TlsOptions, TlsVersion};
-use haul::Result;
 use haul_policy::auth::Allowed;
 
 use crate::plan::{self, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs};

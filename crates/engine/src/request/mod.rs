@@ -56,6 +56,9 @@ pub struct RequestOptions {
     pub cookie: Option<Vec<u8>>,
     /// Where cookies are kept and taken from. Default: none are.
     pub jar: Option<Jar>,
+    /// Cookies are those of the host that a `Host` field of the caller's names, as by curl, where that field may go along.
+    /// Default no: they are the target's.
+    pub cookies_by_host: bool,
     /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
     /// certificate was not checked is not believed. Default: none is known.
     pub hsts: Option<Hsts>,
@@ -264,6 +267,7 @@ impl Default for RequestOptions {
             auth: Auth::default(),
             cookie: None,
             jar: None,
+            cookies_by_host: false,
             hsts: None,
             alt_svc: None,
             referer: None,

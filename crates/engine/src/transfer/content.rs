@@ -28,7 +28,10 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
         let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
-        (upload.length() != Some(0)).then_some(upload)
+        // Even nothing has a last chunk.
+        let is = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("transfer-encoding");
+        let is_chunked = self.options.fields.iter().chain(&self.own.fields).any(is);
+        (upload.length() != Some(0) || is_chunked).then_some(upload)
     }
 
     /// How the next request's content is framed, with what its fields say.

@@ -644,9 +644,13 @@ impl Transfer {
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
                 if self.options.auto_referer {
                     self.referer = referer(&self.target, &hop.target);
+                    self.facts.referer = self.referer.as_deref().map(Box::from);
                 }
                 let left = std::mem::replace(&mut self.target, hop.target);
                 self.asked.get_or_insert_with(|| Box::new(left));
+                if self.method != hop.method {
+                    self.facts.method = Some(hop.method.as_str().into());
+                }
                 self.method = method(&hop.method);
                 self.same_origin = hop.same_origin;
                 self.is_downgraded = hop.downgraded;

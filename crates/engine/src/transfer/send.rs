@@ -153,7 +153,7 @@ impl Transfer {
 
     /// The cookies of the jar, then those of the user's word (as by curl).
     fn cookie(&self) -> Option<Vec<u8>> {
-        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.target));
+        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.cookie_target()));
         let given = self.options.cookie.as_deref().filter(|_| self.secrets == Secrets::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
