@@ -53,7 +53,7 @@ pub(super) fn fetch(
     request.split.connections = 1;
     let url = absolute(operation, url);
     Ok(Some(match file {
-        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, None)),
+        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, 0, None)),
         None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
     }))
 }
