@@ -158,11 +158,13 @@ fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print
     }
 }
 
-/// Whether a client says that it had as many bytes as it should.
+/// Whether a client says that it had as many bytes as it should, in one line or in one for each transfer.
 fn told(said: &str, expected: &Print) -> Result<(), String> {
-    match said.trim().parse::<u64>() {
-        Ok(len) if len == expected.len => Ok(()),
-        _ => Err(format!("said {:?}, not {}", said.trim(), expected.len)),
+    let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
+    match lines {
+        Ok(lines) if lines.iter().sum::<u64>() == expected.len => Ok(()),
+        Ok(lines) => Err(format!("wrong answer: {} bytes, not {}", lines.iter().sum::<u64>(), expected.len)),
+        Err(_) => Err(format!("said {:?}, not {}", said.trim(), expected.len)),
     }
 }
 
@@ -222,7 +224,9 @@ mod tests {
     #[test]
     fn what_a_client_says_counts_only_with_the_right_length() {
         let expected = Print::of(b"ab");
-        assert_eq!(told("2\n", &expected), Ok(()));
+        for right in ["2", "2\n", "1\n1\n", "0\n2\n"] {
+            assert_eq!(told(right, &expected), Ok(()));
+        }
         for wrong in ["3", "", "x", "2,2", "2\n2"] {
             assert!(told(wrong, &expected).is_err(), "{wrong}");
         }

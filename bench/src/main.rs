@@ -39,7 +39,7 @@ mod tools;
 use std::error::Error;
 use std::process::ExitCode;
 
-use options::{Asked, Options};
+use options::Asked;
 
 /// What every fallible step here returns: a bench that cannot go on says why and stops.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;

@@ -3,6 +3,7 @@
 mod bulk;
 mod c_requests;
 mod cold;
+mod curves;
 mod fetch;
 pub(crate) mod fetcher;
 mod five;
@@ -62,6 +63,7 @@ pub(crate) const ALL: &[&Job] = &[
     &h2_site::JOB,
     &c_requests::JOB,
     &perl::JOB,
+    &curves::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.
