@@ -8,7 +8,7 @@
 //! bench all --budget 900                 every job; then bench scorecard
 //! bench all --smoke                      haul alone, everything tiny: is it right?
 //! bench scorecard [--check] [FILE]       documents and charts of a file of results
-//! bench instructions [--record]          instructions of fixed cases against their baseline
+//! bench instructions [--update]          instructions of fixed cases against their baseline
 //! ```
 //!
 //! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`card`]); [`contest`] runs them A B A B

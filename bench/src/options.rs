@@ -15,7 +15,7 @@ bench all [options]: every job, within a budget of time
 bench limit MODE ...: the least anyone could do, as a peer of its own (bench limit says which modes)
 bench scorecard [--check] [FILE]: documents, charts and the README's figures from a file of results (default: the
     newest of the whole); --check only compares them
-bench instructions [--record]: instructions of fixed cases, by callgrind, against bench/instructions.json
+bench instructions [--update]: the instructions of fixed cases against those of bench/instructions.json
 
   --list           name the jobs
   --rounds N       counted rounds (default: the job's own), after one of warming up
@@ -45,6 +45,8 @@ pub(crate) enum Asked {
     List,
     /// Internal: run one command and write its figures; see [`crate::measure`].
     Measure(Run),
+    /// The guard of instruction counts; see [`crate::instructions`].
+    Instructions(Vec<String>),
     /// A peer of this program's own; see [`crate::limit`].
     Limit(Vec<String>),
     /// Who reads a mirror; see [`crate::jobs::fetcher`].
@@ -124,21 +126,24 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("results") => options.results = parser.value()?.into(),
             Long("no-save") => options.save = false,
             Long("help") | Short('h') => return Ok(Asked::Help),
-            Value(word) if options.jobs.is_empty() => {
-                let with: fn(Vec<String>) -> Asked = match word.to_str() {
-                    Some("limit") => Asked::Limit,
-                    Some("read-packages") => Asked::ReadPackages,
-                    Some("scorecard") => Asked::Render,
-                    Some("instructions") => Asked::Instructions,
+            Value(word) => {
+                let word = word.string()?;
+                let of_its_own = match word.as_str() {
+                    "instructions" => Asked::Instructions,
+                    "limit" => Asked::Limit,
+                    "read-packages" => Asked::ReadPackages,
+                    "scorecard" => Asked::Render,
                     _ => {
-                        options.jobs.push(word.string()?);
+                        options.jobs.push(word);
                         continue;
                     }
                 };
-                let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
-                return Ok(with(words?));
+                if options.jobs.is_empty() {
+                    let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
+                    return Ok(words.map(of_its_own)?);
+                }
+                options.jobs.push(word);
             }
-            Value(job) => options.jobs.push(job.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
