@@ -23,9 +23,9 @@ bench instructions [--update]: the instructions of fixed cases against those of 
   --smoke          haul alone, everything tiny, one round, from the embedded origin: only whether its answers are right
   --haul PATH      which haul (default: beside this program, else from PATH)
   --curl PATH      which curl (default: from PATH)
-  --pages N        pages of the site (default 5703); other numbers are not saved
-  --size BYTES     bytes of the large bodies, with K, M or G for KiB, MiB or GiB (default: the job's own); other
-                   sizes are not saved
+  --pages N        pages of the site (default 5703); figures of other numbers are kept only with --results
+  --size BYTES     bytes of the large bodies, with K, M or G for KiB, MiB or GiB (default: the job's own); figures
+                   of other sizes are kept only with --results
   --seed N         which site (default 1)
   --embedded       serve from the embedded origin even if nginx is installed
   --slow           also run the contestants that take tens of seconds a round
@@ -80,6 +80,13 @@ pub(crate) struct Options {
     pub(crate) save: bool,
 }
 
+impl Options {
+    /// Whether the site and the bodies are as large as the scorecard's.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pages == testkit::site::PAGES && self.size.is_none()
+    }
+}
+
 pub(crate) fn parse() -> Result<Asked> {
     let mut options = Options {
         jobs: Vec::new(),
@@ -98,6 +105,7 @@ pub(crate) fn parse() -> Result<Asked> {
         results: crate::jobs::home().join("results"),
         save: true,
     };
+    let mut has_results = false;
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -123,7 +131,10 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("embedded") => options.embedded = true,
             Long("slow") => options.slow = true,
             Long("date") => options.date = Some(parser.value()?.string()?),
-            Long("results") => options.results = parser.value()?.into(),
+            Long("results") => {
+                options.results = parser.value()?.into();
+                has_results = true;
+            }
             Long("no-save") => options.save = false,
             Long("help") | Short('h') => return Ok(Asked::Help),
             Value(word) => {
@@ -152,7 +163,7 @@ pub(crate) fn parse() -> Result<Asked> {
         options.size = Some(SMOKE_SIZE);
         options.embedded = true;
     }
-    options.save &= options.pages == testkit::site::PAGES && options.size.is_none();
+    options.save &= options.is_full() || has_results;
     Ok(if options.jobs.is_empty() { Asked::Help } else { Asked::Run(options) })
 }
 

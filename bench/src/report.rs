@@ -53,6 +53,13 @@ pub(crate) fn print(sheet: &Sheet) {
     println!();
 }
 
+/// Prints that alone which a smoke run is for: who was right.
+pub(crate) fn print_right(sheet: &Sheet) {
+    for entry in &sheet.entries {
+        println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
+    }
+}
+
 /// What went wrong with a contestant, in a line.
 pub(crate) fn wrong(entry: &Entry) -> Option<String> {
     let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;

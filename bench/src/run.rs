@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         host: host::this(options.host.as_deref()),
         tools: BTreeMap::new(),
         seed: options.seed,
-        whole,
+        whole: whole && options.is_full(),
         seconds: 0.0,
         skipped: BTreeMap::new(),
         sheets: Vec::new(),
@@ -113,7 +113,11 @@ fn score(bench: &mut Bench, part: Option<&str>, until: Option<Instant>) -> Resul
             now + until.saturating_duration_since(now) / left
         });
         let sheet = contest::run(bench, bench.admitted(card), Time { rounds, until })?;
-        report::print(&sheet);
+        if bench.options.smoke {
+            report::print_right(&sheet);
+        } else {
+            report::print(&sheet);
+        }
         sheets.push(sheet);
         left -= 1;
     }

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::style::{Drawn, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
-use crate::card::What;
+use crate::card::{Role, What};
 use crate::record::Record;
 
 const WIDTH: u32 = 1000;
@@ -34,6 +34,7 @@ pub(super) const ALL: [Curve; 5] = [
 /// The points of one contestant.
 struct Line {
     name: String,
+    look: Look,
     points: Vec<(f64, f64)>,
 }
 
@@ -53,9 +54,9 @@ pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
         let (head, body) = area.split_vertically(44);
         head.draw(&Text::new(curve.title.to_owned(), (10, 16), marked(15, HPos::Left)))?;
         let mut left = 270;
-        for (at, line) in panels[0].1.iter().enumerate() {
-            head.draw(&PathElement::new(vec![(left, 16), (left + 30, 16)], colour(at).stroke_width(2)))?;
-            mark(&head, at, (left + 15, 16))?;
+        for line in &panels[0].1 {
+            head.draw(&PathElement::new(vec![(left, 16), (left + 30, 16)], line.look.colour().stroke_width(2)))?;
+            line.look.mark(&head, (left + 15, 16))?;
             head.draw(&Text::new(line.name.clone(), (left + 38, 16), font(13, TEXT, HPos::Left)))?;
             left += 70 + 8 * i32::try_from(line.name.chars().count())?;
         }
@@ -83,7 +84,12 @@ fn lines(curve: &Curve, record: &Record, what: What) -> Vec<Line> {
             let Some(value) = entry.median(what) else { continue };
             let value = if what == What::Rss { value / 1024.0 } else { value };
             let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
-                lines.push(Line { name: entry.name.clone(), points: Vec::new() });
+                let look = match entry.role {
+                    Role::Haul if lines.iter().any(|line| line.look == Look::Haul) => Look::Other,
+                    Role::Haul => Look::Haul,
+                    Role::Peer | Role::Limit => Look::Peer,
+                };
+                lines.push(Line { name: entry.name.clone(), look, points: Vec::new() });
                 lines.len() - 1
             });
             lines[at].points.push((x, value.max(1e-6)));
@@ -106,7 +112,10 @@ impl Axis {
     /// By factors, with so much room beyond the values; marked at powers of ten, or at 1, 2 and 5 of each if it spans few of
     /// them.
     fn by_factors(values: &[f64], room: f64) -> Axis {
-        let range = least(values) / room..most(values) * room;
+        let (low, high) = (least(values) / room, most(values) * room);
+        // Less than a power of ten would make much of little.
+        let wider = (10.0 * low / high).max(1.0).sqrt();
+        let range = low / wider..high * wider;
         let span = (range.end / range.start).log10();
         let steps: &[f64] = if span > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let every = if span > 6.5 { 2 } else { 1 };
@@ -170,7 +179,7 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 fn panel(area: &Area<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y: Axis) -> Drawn<()> {
     let mut chart = ChartBuilder::on(area)
         .caption(title, font(13, TEXT, HPos::Left))
-        .margin_right(16)
+        .margin_right(26)
         .margin_left(6)
         .x_label_area_size(46)
         .y_label_area_size(50)
@@ -186,31 +195,44 @@ fn panel(area: &Area<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y
         .x_label_formatter(&|x| short(*x))
         .y_label_formatter(&|y| short(*y))
         .draw()?;
-    for (at, line) in lines.iter().enumerate() {
-        chart.draw_series(LineSeries::new(line.points.iter().copied(), colour(at).stroke_width(2)))?;
+    for line in lines {
+        chart.draw_series(LineSeries::new(line.points.iter().copied(), line.look.colour().stroke_width(2)))?;
         for point in &line.points {
             let middle = chart.backend_coord(point);
             let (left, top) = area.get_base_pixel();
-            mark(area, at, (middle.0 - left, middle.1 - top))?;
+            line.look.mark(area, (middle.0 - left, middle.1 - top))?;
         }
     }
     Ok(())
 }
 
-/// The mark of the line of this number; each has a form of its own.
-fn mark(area: &Area<'_>, at: usize, (x, y): (i32, i32)) -> Drawn<()> {
-    let style = colour(at).filled();
-    match at {
-        0 => area.draw(&Circle::new((x, y), 4, style))?,
-        1 => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
-        _ => area.draw(&TriangleMarker::new((x, y), 6, style))?,
-    }
-    Ok(())
+/// The colour and the mark of a line; each has a form of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Haul,
+    Peer,
+    /// A second way of haul's.
+    Other,
 }
 
-/// haul's line comes first.
-fn colour(at: usize) -> RGBColor {
-    [HAUL, PEER, OTHER][at.min(2)]
+impl Look {
+    fn colour(self) -> RGBColor {
+        match self {
+            Look::Haul => HAUL,
+            Look::Peer => PEER,
+            Look::Other => OTHER,
+        }
+    }
+
+    fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Drawn<()> {
+        let style = self.colour().filled();
+        match self {
+            Look::Haul => area.draw(&Circle::new((x, y), 4, style))?,
+            Look::Peer => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
+            Look::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
+        }
+        Ok(())
+    }
 }
 
 /// A number in few characters: `20 k`, `0.05`.
@@ -240,7 +262,8 @@ mod tests {
     #[test]
     fn an_axis_is_marked_at_round_numbers_or_at_its_values() {
         assert_eq!(Axis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
-        assert_eq!(Axis::by_factors(&[0.9, 6.0], 1.0).marks, [1.0, 2.0, 5.0]);
+        assert_eq!(Axis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(Axis::by_factors(&[10.0, 10.0], 1.0).marks, [5.0, 10.0, 20.0], "of one value there is a surrounding");
         let steps = Axis::by_steps(&[0.0, 1.0, 5.0, 20.0, 50.0, 100.0, 0.0, 100.0]);
         assert_eq!(steps.marks, [0.0, 20.0, 50.0, 100.0]);
         assert_eq!(steps.map(&50.0, (0, 1000)), 500);

@@ -13,6 +13,7 @@ mod bars;
 mod causes;
 mod curves;
 mod document;
+mod overview;
 mod pages;
 mod readme;
 mod style;

@@ -4,7 +4,7 @@ use super::anchors;
 use super::causes::Causes;
 use super::document::{self, Block, Table};
 use super::verdict::{End, Verdict};
-use super::{bars, curves};
+use super::{bars, curves, overview};
 use crate::Result;
 use crate::card::Unit;
 use crate::record::{Record, Sheet};
@@ -24,7 +24,8 @@ pub(super) fn html(record: &Record, causes: &Causes) -> Result<String> {
 
 /// All charts by their names.
 pub(super) fn charts(record: &Record) -> Result<Vec<(String, String)>> {
-    let mut charts = Vec::new();
+    let mut charts: Vec<(String, String)> = Vec::new();
+    charts.extend(overview::chart(record)?.map(|svg| ("overview".to_owned(), svg)));
     for (job, sheets) in jobs(record) {
         charts.push((job.to_owned(), bars::chart(&sheets)?));
     }
@@ -49,6 +50,10 @@ fn jobs(record: &Record) -> Vec<(&str, Vec<&Sheet>)> {
 fn blocks(record: &Record, causes: &Causes) -> Result<Vec<Block>> {
     let mut blocks = vec![Block::Heading(1, "Benchmarks".to_owned())];
     blocks.extend(introduction(record));
+    if let Some(svg) = overview::chart(record)? {
+        let shows = "What haul takes of the best peer's wall time and CPU in each job".to_owned();
+        blocks.push(Block::Chart { name: "overview".to_owned(), shows, svg });
+    }
     let verdicts: Vec<Verdict> = anchors::ALL.iter().map(|anchor| Verdict::of(anchor, record)).collect();
     blocks.extend(goals(&verdicts));
     blocks.extend(misses(&verdicts, causes));
@@ -206,6 +211,7 @@ mod tests {
         assert!(text.contains("xargs -P20 curl (WRONG in 1 of 1: wrong answer: 3 bytes)"));
         assert!(markdown(&record, &Causes::read("")).unwrap().contains("not known yet"));
         assert!(html(&record, &Causes::read("")).unwrap().contains("<svg"));
-        assert_eq!(charts(&record).unwrap().len(), 1);
+        let names: Vec<String> = charts(&record).unwrap().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["overview", "site"]);
     }
 }
