@@ -145,8 +145,8 @@ ifeq ($(JOB),)
 	sh scripts/bench-peers.sh
 	$(MAKE) bindings bench-build
 	test ! -f scripts/bench-python.sh || sh scripts/bench-python.sh || true
-	$(TARGET_DIR)/release/bench all $(if $(BUDGET),--budget $(BUDGET)) $(if $(ROUNDS),--rounds $(ROUNDS))
-	$(MAKE) scorecard
+	$(TARGET_DIR)/release/bench all $(if $(BUDGET),--budget $(BUDGET)) $(if $(ROUNDS),--rounds $(ROUNDS)); \
+		status=$$?; $(MAKE) scorecard && exit $$status
 else
 	$(MAKE) bench-build
 	$(TARGET_DIR)/release/bench $(JOB) $(if $(ROUNDS),--rounds $(ROUNDS))
