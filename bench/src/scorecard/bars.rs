@@ -10,7 +10,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::style::{CUT, FRAME, HAUL, LIMIT, PEER, TEXT, Drawn, font, marked};
+use super::style::{CUT, Drawn, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
 use crate::card::{Role, What};
 use crate::record::{Entry, Sheet};
 use crate::report;
@@ -50,7 +50,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 fn legend(area: &Area<'_>, top: i32) -> Drawn<()> {
     let mut left = NAMES;
-    for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")] {
+    for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")]
+    {
         area.draw(&Rectangle::new([(left, top + 4), (left + 14, top + 16)], colour(role).filled()))?;
         area.draw(&Text::new(text.to_owned(), (left + 20, top + 10), font(13, TEXT, HPos::Left)))?;
         left += 100;
@@ -143,7 +144,8 @@ mod tests {
             entry("bad", vec![Err("wrong answer: 1 bytes".to_owned())]),
         ]);
         let svg = chart(&[&sheet]).unwrap();
-        for part in ["haul", "curl &lt;x&gt;", "1.000 s · 0.25×", "4.000 s · 1.00×", "· 100.00×", "wrong answer"] {
+        for part in ["haul", "curl &lt;x&gt;", "1.000 s · 0.25×", "4.000 s · 1.00×", "· 100.00×", "wrong answer"]
+        {
             assert!(svg.contains(part), "{part}");
         }
         // No bar is longer than the room it has.

@@ -92,13 +92,7 @@ impl Verdict {
 }
 
 /// The figure that the bound is about in each round, and what it may be at most.
-fn figures(
-    sheet: &Sheet,
-    haul: &Entry,
-    what: What,
-    bound: &Bound,
-    against: Option<&str>,
-) -> Option<(Vec<f64>, f64)> {
+fn figures(sheet: &Sheet, haul: &Entry, what: What, bound: &Bound, against: Option<&str>) -> Option<(Vec<f64>, f64)> {
     let each = |factor: f64| -> Option<Vec<f64>> {
         haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
     };
@@ -138,7 +132,6 @@ impl End {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests {
