@@ -232,6 +232,8 @@ pub struct ProxyLow {
     pub tunnel: bool,
     /// `--proxy-http2`.
     pub http2: bool,
+    /// `--proxy1.0`.
+    pub http10: bool,
     /// `--suppress-connect-headers`.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`, in order.

@@ -52,6 +52,8 @@ mod data_raw;
 mod data_urlencode;
 mod digest;
 mod disable;
+mod disable_eprt;
+mod disable_epsv;
 mod disallow_username_in_url;
 mod dump_header;
 mod egd_file;
@@ -69,6 +71,9 @@ mod form;
 mod form_escape;
 mod form_string;
 mod fsync;
+mod ftp_create_dirs;
+mod ftp_pasv;
+mod ftp_skip_pasv_ip;
 mod get;
 mod globoff;
 mod happy_eyeballs_timeout_ms;
@@ -385,11 +390,11 @@ impl Category {
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
     &abstract_unix_socket::AbstractUnixSocket,
-    &alpn::Alpn,
     &agent::Agent,
     &agent_idle::AgentIdle,
     &agent_status::AgentStatus,
     &agent_stop::AgentStop,
+    &alpn::Alpn,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
     &append::Append,
@@ -421,6 +426,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_urlencode::DataUrlencode,
     &digest::Digest,
     &disable::Disable,
+    &disable_eprt::DisableEprt,
+    &disable_epsv::DisableEpsv,
     &disallow_username_in_url::DisallowUsernameInUrl,
     &dump_header::DumpHeader,
     &egd_file::EgdFile,
@@ -437,6 +444,9 @@ pub const FLAGS: &[&dyn Flag] = &[
     &form_escape::FormEscape,
     &form_string::FormString,
     &fsync::Fsync,
+    &ftp_create_dirs::FtpCreateDirs,
+    &ftp_pasv::FtpPasv,
+    &ftp_skip_pasv_ip::FtpSkipPasvIp,
     &get::Get,
     &globoff::Globoff,
     &happy_eyeballs_timeout_ms::HappyEyeballsTimeoutMs,

@@ -14,8 +14,7 @@
 const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks HTTP alone",
-        "disable-eprt disable-epsv eprt epsv ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv \
-         ftp-port ftp-pret ftp-skip-pasv-ip ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
+        "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-port ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
          list-only quote ssl ssl-reqd",
     ),
     (

@@ -32,6 +32,8 @@ pub struct ProxyArgs {
     pub tunnel: bool,
     /// `--proxy-http2`: HTTP/2 is offered to an https proxy.
     pub http2: bool,
+    /// `--proxy1.0`: CONNECT says HTTP/1.0.
+    pub http10: bool,
     /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are printed.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields for the proxy alone.
@@ -51,6 +53,7 @@ impl Default for ProxyArgs {
             allowed: Allowed::BASIC,
             tunnel: false,
             http2: false,
+            http10: false,
             suppress_connect_headers: false,
             fields: Vec::new(),
             no_proxy: None,

@@ -62,7 +62,9 @@ impl Exchange {
             if host.contains(':') { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") };
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
-        let speaks = Speaks::Http1 { conn: Box::new(h1::Conn::new(h1::Config::default())), tail: Vec::new() };
+        let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
+        let conn = h1::Conn::new(h1::Config { liberties, ..h1::Config::default() });
+        let speaks = Speaks::Http1 { conn: Box::new(conn), tail: Vec::new() };
         Ok(Self { speaks, hop, target, rounds: 0, answered: false, status: 0, heads: Vec::new(), again: false })
     }
 

@@ -62,6 +62,8 @@ pub struct ProxyOptions {
     pub auth: ProxyAuth,
     /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
     pub tunnel: bool,
+    /// CONNECT says HTTP/1.0 (`--proxy1.0`). Default no.
+    pub http10: bool,
     /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in requests that are forwarded. They replace those that
     /// are made.
     pub fields: Vec<(String, Vec<u8>)>,

@@ -37,6 +37,8 @@ pub struct Hop {
     pub tls: Option<TlsOptions>,
     /// How it is told who asks.
     pub auth: ProxyAuth,
+    /// CONNECT says HTTP/1.0.
+    pub http10: bool,
     /// Fields for it.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The User-Agent of a CONNECT.
@@ -77,6 +79,7 @@ impl Via {
             proxy,
             preproxy,
             auth: given.auth,
+            http10: given.http10,
             fields: given.fields.clone(),
             user_agent: options.user_agent.clone(),
             memory: given.memory.clone(),
