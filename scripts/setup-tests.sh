@@ -51,6 +51,7 @@ look_all() {
     look_perl HTTP::Daemon libhttp-daemon-perl
     look_perl HTTP::Cookies libhttp-cookies-perl
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
+    look_perl WWW::Mechanize libwww-mechanize-perl
     look cc gcc
     look c++ g++
     look apt-ftparchive apt-utils

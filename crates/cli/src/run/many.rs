@@ -80,7 +80,7 @@ pub(super) fn run(
     let summary = match file {
         None => fleet.run(client, items, standard_output(operation), report)?,
         Some(path) => {
-            let mut sink = FileSink::with(path, file_options(operation, None));
+            let mut sink = FileSink::with(path, file_options(operation, 0, None));
             let output = Descriptor::new(sink.open_descriptor()?);
             let summary = fleet.run(client, items, output, report)?;
             sink.finish()?;
@@ -138,7 +138,7 @@ impl Sources {
                     let list = self.list.as_ref();
                     let checksum =
                         list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;
-                    Destination::File { path, options: file_options(&self.operation, checksum) }
+                    Destination::File { path, options: file_options(&self.operation, source, checksum) }
                 }
                 None => Destination::Output,
             },
