@@ -1,7 +1,7 @@
 //! Torture: the system refuses the n-th descriptor, thread or piece of memory that a run asks for, for each n that it comes
 //! to. It ends with the whole answer or with an honest failure: never with a false success, never with a torn file under its
-//! final name, never by a panic. (What a refused allocation of a small object does to a Rust program is to end it, with a
-//! message: the one signal that is allowed, and there alone.)
+//! final name, never by a panic. (A refused allocation of a small object ends a Rust program by SIGABRT, and the library of
+//! cryptography does the same: the one signal that is allowed, and there alone.)
 //!
 //! `HAUL_TORTURE=all` runs every case (`make torture`); without it a few are run, with every seventh allocation.
 
@@ -122,9 +122,9 @@ fn check(ran: &Ran, dir: &Path, expected: &Left, may_abort: bool, what: &str) {
         assert!(found == *expected, "a false success: {what}: {}", ran.stderr);
         return;
     }
-    let has_aborted = may_abort && ran.code == 128 + 6 && ran.stderr.contains("memory allocation of");
+    let has_aborted = may_abort && ran.code == 128 + 6;
     assert!(has_aborted || ran.code < 128, "a signal: {what}: {} {}", ran.code, ran.stderr);
-    assert!(!ran.stderr.trim().is_empty(), "nothing is said: {what}: {}", ran.code);
+    assert!(has_aborted || !ran.stderr.trim().is_empty(), "nothing is said: {what}: {}", ran.code);
     for (name, content) in &found.files {
         assert!(expected.files.get(name) == Some(content), "{name} is torn: {what}: {}", ran.stderr);
     }

@@ -45,7 +45,7 @@ const BAD_FRAMING: &[&str] = &[
     "Transfer-Encoding: gzip, chunked",
     "Transfer-Encoding: identity, chunked",
     "Transfer-Encoding: chunked;q=1",
-    "Transfer-Encoding:",
+    "Transfer-Encoding: ,\r\nContent-Length: x",
     "Transfer-Encoding: xchunked",
     "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
 ];

@@ -92,6 +92,8 @@ const OK: (&str, &str) = (":status", "200");
 
 /// The largest frame that a client takes without having said more.
 const MOST: usize = 16_384;
+/// What is sent without heeding the client's windows, padding included: no client announces less.
+const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> Draft {
     let mut draft = Draft::new(Protocol::Http2);
@@ -249,10 +251,7 @@ fn send_head(draft: &mut Draft, rng: &mut Rng, head: &[(String, String)]) {
 
 fn send_body(draft: &mut Draft, rng: &mut Rng) {
     let content = draft.body.clone();
-    // More than the windows of every connection at its start is sent only where it must not be.
-    if content.len() > 65_535 {
-        draft.is_unsure = true;
-    }
+    let mut room = WINDOW;
     let most = one(rng, &[MOST as u64, MOST as u64, 1_000]);
     let mut rest = content.as_slice();
     let has_trailers = rng.below(8) == 0;
@@ -265,15 +264,19 @@ fn send_body(draft: &mut Draft, rng: &mut Rng) {
     while !rest.is_empty() {
         let (part, behind) = rest.split_at((1 + rng.below(most) as usize).min(rest.len()));
         rest = behind;
+        room = room.saturating_sub(part.len());
         if part.len() < 16_000 && rng.below(5) == 0 {
             let padding = rng.below(200) as usize;
             let payload = [&[padding as u8][..], part, &vec![0; padding]].concat();
+            room = room.saturating_sub(payload.len() - part.len());
             let ends = u8::from(rest.is_empty() && !has_trailers);
             draft.send(frame(Frame::DATA, Frame::PADDED | ends, 1, &payload));
         } else {
             draft.send(data(1, rest.is_empty() && !has_trailers, part));
         }
     }
+    // More than its window a client may hold against the server.
+    draft.is_unsure |= room == 0;
     if has_trailers {
         draft.note("trailers");
         draft.send(headers(1, true, &[("x-trailer", "y"), ("set-cookie", "a=b")]));
