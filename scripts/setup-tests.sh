@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
-# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx, squid, Dante and
-# microsocks (proxies), openssl (clients' keys), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
+# apache2 and caddy (other origins, of HTTP/2 too), strace and valgrind (system calls and instructions counted), tinyproxy,
+# nghttpx, squid, Dante and microsocks (proxies), openssl (keys), cc, c++ and pkg-config (the C interface), Perl's modules, apt-ftparchive, pacman and
 # bsdtar (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
@@ -50,6 +50,8 @@ look_all() {
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
     look cc gcc
     look c++ g++
+    look valgrind valgrind
+    look pkg-config pkgconf
     look apt-ftparchive apt-utils
     look pacman pacman-package-manager
     look bsdtar libarchive-tools

@@ -64,6 +64,7 @@ use auth::Login;
 use extent::Extent;
 use pace::Pace;
 
+pub(crate) use answer::bad_status;
 pub(crate) use cut::Cut;
 pub use pace::Credit;
 pub(crate) use part::{Splittable, Watch};
@@ -679,7 +680,7 @@ impl Transfer {
     fn failed_status(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {
-            Some(head) if is_failure => Err(answer::bad_status(head)),
+            Some(head) if is_failure => Err(bad_status(head)),
             _ => Ok(()),
         }
     }
