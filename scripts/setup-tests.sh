@@ -1,8 +1,8 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
-# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), faketime and script (clocks,
-# terminals), tinyproxy, nghttpx, squid, Dante and
-# microsocks (proxies), openssl (clients' keys), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
+# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), valgrind (instructions
+# counted), faketime and script (clocks, terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl (clients'
+# keys), cc, c++ and pkg-config (the C interface), Perl's modules, apt-ftparchive, pacman and
 # bsdtar (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
@@ -54,6 +54,8 @@ look_all() {
     look_perl WWW::Mechanize libwww-mechanize-perl
     look cc gcc
     look c++ g++
+    look valgrind valgrind
+    look pkg-config pkgconf
     look apt-ftparchive apt-utils
     look pacman pacman-package-manager
     look bsdtar libarchive-tools

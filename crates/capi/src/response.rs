@@ -127,7 +127,7 @@ impl haul_response {
             self.version = Some(head.version());
             // The views are into the bytes of the head, which lie where they are until the head goes: `head` is replaced
             // together with them, here and in `clear`.
-            self.headers.extend(head.fields().map(view));
+            self.headers.extend(head.field_bytes().map(view));
             self.is_decoded = decodes && head.get("content-encoding").is_some();
         }
     }
@@ -144,13 +144,13 @@ impl haul_response {
     pub(crate) fn take_trailers(&mut self, trailers: Option<Fields>) {
         self.trailers.clear();
         self.trailer_fields = trailers;
-        self.trailers.extend(self.trailer_fields.iter().flat_map(Fields::iter).map(view));
+        self.trailers.extend(self.trailer_fields.iter().flat_map(Fields::iter_bytes).map(view));
     }
 
     pub(crate) fn take_history(&mut self, history: Vec<Redirected>) {
         self.hops.clear();
         for Redirected { target, head } in history {
-            let headers = head.fields().map(view).collect();
+            let headers = head.field_bytes().map(view).collect();
             self.hops.push(Hop { url: target.to_url(), headers, head });
         }
     }
@@ -183,8 +183,8 @@ impl haul_response {
     }
 }
 
-fn view((name, value): (&str, &[u8])) -> haul_header {
-    haul_header { name: haul_slice::of(name.as_bytes()), value: haul_slice::of(value) }
+fn view((name, value): (&[u8], &[u8])) -> haul_header {
+    haul_header { name: haul_slice::of(name), value: haul_slice::of(value) }
 }
 
 fn number(version: Version) -> u16 {

@@ -305,6 +305,20 @@ impl Error {
     }
 }
 
+/// For programs that read a [`Response`](crate::Response) among other things: the [`Error`] is inside (`get_ref`,
+/// `downcast`). It is never of the kind that readers take for "try again".
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Timeout => io::ErrorKind::TimedOut,
+            ErrorKind::PartialBody => io::ErrorKind::UnexpectedEof,
+            ErrorKind::ContentCoding | ErrorKind::TooLarge => io::ErrorKind::InvalidData,
+            _ => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(url) = &self.inner.url {

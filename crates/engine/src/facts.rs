@@ -107,7 +107,7 @@ impl Facts {
         }
         self.first_byte = now.saturating_duration_since(self.started);
         self.status = head.status();
-        self.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
+        self.fields = u32::try_from(head.field_bytes().len()).unwrap_or(u32::MAX);
         self.version = Some(head.version());
     }
 

@@ -27,7 +27,7 @@ use crate::{Error, ErrorKind, Result};
 /// How long a wait lasts before the hook is asked.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// A hook that is asked whether to stop. It must not wait, and must not use the client that asks it.
+/// A hook that is asked whether to stop. No lock is held meanwhile: it may send requests itself, over the same client, too.
 #[derive(Clone)]
 pub struct Interrupt(Arc<dyn Fn() -> bool + Send + Sync>);
 

@@ -4,11 +4,13 @@
 //! One request, waiting for it. Nothing is started for it, neither a thread nor an event loop, and the next one uses the
 //! same connection:
 //!
-//! ```no_run
+//! ```
+//! # let origin = testkit::origin::Origin::builder().start().unwrap();
+//! # let url = origin.url("/small");
 //! use haul::Client;
 //!
 //! let client = Client::new();
-//! let response = client.get("https://example.test/index.html").send()?.error_for_status()?;
+//! let response = client.get(&url).send()?.error_for_status()?;
 //! println!("{}: {}", response.url(), response.text()?);
 //! # Ok::<(), haul::Error>(())
 //! ```

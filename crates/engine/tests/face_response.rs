@@ -21,6 +21,29 @@ fn trusted_client(origin: &testkit::origin::Origin) -> (Client, tempfile::NamedT
     (Client::builder().options(|options| options.tls = trusted.tls).build(), ca)
 }
 
+/// What a program may do with the types, whatever they hold: to lose one of these breaks programs.
+#[test]
+fn types_cross_threads() {
+    fn anywhere<T: Send + Sync + 'static>() {}
+    fn moves<T: Send + 'static>() {}
+    anywhere::<Client>();
+    anywhere::<haul::ClientBuilder>();
+    anywhere::<haul::Request>();
+    anywhere::<RequestOptions>();
+    anywhere::<haul::Reply>();
+    anywhere::<haul::Error>();
+    anywhere::<haul::batch::Batch>();
+    anywhere::<Jar>();
+    moves::<haul::RequestBuilder>();
+    moves::<haul::Response>();
+    moves::<haul::AsyncResponse>();
+    moves::<haul::response::Sending>();
+    moves::<Form>();
+    let io: std::io::Error = haul::Error::new(ErrorKind::Timeout, "late").into();
+    assert_eq!(io.kind(), std::io::ErrorKind::TimedOut);
+    assert!(io.downcast::<haul::Error>().unwrap().is_timeout());
+}
+
 #[test]
 fn bodies_of_any_framing_and_size_come_whole_however_they_are_read() {
     let origin = start_origin();

@@ -52,6 +52,12 @@ impl Fields {
         self.spans.iter().map(move |span| (name(text, span), &text[range(span.value)]))
     }
 
+    /// The same with names as bytes, for who compares or copies them: nothing is looked at that is not asked for.
+    pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        let text = self.text();
+        self.spans.iter().map(move |span| (&text[range(span.name)], &text[range(span.value)]))
+    }
+
     /// The first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let text = self.text();

@@ -101,6 +101,11 @@ impl Head {
         self.fields.iter()
     }
 
+    /// The same with names as bytes; it knows how many there are.
+    pub fn field_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+        self.fields.iter_bytes()
+    }
+
     /// The first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.get(name)

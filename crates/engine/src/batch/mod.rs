@@ -4,13 +4,15 @@
 //! One thread moves all of them; it starts with the first request and ends by itself. What bodies hold is bounded, and a
 //! program that takes no responses stops the servers.
 //!
-//! ```no_run
+//! ```
+//! # let origin = testkit::origin::Origin::builder().start().unwrap();
+//! # let base = origin.url("/small");
 //! use haul::batch::BatchOptions;
 //!
 //! let client = haul::Client::new();
-//! let requests = (0..1000).map(|i| client.get(&format!("http://127.0.0.1/{i}")).build().expect("a URL"));
+//! let requests = (0..100).map(|i| client.get(&format!("{base}/{i}")).build().expect("a URL"));
 //! for (index, reply) in client.fetch_all(requests, BatchOptions::default()) {
-//!     println!("{index}: {}", reply?.head.status());
+//!     assert_eq!(reply?.body, format!("small {index}\n").as_bytes());
 //! }
 //! # Ok::<(), haul::Error>(())
 //! ```

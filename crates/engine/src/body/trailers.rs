@@ -61,6 +61,14 @@ impl Upload for Trailed {
         self.content.read(buffer)
     }
 
+    fn ready(&self) -> &[u8] {
+        self.content.ready()
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.content.consume(n);
+    }
+
     fn rewind(&mut self) -> bool {
         self.content.rewind()
     }

@@ -99,6 +99,17 @@ pub trait Upload: Send {
     /// The source's. Nothing more can be read then.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
+    /// The next bytes where they lie in memory, to be used in place of a read and then [consumed](Self::consume). Empty where
+    /// they have to be read, and at the end.
+    fn ready(&self) -> &[u8] {
+        &[]
+    }
+
+    /// So many of the [`ready`](Self::ready) bytes were used.
+    fn consume(&mut self, n: usize) {
+        debug_assert!(n == 0, "nothing was ready");
+    }
+
     /// Goes back to the first byte. `false` where that cannot be done any more.
     fn rewind(&mut self) -> bool;
 
@@ -178,11 +189,12 @@ impl Body {
     /// Its beginning. Opens nothing before the first read.
     #[must_use]
     pub fn upload(&self) -> Box<dyn Upload> {
-        let pieces = match self {
-            Self::Bytes(bytes) => Arc::from([Piece::Bytes(Arc::clone(bytes))]),
-            Self::Pieces(pieces) => Arc::clone(pieces),
-        };
-        Box::new(Sending { pieces, at: 0, done: 0, file: None, given: None })
+        match self {
+            Self::Bytes(bytes) => Box::new(Whole { bytes: Arc::clone(bytes), at: 0 }),
+            Self::Pieces(pieces) => {
+                Box::new(Sending { pieces: Arc::clone(pieces), at: 0, done: 0, file: None, given: None })
+            }
+        }
     }
 
     fn onces(&self) -> impl Iterator<Item = &Once> {
@@ -276,6 +288,38 @@ impl From<&[u8]> for Body {
 impl From<&str> for Body {
     fn from(text: &str) -> Self {
         text.as_bytes().into()
+    }
+}
+
+/// A sending of bytes that lie in one place.
+struct Whole {
+    bytes: Arc<[u8]>,
+    at: usize,
+}
+
+impl Upload for Whole {
+    fn length(&self) -> Option<u64> {
+        Some(self.bytes.len() as u64)
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut rest = self.ready();
+        let n = rest.read(buffer)?;
+        self.consume(n);
+        Ok(n)
+    }
+
+    fn ready(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.at += n;
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.at = 0;
+        true
     }
 }
 
@@ -432,6 +476,20 @@ mod tests {
             assert_eq!(all(&mut *upload, step).unwrap(), b"<23456>", "{step}");
             assert!(upload.rewind());
         }
+    }
+
+    #[test]
+    fn bytes_in_one_place_are_read_or_used_where_they_lie() {
+        let mut upload = Body::from("0123456789").upload();
+        for step in 1..12 {
+            assert_eq!(all(&mut *upload, step).unwrap(), b"0123456789", "{step}");
+            assert!(upload.ready().is_empty() && upload.rewind());
+        }
+        assert_eq!(upload.ready(), b"0123456789");
+        upload.consume(4);
+        assert_eq!(upload.ready(), b"456789");
+        assert_eq!(all(&mut *upload, 3).unwrap(), b"456789");
+        assert!(Body::pieces([Piece::Bytes(b"a"[..].into())]).upload().ready().is_empty());
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //!
 //! Making one costs nothing: no thread, no file read, no large buffer before it is needed.
 //!
-//! ```no_run
+//! ```
+//! # let origin = testkit::origin::Origin::builder().start().unwrap();
+//! # let url = origin.url("/small");
 //! let client = haul::Client::new();
-//! let page = client.get("http://127.0.0.1:8080/").send()?.text()?;
-//! # drop(page);
+//! let page = client.get(&url).send()?.text()?;
+//! assert_eq!(page, "small\n");
 //! # Ok::<(), haul::Error>(())
 //! ```
 //!

@@ -64,10 +64,10 @@ pub(crate) struct Exchanges {
     ticker: Ticker,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one of it a request, and a box would cost more than the room")]
 enum State {
-    /// The next exchange is to begin, at this moment if one is given.
-    Next(Transfer, From, Option<Instant>),
+    /// The next exchange is to begin, at this moment if one is given. (In a box: a state is moved about, and a transfer is
+    /// large.)
+    Next(Box<Transfer>, From, Option<Instant>),
     /// One is under way.
     Live(Live),
     /// It is over, and its outcome was given out.
@@ -119,7 +119,7 @@ impl Exchanges {
     /// Of a transfer that was not begun; `split` as its sink allows.
     pub(crate) fn new(transfer: Transfer, split: Split) -> Self {
         let ticker = Ticker::new(transfer.options().interrupt.as_ref());
-        Self { state: State::Next(transfer, From::Pool, None), split, ticker }
+        Self { state: State::Next(Box::new(transfer), From::Pool, None), split, ticker }
     }
 
     /// The transfer, while it is not over.
@@ -148,7 +148,7 @@ impl Exchanges {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.ticker.sleep(at)) {
-                        return Some(end(client, transfer, Err(error)));
+                        return Some(end(client, *transfer, Err(error)));
                     }
                     match begin(client, transfer, from, self.split, &mut self.ticker) {
                         Ok(live) => self.state = State::Live(live),
@@ -202,7 +202,7 @@ impl Exchanges {
             After::Done(result) => Some(end(client, transfer, result)),
             After::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
-                self.state = State::Next(transfer, from, at);
+                self.state = State::Next(Box::new(transfer), from, at);
                 None
             }
         }
@@ -220,7 +220,7 @@ impl Exchanges {
             Ok((transfer, split::After::Alone)) => {
                 // Once is enough: it was refused, or brought nothing.
                 self.split.connections = 1;
-                self.state = State::Next(transfer, From::Pool, None);
+                self.state = State::Next(Box::new(transfer), From::Pool, None);
                 None
             }
             Err(link) => {
@@ -245,7 +245,7 @@ fn end(client: &Client, mut transfer: Transfer, result: Result<()>) -> (Outcome,
 /// Takes a connection, and puts the request into its machine.
 fn begin(
     client: &Client,
-    mut transfer: Transfer,
+    mut transfer: Box<Transfer>,
     from: From,
     split: Split,
     ticker: &mut Ticker,
@@ -257,22 +257,22 @@ fn begin(
         }
         From::Pool | From::Fresh => None,
     };
-    let mut link = match warm {
-        Some(link) => link,
+    let (mut link, now) = match warm {
+        Some(link) => (link, now),
         None => match open(client, Key::new(transfer.target(), transfer.options()), &mut transfer, ticker) {
-            Ok(link) => link,
+            Ok(link) => (link, Instant::now()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
-                return Err(Box::new((transfer, After::Done(Err(error)))));
+                return Err(Box::new((*transfer, After::Done(Err(error)))));
             }
             Err(error) => {
                 let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
-                return Err(Box::new((transfer, after)));
+                return Err(Box::new((*transfer, after)));
             }
         },
     };
     let deadline = transfer.deadline();
     let mut finished = Finished::new();
-    link.start(transfer, Instant::now(), &mut finished);
+    link.start(*transfer, now, &mut finished);
     match finished.pop() {
         Some(over) => {
             // It could not even be put into the machine: the connection is as it was.
@@ -321,12 +321,13 @@ impl Live {
         let mut buffer = client.shelf().take();
         let mut wide = None;
         let Self { link, deadline, scout, mover, waits, is_drained, send_error } = self;
+        let mut began = Some(Instant::now());
         // The program may have taken its time with what it was given.
-        if let Some(transfer) = link.front_mut() {
-            transfer.is_held_up(false, Instant::now());
+        if let (Some(transfer), Some(now)) = (link.front_mut(), began) {
+            transfer.is_held_up(false, now);
         }
         loop {
-            let now = Instant::now();
+            let now = began.take().unwrap_or_else(Instant::now);
             if let Err(error) = ticker.tick(now) {
                 return Stopped::Interrupted(error);
             }

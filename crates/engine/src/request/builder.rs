@@ -69,12 +69,14 @@ impl Request {
 
 /// A request in the making. What cannot be used is reported by [`build`](Self::build), and so by [`send`](Self::send).
 ///
-/// ```no_run
+/// ```
+/// # let origin = testkit::origin::Origin::builder().start().unwrap();
+/// # let url = origin.url("/status/204");
 /// use std::time::Duration;
 ///
 /// let client = haul::Client::new();
 /// let response = client
-///     .put("https://example.test/things/7")
+///     .put(&url)
 ///     .header("Content-Type", "text/plain")
 ///     .basic_auth("me", "secret")
 ///     .timeout(Duration::from_secs(10))

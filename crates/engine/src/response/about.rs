@@ -3,9 +3,11 @@
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head, Version};
 
+#[cfg(doc)]
+use crate::ErrorKind;
+use crate::Result;
 use crate::facts::Facts;
-use crate::transfer::{Outcome, Redirected};
-use crate::{Error, ErrorKind, Result};
+use crate::transfer::{Outcome, Redirected, bad_status};
 
 /// The head of a response, and how it came: what [`Response`](crate::Response) and
 /// [`AsyncResponse`](crate::AsyncResponse) show of theirs.
@@ -90,14 +92,7 @@ impl About {
     /// # Errors
     /// [`ErrorKind::Status`] then.
     pub(super) fn check_status(&self) -> Result<()> {
-        match self.status() {
-            400.. => {
-                let reason = String::from_utf8_lossy(self.head.reason());
-                let message = format!("the server answered {} {}", self.status(), reason.escape_debug());
-                Err(Error::new(ErrorKind::Status, message.trim_end()).with_url(self.url()))
-            }
-            _ => Ok(()),
-        }
+        check_status(&self.head, &self.target)
     }
 
     /// The exchange is over: all is known now. What it was comes back.
@@ -106,4 +101,9 @@ impl About {
         self.trailers = outcome.trailers;
         outcome.result
     }
+}
+
+/// As [`About::check_status`].
+pub(super) fn check_status(head: &Head, target: &Target) -> Result<()> {
+    if head.status() < 400 { Ok(()) } else { Err(bad_status(head).with_url(target.to_url())) }
 }

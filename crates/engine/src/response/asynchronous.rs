@@ -3,15 +3,20 @@
 //! The exchange runs on a thread of the client; what it brings wakes the task that asked. A body that is not taken stops
 //! its server: 256 KiB of it are held at most.
 //!
-//! ```no_run
-//! # async fn example() -> haul::Result<()> {
+//! ```
+//! # let origin = testkit::origin::Origin::builder().start().unwrap();
+//! # let url = origin.url("/bytes/1000000");
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! # runtime.block_on(async {
 //! let client = haul::Client::new();
-//! let mut response = client.get("http://example.test/").send_async().await?;
+//! let mut response = client.get(&url).send_async().await?;
+//! let mut length = 0;
 //! while let Some(piece) = response.chunk().await? {
-//!     println!("{} bytes", piece.len());
+//!     length += piece.len();
 //! }
-//! # Ok(())
-//! # }
+//! assert_eq!(length, 1_000_000);
+//! # Ok::<(), haul::Error>(())
+//! # }).unwrap();
 //! ```
 
 use std::future::{Future, poll_fn};

@@ -1,14 +1,16 @@
 //! Responses: a head that has come, and a body that is read as it comes.
 //!
-//! ```no_run
+//! ```
+//! # let origin = testkit::origin::Origin::builder().start().unwrap();
+//! # let url = origin.url("/small");
 //! use std::io::BufRead;
 //!
-//! let response = haul::Client::new().get("http://example.test/lines").send()?.error_for_status()?;
+//! let response = haul::Client::new().get(&url).send()?.error_for_status()?;
 //! println!("{} {}", response.status(), response.header("content-type").unwrap_or("?"));
 //! for line in response.lines() {
 //!     println!("{}", line?);
 //! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok::<(), std::io::Error>(())
 //! ```
 //!
 //! | type | for |
@@ -244,7 +246,7 @@ impl Drop for Response {
 
 impl BufRead for Response {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.fill().map_err(into_io)?;
+        self.fill()?;
         Ok(self.unpacker.ready())
     }
 
@@ -268,17 +270,6 @@ fn from_json<T: serde::de::DeserializeOwned>(bytes: &[u8], url: String) -> Resul
     serde_json::from_slice(bytes).map_err(|error| {
         Error::with_source(ErrorKind::ContentCoding, "the body is not the JSON that was expected", error).with_url(url)
     })
-}
-
-/// As an error of reading. (Never of the kind that readers take for "try again".)
-fn into_io(error: Error) -> io::Error {
-    let kind = match error.kind() {
-        ErrorKind::Timeout => io::ErrorKind::TimedOut,
-        ErrorKind::PartialBody => io::ErrorKind::UnexpectedEof,
-        ErrorKind::ContentCoding | ErrorKind::TooLarge => io::ErrorKind::InvalidData,
-        _ => io::ErrorKind::Other,
-    };
-    io::Error::new(kind, error)
 }
 
 impl std::fmt::Debug for Response {

@@ -5,7 +5,11 @@ use std::time::Instant;
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head};
 
+use super::about::check_status;
 use super::no_head;
+use super::text::{self, charset};
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::body::path::BodyPath;
 use crate::drive::blocking;
 use crate::facts::Facts;
@@ -17,10 +21,13 @@ use crate::{Client, Result};
 
 /// A response and its body, which was read to its end.
 ///
-/// ```no_run
+/// ```
+/// # let origin = testkit::origin::Origin::builder().start().unwrap();
+/// # let url = origin.url("/small");
 /// let client = haul::Client::new();
-/// let reply = client.call(client.get("http://example.test/").build()?)?;
-/// assert_eq!((reply.head.status(), &reply.body[..]), (200, &b"hello"[..]));
+/// let reply = client.call(client.get(&url).build()?)?;
+/// assert_eq!((reply.status(), &reply.body[..]), (200, &b"small\n"[..]));
+/// assert_eq!(reply.into_text(), "small\n");
 /// # Ok::<(), haul::Error>(())
 /// ```
 #[derive(Debug)]
@@ -41,6 +48,36 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// The status code (RFC 9110 section 15).
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.status()
+    }
+
+    /// Itself, unless its status is 400 or above.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Status`] then.
+    pub fn error_for_status(self) -> Result<Self> {
+        check_status(&self.head, &self.target).map(|()| self)
+    }
+
+    /// The body as text, as by [`Response::text`](super::Response::text).
+    #[must_use]
+    pub fn into_text(self) -> String {
+        let charset = self.head.get("content-type").and_then(charset);
+        text::decode(self.body, charset.as_deref())
+    }
+
+    /// The body as a value, from JSON.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        super::from_json(&self.body, self.target.to_url())
+    }
+
     /// Of an outcome and the body that came.
     ///
     /// # Errors

@@ -207,7 +207,7 @@ impl Transfer {
 }
 
 /// A status of 400 or above as the error that it is asked to be.
-pub(super) fn bad_status(head: &Head) -> Error {
+pub(crate) fn bad_status(head: &Head) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
     Error::new(ErrorKind::Status, message.trim_end())

@@ -245,8 +245,21 @@ impl Extent {
     }
 }
 
+/// In one pass, since every response that begins a body is asked for it.
 fn strong_validator(head: &Head) -> Option<Validator> {
-    Validator::strong(head.get("etag"), head.get("last-modified"), head.get("date"))
+    let (mut etag, mut last_modified, mut date) = (None, None, None);
+    for (name, value) in head.field_bytes() {
+        let (place, wanted) = match name.len() {
+            4 if name[0] | 0x20 == b'e' => (&mut etag, &b"etag"[..]),
+            4 => (&mut date, &b"date"[..]),
+            13 => (&mut last_modified, &b"last-modified"[..]),
+            _ => continue,
+        };
+        if place.is_none() && name.eq_ignore_ascii_case(wanted) {
+            *place = Some(value);
+        }
+    }
+    Validator::strong(etag, last_modified, date)
 }
 
 /// The one Content-Range of a response.
@@ -258,7 +271,13 @@ fn content_range_of(head: &Head) -> Option<content_range::ContentRange> {
 
 /// The content coding of a response: none is empty.
 fn coding(head: &Head) -> Vec<u8> {
-    let joined = head.get_all("content-encoding").collect::<Vec<_>>().join(&b","[..]);
-    let text = joined.trim_ascii().to_ascii_lowercase();
-    if text == b"identity" { Vec::new() } else { text }
+    let mut text = Vec::new();
+    for (index, value) in head.get_all("content-encoding").enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        text.extend(value.iter().map(u8::to_ascii_lowercase));
+    }
+    let trimmed = text.trim_ascii();
+    if trimmed == b"identity" { Vec::new() } else { trimmed.to_vec() }
 }

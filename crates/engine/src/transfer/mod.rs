@@ -59,6 +59,7 @@ use auth::Login;
 use extent::Extent;
 use pace::Pace;
 
+pub(crate) use answer::bad_status;
 pub(crate) use cut::Cut;
 pub use outcome::{After, Broke, Outcome, Redirected};
 pub use pace::Credit;

@@ -30,6 +30,7 @@ pub(crate) mod path;
 mod tests;
 
 use core::fmt::{self, Write};
+use std::borrow::Cow;
 
 use memchr::{memchr, memchr3};
 
@@ -187,11 +188,11 @@ impl Target {
     }
 
     /// The value of the Host field: brackets round IPv6, the port only when it is not the default.
-    pub fn authority(&self) -> String {
+    pub fn authority(&self) -> Cow<'_, str> {
         self.origin.authority()
     }
 
-    /// Writes [`authority`](Target::authority) without an allocation.
+    /// Writes [`authority`](Target::authority).
     pub fn write_authority(&self, out: &mut impl Write) -> fmt::Result {
         self.origin.write_authority(out)
     }
@@ -203,9 +204,7 @@ impl Target {
 
     /// The URL without userinfo and fragment: safe to print.
     pub fn to_url(&self) -> String {
-        let mut text = String::with_capacity(self.host_text().len() + self.line.len() + 16);
-        write!(text, "{self}").expect("a String takes all");
-        text
+        [self.origin.text(), &self.line].concat()
     }
 
     pub(crate) fn inherit_userinfo(&mut self, from: &Target) {

@@ -40,18 +40,18 @@ pub(crate) fn of_response(
     let mut coding = None;
     let mut connection = Connection::default();
     let bodiless = answer_to == AnswerTo::Head || matches!(head.status(), 204 | 304);
-    for (name, value) in head.fields() {
+    for (name, value) in head.field_bytes() {
         // The length of a name rules out nearly all others before a letter is compared.
         match name.len() {
-            10 if name.eq_ignore_ascii_case("connection") => connection.read(value),
-            14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case("content-length") => {
+            10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
+            14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
                 let one = content_length(value).map_err(Error::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(Error::ContentLength(LengthFault::Conflicting));
                 }
                 length = Some(one);
             }
-            17 if !bodiless && name.eq_ignore_ascii_case("transfer-encoding") => {
+            17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 let takes_others = liberties.codings || liberties.raw;
                 coding = Some(transfer_coding(value, coding.unwrap_or_default(), takes_others)?);
             }

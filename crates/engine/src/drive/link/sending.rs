@@ -78,6 +78,22 @@ pub(super) fn feed(
     upload: &mut dyn Upload,
     mut given: impl FnMut(&[u8]),
 ) -> io::Result<Fed> {
+    // What lies in memory is neither copied on its way, nor is a place made ready for it.
+    while !upload.ready().is_empty()
+        && let Some(credit) = machine.content_credit(id)
+    {
+        let n = upload.ready().len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+        if n == 0 {
+            return Ok(Fed::Waits);
+        }
+        let ready = &upload.ready()[..n];
+        machine.give_content(id, ready)?;
+        given(ready);
+        upload.consume(n);
+    }
+    if machine.content_credit(id).is_none() {
+        return Ok(Fed::All);
+    }
     let mut piece = [0; PIECE];
     while let Some(credit) = machine.content_credit(id) {
         let room = piece.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
