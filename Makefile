@@ -26,8 +26,9 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite http-tiny-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice faults-build purity licences fuzz-check doc python python-test bench fuzz-smoke \
+.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite http-tiny-suite header c-memory c-soak demo test \
+	setup fmt fmt-check lint unit instructions faults faults-slice faults-build purity licences fuzz-check doc python \
+	python-test bench fuzz-smoke \
 	generate install uninstall clean
 
 help: ## this list
@@ -138,6 +139,10 @@ doc: ## API documentation, warnings are errors
 bench: ## a job of the scorecard: JOB=name ROUNDS=n; without JOB the list of jobs
 	$(CARGO) build $(LOCKED) --release -p haul-cli -p haul-bench
 	$(TARGET_DIR)/release/bench $(or $(JOB),--list) $(if $(ROUNDS),--rounds $(ROUNDS))
+
+instructions: libhaul ## instructions of fixed cases against bench/instructions.json (needs valgrind); UPDATE=1 makes that anew
+	$(CARGO) build $(LOCKED) --release -p haul-bench
+	$(TARGET_DIR)/release/bench instructions $(if $(UPDATE),--update)
 
 fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) sh scripts/fuzz-smoke.sh

@@ -18,6 +18,7 @@ mod card;
 mod contest;
 mod digest;
 mod identity;
+mod instructions;
 mod jobs;
 mod limit;
 mod measure;
@@ -53,6 +54,7 @@ fn run() -> Result<ExitCode> {
             }
         }
         Asked::Measure(run) => return measure::in_this_process(&run),
+        Asked::Instructions(arguments) => return instructions::run(&arguments),
         Asked::Limit(arguments) => limit::run(&arguments)?,
         Asked::ReadPackages(arguments) => jobs::fetcher::read(&arguments)?,
         Asked::Run(options) => {

@@ -12,6 +12,7 @@ use crate::measure::{Reader, Run};
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
 bench limit MODE ...: the least anyone could do, as a peer of its own (bench limit says which modes)
+bench instructions [--update]: the instructions of fixed cases against those of bench/instructions.json
 
   --list           name the jobs
   --rounds N       counted rounds (default: the job's own), after one of warming up
@@ -34,6 +35,8 @@ pub(crate) enum Asked {
     List,
     /// Internal: run one command and write its figures; see [`crate::measure`].
     Measure(Run),
+    /// The guard of instruction counts; see [`crate::instructions`].
+    Instructions(Vec<String>),
     /// A peer of this program's own; see [`crate::limit`].
     Limit(Vec<String>),
     /// Who reads a mirror; see [`crate::jobs::fetcher`].
@@ -98,11 +101,23 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("results") => options.results = parser.value()?.into(),
             Long("no-save") => options.save = false,
             Long("help") | Short('h') => return Ok(Asked::Help),
-            Value(word) if (word == "limit" || word == "read-packages") && options.jobs.is_empty() => {
-                let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
-                return Ok(words.map(if word == "limit" { Asked::Limit } else { Asked::ReadPackages })?);
+            Value(word) => {
+                let word = word.string()?;
+                let of_its_own = match word.as_str() {
+                    "instructions" => Asked::Instructions,
+                    "limit" => Asked::Limit,
+                    "read-packages" => Asked::ReadPackages,
+                    _ => {
+                        options.jobs.push(word);
+                        continue;
+                    }
+                };
+                if options.jobs.is_empty() {
+                    let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
+                    return Ok(words.map(of_its_own)?);
+                }
+                options.jobs.push(word);
             }
-            Value(job) => options.jobs.push(job.string()?),
             other => return Err(other.unexpected().into()),
         }
     }

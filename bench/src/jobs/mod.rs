@@ -1,7 +1,7 @@
 //! The jobs, one file each, and what they share.
 
 mod bulk;
-mod c_requests;
+pub(crate) mod c_requests;
 mod cold;
 mod fetch;
 pub(crate) mod fetcher;

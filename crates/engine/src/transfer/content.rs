@@ -28,7 +28,10 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
         let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
-        (upload.length() != Some(0)).then_some(upload)
+        match &self.own.trailers {
+            Some(trailers) => Some(trailers.behind(upload)),
+            None => (upload.length() != Some(0)).then_some(upload),
+        }
     }
 
     /// How the next request's content is framed, with what its fields say.
@@ -39,7 +42,7 @@ impl Transfer {
         }
         let field =
             |wanted: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|field| field.1);
-        if field("transfer-encoding").is_some() {
+        if field("transfer-encoding").is_some() || self.own.trailers.is_some() {
             return BodyLength::Chunked;
         }
         // Who gives a reader may know how long it is.

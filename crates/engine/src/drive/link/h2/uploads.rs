@@ -93,8 +93,8 @@ impl Machine for Conn {
         self.send_body(id, piece).map(drop).map_err(io::Error::other)
     }
 
-    fn end_content(&mut self, id: RequestId) -> io::Result<()> {
-        self.finish_body(id, &[]).map_err(io::Error::other)
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.finish_body(id, trailers).map_err(io::Error::other)
     }
 
     fn output(&self) -> &[u8] {
