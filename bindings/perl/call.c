@@ -220,6 +220,15 @@ size_t hk_read_content(void *user, char *buffer, size_t len) {
         SV *got = NULL, *bytes;
         if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
             return HAUL_READ_ERROR;
+        if (SvROK(got)) {
+            /* An object may run Perl code to become text: under the same care. */
+            SV *text = NULL, *object = got;
+            bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("Haul::_text", 0), 1, &object, &text));
+            SvREFCNT_dec(object);
+            if (failed)
+                return HAUL_READ_ERROR;
+            got = text;
+        }
         if (!SvOK(got)) {
             SvREFCNT_dec(got);
             return 0;
@@ -244,6 +253,27 @@ size_t hk_read_content(void *user, char *buffer, size_t len) {
         x->pending = NULL;
     }
     return have;
+}
+
+/* The fields that the trailer callback has: a list of bytes, made of what it returned by Perl code under the same care. */
+static int give_trailers(void *user, const haul_header **trailers, size_t *count) {
+    hk_exchange *x = (hk_exchange *)user;
+    dTHX;
+    SV *got = NULL;
+    AV *list;
+    haul_header *fields;
+    if (died(x, hk_run(aTHX_ (SV *)get_cv("Haul::_trailers", 0), 1, &x->trailer_callback, &got)))
+        return 1;
+    /* The list, and with it its texts, lasts as long as the statement. */
+    list = (AV *)SvRV(sv_2mortal(got));
+    *count = (size_t)(av_top_index(list) + 1) / 2;
+    fields = (haul_header *)SvPVX(sv_2mortal(newSV((*count + 1) * sizeof(haul_header))));
+    for (size_t i = 0; i < *count; i++) {
+        fields[i].name = slice(aTHX_ *av_fetch(list, (SSize_t)(2 * i), 0));
+        fields[i].value = slice(aTHX_ *av_fetch(list, (SSize_t)(2 * i + 1), 0));
+    }
+    *trailers = fields;
+    return 0;
 }
 
 /* The memory of the Perl string that the body becomes. */
@@ -385,6 +415,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
                 content = NULL;
         }
         x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
+        x.trailer_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK));
     }
     if (fields && !hk_add_fields(aTHX_ &x, fields, NULL))
         return refused(aTHX_ &x);
@@ -397,6 +428,12 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         if ((x.call.read || x.call.body.len) && !x.has_type) {
             haul_slice type = { "application/octet-stream", 24 };
             push_field(aTHX_ &x, "Content-Type", 12, type);
+        }
+        /* There is no place for them where the content's length is said before. */
+        if (x.call.read && x.call.read_length < 0 && x.trailer_callback) {
+            x.trailer_callback = sv_mortalcopy(x.trailer_callback);
+            x.call.trailers = give_trailers;
+            x.call.trailers_user = &x;
         }
         if (!x.call.read && !x.call.body.len && !(strEQ(method_text, "POST") || strEQ(method_text, "PUT")))
             x.call.body.data = NULL;
@@ -499,8 +536,7 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
         if (!engine)
             croak("Haul: no engine");
     }
-    in_perl = engine->foreign_jar
-              || (arguments && (hk_fetch(aTHX_ arguments, HK_PEER) || hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK)));
+    in_perl = engine->foreign_jar || (arguments && hk_fetch(aTHX_ arguments, HK_PEER));
     if (in_perl) {
         dSP;
         SV *answer;

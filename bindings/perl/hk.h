@@ -56,6 +56,7 @@ typedef struct hk_exchange {
     SV *content;               /* the body so far; owned until the response takes it */
     SV *data_callback;
     SV *content_callback;
+    SV *trailer_callback;
     SV *pending;               /* what the content callback gave beyond what fitted */
     STRLEN pending_at;
     HV *response;              /* made early for the data callback; owned until it is returned */

@@ -153,6 +153,22 @@ sub _tls {
 
 # ---- What C leaves to Perl ----
 
+sub _text { return "$_[0]" }
+
+# What a trailer callback gives, as a list of names and values in bytes.
+sub _trailers {
+    my ($callback) = @_;
+    my $fields = $callback->();
+    ref $fields eq 'HASH' or die "trailer_callback must return a hash reference\n";
+    my @list;
+    for my $name (sort keys %$fields) {
+        my $values = $fields->{$name};
+        push @list, map { ("$name", "$_") } grep { defined } ref $values eq 'ARRAY' ? @$values : $values;
+    }
+    utf8::downgrade($_, 1) or die "Wide character in a trailer\n" for @list;
+    return \@list;
+}
+
 # Goes where a reply says, as far as max_redirect allows. POST and its like go on by a 303 only, as with HTTP::Tiny.
 # Secrets stay with the origin they were given for, and do not come back to life when a later hop leads there again.
 sub _follow {
@@ -238,7 +254,6 @@ sub _request_in_perl {
     my ($self, $method, $url, $args) = @_;
     my $response = eval {
         my %args = (%{ $args || {} });
-        die "trailer_callback is not supported\n" if delete $args{trailer_callback};
         my $peer = delete $args{peer};
         if (defined $peer) {
             $peer = $peer->(_host($url)) if ref $peer eq 'CODE';

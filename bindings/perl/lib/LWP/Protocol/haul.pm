@@ -24,9 +24,9 @@ LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 
 # The engine for a user agent's settings as they are now; kept with it, and its connections with it.
 sub _engine {
-    my ($ua, $scheme, $proxy, $timeout) = @_;
-    my $ssl = $scheme eq 'https' ? $ua->{ssl_opts} || {} : {};
-    my $key = join "\0", $KEEP_ALIVE ? 1 : 0, map { defined $_ ? $_ : '' } $timeout, $ua->{local_address}, $proxy,
+    my ($ua, $is_secure, $proxy, $timeout, $is_old) = @_;
+    my $ssl = $is_secure ? $ua->{ssl_opts} || {} : {};
+    my $key = join "\0", $KEEP_ALIVE ? 1 : 0, $is_old, map { defined $_ ? $_ : '' } $timeout, $ua->{local_address}, $proxy,
         map { ($_, $ssl->{$_}) } sort keys %$ssl;
     my $engines = $ua->{'LWP::Protocol::haul'} ||= {};
     return $engines->{$key} ||= do {
@@ -42,7 +42,8 @@ sub _engine {
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
         $engine->_set(proxies => ["$proxy", "$proxy"]) if $proxy;
-        _tls($engine, $ssl) if $scheme eq 'https';
+        $engine->_set(http => 10) if $is_old;
+        _tls($engine, $ssl) if $is_secure;
         $engine;
     };
 }
@@ -161,7 +162,8 @@ sub request {
     }
     my $is_secure = defined $1;
     $REQUESTS++;
-    my $engine = _engine($ua, $is_secure ? 'https' : 'http', $proxy, $timeout);
+    my $version = $request->protocol;
+    my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0);
     my ($fields, $content) = _outgoing($request, \$text, $is_secure);
     my $response = HTTP::Response->new(0);
     my $headers = $is_plain ? $response->headers : undef;
