@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::jobs::{c_requests, home};
 use crate::server::Server;
-use crate::{Result, tools};
+use crate::{Result, identity, tools};
 
 /// How much more than the baseline is a failure, and how much less is worth a word.
 const TOLERANCE: f64 = 0.03;
@@ -37,11 +37,53 @@ struct Case {
 }
 
 const CASES: &[Case] = &[
+    Case { name: "startup", about: "haul --version", argv: version, requests: (0, 1) },
+    Case { name: "get", about: "haul: one GET of 6 B", argv: get, requests: (0, 1) },
+    Case { name: "get-tls", about: "haul: one GET of 6 B by TLS", argv: get_tls, requests: (0, 1) },
+    Case { name: "get-many", about: "haul: each of many small GETs", argv: get_many, requests: (100, 1100) },
+    Case { name: "body", about: "haul: 8 MiB, thrown away", argv: body, requests: (0, 1) },
+    Case { name: "body-tls", about: "haul: 8 MiB by TLS, thrown away", argv: body_tls, requests: (0, 1) },
     Case { name: "c-first", about: "libhaul: loaded, one GET of 300 B, freed", argv: c_small, requests: (0, 1) },
     Case { name: "c-small", about: "libhaul: GET of 300 B on a warm connection", argv: c_small, requests: (100, 600) },
     Case { name: "c-post", about: "libhaul: POST of a form of 42 B", argv: c_post, requests: (100, 600) },
     Case { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
 ];
+
+/// The length of the larger body of the command.
+const BODY: usize = 8 << 20;
+
+fn version(_: &Server, _: usize) -> Vec<String> {
+    haul(&["--version"])
+}
+
+fn get(server: &Server, _: usize) -> Vec<String> {
+    haul(&["-s", "-o", "/dev/null", &format!("http://{}/small", server.addr)])
+}
+
+fn get_tls(server: &Server, _: usize) -> Vec<String> {
+    haul(&["-s", "-o", "/dev/null", "--cacert", identity::CA, &format!("https://{}/small", server.tls)])
+}
+
+/// By one thread: how two share the work is not the same each time.
+fn get_many(server: &Server, count: usize) -> Vec<String> {
+    let urls = format!("http://{}/small/[1-{count}]", server.addr);
+    haul(&["-s", "--threads", "1", "--unordered", "-o", "/dev/null", &urls])
+}
+
+fn body(server: &Server, _: usize) -> Vec<String> {
+    haul(&["-s", "--split", "1", "-o", "/dev/null", &format!("http://{}/bytes/{BODY}", server.addr)])
+}
+
+fn body_tls(server: &Server, _: usize) -> Vec<String> {
+    let url = format!("https://{}/bytes/{BODY}", server.tls);
+    haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", identity::CA, &url])
+}
+
+/// The command that was built along with this program.
+fn haul(arguments: &[&str]) -> Vec<String> {
+    let beside = std::env::current_exe().map(|program| program.with_file_name("haul")).unwrap_or_default();
+    std::iter::once(beside.display().to_string()).chain(arguments.iter().map(|&word| word.to_owned())).collect()
+}
 
 fn c_small(server: &Server, count: usize) -> Vec<String> {
     c_requests::argv(server, "/bytes/300", count, None)
