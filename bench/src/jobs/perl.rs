@@ -12,8 +12,11 @@ use crate::card::{Card, Check, Contestant, Goal, Unit, What};
 use crate::digest::Print;
 use crate::server::Server;
 
-pub(super) const JOB: Job =
-    Job { name: "perl", about: "requests of a Perl program, one at a time and side by side; parts small, page, post, pages", set_up };
+pub(super) const JOB: Job = Job {
+    name: "perl",
+    about: "requests of a Perl program, one at a time and side by side; parts small, page, post, pages",
+    set_up,
+};
 
 const HAUL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
