@@ -2,12 +2,26 @@
 # Requests one at a time on a warm connection, for the job perl:
 #
 #   requests.pl WAY HOST PORT PATH COUNT [FORM]
+#   requests.pl pages WAY LIST                   all URLs of a file, six at once
 #
 # WAY is a client, in the words that its manual has for such a program. Each takes the body into a string; with FORM, which is
 # encoded already, it is posted. The length of all bodies is printed.
 use strict;
 use warnings;
 use FindBin ();
+
+sub load_haul {
+    unshift @INC, map { "$FindBin::Bin/../../bindings/perl/blib/$_" } qw(arch lib);
+    require Haul;
+}
+
+if ($ARGV[0] eq 'pages') {
+    my (undef, $way, $list) = @ARGV;
+    open my $in, '<', $list or die "$list: $!";
+    chomp(my @urls = <$in>);
+    print pages($way, @urls), "\n";
+    exit;
+}
 
 my ($way, $host, $port, $path, $count, $form) = @ARGV;
 my $url = "http://$host:$port$path";
@@ -66,8 +80,7 @@ my %ways = (
     },
 );
 if ($way =~ s/haul\z//) {
-    unshift @INC, map { "$FindBin::Bin/../../bindings/perl/blib/$_" } qw(arch lib);
-    require Haul;
+    load_haul();
     if ($way eq 'lwp+') {
         require LWP::Protocol::haul;
         $way = 'lwp';
@@ -80,3 +93,69 @@ my $call = ($ways{$way} or die "no way '$way'\n")->();
 my $total = 0;
 $total += length $call->() for 1 .. $count;
 print "$total\n";
+
+# The length of all bodies, fetched six at once by what a client has for that.
+sub pages {
+    my ($way, @urls) = @_;
+    my $total = 0;
+    my %ways = (
+        haul => sub {
+            load_haul();
+            Haul->new(proxy => undef, http_proxy => undef)->each(\@urls, sub { $total += length $_[0]{content} }, { per_host => 6 });
+        },
+        curl => sub {
+            require WWW::Curl::Easy;
+            require WWW::Curl::Multi;
+            my $multi = WWW::Curl::Multi->new;
+            my (%under_way, $number);
+            my $begin = sub {
+                my ($easy) = @_;
+                my $url = shift @urls;
+                return unless defined $url;
+                my $body = '';
+                $easy->setopt(WWW::Curl::Easy::CURLOPT_URL(), $url);
+                $easy->setopt(WWW::Curl::Easy::CURLOPT_WRITEDATA(), \$body);
+                $easy->setopt(WWW::Curl::Easy::CURLOPT_PRIVATE(), ++$number);
+                $under_way{$number} = [$easy, \$body];
+                $multi->add_handle($easy);
+            };
+            $begin->(WWW::Curl::Easy->new) for 1 .. 6;
+            while (%under_way) {
+                if ($multi->perform != keys %under_way) {
+                    while (my ($done, $code) = $multi->info_read) {
+                        last unless $done;
+                        my ($easy, $body) = @{ delete $under_way{$done} };
+                        $code == 0 or die $easy->errbuf;
+                        $total += length $$body;
+                        $begin->($easy);
+                    }
+                    next;
+                }
+                my @wait = ('', '', '');
+                my @sets = $multi->fdset;
+                for my $set (0 .. 2) { vec($wait[$set], $_, 1) = 1 for @{ $sets[$set] } }
+                select $wait[0], $wait[1], $wait[2], 0.1;
+            }
+        },
+        mojo => sub {
+            require Mojo::UserAgent;
+            require Mojo::IOLoop;
+            my $ua = Mojo::UserAgent->new;
+            my $left = @urls;
+            my $next;
+            $next = sub {
+                my $url = shift @urls;
+                return unless defined $url;
+                $ua->get($url => sub {
+                    my (undef, $tx) = @_;
+                    $total += length $tx->res->body;
+                    --$left ? $next->() : Mojo::IOLoop->stop;
+                });
+            };
+            $next->() for 1 .. 6;
+            Mojo::IOLoop->start;
+        },
+    );
+    ($ways{$way} or die "no way '$way'\n")->();
+    return $total;
+}

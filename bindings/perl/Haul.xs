@@ -219,7 +219,10 @@ _last_url(self)
     hk_engine *engine;
   CODE:
     engine = hk_engine_of_sv(aTHX_ self);
-    RETVAL = engine && engine->connected && engine->pid == PerlProc_getpid() ? newSVsv(engine->last_url) : newSV(0);
+    RETVAL = engine && engine->connected && engine->pid == PerlProc_getpid()
+                     && haul_client_is_warm(engine->client, SvPV_nolen(engine->last_url))
+                 ? newSVsv(engine->last_url)
+                 : newSV(0);
   OUTPUT:
     RETVAL
 

@@ -1,4 +1,4 @@
-/* call.c: a request from Perl's arguments, the callbacks of it, and the one call that sends it. */
+/* call.c: a request from Perl's arguments, and the one call that sends it. */
 #include "hk.h"
 
 /* ---- What goes out ---------------------------------------------------------------------------------------------- */
@@ -21,7 +21,7 @@ SV *hk_bytes(pTHX_ SV *value) {
     return copy;
 }
 
-static haul_slice slice(pTHX_ SV *value) {
+haul_slice hk_slice(pTHX_ SV *value) {
     haul_slice out;
     STRLEN len;
     out.data = SvPV(value, len);
@@ -29,7 +29,7 @@ static haul_slice slice(pTHX_ SV *value) {
     return out;
 }
 
-static bool fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLEN len) {
+bool hk_fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLEN len) {
     if (!x->error)
         x->error = sv_2mortal(newSVpvf(text, (int)len, what));
     return FALSE;
@@ -112,8 +112,8 @@ static bool is_name(const char *name, STRLEN len, const char *wanted) {
 static bool add_one(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value) {
     SV *bytes = hk_bytes(aTHX_ value);
     if (!bytes)
-        return fail(aTHX_ x, "Wide character in the value of header '%.*s'\n", name, len);
-    push_field(aTHX_ x, name, len, slice(aTHX_ bytes));
+        return hk_fail(aTHX_ x, "Wide character in the value of header '%.*s'\n", name, len);
+    push_field(aTHX_ x, name, len, hk_slice(aTHX_ bytes));
     return TRUE;
 }
 
@@ -157,14 +157,14 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
         /* The key outlives the exchange: the mortal copy holds it. */
         SV *key = hv_iterkeysv(entry);
         if (SvUTF8(key) && !(key = hk_bytes(aTHX_ key)))
-            return fail(aTHX_ x, "Invalid HTTP header field name%.*s\n", "", 0);
+            return hk_fail(aTHX_ x, "Invalid HTTP header field name%.*s\n", "", 0);
         name = SvPV(key, len);
         if (but && given(but, name, len))
             continue;
         switch (len) {
         case 4:
             if (is_name(name, len, "host"))
-                return fail(aTHX_ x, "The 'Host' header must not be provided as header option%.*s\n", "", 0);
+                return hk_fail(aTHX_ x, "The 'Host' header must not be provided as header option%.*s\n", "", 0);
             break;
         case 10:
             if (is_name(name, len, "user-agent")) {
@@ -197,99 +197,6 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
     return TRUE;
 }
 
-/* ---- Callbacks -------------------------------------------------------------------------------------------------- */
-
-static int died(hk_exchange *x, SV *error) {
-    dTHX;
-    if (!error)
-        return 0;
-    if (x->error)
-        SvREFCNT_dec(error);
-    else
-        x->error = sv_2mortal(error);
-    return 1;
-}
-
-/* The next bytes that the content callback has. */
-size_t hk_read_content(void *user, char *buffer, size_t len) {
-    hk_exchange *x = (hk_exchange *)user;
-    dTHX;
-    STRLEN have;
-    const char *from;
-    if (!x->pending) {
-        SV *got = NULL, *bytes;
-        if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
-            return HAUL_READ_ERROR;
-        if (!SvOK(got)) {
-            SvREFCNT_dec(got);
-            return 0;
-        }
-        bytes = hk_bytes(aTHX_ got);
-        SvREFCNT_dec(got);
-        if (!bytes) {
-            fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
-            return HAUL_READ_ERROR;
-        }
-        x->pending = SvREFCNT_inc_simple_NN(bytes);
-        x->pending_at = 0;
-    }
-    from = SvPV(x->pending, have);
-    have -= x->pending_at;
-    if (have > len)
-        have = len;
-    Copy(from + x->pending_at, buffer, have, char);
-    x->pending_at += have;
-    if (x->pending_at == SvCUR(x->pending)) {
-        SvREFCNT_dec(x->pending);
-        x->pending = NULL;
-    }
-    return have;
-}
-
-/* The memory of the Perl string that the body becomes. */
-void *hk_reserve(void *user, size_t size) {
-    hk_exchange *x = (hk_exchange *)user;
-    dTHX;
-    if (size >= (size_t)SSize_t_MAX / 2)
-        return NULL;
-    return SvGROW(x->content, size + 1);
-}
-
-/* Makes the response that the data callback sees before there is any content. */
-static int on_head(void *user, const haul_reply *head) {
-    hk_exchange *x = (hk_exchange *)user;
-    dTHX;
-    TAINT;
-    /* The callback may change its copy; libhaul reads this one. */
-    x->response = hk_response(aTHX_ head, newSVsv(x->url));
-    hk_store(aTHX_ x->response, HK_CONTENT, newSVpvs(""));
-    TAINT_NOT;
-    x->wants_data = head->status >= 200 && head->status < 300;
-    return 0;
-}
-
-/* Gives a piece to the data callback, or adds it to the content of what is no success. */
-static int on_body(void *user, const char *data, size_t len) {
-    hk_exchange *x = (hk_exchange *)user;
-    dTHX;
-    SV *arguments[2];
-    int stop;
-    if (!x->wants_data) {
-        SV *content = hk_fetch(aTHX_ x->response, HK_CONTENT);
-        if (content)
-            sv_catpvn(content, data, len);
-        return 0;
-    }
-    TAINT;
-    arguments[0] = newSVpvn(data, len);
-    TAINT_NOT;
-    arguments[1] = newRV_inc((SV *)x->response);
-    stop = died(x, hk_run(aTHX_ x->data_callback, 2, arguments, NULL));
-    SvREFCNT_dec(arguments[0]);
-    SvREFCNT_dec(arguments[1]);
-    return stop;
-}
-
 /* ---- The call --------------------------------------------------------------------------------------------------- */
 
 static SV *code_of(pTHX_ SV *value) {
@@ -307,8 +214,8 @@ bool hk_set_content(pTHX_ hk_exchange *x, SV *content) {
     }
     content = hk_bytes(aTHX_ content);
     if (!content)
-        return fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
-    x->call.body = slice(aTHX_ content);
+        return hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
+    x->call.body = hk_slice(aTHX_ content);
     return TRUE;
 }
 
@@ -385,6 +292,7 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
                 content = NULL;
         }
         x.data_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_DATA_CALLBACK));
+        x.trailer_callback = code_of(aTHX_ hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK));
     }
     if (fields && !hk_add_fields(aTHX_ &x, fields, NULL))
         return refused(aTHX_ &x);
@@ -398,6 +306,12 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
             haul_slice type = { "application/octet-stream", 24 };
             push_field(aTHX_ &x, "Content-Type", 12, type);
         }
+        /* There is no place for them where the content's length is said before. */
+        if (x.call.read && x.call.read_length < 0 && x.trailer_callback) {
+            x.trailer_callback = sv_mortalcopy(x.trailer_callback);
+            x.call.trailers = hk_give_trailers;
+            x.call.trailers_user = &x;
+        }
         if (!x.call.read && !x.call.body.len && !(strEQ(method_text, "POST") || strEQ(method_text, "PUT")))
             x.call.body.data = NULL;
     }
@@ -405,8 +319,8 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         x.call.body.data = "";
     if (x.data_callback) {
         x.data_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(x.data_callback)));
-        x.call.on_head = on_head;
-        x.call.on_body = on_body;
+        x.call.on_head = hk_on_head;
+        x.call.on_body = hk_on_body;
     }
     else {
         x.content = newSV_type(SVt_PV);
@@ -499,8 +413,7 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments) {
         if (!engine)
             croak("Haul: no engine");
     }
-    in_perl = engine->foreign_jar
-              || (arguments && (hk_fetch(aTHX_ arguments, HK_PEER) || hk_fetch(aTHX_ arguments, HK_TRAILER_CALLBACK)));
+    in_perl = engine->foreign_jar || (arguments && hk_fetch(aTHX_ arguments, HK_PEER));
     if (in_perl) {
         dSP;
         SV *answer;

@@ -161,6 +161,8 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         engine->max_size = SvOK(value) ? SvUV(value) : 0;
     else if (strEQ(name, "decode"))
         status = haul_client_set_decode(client, SvTRUE(value));
+    else if (strEQ(name, "http"))
+        status = haul_client_set_http(client, (int)SvIV(value));
     else if (strEQ(name, "expect_timeout"))
         status = haul_client_set_expect_timeout(client, milliseconds(aTHX_ value));
     else if (strEQ(name, "keep_alive")) {

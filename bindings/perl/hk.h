@@ -3,7 +3,8 @@
  *
  *   Haul.xs    what Perl sees: argument checks, nothing else
  *   engine.c   a haul_client as a Perl object: settings, threads, signals
- *   call.c     a request from Perl's arguments; callbacks
+ *   call.c     a request from Perl's arguments
+ *   callbacks.c  what libhaul calls back
  *   names.c    the keys of responses, and header fields by them
  *   reply.c    a reply as HTTP::Tiny's hash, or as LWP wants it
  *   form.c     application/x-www-form-urlencoded
@@ -56,6 +57,7 @@ typedef struct hk_exchange {
     SV *content;               /* the body so far; owned until the response takes it */
     SV *data_callback;
     SV *content_callback;
+    SV *trailer_callback;
     SV *pending;               /* what the content callback gave beyond what fitted */
     STRLEN pending_at;
     HV *response;              /* made early for the data callback; owned until it is returned */
@@ -101,16 +103,24 @@ bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value)
 bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but);
 bool hk_set_content(pTHX_ hk_exchange *x, SV *content);
 haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_response **used);
-/* The haul_read_fn of a content callback; its user is the exchange. */
-size_t hk_read_content(void *user, char *buffer, size_t len);
-/* The haul_reserve_fn that makes a body the exchange's `content`. */
-void *hk_reserve(void *user, size_t size);
 void hk_exchange_done(pTHX_ hk_exchange *x, haul_response *used);
 /* One request as HTTP::Tiny makes it, without redirects; a new reference to a hash. */
 SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *arguments, bool bare);
 /* The same with redirects and all that is done in Perl. */
 SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
+/* Bytes as libhaul takes them, for as long as the value stays. */
+haul_slice hk_slice(pTHX_ SV *value);
+/* Notes why an exchange fails, if it is the first reason; false. */
+bool hk_fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLEN len);
+
+/* callbacks.c: their user is the exchange. */
+size_t hk_read_content(void *user, char *buffer, size_t len);
+int hk_give_trailers(void *user, const haul_header **trailers, size_t *count);
+/* Makes a body the exchange's `content`. */
+void *hk_reserve(void *user, size_t size);
+int hk_on_head(void *user, const haul_reply *head);
+int hk_on_body(void *user, const char *data, size_t len);
 
 /* reply.c */
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url);

@@ -1,19 +1,22 @@
 //! Requests of a Perl program, one at a time on a warm connection: Haul, LWP with and without it, what else there is for
-//! Perl, and the least there is (the C program of `c-requests`).
+//! Perl, and the least there is (the C program of `c-requests`). And all pages of the site, six at once, by those that can.
 //!
 //! The programs are those of `bench/perl/requests.pl`; Haul is what `make bindings` has left in `bindings/perl/blib`.
 
 use std::process::{Command, Stdio};
 
-use super::{Bench, Job, c_requests, home};
+use super::{Bench, Job, SiteFiles, c_requests, home};
 use crate::Result;
 use crate::bodies::Bodies;
 use crate::card::{Card, Check, Contestant, Goal, Unit, What};
 use crate::digest::Print;
 use crate::server::Server;
 
-pub(super) const JOB: Job =
-    Job { name: "perl", about: "requests of a Perl program, one at a time; parts small, page, post", set_up };
+pub(super) const JOB: Job = Job {
+    name: "perl",
+    about: "requests of a Perl program, one at a time and side by side; parts small, page, post, pages",
+    set_up,
+};
 
 const HAUL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
@@ -84,10 +87,45 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         part("small", &files, small.len, 10_000, None, 1.3),
         part("page", &files, page.len, 2_000, None, 1.6),
         part("post", &forms, small.len, 5_000, Some(FORM), 1.4),
+        pages(bench, &clients)?,
     ];
     bench.hold(files);
     bench.hold(forms);
     Ok(cards)
+}
+
+/// All pages of the site, six at once: by Haul's `each`, and by what other clients have for it.
+fn pages(bench: &mut Bench, clients: &[(&'static str, &'static str, &'static str)]) -> Result<Card> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let server = files.serve(bench)?;
+    let paths = files.site.as_paths();
+    bench.write_page_lists(&format!("http://{}", server.addr), &paths)?;
+    let all = Print { sha256: String::new(), ..files.pages(&paths) };
+    let able = clients.iter().filter(|(_, way, _)| ["haul", "curl", "mojo"].contains(way));
+    let contestants: Vec<_> = able
+        .map(|&(name, way, _)| Contestant {
+            name,
+            argv: ["perl", "../../perl/requests.pl", "pages", way, "list"].map(str::to_owned).to_vec(),
+            piped: false,
+            check: Check::Told(None, all.clone()),
+        })
+        .collect();
+    let peers = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
+    let goals = peers.map(|of| Goal::ratio(What::Cpu, HAUL, of, 1.0)).collect();
+    let server_name = server.name.clone();
+    bench.hold(server);
+    Ok(Card {
+        part: "pages",
+        contestants,
+        baseline: HAUL,
+        limit: None,
+        goals,
+        rounds: 5,
+        warm_up: true,
+        calls: true,
+        server: server_name,
+        unit: Unit::Requests(paths.len()),
+    })
 }
 
 /// Whether perl has the module; says which it has not.

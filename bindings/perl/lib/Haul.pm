@@ -153,6 +153,22 @@ sub _tls {
 
 # ---- What C leaves to Perl ----
 
+sub _text { return "$_[0]" }
+
+# What a trailer callback gives, as a list of names and values in bytes.
+sub _trailers {
+    my ($callback) = @_;
+    my $fields = $callback->();
+    ref $fields eq 'HASH' or die "trailer_callback must return a hash reference\n";
+    my @list;
+    for my $name (sort keys %$fields) {
+        my $values = $fields->{$name};
+        push @list, map { ("$name", "$_") } grep { defined } ref $values eq 'ARRAY' ? @$values : $values;
+    }
+    utf8::downgrade($_, 1) or die "Wide character in a trailer\n" for @list;
+    return \@list;
+}
+
 # Goes where a reply says, as far as max_redirect allows. POST and its like go on by a 303 only, as with HTTP::Tiny.
 # Secrets stay with the origin they were given for, and do not come back to life when a later hop leads there again.
 sub _follow {
@@ -238,7 +254,6 @@ sub _request_in_perl {
     my ($self, $method, $url, $args) = @_;
     my $response = eval {
         my %args = (%{ $args || {} });
-        die "trailer_callback is not supported\n" if delete $args{trailer_callback};
         my $peer = delete $args{peer};
         if (defined $peer) {
             $peer = $peer->(_host($url)) if ref $peer eq 'CODE';
@@ -288,48 +303,8 @@ sub _host { my (undef, $host) = _authority($_[0]); return $host }
 sub mirror {
     my ($self, $url, $file, $args) = @_;
     @_ == 3 || @_ == 4 && ref $args eq 'HASH' or _croak("Usage: \$http->mirror(URL, FILE, [HASHREF])\n");
-    my %args = %{ $args || {} };
-    my %fields = %{ $args{headers} || {} };
-    my ($had) = grep { lc $_ eq 'if-modified-since' } keys %fields;
-    if (!$had && -e $file and my $time = (stat _)[9]) {
-        $fields{'If-Modified-Since'} = _http_date($time);
-    }
-    require Fcntl;
-    my ($partial, $out);
-    for my $try (1 .. 100) {
-        $partial = sprintf '%s.%d.%06d.part', $file, $$, int rand 1e6;
-        last if sysopen $out, $partial, Fcntl::O_CREAT() | Fcntl::O_EXCL() | Fcntl::O_WRONLY();
-        undef $out;
-        last unless $!{EEXIST};
-    }
-    _croak("Error: Could not create temporary file $partial for downloading: $!\n") unless $out;
-    binmode $out;
-    my $response = eval {
-        $self->request('GET', $url, {
-            %args,
-            headers       => \%fields,
-            data_callback => sub { print {$out} $_[0] or die "Error writing $partial: $!\n" },
-        });
-    };
-    my $error = $@;
-    my $closed = close $out;
-    my $why = "$!";
-    if ($response && $response->{success} && $closed) {
-        if (rename $partial, $file) {
-            my $modified = $response->{headers}{'last-modified'};
-            my $time = defined $modified && !ref $modified ? _http_time($modified) : undef;
-            utime $time, $time, $file if defined $time;
-            return $response;
-        }
-        $why = "$!";
-        unlink $partial;
-        _croak("Error replacing $file with $partial: $why\n");
-    }
-    unlink $partial;
-    die $error unless $response;
-    _croak("Error: Caught error closing temporary file $partial: $why\n") unless $closed;
-    $response->{success} ||= $response->{status} == 304;
-    return $response;
+    require Haul::Mirror;
+    return Haul::Mirror::mirror($self, $url, $file, $args);
 }
 
 sub can_ssl {
@@ -349,32 +324,6 @@ sub connected {
     return unless defined $url;
     my (undef, $host, $port) = _authority("$url");
     return wantarray ? ($host, $port) : "$host:$port";
-}
-
-my @days = qw(Sun Mon Tue Wed Thu Fri Sat);
-my @months = qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec);
-my %month = map { $months[$_] => $_ } 0 .. 11;
-
-sub _http_date {
-    my ($second, $minute, $hour, $day, $month, $year, $weekday) = gmtime $_[0];
-    return sprintf '%s, %02d %s %04d %02d:%02d:%02d GMT', $days[$weekday], $day, $months[$month], $year + 1900, $hour, $minute, $second;
-}
-
-# The three forms of RFC 9110 section 5.6.7.
-sub _http_time {
-    my ($text) = @_;
-    my ($day, $month, $year, $hour, $minute, $second);
-    if ($text =~ /\A[A-Z][a-z]+, +(\d{1,2})[ -]([A-Z][a-z]{2})[ -](\d{2}|\d{4}) +(\d\d):(\d\d):(\d\d) +GMT\z/) {
-        ($day, $month, $year, $hour, $minute, $second) = ($1, $2, $3, $4, $5, $6);
-    }
-    elsif ($text =~ /\A[A-Z][a-z]{2} +([A-Z][a-z]{2}) +(\d{1,2}) +(\d\d):(\d\d):(\d\d) +(\d{4})\z/) {
-        ($month, $day, $hour, $minute, $second, $year) = ($1, $2, $3, $4, $5, $6);
-    }
-    return unless defined $day && exists $month{$month};
-    $year += $year < 70 ? 2000 : 1900 if length $year == 2;
-    require Time::Local;
-    my $time = eval { Time::Local::timegm($second, $minute, $hour, $day, $month{$month}, $year) };
-    return defined $time && $time >= 0 ? $time : undef;
 }
 
 # ---- What HTTP::Tiny has not ----
@@ -405,35 +354,10 @@ for my $name (qw(get post put patch delete)) {
         };
 }
 
-my $json;
-
-sub _json {
-    return $json ||= do {
-        my ($class) = grep { eval "require $_; 1" } qw(Cpanel::JSON::XS JSON::XS JSON::PP);
-        $class->new->utf8->allow_nonref->canonical;
-    };
-}
-
 sub request_json {
     my ($self, $method, $url, $data, $args) = @_;
-    my %fields = %{ $args ? $args->{headers} || {} : {} };
-    my %has = map { lc($_) => 1 } keys %fields;
-    $fields{'Accept'} = 'application/json' unless $has{accept};
-    my %more;
-    if ($data) {
-        $fields{'Content-Type'} = 'application/json' unless $has{'content-type'};
-        $more{content} = _json()->encode($$data);
-    }
-    my $response = $self->request($method, $url, { %{ $args || {} }, %more, headers => \%fields });
-    if ($response->{status} != 599 && length(defined $response->{content} ? $response->{content} : '')) {
-        my $type = $response->{headers}{'content-type'};
-        $type = '' if !defined $type || ref $type;
-        if ($type =~ m{\A\s*application/(?:[^;\s]+\+)?json\b}i) {
-            $response->{json} = eval { _json()->decode($response->{content}) };
-            $response->{json_error} = "$@" if $@;
-        }
-    }
-    return $response;
+    require Haul::JSON;
+    return Haul::JSON::request($self, $method, $url, $data, $args);
 }
 
 sub batch {

@@ -97,10 +97,26 @@ is($response->{status}, 599, 'less than it said');
 @give = ("\x{263a}");
 $response = $http->put($server->url('/x'), { content => sub { shift @give } });
 like($response->{content}, qr/Wide character/, 'characters are no bytes');
-# Trailers cannot be sent yet: that is said, not passed over.
-$response = $http->put($server->url('/x'), { content => sub { undef }, trailer_callback => sub { return { 'X-Sum' => 42 } } });
-is($response->{status}, 599, 'trailer_callback');
-like($response->{content}, qr/trailer_callback is not supported/, 'is refused');
+# Fields behind it.
+@give = ('abc');
+$response = $http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => sub { return { 'X-Sum' => 42, 'X-More' => [1, 2] } } });
+is("$response->{content} $response->{headers}{'x-trailers'}", 'abc x-more=2,x-sum=42', 'trailer_callback');
+@give = ('abc');
+$response = $http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => sub { die "no sum\n" } });
+is("$response->{status} $response->{content}", "599 no sum\n", 'one that dies');
+for my $bad (sub { 42 }, sub { return { 'X-Sum' => "\x{263a}" } }, sub { return { 'X-Sum' => "a\nb" } }, sub { return { 'Content-Length' => 1 } }) {
+    @give = ('abc');
+    is($http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => $bad })->{status}, 599, 'what is no trailer');
+}
+@give = ('abc');
+$response = $http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 }, trailer_callback => sub { die } });
+is("$response->{content} $response->{headers}{'x-trailers'}", 'abc ', 'none behind a known length');
+{
+    package Broken;
+    use overload '""' => sub { die "no text\n" };
+}
+$response = $http->put($server->url('/x'), { content => sub { bless [], 'Broken' } });
+is("$response->{status} $response->{content}", "599 no text\n", 'content that dies of becoming text');
 
 # peer
 (my $elsewhere = $server->url('/x')) =~ s/127\.0\.0\.1/host.invalid/;

@@ -36,7 +36,7 @@ for my $path (qw(/404 /short)) {
 is($files->(), 'a', 'nothing is left behind');
 ok(!eval { $http->mirror($server->url('/a'), "$dir/no/such"); 1 }, 'a directory that is not there');
 
-is(Haul::_http_time($_), 784111777, $_) for 'Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994';
-is(Haul::_http_date(784111777), $modified, 'and back');
-is(Haul::_http_time($_), undef, "no time: $_") for '', 'x', 'Sun, 06 Foo 1994 08:49:37 GMT', 'Sun, 99 Nov 1994 08:49:37 GMT';
+is(Haul::Mirror::_http_time($_), 784111777, $_) for 'Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', 'Sun Nov  6 08:49:37 1994';
+is(Haul::Mirror::_http_date(784111777), $modified, 'and back');
+is(Haul::Mirror::_http_time($_), undef, "no time: $_") for '', 'x', 'Sun, 06 Foo 1994 08:49:37 GMT', 'Sun, 99 Nov 1994 08:49:37 GMT';
 done_testing;

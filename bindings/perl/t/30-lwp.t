@@ -28,6 +28,7 @@ my $server = t::Server->start(sub {
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"); 0 } if $target eq '/short';
     return sub { 1 } if $target eq '/hang';
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Trailer: t\r\n\r\n") } if $target eq '/chunked';
+    return [200, { Connection => 'close' }, $request->{version}] if $target eq '/version';
     if ($target =~ m{\Ahttp://proxied\.example/}) {
         return [200, {}, "by proxy $target " . ($request->{headers}{'proxy-authorization'} || '')];
     }
@@ -116,6 +117,12 @@ $request = HTTP::Request->new(PUT => $server->url('/echo'), ['Content-Length' =>
 like($ua->request($request)->content, qr/^Content-Length: 3\n.*\nabc\z/msi, 'with a length');
 $response = $ua->request(HTTP::Request::Common::POST($server->url('/echo'), Content_Type => 'form-data', Content => [a => 1]));
 like($response->content, qr/name="a"\r\n\r\n1\r\n/, 'form-data');
+
+# HTTP/1.0.
+$request = HTTP::Request->new(GET => $server->url('/version'));
+$request->protocol('HTTP/1.0');
+is($ua->request($request)->content, 'HTTP/1.0', 'HTTP/1.0 where the request says so');
+is($ua->get($server->url('/version'))->content, 'HTTP/1.1', 'else HTTP/1.1');
 
 # What goes wrong.
 $response = $ua->get('http://127.0.0.1:1/');

@@ -24,10 +24,11 @@ LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 
 # The engine for a user agent's settings as they are now; kept with it, and its connections with it.
 sub _engine {
-    my ($ua, $scheme, $proxy, $timeout) = @_;
-    my $ssl = $scheme eq 'https' ? $ua->{ssl_opts} || {} : {};
-    my $key = join "\0", $KEEP_ALIVE ? 1 : 0, map { defined $_ ? $_ : '' } $timeout, $ua->{local_address}, $proxy,
-        map { ($_, $ssl->{$_}) } sort keys %$ssl;
+    my ($ua, $is_secure, $proxy, $timeout, $is_old) = @_;
+    my $ssl = $is_secure && $ua->{ssl_opts} || {};
+    no warnings 'uninitialized';
+    my $key = "$KEEP_ALIVE\0$is_old\0$timeout\0$ua->{local_address}\0$proxy";
+    $key = join "\0", $key, map { ($_, $ssl->{$_}) } sort keys %$ssl if $is_secure;
     my $engines = $ua->{'LWP::Protocol::haul'} ||= {};
     return $engines->{$key} ||= do {
         # A program that changes its settings all the time does not keep all of them.
@@ -42,7 +43,8 @@ sub _engine {
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
         $engine->_set(proxies => ["$proxy", "$proxy"]) if $proxy;
-        _tls($engine, $ssl) if $scheme eq 'https';
+        $engine->_set(http => 10) if $is_old;
+        _tls($engine, $ssl) if $is_secure;
         $engine;
     };
 }
@@ -66,14 +68,26 @@ sub _tls {
     return;
 }
 
-# Whether HTTP::Headers is the hash that it has been for ever: values by lower-case names. Then replies' fields are put there
-# by C, else by its methods.
+# Whether HTTP::Headers and HTTP::Response are the hashes that they have been for ever: then replies are put there at once, the
+# fields by C. Else by their methods.
+my @unset;
 my $is_plain = do {
     my $headers = HTTP::Headers->new;
     $headers->push_header('ETag', 1, 'X-haul', 2, 'X-Haul', 3);
     (reftype $headers || '') eq 'HASH' && join(' ', sort keys %$headers) eq '::std_case etag x-haul' && $headers->{etag} eq 1
         && ref $headers->{'x-haul'} eq 'ARRAY' && "@{ $headers->{'x-haul'} }" eq '2 3'
         && ref $headers->{'::std_case'} eq 'HASH' && ($headers->{'::std_case'}{'x-haul'} || '') eq 'X-Haul';
+} && do {
+    my $response = HTTP::Response->new(299, 'a');
+    $response->protocol('b');
+    $response->request('c');
+    $response->content('d');
+    my %made = %$response;
+    my $headers = delete $made{_headers};
+    # What there is besides has no value yet.
+    @unset = grep { !defined $made{$_} } keys %made;
+    delete @made{@unset};
+    ref $headers eq 'HTTP::Headers' && join(' ', map { "$_=$made{$_}" } sort keys %made) eq '_content=d _msg=a _protocol=b _rc=299 _request=c';
 };
 
 # How HTTP::Headers wants to be told that a name is written, if at all. Asked by C, once a name.
@@ -161,20 +175,27 @@ sub request {
     }
     my $is_secure = defined $1;
     $REQUESTS++;
-    my $engine = _engine($ua, $is_secure ? 'https' : 'http', $proxy, $timeout);
+    my $version = $request->protocol;
+    my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0);
     my ($fields, $content) = _outgoing($request, \$text, $is_secure);
-    my $response = HTTP::Response->new(0);
-    my $headers = $is_plain ? $response->headers : undef;
+    my $headers = $is_plain ? HTTP::Headers->new : undef;
     my $stream = _wants_stream($ua, $arg);
     my ($code, $message, $protocol, $list, $body, $is_html, $status, $error)
         = $stream ? $engine->_open($method, $text, $fields, $content, $headers)
         :           $engine->_call($method, $text, $fields, $content, $headers);
     _die($status, $error, $url, $proxy) unless defined $code;
-
-    $response->code($code);
-    $response->message($message);
+    # Nobody looks on: the whole body at once.
+    my $is_done = !$stream && !defined $error && !($is_html && _looks_at($ua));
+    if ($is_plain && $is_done) {
+        return bless {
+            (map { ($_ => undef) } @unset),
+            _rc => $code, _msg => $message, _protocol => $protocol, _request => $request, _headers => $headers, _content => $body,
+        }, 'HTTP::Response';
+    }
+    my $response = HTTP::Response->new($code, $message);
     $response->protocol($protocol);
     $response->request($request);
+    $response->{_headers} = $headers if $headers;
     if ($list) {
         local $HTTP::Headers::TRANSLATE_UNDERSCORE;
         $response->push_header(@$list);
@@ -188,11 +209,11 @@ sub request {
         $response->push_header(@$trailers) if @$trailers;
         return $response;
     }
-    # Nobody looks on: the whole body at once, and what broke it off after it.
-    if (!defined $error && !($is_html && _looks_at($ua))) {
+    if ($is_done) {
         $response->content_ref(\$body) if length $body;
         return $response;
     }
+    # What broke it off comes after what there was.
     my $given;
     return $self->collect($arg, $response, sub {
         return \$body if !$given++ && length $body;

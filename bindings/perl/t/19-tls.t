@@ -1,0 +1,106 @@
+use strict;
+use warnings;
+use lib '.';
+use Test::More;
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use Haul;
+
+# TLS against openssl's own server, with an authority made here.
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy SSL_CERT_FILE SSL_CERT_DIR PERL_LWP_SSL_CA_FILE
+    HTTPS_CA_FILE PERL_LWP_SSL_VERIFY_HOSTNAME PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT)};
+plan skip_all => 'openssl is not installed' if system('openssl version >/dev/null 2>&1') != 0;
+
+my $dir = tempdir(CLEANUP => 1);
+my $run = sub { system("cd '$dir' && openssl $_[0] >/dev/null 2>&1") == 0 };
+my $key = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
+open my $names, '>', "$dir/names" or die $!;
+print {$names} "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+close $names;
+my $made = $run->("req -x509 $key -keyout ca.key -out ca.pem -days 2 -subj /CN=test-authority -addext basicConstraints=critical,CA:TRUE")
+    && $run->("req $key -keyout server.key -out server.csr -subj /CN=server")
+    && $run->('x509 -req -in server.csr -CA ca.pem -CAkey ca.key -set_serial 2 -days 2 -extfile names -out server.pem')
+    && $run->("req $key -keyout client.key -out client.csr -subj /CN=somebody")
+    && $run->('x509 -req -in client.csr -CA ca.pem -CAkey ca.key -set_serial 3 -days 2 -out client.pem');
+plan skip_all => 'openssl makes no certificates here' unless $made;
+
+my @servers;
+END { local $?; for my $server (@servers) { kill 'KILL', $server; waitpid $server, 0 } }
+
+# A server of certificates; answers with a page about the connection.
+sub server {
+    my (@more) = @_;
+    my $free = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die $!;
+    my $port = $free->sockport;
+    close $free;
+    my $pid = fork;
+    defined $pid or die $!;
+    if (!$pid) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', '/dev/null';
+        open STDERR, '>', '/dev/null';
+        exec 'openssl', 's_server', '-accept', "127.0.0.1:$port", '-cert', "$dir/server.pem", '-key', "$dir/server.key", '-www', @more
+            or do { require POSIX; POSIX::_exit(1) };
+    }
+    push @servers, $pid;
+    for (1 .. 200) {
+        IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") and last;
+        select undef, undef, undef, 0.05;
+    }
+    return $port;
+}
+
+my $port = server();
+my $url = "https://127.0.0.1:$port/";
+my $status = sub { my ($given, $to) = @_; return Haul->new(%$given)->get($to || $url) };
+my $response = $status->({});
+is($response->{status}, 599, 'an authority that nobody knows');
+like($response->{content}, qr/\ASSL connection failed for 127\.0\.0\.1:$port: /, 'in HTTP::Tiny\'s words');
+is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } })->{status}, 200, 'SSL_ca_file');
+is($status->({ SSL_options => { SSL_ca_file => "$dir/ca.pem" } }, "https://localhost:$port/")->{status}, 200, 'by name');
+is($status->({ verify_SSL => 0 })->{status}, 200, 'verify_SSL => 0');
+is($status->({ verify_ssl => 0 })->{status}, 200, 'verify_ssl => 0');
+is($status->({ SSL_options => { SSL_verify_mode => 0 } })->{status}, 200, 'SSL_verify_mode => 0');
+{
+    local $ENV{SSL_CERT_FILE} = "$dir/ca.pem";
+    is($status->({})->{status}, 200, 'SSL_CERT_FILE');
+}
+{
+    local $ENV{PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT} = 1;
+    is($status->({})->{status}, 200, 'PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT');
+    is($status->({ verify_SSL => 1 })->{status}, 599, 'but not where the program says so');
+}
+$response = Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("https://other.invalid:$port/", { peer => '127.0.0.1' });
+is($response->{status}, 599, 'another name');
+is(Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'no such file');
+ok(!eval { Haul->new(SSL_options => { SSL_cipher_list => 'x' })->get($url); 1 }, 'an option that is not known');
+my $http = Haul->new;
+is($http->get($url)->{status}, 599, 'refused');
+$http->SSL_options({ SSL_ca_file => "$dir/ca.pem" });
+is($http->get($url)->{status}, 200, 'until the attribute is changed');
+$http->SSL_options(undef);
+is($http->get($url)->{status}, 599, 'and back');
+like($http->get("http://127.0.0.1:$port/")->{status}, qr/\A(?:599|400|200)\z/, 'no TLS where there is TLS');
+
+my $strict = server('-Verify', '1', '-CAfile', "$dir/ca.pem");
+my %ca = (SSL_ca_file => "$dir/ca.pem");
+is($status->({ SSL_options => \%ca }, "https://127.0.0.1:$strict/")->{status}, 599, 'a server that wants a certificate');
+is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key_file => "$dir/client.key" } }, "https://127.0.0.1:$strict/")->{status},
+    200, 'SSL_cert_file, SSL_key_file');
+
+SKIP: {
+    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 6;
+    my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
+    my $response = $get->();
+    is($response->code, 500, 'LWP: an authority that nobody knows');
+    like($response->message, qr/\ACan't connect to 127\.0\.0\.1:$port \(/, 'in LWP\'s words');
+    is($get->(ssl_opts => { verify_hostname => 0 })->code, 200, 'verify_hostname => 0');
+    is($get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem" })->code, 200, 'SSL_ca_file');
+    {
+        local $ENV{PERL_LWP_SSL_CA_FILE} = "$dir/ca.pem";
+        is($get->()->code, 200, 'PERL_LWP_SSL_CA_FILE');
+    }
+    local $ENV{PERL_LWP_SSL_VERIFY_HOSTNAME} = 0;
+    is($get->()->code, 200, 'PERL_LWP_SSL_VERIFY_HOSTNAME=0');
+}
+done_testing;
