@@ -23,14 +23,11 @@ def _environment() -> Mapping[Any, Any]:
 
 
 _environ = _environment()
-
-
-def _encoded(name: str) -> Any:
-    return name if _environ is os.environ else os.environ.encodekey(name)
-
-
-_KEYS = {name: _encoded(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES, "NETRC", "HOME")}
-_SAYS = frozenset(_KEYS[name] for name in (*_PROXY_NAMES, *_BUNDLE_NAMES))
+_NAMES = (*_PROXY_NAMES, *_BUNDLE_NAMES, "no_proxy", "NO_PROXY", "REQUEST_METHOD", "NETRC", "HOME")
+_KEYS: dict[str, Any] = {
+    name: name if _environ is os.environ else os.environ.encodekey(name) for name in _NAMES
+}
+_ALL = tuple(_KEYS[name] for name in _NAMES[:-2])
 _NETRC, _HOME = _KEYS["NETRC"], _KEYS["HOME"]
 
 
@@ -39,22 +36,37 @@ def _get(name: str) -> str | None:
     return None if value is None else os.fsdecode(value)
 
 
-def has_environment() -> bool:
-    """Whether any variable may say something about how requests go."""
-    return not _environ.keys().isdisjoint(_SAYS)
+class Environment:
+    """What the environment says about how requests go: proxies by scheme, as ``urllib.request.getproxies_environment`` reads them; who
+    is asked without one; the file or directory of certificates that are trusted."""
+
+    __slots__ = ("bundle", "no_proxy", "proxies")
+
+    def __init__(self, proxies: dict[str, str], no_proxy: str | None, bundle: str | None) -> None:
+        self.proxies = proxies
+        self.no_proxy = no_proxy
+        self.bundle = bundle
 
 
-def environment_bundle() -> str | None:
-    """The file or directory of certificates that the environment names."""
-    return _get("REQUESTS_CA_BUNDLE") or _get("CURL_CA_BUNDLE") or None
+_last: tuple[tuple[Any, ...], Environment] = (), Environment({}, None, None)
 
 
-def environment_proxies() -> dict[str, str]:
-    """Proxies by scheme, as ``urllib.request.getproxies_environment`` reads them."""
+def environment() -> Environment:
+    """What it says now; read again when a variable has changed."""
+    global _last
+    seen = tuple(map(_environ.get, _ALL))
+    last = _last
+    if last[0] != seen:
+        bundle = _get("REQUESTS_CA_BUNDLE") or _get("CURL_CA_BUNDLE")
+        last = _last = seen, Environment(_proxies(), _get("no_proxy") or _get("NO_PROXY"), bundle or None)
+    return last[1]
+
+
+def _proxies() -> dict[str, str]:
     proxies = {}
     for scheme in ("http", "https", "all"):
         upper = _get(f"{scheme}_proxy".upper())
-        if scheme == "http" and os.environ.get("REQUEST_METHOD"):
+        if scheme == "http" and _get("REQUEST_METHOD"):
             # In a CGI program HTTP_PROXY is what a client's Proxy field says (CVE-2016-5385).
             upper = None
         value = _get(f"{scheme}_proxy") or upper
@@ -63,17 +75,15 @@ def environment_proxies() -> dict[str, str]:
     return proxies
 
 
-def proxy_for(url: str, proxies: Mapping[str, str | None] | None, trust_env: bool) -> str | None:
-    """The proxy of a request to this URL: what the caller says before what the environment says."""
+def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environment | None) -> str | None:
+    """The proxy of a request to this URL: what the caller says before what the environment does."""
     given = {str(name).lower(): value for name, value in (proxies or {}).items() if value}
     no_proxy = given.pop("no_proxy", None)
-    if trust_env:
-        no_proxy = no_proxy or os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
-        if no_proxy != "*":
-            ours = environment_proxies()
-            if ours and not (no_proxy and bypasses_proxy(no_proxy, url)):
-                for name, value in ours.items():
-                    given.setdefault(name, value)
+    if ours is not None:
+        no_proxy = no_proxy or ours.no_proxy
+        if ours.proxies and no_proxy != "*" and not (no_proxy and bypasses_proxy(no_proxy, url)):
+            for name, value in ours.proxies.items():
+                given.setdefault(name, value)
     if not given:
         return None
     scheme, host, _, _ = split_url(url)

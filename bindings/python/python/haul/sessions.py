@@ -539,14 +539,15 @@ class Session(_HooksMixin):
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, bare: bool = False, digest: Any = None
     ) -> Plan:
         """The plan for these settings: made once, and again when any of them has changed."""
-        trust_env = self.trust_env
         if verify is None or (verify is True and self.verify is not True):
             verify = self.verify
-        proxy = None
-        if proxies or self.proxies or (trust_env and _settings.has_environment()):
-            proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, trust_env)
-            if trust_env and verify is True:
-                verify = _settings.environment_bundle() or True
+        ours = proxy = None
+        if self.trust_env:
+            ours = _settings.environment()
+            if verify is True and ours.bundle is not None:
+                verify = ours.bundle
+        if proxies or self.proxies or (ours is not None and ours.proxies):
+            proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, ours)
         if cert is None:
             cert = self.cert
         if type(cert) is list:
