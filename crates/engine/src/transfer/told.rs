@@ -1,0 +1,63 @@
+//! What the connection tells on the way, for who watches and for the facts: nothing here changes what is fetched.
+
+use haul_proto::head::{Fields, Head};
+
+use super::{Disposition, MOST_HEADS, Transfer};
+use crate::net::proxy::Via;
+use crate::net::stream::Stream;
+use crate::trace::Event;
+
+impl Transfer {
+    /// It has a connection; `again` if that has served before.
+    pub fn on_connection(&mut self, stream: &Stream, again: bool) {
+        self.facts.proxy_used = !matches!(Via::of(&self.target, &self.options), Via::Direct);
+        let Some(trace) = &self.options.trace else { return };
+        let host = self.target.host_text();
+        let text = match stream.peer {
+            _ if again => format!("Reusing existing connection with host {host}"),
+            Some(peer) => format!("Connected to {host} ({}) port {}", peer.ip(), peer.port()),
+            None => format!("Connected to {host} by a local socket"),
+        };
+        trace.event(&Event::Info(text.into()));
+        if let Some(agreed) = stream.agreed().filter(|_| !again) {
+            trace.event(&Event::Info(agreed.into()));
+        }
+    }
+
+    /// Content of its request goes out.
+    pub fn on_sent(&mut self, content: &[u8]) {
+        self.facts.upload_bytes += content.len() as u64;
+        if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
+            trace.event(&Event::Sent(content));
+        }
+    }
+
+    /// What a proxy has answered to CONNECT.
+    pub fn on_connect_answer(&mut self, head: &Head) {
+        self.facts.head_bytes += head.raw().len() as u64;
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Connect { head });
+        }
+        if self.options.include_head && self.options.connect_heads && self.heads.len() <= MOST_HEADS {
+            self.heads.extend_from_slice(head.raw());
+        }
+    }
+
+    /// An interim response (1xx).
+    pub fn on_interim(&mut self, head: &Head) {
+        self.facts.head_bytes += head.raw().len() as u64;
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Interim { head });
+        }
+        if self.options.include_head && !self.has_begun && self.heads.len() <= MOST_HEADS {
+            self.heads.extend_from_slice(head.raw());
+        }
+    }
+
+    /// The trailer section of the response under way.
+    pub fn on_trailers(&mut self, trailers: Option<Fields>) {
+        if matches!(self.disposition, Disposition::Deliver) {
+            self.trailers = trailers;
+        }
+    }
+}
