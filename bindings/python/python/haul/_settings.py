@@ -23,42 +23,56 @@ def _environment() -> Mapping[Any, Any]:
 
 
 _environ = _environment()
-_NAMES = (*_PROXY_NAMES, *_BUNDLE_NAMES, "no_proxy", "NO_PROXY", "REQUEST_METHOD", "NETRC", "HOME")
-_KEYS: dict[str, Any] = {
-    name: name if _environ is os.environ else os.environ.encodekey(name) for name in _NAMES
-}
-_ALL = tuple(_KEYS[name] for name in _NAMES[:-2])
-_NETRC, _HOME = _KEYS["NETRC"], _KEYS["HOME"]
+_NAMES = (*_PROXY_NAMES, "no_proxy", "NO_PROXY", "REQUEST_METHOD", *_BUNDLE_NAMES, "NETRC", "HOME")
+_KEYS: dict[str, Any] = {name: name if _environ is os.environ else os.environ.encodekey(name) for name in _NAMES}
+_ABOUT_PROXIES = tuple(_KEYS[name] for name in _NAMES[:9])
+_PROXIES = frozenset(_ABOUT_PROXIES[:6])
+_REQUESTS, _CURL, _NETRC, _HOME = (_KEYS[name] for name in _NAMES[9:])
+_get_raw = _environ.get
+_set_names = _environ.keys()
 
 
 def _get(name: str) -> str | None:
-    value = _environ.get(_KEYS[name])
+    value = _get_raw(_KEYS[name])
     return None if value is None else os.fsdecode(value)
 
 
+_last_bundle: tuple[Any, str | None] = None, None
+
+
+def environment_bundle() -> str | None:
+    """The file or directory of certificates that the environment names."""
+    global _last_bundle
+    raw = _get_raw(_REQUESTS) or _get_raw(_CURL)
+    last = _last_bundle
+    if last[0] is not raw:
+        last = _last_bundle = raw, (os.fsdecode(raw) or None) if raw is not None else None
+    return last[1]
+
+
 class Environment:
-    """What the environment says about how requests go: proxies by scheme, as ``urllib.request.getproxies_environment`` reads them; who
-    is asked without one; the file or directory of certificates that are trusted."""
+    """What the environment says about proxies: by scheme, as ``urllib.request.getproxies_environment`` reads them; who is asked without
+    one."""
 
-    __slots__ = ("bundle", "no_proxy", "proxies")
+    __slots__ = ("no_proxy", "proxies")
 
-    def __init__(self, proxies: dict[str, str], no_proxy: str | None, bundle: str | None) -> None:
+    def __init__(self, proxies: dict[str, str], no_proxy: str | None) -> None:
         self.proxies = proxies
         self.no_proxy = no_proxy
-        self.bundle = bundle
 
 
-_last: tuple[tuple[Any, ...], Environment] = (), Environment({}, None, None)
+_last: tuple[tuple[Any, ...], Environment] = (), Environment({}, None)
 
 
-def environment() -> Environment:
-    """What it says now; read again when a variable has changed."""
+def environment() -> Environment | None:
+    """What it says now, if it says anything; read again when a variable has changed."""
     global _last
-    seen = tuple(map(_environ.get, _ALL))
+    if _set_names.isdisjoint(_PROXIES):
+        return None
+    seen = tuple(map(_get_raw, _ABOUT_PROXIES))
     last = _last
     if last[0] != seen:
-        bundle = _get("REQUESTS_CA_BUNDLE") or _get("CURL_CA_BUNDLE")
-        last = _last = seen, Environment(_proxies(), _get("no_proxy") or _get("NO_PROXY"), bundle or None)
+        last = _last = seen, Environment(_proxies(), _get("no_proxy") or _get("NO_PROXY"))
     return last[1]
 
 
@@ -185,7 +199,7 @@ class Netrc:
     def login(self, url: str) -> tuple[str, str] | None:
         """What it says for the host of this URL."""
         now = monotonic()
-        named = _environ.get(_NETRC), _environ.get(_HOME)
+        named = _get_raw(_NETRC), _get_raw(_HOME)
         if now >= self._until or named != self._named:
             self._look()
             self._named, self._until = named, now + _NETRC_SECONDS

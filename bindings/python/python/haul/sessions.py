@@ -544,9 +544,9 @@ class Session(_HooksMixin):
         ours = proxy = None
         if self.trust_env:
             ours = _settings.environment()
-            if verify is True and ours.bundle is not None:
-                verify = ours.bundle
-        if proxies or self.proxies or (ours is not None and ours.proxies):
+            if verify is True:
+                verify = _settings.environment_bundle() or True
+        if proxies or self.proxies or ours is not None:
             proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, ours)
         if cert is None:
             cert = self.cert
