@@ -110,9 +110,10 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     };
     let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
     let Some(rest) = rest.strip_prefix("//") else {
-        // `localhost:8080/` has a port, not a scheme; `mailto:me` has one that nobody here speaks.
-        let is_port = rest.bytes().next().is_none_or(|b| b.is_ascii_digit() || b == b'/');
-        return Err(if is_port || scheme.contains(['/', '?', '#', '.']) { no_scheme() } else { no_adapter(text) });
+        // What stands before a colon is a scheme to requests, whatever follows: that of `localhost:8080` is `localhost`.
+        let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
+        let no_host = || refused(ErrorKind::Url, format!("Invalid URL {text:?}: No host supplied"));
+        return Err(if is_http { no_host() } else { no_adapter(text) });
     };
     let is_http = scheme.eq_ignore_ascii_case("http");
     if !is_http && !scheme.eq_ignore_ascii_case("https") {
