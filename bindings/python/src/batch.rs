@@ -24,6 +24,7 @@ use crate::plan::Plan;
 use crate::reply::Reply;
 use crate::sink::BytesSink;
 use crate::upload::Raised;
+use crate::url::prepare;
 
 /// What is kept of a request until it is over.
 struct Pending {
@@ -92,7 +93,8 @@ impl Batch {
         jar: Option<&Jar>,
         cookie: Option<&str>,
     ) -> PyResult<u64> {
-        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, query, fields, body, jar, cookie)?;
+        let Asked { request, url, raised, cookie } =
+            Asked::new(plan, method, prepare(url, query)?, fields, body, jar, cookie)?;
         // Held until it is noted: it may be over, and be asked for, before this returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::gathering()));

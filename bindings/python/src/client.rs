@@ -14,19 +14,20 @@ use crate::sink::BytesSink;
 use crate::stream::Stream;
 use crate::text::latin1_or_utf8;
 use crate::upload::{Raised, body_of};
-use crate::url::{Prepared, prepare};
+use crate::url::{Last, Prepared, prepare};
 
 /// What the requests of a session share: connections, names, TLS.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Client {
     pub(crate) client: haul::Client,
+    last: Last,
 }
 
 #[pymethods]
 impl Client {
     #[new]
     fn new() -> Self {
-        Self { client: haul::Client::new() }
+        Self { client: haul::Client::new(), last: Last::default() }
     }
 
     /// Sends one request and waits for the whole of its response, which is decoded. Redirects are not followed.
@@ -47,7 +48,8 @@ impl Client {
         jar: Option<&Jar>,
         cookie: Option<&str>,
     ) -> PyResult<Reply> {
-        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, query, fields, body, jar, cookie)?;
+        let url = self.last.prepare(url, query)?;
+        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
         let (outcome, sink) = py.detach(|| self.client.perform(request, BytesSink::default()));
         let mut reply = reply_of(outcome, url, cookie, &raised)?;
         if let Some(jar) = jar {
@@ -68,7 +70,8 @@ impl Client {
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(Reply, Stream)> {
-        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, None, fields, body, None, None)?;
+        let Asked { request, url, raised, cookie } =
+            Asked::new(plan, method, prepare(url, None)?, fields, body, None, None)?;
         let response = match py.detach(|| self.client.send(request)) {
             Ok(response) => response,
             Err(error) => {
@@ -120,18 +123,15 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     pub(crate) fn new(
         plan: &Plan,
         name: &str,
-        url: &str,
-        query: Option<&str>,
+        Prepared { url, target }: Prepared,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
         jar: Option<&Jar>,
         cookie: Option<&str>,
     ) -> PyResult<Self> {
-        let Prepared { url, target } = prepare(url, query)?;
         let cookie = cookie_field(&target, jar, cookie);
         let mut own = Particulars::default();
         let mut options = std::sync::Arc::clone(&plan.options);

@@ -3,6 +3,9 @@
 //! requests encodes what a URL may not hold; the engine refuses it. So a URL is mended here, once, and what the program is
 //! shown, what is sent, and what connections are chosen by are the same text from then on.
 
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
+
 use haul::{ErrorKind, Target};
 use haul_policy::target::{Host, Scheme, TargetError};
 use pyo3::prelude::*;
@@ -57,9 +60,42 @@ fn push_escaped(out: &mut String, byte: u8) {
 }
 
 /// A URL ready to be sent, and as the program is shown it.
+#[derive(Clone)]
 pub(crate) struct Prepared {
     pub(crate) url: String,
     pub(crate) target: Target,
+}
+
+/// The URL that was asked for last. Programs that ask for the same one again and again are many, and taking it apart is a third of
+/// what a small request costs this side of the engine.
+#[derive(Default)]
+pub(crate) struct Last(Mutex<Option<(String, Prepared)>>);
+
+impl Last {
+    /// As [`prepare`].
+    pub(crate) fn prepare(&self, text: &str, query: Option<&str>) -> PyResult<Prepared> {
+        if query.is_some() {
+            return prepare(text, query);
+        }
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, prepared)) = last.as_ref().filter(|(asked, _)| asked == text) {
+            return Ok(prepared.clone());
+        }
+        let prepared = prepare(text, None)?;
+        *last = Some((text.to_owned(), prepared.clone()));
+        Ok(prepared)
+    }
+}
+
+/// Whether nothing of a URL has to be mended, and its authority is shown as it is written.
+fn is_plain(text: &str, authority: &str) -> bool {
+    let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
+    (text.starts_with("http://") || text.starts_with("https://"))
+        && host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
+        // What begins with a digit may be an address in an old spelling.
+        && (host.as_bytes().first().is_some_and(u8::is_ascii_lowercase) || host.parse::<Ipv4Addr>().is_ok())
+        && port.is_none_or(|port| !port.is_empty() && !port.starts_with('0'))
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || KEPT.contains(&b))
 }
 
 /// Mends a URL, puts `query` behind the one it has, and understands it.
@@ -74,9 +110,10 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     };
     let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
     let Some(rest) = rest.strip_prefix("//") else {
-        // `localhost:8080/` has a port, not a scheme; `mailto:me` has one that nobody here speaks.
-        let is_port = rest.bytes().next().is_none_or(|b| b.is_ascii_digit() || b == b'/');
-        return Err(if is_port || scheme.contains(['/', '?', '#', '.']) { no_scheme() } else { no_adapter(text) });
+        // What stands before a colon is a scheme to requests, whatever follows: that of `localhost:8080` is `localhost`.
+        let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
+        let no_host = || refused(ErrorKind::Url, format!("Invalid URL {text:?}: No host supplied"));
+        return Err(if is_http { no_host() } else { no_adapter(text) });
     };
     let is_http = scheme.eq_ignore_ascii_case("http");
     if !is_http && !scheme.eq_ignore_ascii_case("https") {
@@ -85,6 +122,13 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
+    if query.is_none_or(str::is_empty)
+        && is_plain(text, authority)
+        && let Ok(target) = Target::parse_with(text, Scheme::Http, false)
+        && target.path_and_query() == tail
+    {
+        return Ok(Prepared { url: text.to_owned(), target });
+    }
     let (line, fragment) = tail.split_once('#').map_or((tail, None), |(line, fragment)| (line, Some(fragment)));
     let mut line = requote(line);
     if let Some(query) = query.filter(|query| !query.is_empty()) {

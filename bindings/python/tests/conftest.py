@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import http.server
 import socket
 import socketserver
@@ -24,6 +25,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NETRC"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@functools.lru_cache(maxsize=8)
+def pattern(length: int) -> bytes:
+    """A body in which no place looks like the one 64 KiB later."""
+    return bytes(i % 251 for i in range(length))
 
 
 class Pages(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -102,7 +109,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if route is not None:
             route(self)
         elif path.startswith("/bytes/"):
-            self.answer(bytes(i % 251 for i in range(int(path[7:]))))
+            self.answer(pattern(int(path[7:])))
         elif path == "/never":
             self.server.released.wait(20)
         elif path == "/wait":

@@ -290,7 +290,8 @@ def test_broken_bodies(raw: Any) -> None:
     [
         ("example.test/", haul.exceptions.MissingSchema),
         ("", haul.exceptions.MissingSchema),
-        ("localhost:3128", haul.exceptions.MissingSchema),
+        ("localhost:3128", haul.exceptions.InvalidSchema),
+        ("http:/example.test", haul.exceptions.InvalidURL),
         ("http://", haul.exceptions.InvalidURL),
         ("http://*example.test", haul.exceptions.InvalidURL),
         ("http://.example.test", haul.exceptions.InvalidURL),
@@ -434,3 +435,47 @@ def test_the_dict_of_fields() -> None:
     del fields["ACCEPT"]
     assert fields.copy() == fields and fields.get("accept") is None
     assert pickle.loads(pickle.dumps(fields)) == fields
+
+
+def test_what_requests_programs_do_besides(pages: Any, httpbin: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import http.cookiejar
+
+    session = haul.Session()
+    # Another's jar, filled or to be filled.
+    theirs = haul.cookies.cookiejar_from_dict({"a": "1"}, http.cookiejar.CookieJar())
+    session.get(pages.url, cookies=theirs)
+    assert dict(pages.heads[-1][1])["Cookie"] == "a=1"
+    session.cookies = theirs
+    session.get(pages.url)
+    assert dict(pages.heads[-1][1])["Cookie"] == "a=1" and session.cookies["a"] == "1"
+    # Settings by hand, the environment's among them; also one that a test has put there.
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "environ", {"REQUESTS_CA_BUNDLE": "/some/path", "https_proxy": "http://proxy:1"})
+        settings = session.merge_environment_settings("https://example.test/", {}, None, True, None)
+        assert settings["verify"] == "/some/path" and settings["proxies"] == {"https": "http://proxy:1"}
+    settings = session.merge_environment_settings(pages.url, {}, None, None, None)
+    prepared = session.prepare_request(haul.Request("GET", pages.url + "/by-hand"))
+    assert session.send(prepared, **settings).text == "page /by-hand"
+    # A challenge that nobody here can answer is the program's.
+    url = httpbin.url + "/digest-auth/auth/user/pass/SHA-512"
+    assert session.get(url, auth=haul.auth.HTTPDigestAuth("user", "pass")).status_code == 401
+    assert haul.get(pages.url, headers={b"X-Bytes": b"1"}).request.headers["x-bytes"] == b"1"
+    with haul.get(pages.url + "/bytes/300000", stream=True) as response:
+        pass
+    assert response.raw.closed
+    haul.post(pages.url, files=[("none", None), ("number", 1)])
+    assert b'name="number"' in pages.bodies[-1] and b'name="none"' not in pages.bodies[-1]
+    with pytest.raises(haul.exceptions.InvalidProxyURL):
+        haul.get("https://example.test/", proxies={"https": "http:/proxy:3128"})
+
+
+def test_a_redirect_is_followed_by_hand(pages: Any) -> None:
+    pages.routes["/away"] = lambda handler: handler.answer(b"x" * 100_000, 302, Location="/there")
+    session = haul.Session()
+    response = session.get(pages.url + "/away", allow_redirects=False, stream=True)
+    next(response.iter_content(10))
+    (after,) = session.resolve_redirects(response, response.request)
+    assert after.text == "page /there"  # type: ignore[union-attr]
+    made = haul.Response()
+    made.status_code, made.headers = 302, {"location": "/made"}  # type: ignore[assignment]
+    assert session.get_redirect_target(made) == "/made"

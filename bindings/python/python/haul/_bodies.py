@@ -103,18 +103,18 @@ def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
             values = [values]
         for value in values:
             if value is not None:
-                content = value if isinstance(value, bytes) else str(value).encode("utf-8")
-                parts.append((_text(name), None, None, [], content))
+                text = value if isinstance(value, bytes) else str(value).encode("utf-8")
+                parts.append((_text(name), None, None, [], text))
     for name, given in _pairs(files):
         filename, content, kind, headers = _file(name, given)
         if content is None:
             continue
-        if isinstance(content, (str, bytes, bytearray)):
-            content = bytes(content) if isinstance(content, bytearray) else content
+        if isinstance(content, bytearray):
+            content = bytes(content)
         elif hasattr(content, "read"):
             content = content.read()
-        else:
-            continue
+        elif not isinstance(content, (str, bytes)):
+            content = str(content)
         own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
         parts.append((_text(name), filename, kind, own, content))
     return multipart(parts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
@@ -15,65 +15,104 @@ _BUNDLE_NAMES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _NETRC_SECONDS = 1.0
 
 
-def _environment() -> Mapping[Any, Any]:
+class _Variables:
     """The environment as ``os.environ`` keeps it. Asked itself, it encodes a name anew each time, which for the ten names of every
     request costs more than parsing the response."""
-    data = getattr(os.environ, "_data", None)
-    return data if isinstance(data, dict) else os.environ
+
+    __slots__ = ("about_proxies", "curl", "get_raw", "home", "keys", "names", "netrc", "of", "proxies", "requests")
+
+    def __init__(self, environ: Any) -> None:
+        #: What it was made of: a program, or a test, may put something else into that place.
+        self.of = environ
+        data = getattr(environ, "_data", None)
+        encode = environ.encodekey if isinstance(data, dict) else str
+        kept = data if isinstance(data, dict) else environ
+        self.get_raw: Callable[[Any], Any] = kept.get
+        self.names: Any = kept.keys()
+        self.keys: dict[str, Any] = {name: encode(name) for name in _NAMES}
+        self.about_proxies = tuple(self.keys[name] for name in _NAMES[:9])
+        self.proxies = frozenset(self.about_proxies[:6])
+        self.requests, self.curl, self.netrc, self.home = (self.keys[name] for name in _NAMES[9:])
+
+    def get(self, name: str) -> str | None:
+        """The value of one of the names, as text."""
+        value = self.get_raw(self.keys[name])
+        return None if value is None else os.fsdecode(value)
 
 
-_environ = _environment()
+_NAMES = (*_PROXY_NAMES, "no_proxy", "NO_PROXY", "REQUEST_METHOD", *_BUNDLE_NAMES, "NETRC", "HOME")
+_variables = _Variables(os.environ)
 
 
-def _encoded(name: str) -> Any:
-    return name if _environ is os.environ else os.environ.encodekey(name)
+def _look_again() -> _Variables:
+    global _variables
+    _variables = _Variables(os.environ)
+    return _variables
 
 
-_KEYS = {name: _encoded(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES, "NETRC", "HOME")}
-_SAYS = frozenset(_KEYS[name] for name in (*_PROXY_NAMES, *_BUNDLE_NAMES))
-_NETRC, _HOME = _KEYS["NETRC"], _KEYS["HOME"]
-
-
-def _get(name: str) -> str | None:
-    value = _environ.get(_KEYS[name])
-    return None if value is None else os.fsdecode(value)
-
-
-def has_environment() -> bool:
-    """Whether any variable may say something about how requests go."""
-    return not _environ.keys().isdisjoint(_SAYS)
+_last_bundle: tuple[Any, str | None] = None, None
 
 
 def environment_bundle() -> str | None:
     """The file or directory of certificates that the environment names."""
-    return _get("REQUESTS_CA_BUNDLE") or _get("CURL_CA_BUNDLE") or None
+    global _last_bundle
+    its = _variables if _variables.of is os.environ else _look_again()
+    raw = its.get_raw(its.requests) or its.get_raw(its.curl)
+    last = _last_bundle
+    if last[0] is not raw:
+        last = _last_bundle = raw, (os.fsdecode(raw) or None) if raw is not None else None
+    return last[1]
 
 
-def environment_proxies() -> dict[str, str]:
-    """Proxies by scheme, as ``urllib.request.getproxies_environment`` reads them."""
+class Environment:
+    """What the environment says about proxies: by scheme, as ``urllib.request.getproxies_environment`` reads them; who is asked without
+    one."""
+
+    __slots__ = ("no_proxy", "proxies")
+
+    def __init__(self, proxies: dict[str, str], no_proxy: str | None) -> None:
+        self.proxies = proxies
+        self.no_proxy = no_proxy
+
+
+_last: tuple[tuple[Any, ...], Environment] = (), Environment({}, None)
+
+
+def environment() -> Environment | None:
+    """What it says now, if it says anything; read again when a variable has changed."""
+    global _last
+    its = _variables if _variables.of is os.environ else _look_again()
+    if its.names.isdisjoint(its.proxies):
+        return None
+    seen = tuple(map(its.get_raw, its.about_proxies))
+    last = _last
+    if last[0] != seen:
+        last = _last = seen, Environment(_proxies(its), its.get("no_proxy") or its.get("NO_PROXY"))
+    return last[1]
+
+
+def _proxies(its: _Variables) -> dict[str, str]:
     proxies = {}
     for scheme in ("http", "https", "all"):
-        upper = _get(f"{scheme}_proxy".upper())
-        if scheme == "http" and os.environ.get("REQUEST_METHOD"):
+        upper = its.get(f"{scheme}_proxy".upper())
+        if scheme == "http" and its.get("REQUEST_METHOD"):
             # In a CGI program HTTP_PROXY is what a client's Proxy field says (CVE-2016-5385).
             upper = None
-        value = _get(f"{scheme}_proxy") or upper
+        value = its.get(f"{scheme}_proxy") or upper
         if value:
             proxies[scheme] = value
     return proxies
 
 
-def proxy_for(url: str, proxies: Mapping[str, str | None] | None, trust_env: bool) -> str | None:
-    """The proxy of a request to this URL: what the caller says before what the environment says."""
+def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environment | None) -> str | None:
+    """The proxy of a request to this URL: what the caller says before what the environment does."""
     given = {str(name).lower(): value for name, value in (proxies or {}).items() if value}
     no_proxy = given.pop("no_proxy", None)
-    if trust_env:
-        no_proxy = no_proxy or os.environ.get("no_proxy") or os.environ.get("NO_PROXY")
-        if no_proxy != "*":
-            ours = environment_proxies()
-            if ours and not (no_proxy and bypasses_proxy(no_proxy, url)):
-                for name, value in ours.items():
-                    given.setdefault(name, value)
+    if ours is not None:
+        no_proxy = no_proxy or ours.no_proxy
+        if ours.proxies and no_proxy != "*" and not (no_proxy and bypasses_proxy(no_proxy, url)):
+            for name, value in ours.proxies.items():
+                given.setdefault(name, value)
     if not given:
         return None
     scheme, host, _, _ = split_url(url)
@@ -87,6 +126,8 @@ def proxy_for(url: str, proxies: Mapping[str, str | None] | None, trust_env: boo
 def _complete(proxy: str) -> str:
     """With its scheme and port: where none is written, they are those of HTTP, as by requests."""
     if "://" not in proxy:
+        if ":/" in proxy:
+            raise InvalidProxyURL("Please check proxy URL. It is malformed and could be missing the host.")
         proxy = "http://" + proxy.lstrip("/")
     scheme, _, rest = proxy.partition("://")
     authority = rest.partition("/")[0]
@@ -175,18 +216,18 @@ class Netrc:
     def login(self, url: str) -> tuple[str, str] | None:
         """What it says for the host of this URL."""
         now = monotonic()
-        named = _environ.get(_NETRC), _environ.get(_HOME)
+        its = _variables if _variables.of is os.environ else _look_again()
+        named = its.get_raw(its.netrc), its.get_raw(its.home)
         if now >= self._until or named != self._named:
-            self._look()
+            self._look(its.get("NETRC"))
             self._named, self._until = named, now + _NETRC_SECONDS
         if self._text is None:
             return None
         found = netrc_login(self._text, url)
         return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
 
-    def _look(self) -> None:
+    def _look(self, named: str | None) -> None:
         """Reads the file, if it is another one."""
-        named = _get("NETRC")
         for name in (named,) if named else ("~/.netrc", "~/_netrc"):
             path = os.path.expanduser(name)
             try:

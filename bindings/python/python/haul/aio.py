@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._haul import Batch, Failure, split_url
 from .exceptions import from_failure
 from .models import ITER_CHUNK_SIZE, Request, Response, Sent, _stream_error, dispatch_hook
-from .sessions import Session
+from .sessions import Session, _is_unanswerable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -193,7 +193,10 @@ class AsyncSession:
         is_streamed = session.stream if stream is None else stream
         if not (files or hooks or is_streamed) and session._is_short(method, url, data, auth):
             call = session._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
-            reply = await self._call(call, Request(method, url, headers=headers))
+            try:
+                reply = await self._exchange(call)
+            except Failure as failure:
+                raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
             response = AsyncResponse._of(reply, Sent(call[1], call[0], call[4], call[5]))
             reply.cookies_into(session.cookies._jar)
             if reply.location() is None:
@@ -235,28 +238,29 @@ class AsyncSession:
                 raise from_failure(failure, request, plan.proxied) from None
             response = AsyncResponse._of(reply, None, source)
         else:
-            reply = await self._call(call, request)
+            try:
+                reply = await self._exchange(call)
+            except Failure as failure:
+                if _is_unanswerable(failure, request):
+                    return await self._send_once(request, stream, settings)
+                raise from_failure(failure, request, call[0].proxied) from None
             response = AsyncResponse._of(reply, None)
         response.request = request
         changed = dispatch_hook(request.hooks, response, **{**settings, "stream": stream})
         reply.cookies_into(session.cookies._jar)
         return changed  # type: ignore[no-any-return]
 
-    async def _call(self, call: Any, request: Any) -> Reply:
+    async def _exchange(self, call: Any) -> Reply:
         """One exchange on the engine's thread."""
         batch = self._batch_of_loop()
-        loop = asyncio.get_running_loop()
+        number = batch.submit(*call)
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._futures[number] = future
         try:
-            number = batch.submit(*call)
-            future: asyncio.Future[Reply] = loop.create_future()
-            self._futures[number] = future
-            try:
-                return await future
-            except asyncio.CancelledError:
-                batch.cancel(number)
-                raise
-        except Failure as failure:
-            raise from_failure(failure, request, call[0].proxied) from None
+            return await future
+        except asyncio.CancelledError:
+            batch.cancel(number)
+            raise
 
     def _batch_of_loop(self) -> Batch:
         loop = asyncio.get_running_loop()

@@ -299,11 +299,25 @@ RequestsCookieJar = CookieJar
 
 
 def cookiejar_from_dict(
-    cookie_dict: Mapping[str, Any] | None, cookiejar: CookieJar | None = None, overwrite: bool = True
-) -> CookieJar:
+    cookie_dict: Mapping[str, Any] | None, cookiejar: Any = None, overwrite: bool = True
+) -> Any:
     """A jar (this one, if one is given) with the cookies of a dict."""
-    jar = CookieJar() if cookiejar is None else cookiejar
+    jar: Any = CookieJar() if cookiejar is None else cookiejar
+    known = {cookie.name for cookie in jar}
     for name, value in (cookie_dict or {}).items():
-        if overwrite or name not in jar:
+        if not overwrite and name in known:
+            continue
+        if isinstance(jar, CookieJar):
             jar.set(name, value)
+        else:
+            jar.set_cookie(_standard(name, value))
     return jar
+
+
+def _standard(name: str, value: Any) -> Any:
+    """A cookie as ``http.cookiejar`` has it, for every host."""
+    from http.cookiejar import Cookie as StandardCookie
+
+    return StandardCookie(
+        0, name, value, None, False, "", False, False, "/", True, False, None, True, None, None, {}
+    )

@@ -199,6 +199,11 @@ class PreparedRequest(_HooksMixin):
         try:
             self.url = prepare_url(text, encode_query(params))
         except Failure as failure:
+            if failure.args[0] == "UnsupportedScheme":
+                # An adapter may be mounted for it: `http+unix://`.
+                query = encode_query(params)
+                self.url = text if not query else f"{text}{'&' if '?' in text else '?'}{query}"
+                return
             error = from_failure(failure)
             raise error if isinstance(error, (MissingSchema, InvalidURL)) else InvalidURL(*failure.args[1:2]) from None
 
@@ -315,6 +320,7 @@ class Sent:
         request.url = reply.url
         request.headers = CaseInsensitiveDict(self.plan.fields())
         for name, value in self.fields or ():
+            name = name.decode("latin-1") if isinstance(name, bytes) else name
             if value is None:
                 request.headers.pop(name, None)
             else:
@@ -602,14 +608,17 @@ class Response:
             return
         reason = self.reason
         if isinstance(reason, bytes):
-            reason = reason.decode("utf-8", "replace")
+            try:
+                reason = reason.decode("utf-8")
+            except UnicodeDecodeError:
+                reason = reason.decode("latin-1")
         whose = "Client" if status < 500 else "Server"
         raise HTTPError(f"{status} {whose} Error: {reason} for url: {self.url}", response=self)
 
     def close(self) -> None:
         """Gives the connection back, if the body was read to its end; else closes it."""
         if self._stream is not None:
-            self._stream.close()
+            self.raw.close()
         elif not self._content_consumed:
             raw = self.__dict__.get("raw")
             if raw is not None and hasattr(raw, "close"):

@@ -11,10 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import _settings
-from ._bodies import FORM, encode_json, encode_query
+from ._bodies import FORM, encode_json, encode_query, is_stream
 from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, join, split_url, urlencode
 from .cookies import CookieJar, cookiejar_from_dict
-from .exceptions import InvalidSchema, InvalidURL, TooManyRedirects, UnrewindableBodyError, from_failure
+from .exceptions import (
+    ChunkedEncodingError,
+    ContentDecodingError,
+    InvalidSchema,
+    InvalidURL,
+    TooManyRedirects,
+    UnrewindableBodyError,
+    from_failure,
+)
 from .models import (
     REDIRECT_STATI,
     Hooks,
@@ -101,7 +109,7 @@ class Session(_HooksMixin):
         self.trust_env = True
         #: Whether HTTP/2 is offered to https servers. requests has no such thing.
         self.http2 = False
-        self.cookies: Any = CookieJar()
+        self._cookies = CookieJar()
         #: Other transports, by the beginning of the URLs that go to them.
         self.adapters: dict[str, Any] = {}
 
@@ -114,6 +122,15 @@ class Session(_HooksMixin):
     def headers(self, headers: Any) -> None:
         self._headers = headers if isinstance(headers, CaseInsensitiveDict) else CaseInsensitiveDict(headers or {})
         self._plans.clear()
+
+    @property
+    def cookies(self) -> Any:
+        """The cookies of all requests. Set to a dict or another's jar, it takes what is in it."""
+        return self._cookies
+
+    @cookies.setter
+    def cookies(self, cookies: Any) -> None:
+        self._cookies = cookies if isinstance(cookies, CookieJar) else CookieJar(cookies)
 
     def __enter__(self) -> Session:
         return self
@@ -272,7 +289,7 @@ class Session(_HooksMixin):
                 fields = [("Content-Type", kind)]
             elif not any(_is_content_type(name) for name, _ in fields):
                 fields.insert(0, ("Content-Type", kind))
-        jar = self.cookies
+        jar = self._cookies
         cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
         return self._plan(url, timeout, verify, cert, proxies), method, url, query, fields, body, jar._jar, cookie
 
@@ -364,11 +381,20 @@ class Session(_HooksMixin):
         return response  # type: ignore[no-any-return]
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
-        """What :meth:`send` is to be told of a request besides the request. It knows the environment by itself."""
+        """The session's settings and the environment's for a request, as keyword arguments of :meth:`send`."""
+        verify = self.verify if verify is None or (verify is True and self.verify is not True) else verify
+        proxies = dict(proxies or {})
+        if self.trust_env:
+            ours = _settings.environment()
+            if ours is not None and _settings.proxy_for(url, None, ours):
+                for name, value in ours.proxies.items():
+                    proxies.setdefault(name, value)
+            if verify is True:
+                verify = _settings.environment_bundle() or True
         return {
             "proxies": merge_setting(proxies, self.proxies),
             "stream": merge_setting(stream, self.stream),
-            "verify": merge_setting(verify, self.verify),
+            "verify": verify,
             "cert": merge_setting(cert, self.cert),
         }
 
@@ -382,6 +408,8 @@ class Session(_HooksMixin):
             else:
                 response = Response._of(self._client.send(*call), None)
         except Failure as failure:
+            if _is_unanswerable(failure, request):
+                return self._transmit(request, stream, settings)
             raise from_failure(failure, request, call[0].proxied) from None
         response.request = request
         return response
@@ -442,7 +470,11 @@ class Session(_HooksMixin):
         """The request that a redirect leads to."""
         history.append(response)
         response.history = history[:-1]
-        response.content  # noqa: B018 - so that the connection is free
+        try:
+            response.content  # noqa: B018 - so that the connection is free
+        except (ChunkedEncodingError, ContentDecodingError, RuntimeError):
+            # A body that nobody wants is no reason not to go where it leads.
+            response.close()
         if len(history) > self.max_redirects:
             raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
         response.close()
@@ -454,7 +486,7 @@ class Session(_HooksMixin):
 
     def _redirected(self, response: Response, location: str) -> str:
         try:
-            return join(response.url, location)
+            return join(response.url or response.request.url, location)
         except Failure as failure:
             error = from_failure(failure, response.request)
             if isinstance(error, (InvalidSchema, InvalidURL)):
@@ -463,13 +495,13 @@ class Session(_HooksMixin):
 
     def get_redirect_target(self, response: Response) -> str | None:
         """Where a response leads, if anywhere."""
-        if response._reply is not None:
-            where: str | None = response._reply.location()
-            return where
         if not response.is_redirect:
             return None
         location: str = response.headers["location"]
-        return location.encode("latin-1", "ignore").decode("utf-8", "replace")
+        try:
+            return location.encode("latin-1").decode("utf-8")
+        except UnicodeError:
+            return location
 
     def rebuild_method(self, request: PreparedRequest, response: Response) -> None:
         """The method behind a redirect (RFC 9110 section 15.4): GET behind a 303, and as browsers have it behind a 302 (and,
@@ -539,14 +571,15 @@ class Session(_HooksMixin):
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, bare: bool = False, digest: Any = None
     ) -> Plan:
         """The plan for these settings: made once, and again when any of them has changed."""
-        trust_env = self.trust_env
         if verify is None or (verify is True and self.verify is not True):
             verify = self.verify
-        proxy = None
-        if proxies or self.proxies or (trust_env and _settings.has_environment()):
-            proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, trust_env)
-            if trust_env and verify is True:
+        ours = proxy = None
+        if self.trust_env:
+            ours = _settings.environment()
+            if verify is True:
                 verify = _settings.environment_bundle() or True
+        if proxies or self.proxies or ours is not None:
+            proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, ours)
         if cert is None:
             cert = self.cert
         if type(cert) is list:
@@ -594,6 +627,15 @@ class Session(_HooksMixin):
 
 def _is_content_type(name: Any) -> bool:
     return (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == "content-type"
+
+
+def _is_unanswerable(failure: Failure, request: PreparedRequest) -> bool:
+    """Whether the server's challenge cannot be answered. Then the program gets its 401, for which the request goes out without
+    credentials."""
+    if failure.args[0] != "Auth" or request.digest is None or is_stream(request.body):
+        return False
+    request.digest = None
+    return True
 
 
 def _rewind(request: PreparedRequest) -> None:
