@@ -67,8 +67,11 @@ fn quickly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
             return None;
         }
         text.clear();
-        for line in body.split(|byte| *byte == b'\n') {
+        let mut start = 0;
+        for line_end in memchr::memchr_iter(b'\n', body) {
+            let line = &body[start..line_end];
             text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+            start = line_end + 1;
         }
         certificates.push(STANDARD.decode(&text).ok()?.into());
         rest = &behind[length + END.len()..];
