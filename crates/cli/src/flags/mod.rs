@@ -154,6 +154,7 @@ mod proxy_ciphers;
 mod proxy_crlfile;
 mod proxy_digest;
 mod proxy_header;
+mod proxy_http2;
 mod proxy_insecure;
 mod proxy_key;
 mod proxy_key_type;
@@ -524,6 +525,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &proxy_crlfile::ProxyCrlfile,
     &proxy_digest::ProxyDigest,
     &proxy_header::ProxyHeader,
+    &proxy_http2::ProxyHttp2,
     &proxy_insecure::ProxyInsecure,
     &proxy_key::ProxyKey,
     &proxy_key_type::ProxyKeyType,

@@ -46,7 +46,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("rustls has no such thing yet", "ech ssl-sessions"),
     ("data before the handshake is over can be replayed by anyone", "tls-earlydata"),
     ("the kernel's default for the machine is used", "tcp-fastopen mptcp ip-tos vlan-priority"),
-    ("CONNECT is sent by HTTP/1.1", "proxy-http2"),
     ("an older TLS than 1.2 is not spoken, RFC 8996", "proxy-tlsv1"),
     ("no certificates are built in", "dump-ca-embed"),
     ("Metalink was removed from curl as well", "metalink"),

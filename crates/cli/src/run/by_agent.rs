@@ -1,5 +1,6 @@
 //! Which requests go by the agent (`--agent`), and what is said when it cannot be used.
 
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -32,7 +33,9 @@ pub(super) fn fetch(
     // What -z did not want is told from the head, before it is written.
     let is_conditional = stage.request.time_cond.is_some();
     let watched = is_conditional || request.trace.is_some() || request.include_head || request.body.is_some();
-    if is_ours || goes_on || watched {
+    // What goes to a terminal is looked at on its way.
+    let to_terminal = file.is_none() && std::io::stdout().is_terminal();
+    if is_ours || goes_on || watched || to_terminal {
         return Ok(None);
     }
     let mut carrier = match Carrier::with_agent(client, args) {
@@ -50,7 +53,7 @@ pub(super) fn fetch(
     request.split.connections = 1;
     let url = absolute(operation, url);
     Ok(Some(match file {
-        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, None)),
+        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, 0, None)),
         None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
     }))
 }

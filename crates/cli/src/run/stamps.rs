@@ -7,6 +7,7 @@ use std::path::Path;
 
 use haul::Head;
 use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Result};
 use rustix::fs::{XattrFlags, setxattr};
 
 use crate::date;
@@ -47,9 +48,23 @@ fn without_user(url: &str) -> String {
     haul::Target::parse(url).map_or_else(|_| crate::usage::shown_url(url), |target| target.to_url())
 }
 
+/// Whether the file of `--etag-save` can be written: better known before anything is fetched.
+///
+/// # Errors
+/// [`ErrorKind::Read`], as by curl.
+pub(super) fn can_be_saved(path: &Path, create_dirs: bool) -> Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let directory = path.parent().filter(|_| create_dirs).map_or(Ok(()), fs::create_dir_all);
+    let open = directory.and_then(|()| File::options().create(true).append(true).open(path));
+    let cannot = |error| Error::with_source(ErrorKind::Read, format!("failed to open {}", path.display()), error);
+    open.map(|_| ()).map_err(cannot)
+}
+
 /// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file if none is.
 pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
-    let tag = outcome.head.as_ref().and_then(|head| head.get("etag"));
+    let tag = outcome.head.as_ref().and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
     let line = |tag: &[u8]| [tag, b"\n"].concat();
     if path == Path::new("-") {
         return tag.map_or(Ok(()), |tag| std::io::stdout().write_all(&line(tag)));
