@@ -6,10 +6,10 @@ use std::fs;
 use std::time::Duration;
 
 use common::agent::Agent;
-use common::{HAUL, REFUSED, haul, program, run};
+use common::{HAUL, REFUSED, haul, installed, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
-use testkit::packages::{Catalogue, Mirror, Reader, Run};
+use testkit::packages::{Catalogue, Mirror, Package, Reader, Run};
 use testkit::relay::Relay;
 
 /// What may come of a package beyond what its reader needs before it can stop.
@@ -63,6 +63,43 @@ fn by_the_agent_a_run_is_one_connection_and_hardly_a_byte_too_many() {
         assert_eq!((pass.run.calls, pass.mirror.connections()), (71, 1), "TLS: {tls}");
         let trips = pass.mirror.requests() as f64 / pass.run.calls as f64;
         assert!(trips <= 1.1, "{trips} round trips a call");
+    }
+}
+
+#[test]
+fn signify_checks_what_comes_and_leaves_when_it_may() {
+    if installed("signify-openbsd", "packages that are signed and checked by signify").is_none() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let script = |text: &str, args: &[&str]| {
+        let mut command = program("bash");
+        run(command.args(["-c", text, HAUL]).args(args).current_dir(dir.path())).text()
+    };
+    script("signify-openbsd -G -n -p key.pub -s key.sec", &[]);
+    let sizes = [20_000, 70_000, 200_000, 9_000_000];
+    let packages = sizes.iter().map(|size| {
+        fs::write(dir.path().join("body"), testkit::pattern::Pattern::new(*size).slice(0, *size as usize)).unwrap();
+        script("gzip -n1 < body > body.gz && signify-openbsd -zS -s key.sec -m body.gz -x signed.tgz", &[]);
+        Package::of(&format!("{size}.tgz"), fs::read(dir.path().join("signed.tgz")).unwrap(), 5000)
+    });
+    let catalogue = Catalogue::of(packages.collect());
+    let mirror = Mirror::start(catalogue.clone(), None).unwrap();
+    let agent = Agent::new();
+    for option in [agent.option(), "-V".to_owned()] {
+        mirror.forget();
+        for package in catalogue.packages() {
+            let text =
+                "\"$0\" ftp $1 -o - $2 | signify-openbsd -Vz -q -p key.pub 2> said | head -c 5000 | wc -c; cat said";
+            assert_eq!(script(text, &[&option, &mirror.url(&package.name)]).trim(), "5000", "{}", package.name);
+            let (sent, floor) = (mirror.sent(&package.name), package.floor() as u64);
+            assert!(sent <= floor + WASTE, "{}: {sent} bytes sent, {floor} needed", package.name);
+        }
+        assert_eq!(mirror.connections(), if option == "-V" { sizes.len() as u64 } else { 1 });
+        // And all of it for who wants it.
+        let text = "\"$0\" ftp $1 -o - $2 | signify-openbsd -Vz -q -p key.pub | gunzip | wc -c";
+        let last = sizes[sizes.len() - 1];
+        assert_eq!(script(text, &[&option, &mirror.url(&format!("{last}.tgz"))]).trim(), last.to_string());
     }
 }
 

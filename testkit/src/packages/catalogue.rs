@@ -44,6 +44,13 @@ impl Package {
         Package { name, bytes, header, wanted: wanted.min(size) }
     }
 
+    /// Bytes that were made elsewhere, as signify's `-zS` does.
+    pub fn of(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
+        // Behind gzip's own ten bytes stands the comment, and a zero.
+        let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);
+        Package { name: name.to_owned(), header, wanted: wanted.min(bytes.len() - header), bytes }
+    }
+
     /// The least that has to come before its reader can stop: the header, the blocks it wants, and the one at which it learns that
     /// nobody wants more.
     pub fn floor(&self) -> usize {
@@ -121,6 +128,11 @@ impl Catalogue {
                 Package::new(format!("package-{number}.tgz"), seed + number as u64, size, wanted)
             })
             .collect();
+        Self::of(packages)
+    }
+
+    /// These packages.
+    pub fn of(packages: Vec<Package>) -> Catalogue {
         let mut index = String::from("<html><head><title>Index</title></head><body><pre>\n");
         let mut number = 0;
         while index.len() < INDEX {

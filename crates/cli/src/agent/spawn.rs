@@ -41,8 +41,12 @@ pub const SERVE: &str = "--agent-serve";
 /// # Errors
 /// [`Refusal`]: the call goes without it.
 pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
-    if let Some(stream) = place.connect()? {
-        return Ok(stream);
+    match place.connect() {
+        Ok(Some(stream)) => return Ok(stream),
+        // A socket that is just being bound is open to others for a moment, in a directory that is not: whoever has the
+        // lock is done with that.
+        Ok(None) | Err(Refusal::Unsafe { .. }) => {}
+        Err(refusal) => return Err(refusal),
     }
     let lock = place.lock()?;
     if let Some(stream) = place.connect()? {
@@ -86,4 +90,41 @@ fn start(program: &OsStr, listener: UnixListener, place: &Place, idle: Duration)
     // It outlives us, and whoever takes orphans in reaps it.
     drop(child);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    use std::thread;
+
+    #[test]
+    fn a_socket_that_is_just_being_bound_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+        let place = Place::at(dir.path().join("agent")).unwrap();
+        let lock = place.lock().unwrap();
+        let _listener = UnixListener::bind(place.socket()).unwrap();
+        set_permissions(place.socket(), Permissions::from_mode(0o755)).unwrap();
+        let other = thread::spawn({
+            let place = place.clone();
+            move || reach(&place, Duration::from_secs(1)).is_ok()
+        });
+        // Long enough for it to look; if it is slower it finds all as it should be.
+        thread::sleep(Duration::from_millis(100));
+        set_permissions(place.socket(), Permissions::from_mode(0o600)).unwrap();
+        drop(lock);
+        assert!(other.join().unwrap());
+    }
+
+    #[test]
+    fn one_that_stays_open_to_others_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        set_permissions(dir.path(), Permissions::from_mode(0o700)).unwrap();
+        let place = Place::at(dir.path().join("agent")).unwrap();
+        let _listener = UnixListener::bind(place.socket()).unwrap();
+        set_permissions(place.socket(), Permissions::from_mode(0o620)).unwrap();
+        assert!(matches!(reach(&place, Duration::from_secs(1)), Err(Refusal::Unsafe { .. })));
+    }
 }

@@ -32,14 +32,14 @@ pub fn system_bundle() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
 }
 
-/// The system's bundle alone, if there is one to begin with; none where the environment says what to read.
+/// The system's bundle alone, if that can be said: where the environment names directories and no file, it cannot.
 pub(super) fn of_bundle() -> Option<Vec<CertificateDer<'static>>> {
-    let is_set = |name| std::env::var_os(name).is_some();
-    if is_set("SSL_CERT_FILE") || is_set("SSL_CERT_DIR") {
-        return None;
-    }
-    let bytes = fs::read(system_bundle()?).ok()?;
-    quickly(&bytes)
+    let path = match std::env::var_os("SSL_CERT_FILE") {
+        Some(file) => file.into(),
+        None if std::env::var_os("SSL_CERT_DIR").is_some() => return None,
+        None => system_bundle()?,
+    };
+    quickly(&fs::read(path).ok()?)
 }
 
 /// The certificates in a file.
@@ -67,8 +67,11 @@ fn quickly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
             return None;
         }
         text.clear();
-        for line in body.split(|byte| *byte == b'\n') {
+        let mut start = 0;
+        for line_end in memchr::memchr_iter(b'\n', body) {
+            let line = &body[start..line_end];
             text.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+            start = line_end + 1;
         }
         certificates.push(STANDARD.decode(&text).ok()?.into());
         rest = &behind[length + END.len()..];
