@@ -179,6 +179,7 @@ mod retry_delay;
 mod retry_max_time;
 mod sessionid;
 mod show_error;
+mod show_headers;
 mod silent;
 mod skip_existing;
 mod socks4;
@@ -545,6 +546,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &retry_max_time::RetryMaxTime,
     &sessionid::Sessionid,
     &show_error::ShowError,
+    &show_headers::ShowHeaders,
     &silent::Silent,
     &skip_existing::SkipExisting,
     &socks4::Socks4,

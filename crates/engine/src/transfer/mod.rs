@@ -387,6 +387,9 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Deliver) {
             return Ok(());
         }
+        if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
+            trace.event(&Event::Trailers { fields });
+        }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Behind the body, as it came; the empty line that ends it is none of its fields.
         let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
@@ -473,6 +476,7 @@ impl Transfer {
 
     /// It has a connection; `again` if that has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
+        self.facts.local = self.facts.local.or(stream.local);
         self.facts.proxy_used = !matches!(Via::of(&self.target, &self.options), Via::Direct);
         let Some(trace) = &self.options.trace else { return };
         let host = self.target.host_text();

@@ -101,12 +101,16 @@ impl Jar {
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
             return Err(Refusal::HostPrefix);
         }
+        let default_path = match self.manner {
+            Manner::Standard => scope::default_path(target.path()),
+            Manner::Curl => scope::default_directory(target.path()),
+        };
         let cookie = Cookie::new(CookieParts {
             name: name.to_vec(),
             value: value.to_vec(),
             host_only: own_domain.is_none(),
             domain: own_domain.unwrap_or_else(|| host.into_owned()),
-            path: written_path.unwrap_or(scope::default_path(target.path()).as_bytes()).to_vec(),
+            path: written_path.unwrap_or(default_path.as_bytes()).to_vec(),
             secure,
             http_only,
             same_site,
@@ -167,7 +171,8 @@ impl Jar {
             of_host
                 && (is_secure || !cookie.secure)
                 && !entry.cookie.is_expired(now)
-                && scope::path_match(path, &cookie.path)
+                && (scope::path_match(path, &cookie.path)
+                    || self.manner == Manner::Curl && cookie.path.strip_suffix(b"/") == Some(path))
         };
         let mut found: Vec<&Entry> = entries.iter().filter(fits).collect();
         match self.manner {
@@ -299,7 +304,7 @@ impl Jar {
             old.secure
                 && old.name == new.name
                 && (scope::domain_match(&old.domain, &new.domain) || scope::domain_match(&new.domain, &old.domain))
-                && scope::path_match(&new.path, &old.path)
+                && scope::path_match(&new.path, old.path.strip_suffix(b"/").unwrap_or(&old.path))
         })
     }
 }
