@@ -213,7 +213,7 @@ impl Parser<'_> {
             (Takes::Switch | Takes::Once, None, _) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
             (Takes::Value(name), None, Some(text)) => {
-                if name == "file" && text.len() > 1 && text[0] == b'-' {
+                if name.contains("file") && text.len() > 1 && text[0] == b'-' {
                     let text = printable(text);
                     self.args.warn(format!("The filename argument '{text}' looks like a flag."));
                 }

@@ -118,7 +118,7 @@ impl Transfer {
     /// Whether what is there already is as long as the whole, as far as the server lets that be seen.
     fn is_behind_end(&self, head: &Head, framing: BodyFraming) -> bool {
         match head.status() {
-            416 => head.get("content-range").is_none(),
+            416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
             200 => framing == BodyFraming::Length(self.extent.at),
             _ => false,
         }

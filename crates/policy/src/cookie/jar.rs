@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::scope::{self, Widest};
 use super::set_cookie::{self, SetCookie};
-use super::{Changes, Cookie, CookieParts, Key, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
+use super::{Changes, Cookie, CookieParts, Key, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
 use crate::target::Target;
 
 /// Cookies of any number of hosts, at most [`MAX_COOKIES`].
@@ -101,9 +101,13 @@ impl Jar {
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
             return Err(Refusal::HostPrefix);
         }
-        let default_path = match self.manner {
-            Manner::Standard => scope::default_path(target.path()),
-            Manner::Curl => scope::default_directory(target.path()),
+        let (default_path, expires) = match self.manner {
+            Manner::Standard => (scope::default_path(target.path()), expires),
+            // The latest moment that there is falls on a minute.
+            Manner::Curl => (
+                scope::default_directory(target.path()),
+                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.next_multiple_of(60) } else { at }),
+            ),
         };
         let cookie = Cookie::new(CookieParts {
             name: name.to_vec(),

@@ -1,0 +1,96 @@
+//! The end of a file: its content is held against the checksum, it is synced if that is asked for, and gets its name.
+
+use std::fs::{self, File};
+use std::io::{self, Seek};
+
+use super::super::naming::{self, Clobber};
+use super::super::partial::PartialFile;
+use super::state::State;
+use super::{Append, FileSink};
+use crate::Result;
+
+impl FileSink {
+    pub(super) fn give_name(&mut self, state: State) -> io::Result<()> {
+        let target = self.target();
+        let clobber = self.clobber;
+        let named = match state {
+            #[cfg(target_os = "linux")]
+            State::Unnamed(file) => {
+                self.sync_content(&file)?;
+                naming::unnamed::give_name(&file, &target, clobber)?
+            }
+            State::Beside(file, beside) => {
+                self.sync_content(&file)?;
+                naming::give_name(&beside, &target, clobber)?
+            }
+            State::Partial(writer) => naming::give_name(writer.partial().path(), &target, clobber)?,
+            State::InPlace(file) => {
+                self.cut_behind(&file)?;
+                return self.sync_content(&file);
+            }
+            State::Null(file) => return self.sync_content(&file),
+            State::Closed => return Ok(()),
+        };
+        if self.options.sync {
+            File::open(naming::directory_of(&named))?.sync_all()?;
+        }
+        if named != target {
+            self.path = named;
+        }
+        Ok(())
+    }
+
+    /// A file that was gone on with before its end, and got less than it had there, has no old bytes behind the new ones.
+    fn cut_behind(&self, mut file: &File) -> io::Result<()> {
+        if !matches!(self.options.append, Some(Append::At(_))) || !self.adds_to_file() {
+            return Ok(());
+        }
+        let end = file.stream_position()?;
+        if end < file.metadata()?.len() { file.set_len(end) } else { Ok(()) }
+    }
+
+    fn sync_content(&self, file: &File) -> io::Result<()> {
+        // What cannot be synced (a device, a pipe) says so by EINVAL.
+        match if self.options.sync { file.sync_all() } else { Ok(()) } {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synced => synced,
+        }
+    }
+
+    /// Whether it goes on with a regular file.
+    pub(super) fn adds_to_file(&self) -> bool {
+        self.options.append.is_some() && fs::metadata(&self.path).is_ok_and(|metadata| metadata.is_file())
+    }
+
+    /// Holds the content against its checksum.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let Some(checksum) = &self.options.checksum else { return Ok(()) };
+        let found = match (self.hasher.take(), &self.state) {
+            (Some(hasher), _) => Ok(hasher.finish()),
+            (None, State::Partial(writer)) => checksum.of(writer.partial().file()),
+            // Nothing was missing: no response has begun.
+            (None, State::Closed) if self.adds_to_file() => File::open(&self.path).and_then(|file| checksum.of(&file)),
+            (None, state) => match state.file() {
+                Some(file) => checksum.of(file),
+                None => return Ok(()),
+            },
+        };
+        let found = found.map_err(|error| self.error(error))?;
+        checksum.agrees(&found).inspect_err(|_| {
+            // What can be looked at is kept, but not under the name of what it should have been.
+            let Some(beside) = PartialFile::beside(&self.target()).filter(|_| !self.options.remove_on_error) else {
+                return;
+            };
+            match &self.state {
+                #[cfg(target_os = "linux")]
+                State::Unnamed(file) => {
+                    let _ = naming::unnamed::give_name(file, &beside, Clobber::Replace);
+                }
+                State::Beside(_, path) => {
+                    let _ = fs::rename(path, beside);
+                }
+                State::Partial(_) | State::InPlace(_) | State::Null(_) | State::Closed => {}
+            }
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! A body written to a file.
+//!
+//! A regular file is written in its target's directory and given its name when the body is complete: nobody ever sees
+//! half a file, and a failure leaves what was there. A large one whose content can be told from every other is
+//! [partial](super::partial) until then, and a later run completes it. Any other has no name at all where the system can
+//! do that (`O_TMPFILE`), so that not even a signal leaves litter; elsewhere it has one of its own, created exclusively, so
+//! that no link is followed. What is not a regular file (a device, a FIFO, `/dev/fd/N`) is written in place.
+//!
+//! Handlers that remove named files at SIGINT and SIGTERM were the alternative. They miss SIGKILL, and a library that
+//! takes the program's signals is a bad guest.
+//!
+//! ```no_run
+//! use haul::sink::file::FileSink;
+//! let sink = FileSink::new("page.html");
+//! ```
+
+mod ending;
+mod opening;
+mod options;
+mod space;
+mod state;
+
+use std::fs::{self, File};
+use std::io::{self, IoSlice, Write};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use haul_policy::filename;
+use haul_policy::target::Target;
+
+use super::checksum::{Checksum, Hasher};
+use super::naming::Clobber;
+use super::partial::PartialFile;
+use super::{Begin, Partial, Sink};
+use crate::buffer::Lease;
+use crate::{Error, ErrorKind, Result};
+pub use options::{Append, FileOptions};
+pub(super) use space::reserve;
+pub use state::Devices;
+use state::State;
+
+/// Writes one body to a path.
+#[derive(Debug)]
+pub struct FileSink {
+    path: PathBuf,
+    options: FileOptions,
+    clobber: Clobber,
+    devices: Option<Arc<Devices>>,
+    /// What an earlier run left, until a response says whether it is good.
+    left: Option<Arc<PartialFile>>,
+    hasher: Option<Hasher>,
+    state: State,
+    /// It was opened in place, by this run, and is not complete.
+    is_begun: bool,
+}
+
+impl FileSink {
+    /// A sink for this path. Nothing is opened before a response that will be delivered has begun.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::with(path, FileOptions::default())
+    }
+
+    /// The same, written so.
+    pub fn with(path: impl Into<PathBuf>, options: FileOptions) -> Self {
+        Self {
+            path: path.into(),
+            clobber: options.clobber,
+            options,
+            devices: None,
+            left: None,
+            hasher: None,
+            state: State::Closed,
+            is_begun: false,
+        }
+    }
+
+    /// Devices are opened once for all sinks that share these.
+    #[must_use]
+    pub fn sharing(mut self, devices: &Arc<Devices>) -> Self {
+        self.devices = Some(Arc::clone(devices));
+        self
+    }
+
+    /// Opens it for somebody who writes to the descriptor; [`Sink::finish`] gives the file its name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] when it cannot be opened.
+    pub fn open_descriptor(&mut self) -> Result<OwnedFd> {
+        self.state = self.open(None).map_err(|error| self.error(error))?;
+        match self.state.file() {
+            Some(file) => file.try_clone().map(OwnedFd::from),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+        .map_err(|error| self.error(error))
+    }
+
+    fn error(&self, error: io::Error) -> Error {
+        Error::with_source(ErrorKind::Write, format!("failed to write {}", self.path.display()), error)
+    }
+}
+
+impl Sink for FileSink {
+    fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
+        // What is there already is what the server means (RFC 9110 section 15.4.5).
+        if begin.head.status() == 304 {
+            return Ok(());
+        }
+        if self.options.named_by_response {
+            let suggested = begin.head.get("content-disposition").and_then(filename::from_disposition);
+            if let Some(name) = suggested {
+                self.path.set_file_name(name);
+                if self.clobber == Clobber::Own {
+                    self.clobber = Clobber::Refuse;
+                }
+            }
+        }
+        if matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
+            return Err(self.error(io::ErrorKind::AlreadyExists.into()));
+        }
+        self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
+        // What is added to is read at the end, from its beginning.
+        let in_passing = matches!(self.state, State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
+        self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);
+        match (&self.state, begin.length) {
+            #[cfg(target_os = "linux")]
+            (State::Unnamed(file), Some(length)) => reserve(file, length),
+            (State::Beside(file, _), Some(length)) => reserve(file, length),
+            _ => Ok(()),
+        }
+        .map_err(|error| self.error(error))
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(lease.bytes());
+        }
+        match (&mut self.state, lease.bytes()) {
+            (State::Null(_), _) => Ok(()),
+            (State::Partial(writer), bytes) => writer.write(bytes),
+            (state, bytes) => state.file().map_or(Ok(()), |mut file| file.write_all(bytes)),
+        }
+        .map_err(|error| self.error(error))
+    }
+
+    fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        if let Some(hasher) = &mut self.hasher {
+            pieces.iter().for_each(|piece| hasher.update(piece));
+        }
+        match &mut self.state {
+            State::Null(_) => Ok(()),
+            State::Partial(writer) => writer.write_pieces(pieces),
+            state => state.file().map_or(Ok(()), |file| write_all(file, pieces)),
+        }
+        .map_err(|error| self.error(error))
+    }
+
+    fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        match &self.state {
+            _ if self.hasher.is_some() => None,
+            State::Partial(writer) => Some(writer.as_fd()),
+            state => state.file().map(File::as_fd),
+        }
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        if let State::Partial(writer) = &mut self.state {
+            writer.moved(bytes);
+        }
+    }
+
+    fn cannot_write(&self, error: io::Error) -> Error {
+        self.error(error)
+    }
+
+    fn partial(&mut self, target: &Target) -> Option<Partial> {
+        if self.options.named_by_response {
+            return None;
+        }
+        if self.options.in_place && self.options.append.is_none() {
+            return None;
+        }
+        if let Some(append) = self.options.append {
+            let at = match append {
+                Append::At(offset) => offset,
+                Append::AtEnd => fs::metadata(&self.path).map_or(0, |metadata| metadata.len()),
+            };
+            return (at > 0).then_some(Partial { gap: at..u64::MAX, known: None });
+        }
+        let left = PartialFile::open(&PartialFile::beside(&self.target())?, target, self.options.sync)?;
+        let partial = left.partial();
+        self.left = Some(Arc::new(left));
+        partial
+    }
+
+    fn next_gap(&mut self) -> Option<Range<u64>> {
+        let State::Partial(writer) = &mut self.state else { return None };
+        let partial = Arc::clone(writer.partial());
+        let gap = partial.gap(0)?;
+        *writer = partial.writer(gap.start).ok()?;
+        Some(gap)
+    }
+
+    fn partial_file(&mut self) -> Option<Arc<PartialFile>> {
+        match &self.state {
+            State::Partial(writer) => Some(Arc::clone(writer.partial())),
+            _ => None,
+        }
+    }
+
+    fn restart(&mut self) -> bool {
+        if let Some(left) = self.left.take() {
+            left.remove();
+        }
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Partial(writer) => {
+                writer.partial().remove();
+                true
+            }
+            State::InPlace(_) => self.is_begun,
+            State::Null(_) => false,
+            _ => true,
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        // All of it was there: no response has begun.
+        if let (State::Closed, Some(left)) = (&self.state, self.left.take()) {
+            let writer = left.writer(left.total()).map_err(|error| self.error(error))?;
+            self.state = State::Partial(writer);
+        }
+        if let State::Partial(writer) = &self.state {
+            writer.partial().complete().map_err(|error| self.error(error))?;
+        }
+        self.check()?;
+        let state = std::mem::replace(&mut self.state, State::Closed);
+        self.give_name(state).map_err(|error| self.error(error))?;
+        self.is_begun = false;
+        Ok(())
+    }
+
+    fn file_name(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}
+
+impl Drop for FileSink {
+    fn drop(&mut self) {
+        if !self.options.remove_on_error {
+            return;
+        }
+        if self.is_begun {
+            let _ = fs::remove_file(&self.path);
+        }
+        if let State::Partial(writer) = &self.state {
+            writer.partial().remove();
+        }
+        if let Some(left) = &self.left {
+            left.remove();
+        }
+    }
+}
+
+pub(super) fn write_all(mut file: &File, mut pieces: &mut [IoSlice<'_>]) -> io::Result<()> {
+    while !pieces.is_empty() {
+        match file.write_vectored(pieces) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut pieces, n),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Which file a body is written to: one without a name, one beside the target, a partial one, or the target in place.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::naming::{self, Clobber};
+use super::super::partial::{PartWriter, PartialFile};
+use super::space::{WORTH_RESERVING, is_full};
+use super::state::State;
+use super::{Begin, File, FileSink};
+
+impl FileSink {
+    /// Where the file itself is: a link to a file stays a link, what it points to is replaced.
+    pub(super) fn target(&self) -> PathBuf {
+        fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
+    }
+
+    pub(super) fn open(&mut self, begin: Option<&Begin<'_>>) -> io::Result<State> {
+        if let Some(file) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
+            return Ok(State::in_place(file));
+        }
+        let metadata = fs::metadata(&self.path).ok();
+        if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
+            let file = Arc::new(OpenOptions::new().write(true).open(&self.path)?);
+            if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
+                devices.keep(&self.path, &file);
+            }
+            return Ok(State::in_place(file));
+        }
+        if self.options.in_place && self.options.append.is_none() {
+            return self.open_in_place().map(|file| State::InPlace(Arc::new(file)));
+        }
+        let target = self.target();
+        let parent = naming::directory_of(&target);
+        if self.options.create_dirs {
+            fs::create_dir_all(parent)?;
+        }
+        // As a plain creation would give (the umask applies), or what the replaced file has.
+        let asked = self.options.mode.unwrap_or(0o666);
+        let mode = metadata.map_or(asked, |metadata| metadata.permissions().mode() & 0o777);
+        if self.options.append.is_some() {
+            let mut options = OpenOptions::new();
+            // Read where the whole of it is to be held against a checksum.
+            options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
+            let mut file = options.open(&self.path)?;
+            // curl adds to the end whatever the offset; haul puts each byte at its place.
+            file.seek(match self.options.in_place {
+                true => SeekFrom::End(0),
+                false => SeekFrom::Start(begin.map_or(0, |begin| begin.offset)),
+            })?;
+            return Ok(State::InPlace(Arc::new(file)));
+        }
+        if let Some(partial) = begin.and_then(|begin| self.partial_for(begin, &target, mode).transpose()) {
+            return partial.map(State::Partial);
+        }
+        // Whatever speaks against it, the other way says why if it matters there too.
+        #[cfg(target_os = "linux")]
+        if let Ok(file) = naming::unnamed::create(parent, mode) {
+            return Ok(State::Unnamed(file));
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(mode);
+        // Opened here, for tempfile's own errors hide the system's, and a lack of descriptors is worth a wait.
+        let (file, path) = naming::with_temporary_name(parent, |path| options.open(path))?;
+        Ok(State::Beside(file, path))
+    }
+
+    fn open_in_place(&mut self) -> io::Result<File> {
+        if self.options.create_dirs {
+            fs::create_dir_all(naming::directory_of(&self.path))?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
+        // A second try writes the file that the first one has made.
+        let is_own = self.is_begun || matches!(self.clobber, Clobber::Own | Clobber::Replace);
+        if is_own {
+            options.create(true).truncate(true);
+        } else {
+            options.create_new(true);
+        }
+        for name in naming::names(&self.path.clone(), self.clobber) {
+            match options.open(&name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                opened => {
+                    self.path = name;
+                    self.is_begun = opened.is_ok();
+                    return opened;
+                }
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// The partial file for this response, if it is worth one.
+    fn partial_for(&mut self, begin: &Begin<'_>, target: &Path, mode: u32) -> io::Result<Option<PartWriter>> {
+        if let Some(left) = self.left.take() {
+            // By the status: the first gap may well begin at the first byte.
+            if begin.head.status() == 206 {
+                return left.writer(begin.offset).map(Some);
+            }
+            left.remove();
+        }
+        let (Some(total), Some(validator), Some(path)) =
+            (begin.total.filter(|&total| total >= WORTH_RESERVING), begin.validator, PartialFile::beside(target))
+        else {
+            return Ok(None);
+        };
+        if begin.length != Some(total) {
+            return Ok(None);
+        }
+        match PartialFile::create(&path, mode, begin.target, total, validator, self.options.sync) {
+            Ok(partial) => Arc::new(partial).writer(0).map(Some),
+            Err(error) if is_full(&error) => Err(error),
+            // Whatever speaks against it, the file can be written all the same.
+            Err(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! How a file is written.
+
+use super::super::checksum::Checksum;
+use super::super::naming::Clobber;
+
+/// How a file is written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Make missing directories of the path too. Default no.
+    pub create_dirs: bool,
+    /// The name that a Content-Disposition suggests, made harmless, takes the place of the path's last part (curl's `-J`).
+    /// Default no.
+    pub named_by_response: bool,
+    /// What happens if there is a file of that name. Default: it is replaced, unless the response suggested the name.
+    pub clobber: Clobber,
+    /// Bytes and name are on the disk before it is done. Default no.
+    pub sync: bool,
+    /// Permission bits of a new file, before the umask. Default `0o666`.
+    pub mode: Option<u32>,
+    /// Leave nothing of a transfer that failed. Default no: a later run can complete it.
+    pub remove_on_error: bool,
+    /// The bytes are added to the file in place (curl's `-C`). Default no.
+    pub append: Option<Append>,
+    /// Bytes go where they belong at once: the file is opened under its own name, cut to nothing and written there, links
+    /// are followed, and what came of a transfer that fails stays (curl's way). Default no. Hazard: who reads meanwhile
+    /// reads half a file.
+    pub in_place: bool,
+    /// The content must have this checksum; if not, the file does not get its name.
+    pub checksum: Option<Checksum>,
+}
+
+/// Where bytes are added to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Append {
+    /// From this byte on.
+    At(u64),
+    /// At its end.
+    AtEnd,
+}

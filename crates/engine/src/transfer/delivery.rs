@@ -1,0 +1,166 @@
+//! The body of the response on its way to the sink: how much may come, what of it is wanted, and where it stops.
+
+use std::io::{self, IoSlice};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_proto::h1::BodyFraming;
+
+use super::{Credit, Disposition, Transfer};
+use crate::buffer::Lease;
+use crate::sink::Wake;
+use crate::trace::Event;
+use crate::{Error, ErrorKind, Result};
+
+/// A body that nobody wants is read to its end, to keep the connection, if it is no longer than this.
+const WORTH_DRAINING: u64 = 64 << 10;
+
+impl Transfer {
+    /// How many body bytes may be read now.
+    pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
+        let Disposition::Deliver = self.disposition else { return Credit::Bytes(u64::MAX) };
+        let mut credit = self.body.credit(waker, token);
+        if let Some(cut) = &self.cut {
+            credit = credit.min(cut.room(self.extent.at, waker, token));
+        }
+        self.pace.allow(credit.saturating_add(if credit == 0 { 0 } else { self.skip }), now)
+    }
+
+    /// Whether what its server sends next would be taken, as far as that can be known before a response has begun.
+    pub fn is_ready(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> bool {
+        match self.disposition {
+            Disposition::Unknown | Disposition::Deliver => self.body.credit(waker, token) > 0,
+            _ => true,
+        }
+    }
+
+    /// Whether it has got to where another part begins: the rest of the response is not wanted.
+    #[must_use]
+    pub fn is_satisfied(&self) -> bool {
+        let is_delivered = matches!(self.disposition, Disposition::Deliver);
+        is_delivered && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at))
+    }
+
+    /// Whether a body that nobody wants is not worth reading (any further): the connection is better closed.
+    #[must_use]
+    pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
+        let unwanted = !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver);
+        unwanted
+            && match framing {
+                BodyFraming::None => false,
+                BodyFraming::Length(length) => length > WORTH_DRAINING,
+                BodyFraming::Chunked => self.facts.body_bytes > WORTH_DRAINING,
+                BodyFraming::UntilClose => true,
+            }
+    }
+
+    /// Body bytes.
+    ///
+    /// # Errors
+    /// What the decoder, the extraction or the sink says; the transfer cannot go on then.
+    pub fn on_body(&mut self, lease: Lease<'_>) -> Result<()> {
+        let bytes = lease.bytes().len() as u64;
+        self.show(lease.bytes());
+        self.pace.came(bytes);
+        if !matches!(self.disposition, Disposition::Deliver) {
+            self.facts.body_bytes += bytes;
+            return Ok(());
+        }
+        let wanted = self.wanted(bytes)?;
+        if wanted.end - wanted.start == bytes {
+            return self.body.push(lease);
+        }
+        let wanted = wanted.start as usize..wanted.end as usize;
+        if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
+    }
+
+    /// Of so many bytes that came, which are to be delivered: not those that were before, and none behind the end.
+    fn wanted(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
+        let start = self.skip.min(bytes);
+        self.skip -= start;
+        let at = self.extent.at;
+        let came_to = at.saturating_add(bytes - start);
+        if self.may_range && self.extent.goal().is_some_and(|goal| came_to > goal) {
+            return Err(Error::new(ErrorKind::Receive, "the server sent more than the range it announced"));
+        }
+        let end = self.cut.as_ref().map_or(came_to, |cut| cut.shorten(at, came_to));
+        self.moved_to(end);
+        self.facts.body_bytes += end - at;
+        self.check_size(end)?;
+        Ok(start..start + (end - at))
+    }
+
+    fn moved_to(&mut self, at: u64) {
+        self.extent.at = at;
+        if let Some(cut) = &self.cut {
+            cut.moved_to(at);
+        }
+    }
+
+    /// Body bytes that lie in several places.
+    ///
+    /// # Errors
+    /// As [`Transfer::on_body`].
+    pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
+        let (at, to) = (self.extent.at, self.extent.at + bytes);
+        let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.shorten(at, to) == to);
+        if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
+            return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece)));
+        }
+        pieces.iter().for_each(|piece| self.show(piece));
+        self.pace.came(bytes);
+        self.wanted(bytes)?;
+        self.body.push_pieces(pieces)
+    }
+
+    /// Whoever watches the content has to see it.
+    fn show(&self, content: &[u8]) {
+        if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
+            trace.event(&Event::Received(content));
+        }
+    }
+
+    /// Whether somebody looks at the content on its way.
+    fn is_watched(&self) -> bool {
+        self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
+    }
+
+    /// The descriptor that body bytes may be moved to, if nobody has to see them.
+    pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
+        match self.disposition {
+            Disposition::Deliver if self.skip == 0 && !self.is_watched() => self.body.direct(),
+            _ => None,
+        }
+    }
+
+    /// Receives body bytes into memory of the sink; see [`Sink::receive`](crate::sink::Sink::receive). What came is to be
+    /// counted by [`Transfer::on_moved`].
+    pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
+        match self.disposition {
+            Disposition::Deliver if self.skip == 0 && self.cut.is_none() && !self.is_watched() => {
+                self.body.receive(socket, most)
+            }
+            _ => None,
+        }
+    }
+
+    /// So many bytes were moved to the descriptor that [`Transfer::direct`] gave.
+    ///
+    /// # Errors
+    /// The transfer cannot go on: the body is larger than is allowed.
+    pub fn on_moved(&mut self, bytes: u64) -> Result<()> {
+        self.pace.came(bytes);
+        self.moved_to(self.extent.at + bytes);
+        self.facts.body_bytes += bytes;
+        self.body.moved(bytes);
+        self.check_size(self.extent.at)
+    }
+
+    /// What it means that nothing (more) can be moved there.
+    #[must_use]
+    pub fn cannot_write(&self, error: io::Error) -> Error {
+        self.body.sink().cannot_write(error)
+    }
+}

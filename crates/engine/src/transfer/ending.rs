@@ -1,0 +1,211 @@
+//! The end of an exchange: whether the transfer is over, goes on elsewhere, or is tried again.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::time::{Duration, Instant, SystemTime};
+
+use haul_policy::retry::{self, Outcome as Trouble};
+use haul_policy::secrets::referer;
+use haul_proto::head::Head;
+
+use super::{After, Broke, Disposition, Outcome, Transfer, answer};
+use crate::body::path::BodyPath;
+use crate::clock;
+use crate::request::method;
+use crate::{Error, ErrorKind, Result};
+
+/// A transfer that could be resumed and got so much further since it last failed has all its retries again.
+const PROGRESS: u64 = 256 << 10;
+
+impl Transfer {
+    /// The response is complete, or the rest of it is not read ([`Transfer::is_cut_short`]).
+    pub fn on_complete(&mut self, now: Instant) -> After {
+        match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
+            Disposition::Deliver => self.delivered(now),
+            Disposition::Complete => {
+                self.show_heads();
+                let result = self.body.finish();
+                self.done(result, now)
+            }
+            Disposition::Again => After::Again(Duration::ZERO),
+            Disposition::Follow(hop) => {
+                self.hops += 1;
+                self.facts.redirects = self.hops;
+                self.facts.redirected = now.saturating_duration_since(self.facts.started);
+                if self.options.auto_referer {
+                    self.referer = referer(&self.target, &hop.target);
+                    self.facts.referer = self.referer.as_deref().map(Box::from);
+                }
+                let left = std::mem::replace(&mut self.target, hop.target);
+                self.asked.get_or_insert_with(|| Box::new(left));
+                if self.method != hop.method {
+                    self.facts.method = Some(hop.method.as_str().into());
+                }
+                self.method = method(&hop.method);
+                self.same_origin = hop.same_origin;
+                self.is_downgraded = hop.downgraded;
+                self.with_body &= hop.keep_body;
+                self.secrets = hop.secrets;
+                self.is_refused_to_be_asked = false;
+                self.login = self.login.elsewhere();
+                if let Some(error) = self.cannot_send_again() {
+                    return self.done(Err(error), now);
+                }
+                After::Again(Duration::ZERO)
+            }
+            Disposition::Retry(wait) => self.again(wait, now),
+            Disposition::Fail(error) => self.done(Err(error), now),
+            Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
+        }
+    }
+
+    /// A response was delivered to its end: whether that was all.
+    fn delivered(&mut self, now: Instant) -> After {
+        if self.is_part && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at)) {
+            return self.done(Ok(()), now);
+        }
+        let is_short = self.may_range && self.extent.goal().is_some_and(|goal| self.extent.at < goal);
+        if is_short {
+            self.disposition = Disposition::Deliver;
+            let error = Error::new(ErrorKind::PartialBody, "the server sent less than the range it announced");
+            return self.on_failure(error, Broke::InResponse, now);
+        }
+        if self.is_part {
+            return self.done(Ok(()), now);
+        }
+        if self.may_range
+            && let Some(gap) = self.body.next_gap()
+        {
+            self.extent.moves_to(gap);
+            return After::Again(Duration::ZERO);
+        }
+        let result = self.body.finish().and_then(|()| self.failed_status());
+        self.done(result, now)
+    }
+
+    /// The error that a response's status is, where its body was wanted all the same.
+    fn failed_status(&self) -> Result<()> {
+        let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
+        match &self.head {
+            Some(head) if is_failure => Err(answer::bad_status(head)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The exchange broke: whether the transfer is over, or tried again.
+    pub fn on_failure(&mut self, error: Error, broke: Broke, now: Instant) -> After {
+        // What was decided on the head stands, whatever happens to a body that nobody wants.
+        if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
+            return self.on_complete(now);
+        }
+        let trouble = match (error.kind(), broke) {
+            (_, Broke::ByProtocol) => Trouble::Permanent,
+            (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
+            (ErrorKind::Timeout, _) => Trouble::Timeout,
+            (ErrorKind::Connect, _) => Trouble::ConnectRefused,
+            // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
+            (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => {
+                Trouble::Dns { transient: error.io_source().is_some() }
+            }
+            (
+                ErrorKind::EmptyReply
+                | ErrorKind::Send
+                | ErrorKind::Receive
+                | ErrorKind::PartialBody
+                | ErrorKind::Http2Stream,
+                Broke::InResponse,
+            ) => Trouble::ResetInBody,
+            (
+                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream,
+                Broke::WhileStale | Broke::BeforeResponse,
+            ) => Trouble::ResetBeforeResponse,
+            _ => Trouble::Permanent,
+        };
+        if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
+            return self.done(Err(error), now);
+        }
+        let idempotent = retry::is_idempotent(&self.method);
+        if broke == Broke::WhileStale && idempotent && trouble == Trouble::ResetBeforeResponse {
+            // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.
+            self.wants_fresh = true;
+            return After::Again(Duration::ZERO);
+        }
+        if self.is_part {
+            return self.done(Err(error), now);
+        }
+        if self.extent.at.saturating_sub(self.failed_at) >= PROGRESS {
+            // It got on: this is the first failure here.
+            self.attempt = 0;
+        }
+        let resumes = self.options.resume && self.has_begun && self.may_range && self.extent.is_resumable();
+        match self.may_retry(trouble, None) {
+            Some(wait) if resumes || !self.has_begun => {
+                self.failed_at = self.extent.at;
+                self.again(wait, now)
+            }
+            Some(wait) if self.body.restart() => {
+                self.start_over();
+                self.again(wait, now)
+            }
+            _ => self.done(Err(error), now),
+        }
+    }
+
+    pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
+        let elapsed = self.facts.started.elapsed();
+        let idempotent = retry::is_idempotent(&self.method);
+        retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
+    }
+
+    fn again(&mut self, wait: Duration, now: Instant) -> After {
+        self.attempt += 1;
+        self.facts.retries += 1;
+        self.began = clock::after(now, wait);
+        After::Again(wait)
+    }
+
+    fn done(&mut self, result: Result<()>, now: Instant) -> After {
+        if result.is_err() {
+            self.show_heads();
+        }
+        self.facts.finished(now);
+        After::Done(result.map_err(|error| error.with_url(self.target.to_url())))
+    }
+
+    /// What a pause asked for by the server (429 or 503 with Retry-After) means for other requests to the host of
+    /// [`Transfer::slot`]; it is none's when the last exchange brought no such answer, or another host did.
+    #[must_use]
+    pub fn host_pause(&self) -> Option<Duration> {
+        self.asked_pause
+    }
+
+    pub(super) fn pause_in(&self, head: &Head) -> Option<Duration> {
+        if !matches!(head.status(), 429 | 503) || !self.same_origin || self.options.retry.max == 0 {
+            return None;
+        }
+        let asked = retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())?;
+        Some(asked.min(self.options.retry.cap))
+    }
+
+    /// The end: the body path gives back what it holds.
+    #[must_use]
+    pub fn into_outcome(self, result: Result<()>) -> (Outcome, BodyPath) {
+        let outcome = Outcome {
+            result,
+            target: self.target,
+            head: self.head,
+            facts: self.facts,
+            tag: self.tag,
+            history: self.history,
+            trailers: self.trailers,
+        };
+        (outcome, self.body)
+    }
+}
+
+/// A number that no peer can guess, to spread retries.
+fn entropy() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u128(SystemTime::now().elapsed().map_or(0, |elapsed| elapsed.as_nanos()));
+    hasher.finish()
+}

@@ -1,0 +1,62 @@
+//! How an exchange and a transfer end, in words.
+
+use std::time::Duration;
+
+use haul_policy::target::Target;
+use haul_proto::head::{Fields, Head};
+
+use crate::Result;
+use crate::facts::Facts;
+
+/// What becomes of a transfer when an exchange is over.
+#[derive(Debug)]
+pub enum After {
+    /// It is finished.
+    Done(Result<()>),
+    /// It needs another exchange, after this while.
+    Again(Duration),
+}
+
+/// What was going on when an exchange broke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broke {
+    /// No connection could be made: nothing was sent.
+    BeforeSending,
+    /// On a connection that had served before, and no byte of the response had come: the peer most likely closed it
+    /// while it was idle.
+    WhileStale,
+    /// No byte of the response had come.
+    BeforeResponse,
+    /// In the head or the body of the response.
+    InResponse,
+    /// The peer broke the protocol: it would again.
+    ByProtocol,
+}
+
+/// A transfer at its end.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Whether the body was delivered whole.
+    pub result: Result<()>,
+    /// The target of the last exchange.
+    pub target: Target,
+    /// The head of the last response.
+    pub head: Option<Head>,
+    /// Sizes, times and addresses.
+    pub facts: Facts,
+    /// The caller's mark.
+    pub tag: u64,
+    /// The redirects that were followed, where [`keep_history`](crate::RequestOptions::keep_history) asks for them.
+    pub history: Vec<Redirected>,
+    /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
+    pub trailers: Option<Fields>,
+}
+
+/// A redirect that was followed.
+#[derive(Debug, Clone)]
+pub struct Redirected {
+    /// What was asked for.
+    pub target: Target,
+    /// The head that led on.
+    pub head: Head,
+}

@@ -1,0 +1,102 @@
+//! What the connection tells on the way, for who watches and for the facts: nothing here changes what is fetched.
+
+use haul_proto::head::{Fields, Head};
+
+use super::{Disposition, MOST_HEADS, Transfer};
+use crate::Result;
+use crate::net::proxy::Via;
+use crate::net::stream::Stream;
+use crate::sink::Begin;
+use crate::trace::Event;
+
+impl Transfer {
+    /// It has a connection; `again` if that has served before.
+    pub fn on_connection(&mut self, stream: &Stream, again: bool) {
+        self.facts.local = self.facts.local.or(stream.local);
+        self.facts.proxy_used = !matches!(Via::of(&self.target, &self.options), Via::Direct);
+        let Some(trace) = &self.options.trace else { return };
+        let host = self.target.host_text();
+        let text = match stream.peer {
+            _ if again => format!("Reusing existing connection with host {host}"),
+            Some(peer) => format!("Connected to {host} ({}) port {}", peer.ip(), peer.port()),
+            None => format!("Connected to {host} by a local socket"),
+        };
+        trace.event(&Event::Info(text.into()));
+        if let Some(agreed) = stream.agreed().filter(|_| !again) {
+            trace.event(&Event::Info(agreed.into()));
+        }
+    }
+
+    /// Content of its request goes out.
+    pub fn on_sent(&mut self, content: &[u8]) {
+        self.facts.upload_bytes += content.len() as u64;
+        if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
+            trace.event(&Event::Sent(content));
+        }
+    }
+
+    /// What a proxy has answered to CONNECT.
+    pub fn on_connect_answer(&mut self, head: &Head) {
+        self.facts.head_bytes += head.raw().len() as u64;
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Connect { head });
+        }
+        if self.options.include_head && self.options.connect_heads && self.heads.len() <= MOST_HEADS {
+            self.heads.extend_from_slice(head.raw());
+            self.aside = Some(Box::new(head.clone()));
+        }
+    }
+
+    /// An interim response (1xx).
+    pub fn on_interim(&mut self, head: &Head) {
+        self.facts.head_bytes += head.raw().len() as u64;
+        if let Some(trace) = &self.options.trace {
+            trace.event(&Event::Interim { head });
+        }
+        if self.options.include_head && !self.has_begun && self.heads.len() <= MOST_HEADS {
+            self.heads.extend_from_slice(head.raw());
+            self.aside = Some(Box::new(head.clone()));
+        }
+    }
+
+    /// The trailer section of the response under way.
+    ///
+    /// # Errors
+    /// What the sink says, where heads are delivered and these with them.
+    pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
+        if !matches!(self.disposition, Disposition::Deliver) {
+            return Ok(());
+        }
+        if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
+            trace.event(&Event::Trailers { fields });
+        }
+        let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
+        // Behind the body, as it came; the empty line that ends it is none of its fields.
+        let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
+        self.trailers = trailers;
+        outcome
+    }
+
+    /// Heads are delivered where they are wanted, though no body follows them.
+    pub(super) fn show_heads(&mut self) {
+        if !self.options.include_head || self.has_begun || self.is_part || self.heads.is_empty() {
+            return;
+        }
+        let Some(head) = self.head.as_ref().or(self.aside.as_deref()) else { return };
+        self.has_begun = true;
+        let begin = Begin {
+            head,
+            target: self.asked.as_deref().unwrap_or(&self.target),
+            place: &self.target,
+            history: &self.history,
+            facts: &self.facts,
+            length: Some(0),
+            offset: self.extent.at,
+            total: None,
+            validator: None,
+            deadline: self.deadline(),
+        };
+        // What made it end is told; that this could not be shown either, is the lesser trouble.
+        let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
+    }
+}
