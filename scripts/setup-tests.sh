@@ -1,7 +1,8 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
 # apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx, squid, Dante and
-# microsocks (proxies), openssl (clients' keys), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
+# microsocks (proxies), openssl (clients' keys), stunnel
+# (TLS for scripts/curl-suite.sh), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
 # bsdtar (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
@@ -42,6 +43,7 @@ look_all() {
     look squid squid-openssl
     look danted dante-server
     look openssl openssl
+    look stunnel4 stunnel4
     look_perl ExtUtils::MakeMaker perl
     look_perl JSON::PP perl
     look_perl LWP::UserAgent libwww-perl

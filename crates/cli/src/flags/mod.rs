@@ -385,11 +385,11 @@ impl Category {
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
     &abstract_unix_socket::AbstractUnixSocket,
-    &alpn::Alpn,
     &agent::Agent,
     &agent_idle::AgentIdle,
     &agent_status::AgentStatus,
     &agent_stop::AgentStop,
+    &alpn::Alpn,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
     &append::Append,
