@@ -1,11 +1,15 @@
 #!/bin/sh
-# The peers of the scorecard that no package manager brings, into bench/work/bin:
+# The peers of the scorecard that no package manager brings, into bench/work/bin, which comes first when the bench looks for a
+# program:
 #
+#   curl      the command of the version whose library easyget has: the sources are in the same crate (CMake, OpenSSL's and
+#             nghttp2's headers); else the system's is measured
 #   easyget   bench/libcurl: the libcurl that its Cargo.lock names, linked statically (a C compiler; OpenSSL's headers,
 #             else OpenSSL is built along, which takes perl and minutes)
 #   htcat     github.com/htcat/htcat through the Go module proxy (Go)
 #
-# curl, aria2c and wget2 are taken from PATH. What cannot be had is said and passed over; the bench does without it.
+# aria2c, wget2 and h2load are taken from PATH. What cannot be had is said and passed over; the bench does without it.
+# What is there already is not built again; --again does.
 set -u
 
 cd "$(dirname "$0")/.."
@@ -16,26 +20,63 @@ skip() {
     echo "bench-peers: no $1: $2" >&2
     missing=1
 }
+lock=$(cksum <bench/libcurl/Cargo.lock)
+# Whether the peer of this name was built from the same versions.
+has() {
+    [ "${again:-}" != --again ] && [ -x "$work/bin/$1" ] && [ "$(cat "$work/$1.lock" 2>/dev/null)" = "$lock" ]
+}
+again=${1:-}
 
 features=
 pkg-config --exists openssl 2>/dev/null || features=vendored
 # Cargo's own target directory of this package: the libraries differ in features from haul's.
 CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/peers
 export CARGO_TARGET_DIR
-if "${CARGO:-cargo}" build --release --locked --manifest-path bench/libcurl/Cargo.toml --features "$features"; then
-    cp "$CARGO_TARGET_DIR/release/easyget" "$work/bin/easyget"
-else
-    skip easyget "it does not build (is there a C compiler?)"
+if ! has easyget; then
+    if "${CARGO:-cargo}" build --release --locked --manifest-path bench/libcurl/Cargo.toml --features "$features"; then
+        cp "$CARGO_TARGET_DIR/release/easyget" "$work/bin/easyget" && echo "$lock" >"$work/easyget.lock"
+    else
+        skip easyget "it does not build (is there a C compiler?)"
+    fi
 fi
 
-if ! command -v go >/dev/null 2>&1; then
+# Where Cargo has unpacked the crate that carries curl's sources.
+sources() {
+    "${CARGO:-cargo}" metadata --locked --format-version 1 --manifest-path bench/libcurl/Cargo.toml 2>/dev/null |
+        grep -o '"manifest_path":"[^"]*/curl-sys-[^"]*/Cargo.toml"' | head -n 1 | cut -d '"' -f 4
+}
+curl_command() {
+    manifest=$(sources)
+    [ -n "$manifest" ] && [ -f "${manifest%/*}/curl/src/tool_main.c" ] || return 1
+    # The crate leaves curl's documents and tests out: empty ones in their place.
+    tree=$CARGO_TARGET_DIR/curl
+    rm -rf "$tree" && mkdir -p "$tree" && cp -R "${manifest%/*}/curl" "$tree/src" && mkdir -p "$tree/src/docs" || return 1
+    [ -f "$tree/src/docs/CMakeLists.txt" ] || : >"$tree/src/docs/CMakeLists.txt"
+    cmake -S "$tree/src" -B "$tree/build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE=-O2 -DBUILD_SHARED_LIBS=OFF \
+        -DBUILD_TESTING=OFF -DBUILD_EXAMPLES=OFF -DBUILD_LIBCURL_DOCS=OFF -DBUILD_MISC_DOCS=OFF -DENABLE_CURL_MANUAL=OFF \
+        -DCURL_USE_LIBPSL=OFF -DCURL_USE_LIBSSH2=OFF -DUSE_LIBIDN2=OFF -DCURL_DISABLE_LDAP=ON -DCURL_BROTLI=OFF \
+        -DCURL_ZSTD=OFF -DUSE_NGHTTP2=ON -DCURL_COMPLETION_FISH=OFF -DCURL_COMPLETION_ZSH=OFF >"$tree/log" 2>&1 &&
+        cmake --build "$tree/build" --parallel 2 >>"$tree/log" 2>&1 &&
+        cp "$tree/build/src/curl" "$work/bin/curl" && echo "$lock" >"$work/curl.lock"
+}
+if has curl; then
+    :
+elif ! command -v cmake >/dev/null 2>&1; then
+    skip "curl of the version of easyget" "CMake is not installed"
+elif ! curl_command; then
+    skip "curl of the version of easyget" "it does not build: $CARGO_TARGET_DIR/curl/log"
+fi
+
+if [ -x "$work/bin/htcat" ] && [ "$again" != --again ]; then
+    :
+elif ! command -v go >/dev/null 2>&1; then
     skip htcat "Go is not installed"
 elif ! GOBIN=$work/bin go install github.com/htcat/htcat/cmd/htcat@latest; then
     skip htcat "go install failed"
 fi
 
-for peer in curl aria2c wget2; do
+for peer in curl aria2c wget2 h2load; do
     command -v "$peer" >/dev/null 2>&1 || skip "$peer" "install it with the system's packages"
 done
-ls -l "$work/bin"
 [ "$missing" -eq 0 ] || echo "bench-peers: the jobs run without what is missing, and say so" >&2
+exit 0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
-# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx, squid, Dante and
-# microsocks (proxies), openssl (clients' keys), stunnel
-# (TLS for scripts/curl-suite.sh), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
+# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), faketime and script (clocks,
+# terminals), tinyproxy, nghttpx, squid, Dante and
+# microsocks (proxies), openssl (clients' keys), stunnel (TLS for scripts/curl-suite.sh), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
 # bsdtar (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
@@ -37,6 +37,8 @@ look_all() {
     look apache2 apache2-bin
     look caddy caddy
     look strace strace
+    look faketime faketime
+    look script bsdutils
     look tinyproxy tinyproxy-bin
     look nghttpx nghttp2-proxy
     look microsocks microsocks
@@ -50,6 +52,7 @@ look_all() {
     look_perl HTTP::Daemon libhttp-daemon-perl
     look_perl HTTP::Cookies libhttp-cookies-perl
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
+    look_perl WWW::Mechanize libwww-mechanize-perl
     look cc gcc
     look c++ g++
     look apt-ftparchive apt-utils

@@ -55,6 +55,15 @@ impl Bodies {
         Ok(print)
     }
 
+    /// Sees to it that a file of this length is there; it has no bytes on disk, and none to check.
+    pub(crate) fn prepare_hollow(&self, len: u64) -> Result<()> {
+        let file = self.root.join("bytes").join(len.to_string());
+        if !file.metadata().is_ok_and(|meta| meta.len() == len) {
+            File::create(file)?.set_len(len)?;
+        }
+        Ok(())
+    }
+
     fn write(&self, len: u64, path: &Path) -> Result<Print> {
         let mut file = File::create(path)?;
         let mut printer = Printer::new();

@@ -2,8 +2,11 @@
 //!
 //! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): what is compared stands on one card.
 
+use serde::{Deserialize, Serialize};
+
 use crate::digest::Print;
 use crate::measure::Figures;
+use crate::record::Aim;
 
 /// A job or a part of one, set up: who runs, how often, against whom, to what end.
 pub(crate) struct Card {
@@ -26,7 +29,8 @@ pub(crate) struct Card {
 }
 
 /// What every run of a card does alike, so that figures can be given by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
     /// So many requests.
     Requests(usize),
@@ -45,6 +49,28 @@ pub(crate) struct Contestant {
     pub(crate) check: Check,
 }
 
+/// What a contestant is in the comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    Haul,
+    Peer,
+    Limit,
+}
+
+impl Role {
+    /// By its name: haul has its own in it. `limit` is the card's.
+    pub(crate) fn of(name: &str, limit: Option<&str>) -> Role {
+        if limit == Some(name) || name.starts_with("limit") {
+            Role::Limit
+        } else if name.to_ascii_lowercase().contains("haul") {
+            Role::Haul
+        } else {
+            Role::Peer
+        }
+    }
+}
+
 /// How a contestant's answer is checked.
 pub(crate) enum Check {
     /// Its output, in every round.
@@ -58,6 +84,18 @@ pub(crate) enum Check {
     Told(Option<String>, Print),
     /// Its output, in every round, by a reader that also notes when the first byte came.
     Watched(Print),
+}
+
+impl Check {
+    /// The length of the right answer.
+    pub(crate) fn len(&self) -> u64 {
+        let (Check::Output(print)
+        | Check::File(_, print)
+        | Check::Proof(_, print)
+        | Check::Told(_, print)
+        | Check::Watched(print)) = self;
+        print.len
+    }
 }
 
 /// A figure to reach by contestant `of`.
@@ -86,26 +124,37 @@ impl Goal {
     pub(crate) fn most(what: What, of: &'static str, at_most: f64) -> Goal {
         Goal { what, of, bound: Bound::Most(at_most) }
     }
+
+    /// As it is kept with the figures.
+    pub(crate) fn aim(&self) -> Aim {
+        let (against, at_most) = match self.bound {
+            Bound::Of(against, at_most) => (Some(against.to_owned()), at_most),
+            Bound::Most(at_most) => (None, at_most),
+        };
+        Aim { what: self.what, of: self.of.to_owned(), against, at_most }
+    }
 }
 
 /// One of the figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum What {
+    #[serde(rename = "wall_s")]
     Wall,
     /// User and system time of the whole process tree.
+    #[serde(rename = "cpu_s")]
     Cpu,
     /// That of the client without the reader of its pipe.
+    #[serde(rename = "client_cpu_s")]
     Client,
+    #[serde(rename = "rss_kib")]
     Rss,
     /// From the client's start until its first byte of output. Taken by the reader of its pipe, and not what the client
     /// says of itself: clients differ in what they stamp, and one that stamps too early would win.
+    #[serde(rename = "first_byte_s")]
     FirstByte,
 }
 
 impl What {
-    /// All there are.
-    pub(crate) const ALL: [What; 5] = [What::Wall, What::Cpu, What::Client, What::Rss, What::FirstByte];
-
     /// In seconds, or KiB; none if the run has no such figure.
     pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
         match self {
@@ -127,17 +176,6 @@ impl What {
         }
     }
 
-    /// The name in files.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            What::Wall => "wall_s",
-            What::Cpu => "cpu_s",
-            What::Client => "client_cpu_s",
-            What::Rss => "rss_kib",
-            What::FirstByte => "first_byte_s",
-        }
-    }
-
     /// As a person reads it, with its unit: CPU by the GB where the runs are counted in bytes.
     pub(crate) fn readable(self, value: f64, unit: Unit) -> (f64, &'static str) {
         match (self, unit) {
@@ -151,6 +189,16 @@ impl What {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn haul_is_known_by_its_name_and_the_limit_by_the_card() {
+        for name in ["haul", "Haul", "libhaul", "LWP, haul", "haul, 10,000 URLs"] {
+            assert_eq!(Role::of(name, Some("send + recv")), Role::Haul);
+        }
+        assert_eq!(Role::of("send + recv", Some("send + recv")), Role::Limit);
+        assert_eq!(Role::of("limit: recv", Some("limit: splice")), Role::Limit);
+        assert_eq!(Role::of("curl -Z", None), Role::Peer);
+    }
 
     #[test]
     fn cpu_is_read_by_the_gigabyte_where_bytes_are_counted() {

@@ -8,64 +8,98 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::card::{Bound, Card, Check, Contestant, Goal, Unit, What};
+use crate::card::{Card, Check, Contestant, Role, Unit};
 use crate::digest::Print;
 use crate::jobs::Bench;
 use crate::measure::{self, Figures, Out};
+use crate::record::{Entry, Run, Sheet};
 use crate::{Result, report};
 
-/// What a contestant did. A round that failed or answered wrongly has no figures.
-pub(crate) struct Score {
-    pub(crate) contestant: Contestant,
-    pub(crate) runs: Vec<Result<Figures, String>>,
-    /// System calls of one more run, under strace, which no time is taken of.
-    pub(crate) calls: Option<u64>,
+/// Fewer rounds than these only for want of time.
+const FEW: usize = 3;
+/// System calls are counted of contestants that take no longer than this: under strace they take many times as long.
+const TRACEABLE: Duration = Duration::from_secs(4);
+
+/// How long a card may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time {
+    /// The most rounds that count.
+    pub(crate) rounds: usize,
+    /// When no further round begins, unless there are too few.
+    pub(crate) until: Option<Instant>,
 }
 
-/// A job, done.
-pub(crate) struct Outcome {
-    /// Job and part.
-    pub(crate) name: String,
-    pub(crate) scores: Vec<Score>,
-    pub(crate) baseline: &'static str,
-    pub(crate) limit: Option<&'static str>,
-    pub(crate) goals: Vec<Goal>,
-    pub(crate) server: String,
-    pub(crate) unit: Unit,
-    pub(crate) rounds: usize,
+impl Time {
+    /// Whether there is a round after `done` counted ones, of which one takes `each`; at least one, whatever the time,
+    /// and [`FEW`] if that takes no more than as much time again as there was from `start`.
+    fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
+        let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
+        let allowed = if done < FEW { until + until.duration_since(start) / 2 } else { until };
+        done < self.rounds && now + each <= allowed
+    }
 }
 
 /// Runs the rounds of a card.
-pub(crate) fn run(bench: &Bench, card: Card, rounds: usize) -> Result<Outcome> {
-    let Card { contestants, baseline, limit, goals, warm_up, calls, server, unit, .. } = card;
-    let name = if card.part.is_empty() { bench.job.to_owned() } else { format!("{}:{}", bench.job, card.part) };
-    println!("{name}: {rounds} rounds, {server}");
+pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
+    let Card { part, contestants, baseline, limit, goals, warm_up, calls, server, unit, .. } = card;
+    let start = Instant::now();
+    let warm_up = warm_up && !bench.options.smoke;
+    let mut sheet = Sheet {
+        job: bench.job.name.to_owned(),
+        part: part.to_owned(),
+        about: bench.job.about.to_owned(),
+        server,
+        unit,
+        rounds: 0,
+        warm_up,
+        baseline: baseline.to_owned(),
+        limit: limit.map(str::to_owned),
+        entries: Vec::new(),
+        goals: goals.iter().map(|goal| goal.aim()).collect(),
+    };
+    println!("{}: {}", sheet.name(), sheet.server);
     let mut proofs = Vec::new();
     for contestant in &contestants {
         proofs.push(prove(bench, contestant)?);
+        sheet.entries.push(Entry {
+            name: contestant.name.to_owned(),
+            role: Role::of(contestant.name, limit),
+            command: contestant.argv.clone(),
+            system_calls: None,
+            runs: Vec::new(),
+        });
     }
-    let new = |contestant| Score { contestant, runs: Vec::new(), calls: None };
-    let mut scores: Vec<Score> = contestants.into_iter().map(new).collect();
-    for round in 0..rounds + usize::from(warm_up) {
-        for (score, proof) in scores.iter_mut().zip(&proofs) {
+    let mut warm = !warm_up;
+    let mut each = Duration::ZERO;
+    while time.another(sheet.rounds, each, start, Instant::now()) {
+        let began = Instant::now();
+        for ((contestant, proof), entry) in contestants.iter().zip(&proofs).zip(&mut sheet.entries) {
             let ran = match proof {
-                Ok(()) => compete(bench, &score.contestant)?,
+                Ok(()) => compete(bench, contestant)?,
                 Err(why) => Err(why.clone()),
             };
-            report::progress(&score.contestant, &ran);
-            if round > 0 || !warm_up {
-                score.runs.push(ran);
+            report::progress(contestant, &ran);
+            if warm {
+                entry.runs.push(Run::new(ran, contestant.check.len()));
             }
         }
+        each = began.elapsed();
+        sheet.rounds += usize::from(warm);
+        warm = true;
     }
-    if calls {
-        for score in scores.iter_mut().filter(|score| score.fault().is_none()) {
-            score.calls = count_calls(bench, &score.contestant)?;
+    if calls && !bench.options.smoke {
+        let is_quick = |entry: &Entry| {
+            let wall = entry.median(crate::card::What::Wall);
+            wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != Unit::Run
+        };
+        for (contestant, entry) in contestants.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry)) {
+            entry.system_calls = count_calls(bench, contestant)?;
         }
     }
     report::end_of_progress();
-    Ok(Outcome { name, scores, baseline, limit, goals, server, unit, rounds })
+    Ok(sheet)
 }
 
 /// Whether the proof, if the check has one, shows the right bytes. They are digested as they come: a proof may be of
@@ -124,11 +158,13 @@ fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print
     }
 }
 
-/// Whether a client says that it had as many bytes as it should.
+/// Whether a client says that it had as many bytes as it should, in one line or in one for each transfer.
 fn told(said: &str, expected: &Print) -> Result<(), String> {
-    match said.trim().parse::<u64>() {
-        Ok(len) if len == expected.len => Ok(()),
-        _ => Err(format!("said {:?}, not {}", said.trim(), expected.len)),
+    let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
+    match lines {
+        Ok(lines) if lines.iter().sum::<u64>() == expected.len => Ok(()),
+        Ok(lines) => Err(format!("wrong answer: {} bytes, not {}", lines.iter().sum::<u64>(), expected.len)),
+        Err(_) => Err(format!("said {:?}, not {}", said.trim(), expected.len)),
     }
 }
 
@@ -165,109 +201,32 @@ fn compare(print: &Print, expected: &Print) -> Result<(), String> {
     Err(format!("wrong answer: {}, not {}", short(print), short(expected)))
 }
 
-impl Score {
-    /// The median of a figure; none if any round went wrong.
-    pub(crate) fn median(&self, what: What) -> Option<f64> {
-        let figures: Option<Vec<f64>> =
-            self.runs.iter().map(|run| run.as_ref().ok().and_then(|f| what.of(f))).collect();
-        figures.and_then(median)
-    }
-
-    /// The first thing that went wrong.
-    pub(crate) fn fault(&self) -> Option<&str> {
-        self.runs.iter().find_map(|run| run.as_ref().err().map(String::as_str))
-    }
-}
-
-impl Outcome {
-    /// What a goal is about: a ratio or a figure as it stands, and its unit; none if a run of it went wrong.
-    pub(crate) fn reached(&self, goal: &Goal) -> Option<(f64, &'static str)> {
-        match goal.bound {
-            Bound::Of(against, _) => Some((self.ratio(goal.what, goal.of, against)?, "")),
-            Bound::Most(_) => {
-                let score = self.scores.iter().find(|score| score.contestant.name == goal.of)?;
-                Some(goal.what.readable(score.median(goal.what)?, self.unit))
-            }
-        }
-    }
-
-    /// The median of the ratios of each round; none if any of either went wrong.
-    pub(crate) fn ratio(&self, what: What, of: &str, against: &str) -> Option<f64> {
-        let score = |name: &str| self.scores.iter().find(|score| score.contestant.name == name);
-        let pairs = score(of)?.runs.iter().zip(&score(against)?.runs);
-        let ratios: Option<Vec<f64>> =
-            pairs.map(|(run, base)| Some(what.of(run.as_ref().ok()?)? / what.of(base.as_ref().ok()?)?)).collect();
-        ratios.and_then(median)
-    }
-}
-
-/// The middle, or the mean of the two in the middle; none of nothing.
-fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => None,
-        len if len % 2 == 1 => Some(values[half]),
-        _ => Some(f64::midpoint(values[half - 1], values[half])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn figures(wall: f64) -> Figures {
-        Figures { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None }
-    }
-
-    fn score(name: &'static str, runs: Vec<Result<Figures, String>>) -> Score {
-        Score {
-            contestant: Contestant { name, argv: Vec::new(), piped: false, check: Check::Output(Print::of(b"")) },
-            runs,
-            calls: None,
-        }
-    }
-
     #[test]
-    fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(Vec::new()), None);
-    }
-
-    #[test]
-    fn ratios_are_taken_within_a_round_and_a_wrong_answer_has_none() {
-        let outcome = Outcome {
-            name: String::new(),
-            scores: vec![
-                score("a", vec![Ok(figures(1.0)), Ok(figures(8.0)), Ok(figures(3.0))]),
-                score("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
-                score("c", vec![Ok(figures(0.1)), Err("wrong answer".to_owned()), Ok(figures(0.1))]),
-            ],
-            baseline: "b",
-            limit: None,
-            goals: Vec::new(),
-            server: String::new(),
-            unit: Unit::Bytes(500_000_000),
-            rounds: 3,
-        };
-        assert_eq!(outcome.ratio(What::Wall, "a", "b"), Some(0.5));
-        assert_eq!(outcome.ratio(What::Cpu, "a", "b"), Some(0.5));
-        assert_eq!(outcome.ratio(What::Wall, "c", "b"), None);
-        assert_eq!(outcome.scores[2].median(What::Wall), None);
-        assert_eq!(outcome.scores[2].fault(), Some("wrong answer"));
-        assert_eq!(outcome.ratio(What::Wall, "a", "nobody"), None);
-        assert_eq!(outcome.ratio(What::FirstByte, "a", "b"), None);
-        assert_eq!(outcome.reached(&Goal::ratio(What::Wall, "a", "b", 1.0)), Some((0.5, "")));
-        assert_eq!(outcome.reached(&Goal::most(What::Cpu, "a", 1.0)), Some((3.0, "s/GB")));
-        assert_eq!(outcome.reached(&Goal::most(What::Rss, "b", 1.0)), Some((2.0, "MB")));
-        assert_eq!(outcome.reached(&Goal::most(What::Rss, "c", 1.0)), None);
+    fn rounds_end_with_the_time_but_for_the_first_few() {
+        let start = Instant::now();
+        let second = Duration::from_secs(1);
+        let free = Time { rounds: 7, until: None };
+        assert!(free.another(0, second, start, start) && free.another(6, second, start, start + 1000 * second));
+        assert!(!free.another(7, second, start, start));
+        let held = Time { rounds: 7, until: Some(start + 10 * second) };
+        assert!(held.another(0, second, start, start + 100 * second), "one there must be");
+        assert!(held.another(3, second, start, start + 9 * second));
+        assert!(!held.another(3, 2 * second, start, start + 9 * second), "it would not end in time");
+        assert!(held.another(2, 2 * second, start, start + 11 * second), "two are few");
+        assert!(!held.another(2, 2 * second, start, start + 14 * second));
+        assert!(!held.another(7, second, start, start));
     }
 
     #[test]
     fn what_a_client_says_counts_only_with_the_right_length() {
         let expected = Print::of(b"ab");
-        assert_eq!(told("2\n", &expected), Ok(()));
+        for right in ["2", "2\n", "1\n1\n", "0\n2\n"] {
+            assert_eq!(told(right, &expected), Ok(()));
+        }
         for wrong in ["3", "", "x", "2,2", "2\n2"] {
             assert!(told(wrong, &expected).is_err(), "{wrong}");
         }

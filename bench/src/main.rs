@@ -5,11 +5,16 @@
 //! bench site --rounds 7 --haul target/release/haul
 //! bench fetch small pipeline
 //! bench get:pipe get-tls --size 64M
+//! bench all --budget 840                 every job; then bench scorecard
+//! bench all --smoke                      haul alone, everything tiny: is it right?
+//! bench scorecard [--check] [FILE]       documents and charts of a file of results
+//! bench instructions [--update]          instructions of fixed cases against their baseline
 //! ```
 //!
 //! A job ([`jobs`]) sets up a server ([`server`]) and names its contestants ([`card`]); [`contest`] runs them A B A B
-//! after a warm-up round; [`measure`] takes wall time, CPU time and peak memory of each process tree; [`report`] prints medians
-//! and ratios and keeps the raw figures under `bench/results/`.
+//! after a warm-up round; [`measure`] takes wall time, CPU time and peak memory of each process tree; [`report`] prints
+//! medians and ratios; [`record`] is what is kept under `bench/results/`, and what [`scorecard`] makes documents, charts
+//! and the README's figures from. [`run`] shares the time out among the jobs of `bench all`.
 //!
 //! Absolute times drift from run to run: ratios against a peer in the same round are what counts.
 
@@ -17,25 +22,30 @@ mod bodies;
 mod card;
 mod contest;
 mod digest;
+mod host;
 mod identity;
+mod instructions;
 mod jobs;
 mod limit;
 mod measure;
 mod options;
+mod record;
 mod report;
+mod run;
+mod scorecard;
 mod server;
 mod tools;
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use options::{Asked, Options};
+use options::Asked;
 
 /// What every fallible step here returns: a bench that cannot go on says why and stops.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 fn main() -> ExitCode {
-    match run() {
+    match start() {
         Ok(code) => code,
         Err(error) => {
             eprintln!("bench: {error}");
@@ -44,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run() -> Result<ExitCode> {
+fn start() -> Result<ExitCode> {
     match options::parse()? {
         Asked::Help => print!("{}", options::USAGE),
         Asked::List => {
@@ -55,39 +65,9 @@ fn run() -> Result<ExitCode> {
         Asked::Measure(run) => return measure::in_this_process(&run),
         Asked::Limit(arguments) => limit::run(&arguments)?,
         Asked::ReadPackages(arguments) => jobs::fetcher::read(&arguments)?,
-        Asked::Run(options) => {
-            for asked in &options.jobs {
-                let (name, part) = match asked.split_once(':') {
-                    Some((name, part)) => (name, Some(part)),
-                    None => (asked.as_str(), None),
-                };
-                let job = jobs::ALL.iter().find(|job| job.name == name).ok_or_else(|| format!("no job {name}"))?;
-                score(job, part, &options)?;
-            }
-        }
+        Asked::Render(arguments) => scorecard::run(&arguments)?,
+        Asked::Instructions(arguments) => return instructions::run(&arguments),
+        Asked::Run(options) => return run::run(&options),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn score(job: &jobs::Job, part: Option<&str>, options: &Options) -> Result<()> {
-    let mut bench = jobs::Bench::new(job.name, options)?;
-    let mut cards = (job.set_up)(&mut bench)?;
-    if let Some(part) = part {
-        let parts: Vec<&str> = cards.iter().map(|card| card.part).collect();
-        let unknown = format!("{} has the parts {}, not {part}", job.name, parts.join(", "));
-        cards.retain(|card| card.part == part);
-        if cards.is_empty() {
-            return Err(unknown.into());
-        }
-    }
-    for card in cards {
-        let rounds = options.rounds.unwrap_or(card.rounds);
-        let outcome = contest::run(&bench, card, rounds)?;
-        report::print(&outcome);
-        if options.save {
-            let path = report::save(&bench, &outcome)?;
-            println!("raw figures: {path}");
-        }
-    }
-    Ok(())
 }

@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::digest::{Print, Printer};
 use crate::jobs::Bench;
@@ -72,19 +72,25 @@ pub(crate) enum Out {
 }
 
 /// What one run cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// From just before the start to the end, in seconds.
+    #[serde(rename = "wall_s")]
     pub(crate) wall: f64,
     /// User time of the process tree, in seconds.
+    #[serde(rename = "user_s")]
     pub(crate) user: f64,
     /// System time of the process tree, in seconds.
+    #[serde(rename = "sys_s")]
     pub(crate) sys: f64,
     /// The highest peak of resident memory of any one process of the tree, in KiB.
+    #[serde(rename = "rss_kib")]
     pub(crate) rss: f64,
     /// User and system time without that of the `cat` that reads its output, in seconds.
+    #[serde(rename = "client_cpu_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) client: Option<f64>,
     /// From just before the start to the first byte of output, in seconds, if it was watched.
+    #[serde(rename = "first_byte_s", skip_serializing_if = "Option::is_none", default)]
     pub(crate) first_byte: Option<f64>,
 }
 
@@ -92,25 +98,6 @@ impl Figures {
     /// User and system time together.
     pub(crate) fn cpu(&self) -> f64 {
         self.user + self.sys
-    }
-
-    pub(crate) fn to_json(self) -> Value {
-        json!({
-            "wall_s": self.wall, "user_s": self.user, "sys_s": self.sys, "rss_kib": self.rss,
-            "client_cpu_s": self.client, "first_byte_s": self.first_byte,
-        })
-    }
-
-    fn from_json(value: &Value) -> Option<Figures> {
-        let field = |name| value.get(name).and_then(Value::as_f64);
-        Some(Figures {
-            wall: field("wall_s")?,
-            user: field("user_s")?,
-            sys: field("sys_s")?,
-            rss: field("rss_kib")?,
-            client: field("client_cpu_s"),
-            first_byte: field("first_byte_s"),
-        })
     }
 }
 
@@ -148,8 +135,7 @@ pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Fig
         let said = String::from_utf8_lossy(&said[said.len().saturating_sub(200)..]).trim().replace('\n', " | ");
         return Ok(Err(format!("exit {}: {said}", helper.code().unwrap_or(-1))));
     }
-    let value: Value = serde_json::from_slice(&std::fs::read(figures)?)?;
-    Ok(Figures::from_json(&value).ok_or_else(|| "no figures".to_owned()))
+    Ok(serde_json::from_slice(&std::fs::read(figures)?).map_err(|error| format!("no figures: {error}")))
 }
 
 /// The other side of [`run`]: this process is the small one. Its exit code is the command's.
@@ -200,7 +186,7 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
     }
     let Usage { user, sys, rss } = used;
     let figures = Figures { wall, user, sys, rss, client, first_byte };
-    std::fs::write(&run.figures, figures.to_json().to_string())?;
+    std::fs::write(&run.figures, serde_json::to_vec(&figures)?)?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }

@@ -11,22 +11,33 @@ use crate::measure::{Reader, Run};
 
 pub(crate) const USAGE: &str = "\
 bench JOB[:PART]... [options]: haul and its peers in turn; each answer is checked before its time counts
+bench all [options]: every job, within a budget of time
 bench limit MODE ...: the least anyone could do, as a peer of its own (bench limit says which modes)
+bench scorecard [--check] [FILE]: documents, charts and the README's figures from a file of results (default: the
+    newest of the whole); --check only compares them
+bench instructions [--update]: the instructions of fixed cases against those of bench/instructions.json
 
   --list           name the jobs
   --rounds N       counted rounds (default: the job's own), after one of warming up
+  --budget SECONDS begin no further round of a job when its share of so many seconds is used (default for all: 840)
+  --smoke          haul alone, everything tiny, one round, from the embedded origin: only whether its answers are right
   --haul PATH      which haul (default: beside this program, else from PATH)
   --curl PATH      which curl (default: from PATH)
-  --pages N        pages of the site (default 5703); other numbers are not saved
-  --size BYTES     bytes of the large bodies, with K, M or G for KiB, MiB or GiB (default: the job's own); other
-                   sizes are not saved
+  --pages N        pages of the site (default 5703); figures of other numbers are kept only with --results
+  --size BYTES     bytes of the large bodies, with K, M or G for KiB, MiB or GiB (default: the job's own); figures
+                   of other sizes are kept only with --results
   --seed N         which site (default 1)
   --embedded       serve from the embedded origin even if nginx is installed
   --slow           also run the contestants that take tens of seconds a round
   --date DATE      the date of the raw figures (default: what `date +%F` says)
+  --host NAME      the name of this machine in the raw figures (default: its own)
   --results DIR    where the raw figures go (default: bench/results)
   --no-save        keep no raw figures
 ";
+
+/// Pages and bytes of a body where only whether the answers are right is asked.
+const SMOKE_PAGES: usize = 40;
+const SMOKE_SIZE: u64 = 300_000;
 
 /// What was asked for.
 pub(crate) enum Asked {
@@ -34,10 +45,14 @@ pub(crate) enum Asked {
     List,
     /// Internal: run one command and write its figures; see [`crate::measure`].
     Measure(Run),
+    /// The guard of instruction counts; see [`crate::instructions`].
+    Instructions(Vec<String>),
     /// A peer of this program's own; see [`crate::limit`].
     Limit(Vec<String>),
     /// Who reads a mirror; see [`crate::jobs::fetcher`].
     ReadPackages(Vec<String>),
+    /// Documents from results; see [`crate::scorecard`].
+    Render(Vec<String>),
     Run(Options),
 }
 
@@ -45,6 +60,10 @@ pub(crate) enum Asked {
 pub(crate) struct Options {
     pub(crate) jobs: Vec<String>,
     pub(crate) rounds: Option<usize>,
+    /// How long all jobs may take together.
+    pub(crate) budget: Option<Duration>,
+    /// haul alone, at tiny sizes.
+    pub(crate) smoke: bool,
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,
     pub(crate) pages: usize,
@@ -54,14 +73,24 @@ pub(crate) struct Options {
     pub(crate) embedded: bool,
     pub(crate) slow: bool,
     pub(crate) date: Option<String>,
+    pub(crate) host: Option<String>,
     pub(crate) results: PathBuf,
     pub(crate) save: bool,
+}
+
+impl Options {
+    /// Whether the site and the bodies are as large as the scorecard's.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pages == testkit::site::PAGES && self.size.is_none()
+    }
 }
 
 pub(crate) fn parse() -> Result<Asked> {
     let mut options = Options {
         jobs: Vec::new(),
         rounds: None,
+        budget: None,
+        smoke: false,
         haul: None,
         curl: None,
         pages: testkit::site::PAGES,
@@ -70,9 +99,11 @@ pub(crate) fn parse() -> Result<Asked> {
         embedded: false,
         slow: false,
         date: None,
+        host: None,
         results: crate::jobs::home().join("results"),
         save: true,
     };
+    let mut has_results = false;
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -87,6 +118,9 @@ pub(crate) fn parse() -> Result<Asked> {
             }
             Long("list") => return Ok(Asked::List),
             Long("rounds") => options.rounds = Some(parser.value()?.parse::<usize>()?.max(1)),
+            Long("budget") => options.budget = Some(Duration::from_secs(parser.value()?.parse()?)),
+            Long("smoke") => options.smoke = true,
+            Long("host") => options.host = Some(parser.value()?.string()?),
             Long("haul") => options.haul = Some(std::path::absolute(parser.value()?)?),
             Long("curl") => options.curl = Some(std::path::absolute(parser.value()?)?),
             Long("pages") => options.pages = parser.value()?.parse::<usize>()?.max(1),
@@ -95,18 +129,39 @@ pub(crate) fn parse() -> Result<Asked> {
             Long("embedded") => options.embedded = true,
             Long("slow") => options.slow = true,
             Long("date") => options.date = Some(parser.value()?.string()?),
-            Long("results") => options.results = parser.value()?.into(),
+            Long("results") => {
+                options.results = parser.value()?.into();
+                has_results = true;
+            }
             Long("no-save") => options.save = false,
             Long("help") | Short('h') => return Ok(Asked::Help),
-            Value(word) if (word == "limit" || word == "read-packages") && options.jobs.is_empty() => {
-                let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
-                return Ok(words.map(if word == "limit" { Asked::Limit } else { Asked::ReadPackages })?);
+            Value(word) => {
+                let word = word.string()?;
+                let of_its_own = match word.as_str() {
+                    "instructions" => Asked::Instructions,
+                    "limit" => Asked::Limit,
+                    "read-packages" => Asked::ReadPackages,
+                    "scorecard" => Asked::Render,
+                    _ => {
+                        options.jobs.push(word);
+                        continue;
+                    }
+                };
+                if options.jobs.is_empty() {
+                    let words: Result<Vec<String>, _> = parser.raw_args()?.map(ValueExt::string).collect();
+                    return Ok(words.map(of_its_own)?);
+                }
+                options.jobs.push(word);
             }
-            Value(job) => options.jobs.push(job.string()?),
             other => return Err(other.unexpected().into()),
         }
     }
-    options.save &= options.pages == testkit::site::PAGES && options.size.is_none();
+    if options.smoke {
+        options.pages = SMOKE_PAGES;
+        options.size = Some(SMOKE_SIZE);
+        options.embedded = true;
+    }
+    options.save &= options.is_full() || has_results;
     Ok(if options.jobs.is_empty() { Asked::Help } else { Asked::Run(options) })
 }
 

@@ -1,16 +1,11 @@
-//! The table on the terminal and the raw figures in a file.
-//!
-//! The file names no host: the number of processors and the kernel say enough to compare.
+//! The table on the terminal.
 
 use std::io::{IsTerminal, Write};
 
-use serde_json::{Value, json};
-
-use crate::card::{Bound, Contestant, Goal, Unit, What};
-use crate::contest::{Outcome, Score};
-use crate::jobs::Bench;
+use crate::Result;
+use crate::card::{Contestant, Role, Unit, What};
 use crate::measure::Figures;
-use crate::{Result, tools};
+use crate::record::{Aim, Entry, Sheet};
 
 /// Shows on a terminal what was last run.
 pub(crate) fn progress(contestant: &Contestant, ran: &Result<Figures, String>) {
@@ -33,15 +28,11 @@ pub(crate) fn end_of_progress() {
 }
 
 /// Prints medians, ratios and goals.
-pub(crate) fn print(outcome: &Outcome) {
-    let right: Vec<&Score> = outcome.scores.iter().filter(|score| score.median(What::Wall).is_some()).collect();
-    let columns: Vec<(String, Vec<String>)> = columns(outcome, &right)
-        .into_iter()
-        .filter(|(_, cells)| cells.iter().any(Option::is_some))
-        .map(|(title, cells)| (title, cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect()))
-        .collect();
-    let name_width = outcome.scores.iter().map(|score| score.contestant.name.chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = columns
+pub(crate) fn print(sheet: &Sheet) {
+    let table = Table::of(sheet);
+    let name_width = sheet.entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = table
+        .columns
         .iter()
         .map(|(title, cells)| cells.iter().chain([title]).map(|text| text.chars().count()).max().unwrap_or(0))
         .collect();
@@ -49,50 +40,87 @@ pub(crate) fn print(outcome: &Outcome) {
         let cells: String = cells.iter().zip(&widths).map(|(cell, width)| format!("  {cell:>width$}")).collect();
         println!("{name:name_width$}{cells}");
     };
-    line("", columns.iter().map(|(title, _)| title).collect());
-    let mut row = 0;
-    for score in &outcome.scores {
-        let name = score.contestant.name;
-        if score.median(What::Wall).is_some() {
-            line(name, columns.iter().map(|(_, cells)| &cells[row]).collect());
-            row += 1;
-        } else {
-            let right = score.runs.iter().filter(|run| run.is_ok()).count();
-            let fault = score.fault().unwrap_or("did not run");
-            println!("{name:name_width$}  right in {right} of {}: {fault}", score.runs.len());
+    line(&format!("{} rounds", sheet.rounds), table.columns.iter().map(|(title, _)| title).collect());
+    for (row, entry) in sheet.entries.iter().enumerate() {
+        match wrong(entry) {
+            None => line(&entry.name, table.columns.iter().map(|(_, cells)| &cells[row]).collect()),
+            Some(why) => println!("{:name_width$}  {why}", entry.name),
         }
     }
-    for goal in &outcome.goals {
-        println!("goal: {}", verdict(outcome, goal));
+    for aim in &sheet.goals {
+        println!("goal: {}", verdict(sheet, aim));
+    }
+    println!();
+}
+
+/// Prints that alone which a smoke run is for: who was right.
+pub(crate) fn print_right(sheet: &Sheet) {
+    for entry in &sheet.entries {
+        println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
     }
 }
 
-/// Titles and cells, one a score; a column without any cell is not shown.
-fn columns(outcome: &Outcome, scores: &[&Score]) -> Vec<(String, Vec<Option<String>>)> {
-    let quick = scores.iter().all(|score| score.median(What::Wall).is_none_or(|wall| wall < 0.1));
+/// What went wrong with a contestant, in a line.
+pub(crate) fn wrong(entry: &Entry) -> Option<String> {
+    let fault = entry.fault().or_else(|| entry.runs.is_empty().then_some("did not run"))?;
+    Some(format!("WRONG in {} of {}: {fault}", entry.runs.len() - entry.right(), entry.runs.len()))
+}
+
+/// Titles and cells; a cell without a figure is `-`.
+pub(crate) struct Table {
+    /// A title, and a cell for each entry.
+    pub(crate) columns: Vec<(String, Vec<String>)>,
+}
+
+impl Table {
+    /// The columns that have any figure at all.
+    pub(crate) fn of(sheet: &Sheet) -> Table {
+        let columns = columns(sheet)
+            .into_iter()
+            .filter(|(_, cells)| cells.iter().any(Option::is_some))
+            .map(|(title, cells)| {
+                (title, cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())).collect())
+            })
+            .collect();
+        Table { columns }
+    }
+}
+
+/// Against whom a figure is shown: the best peer in it, else the card's baseline.
+pub(crate) fn measure_of(sheet: &Sheet, what: What) -> &str {
+    sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
+}
+
+fn columns(sheet: &Sheet) -> Vec<(String, Vec<Option<String>>)> {
+    let quick = sheet.entries.iter().all(|entry| entry.median(What::Wall).is_none_or(|wall| wall < 0.1));
     let (time, scale) = if quick { ("ms", 1e3) } else { ("s", 1.0) };
-    let column = |title: String, cell: &dyn Fn(&Score) -> Option<String>| {
-        (title, scores.iter().map(|score| cell(score)).collect::<Vec<_>>())
+    let column = |title: String, cell: &dyn Fn(&Entry) -> Option<String>| {
+        (title, sheet.entries.iter().map(|entry| cell(entry).filter(|_| entry.fault().is_none())).collect::<Vec<_>>())
     };
     let median = |title: String, what: What, factor: f64, digits: usize| {
-        column(title, &|score| Some(format!("{:.digits$}", score.median(what)? * factor)))
+        column(title, &|entry| Some(format!("{:.digits$}", entry.median(what)? * factor)))
     };
-    let calls =
-        |title: &str, by: f64| column(title.to_owned(), &|score| Some(format!("{:.1}", score.calls? as f64 / by)));
-    let ratio = |title: &str, what: What, against: Option<&str>| {
-        column(title.to_owned(), &|score| Some(format!("{:.2}", outcome.ratio(what, score.contestant.name, against?)?)))
+    let calls = |title: &str, by: f64| {
+        column(title.to_owned(), &|entry| Some(format!("{:.1}", entry.system_calls? as f64 / by)))
     };
-    let (baseline, limit) = (Some(outcome.baseline), outcome.limit);
+    let ratio = |title: String, what: What, against: Option<&str>| {
+        column(title, &|entry| Some(format!("{:.2}", sheet.ratio(what, &entry.name, against?)?)))
+    };
+    let best = |what: What| {
+        let against = measure_of(sheet, what);
+        let whose = if sheet.entries.iter().any(|entry| entry.role == Role::Peer) { "best peer" } else { against };
+        ratio(format!("{} × {whose}", what.name()), what, Some(against))
+    };
     let mut columns =
         vec![median(format!("wall {time}"), What::Wall, scale, 3), median(format!("CPU {time}"), What::Cpu, scale, 3)];
-    match outcome.unit {
+    match sheet.unit {
         Unit::Requests(requests) => {
             columns.push(median("CPU µs/req".to_owned(), What::Cpu, 1e6 / requests as f64, 1));
             columns.push(calls("calls/req", requests as f64));
         }
         Unit::Bytes(bytes) => {
             let gigabytes = bytes as f64 / 1e9;
-            let speed = |score: &Score| Some(format!("{:.0}", gigabytes * 1e3 / score.median(What::Wall)?));
+            let speed = |entry: &Entry| Some(format!("{:.0}", gigabytes * 1e3 / entry.median(What::Wall)?));
             columns.push(column("MB/s".to_owned(), &speed));
             columns.push(median("CPU s/GB".to_owned(), What::Cpu, 1.0 / gigabytes, 3));
             columns.push(median("client s/GB".to_owned(), What::Client, 1.0 / gigabytes, 3));
@@ -103,102 +131,67 @@ fn columns(outcome: &Outcome, scores: &[&Score]) -> Vec<(String, Vec<Option<Stri
     columns.extend([
         median("1st byte ms".to_owned(), What::FirstByte, 1e3, 2),
         median("RSS MB".to_owned(), What::Rss, 1.0 / 1024.0, 1),
-        ratio("wall ×", What::Wall, baseline),
-        ratio("CPU ×", What::Cpu, baseline),
-        ratio("client ×", What::Client, baseline),
-        ratio("wall × limit", What::Wall, limit),
-        ratio("CPU × limit", What::Cpu, limit),
+        best(What::Wall),
+        best(What::Cpu),
+    ]);
+    if sheet.entries.iter().any(|entry| entry.median(What::Client).is_some()) {
+        columns.push(best(What::Client));
+    }
+    let limit = sheet.limit.as_deref();
+    columns.extend([
+        ratio("wall × limit".to_owned(), What::Wall, limit),
+        ratio("CPU × limit".to_owned(), What::Cpu, limit),
     ]);
     columns
 }
 
 /// The goal in words, and how far it was reached.
-fn verdict(outcome: &Outcome, goal: &Goal) -> String {
-    let reached = outcome.reached(goal);
-    let (bound, most) = match goal.bound {
-        Bound::Of(against, most) => (format!("{most:.2} of {against}"), most),
-        Bound::Most(most) => (format!("{most:.2} {}", goal.what.readable(most, outcome.unit).1), most),
+fn verdict(sheet: &Sheet, aim: &Aim) -> String {
+    let bound = match &aim.against {
+        Some(against) => format!("{:.2} of {against}", aim.at_most),
+        None => format!("{:.2} {}", aim.at_most, aim.what.readable(aim.at_most, sheet.unit).1),
     };
-    let verdict = match reached {
-        Some((figure, unit)) if figure <= most => format!("{figure:.3} {unit}, reached"),
+    let verdict = match sheet.reached(aim) {
+        Some((figure, unit)) if figure <= aim.at_most => format!("{figure:.3} {unit}, reached"),
         Some((figure, unit)) => format!("{figure:.3} {unit}, MISSED"),
         None => "no figures".to_owned(),
     };
-    format!("{} of {} at most {bound}: {}", goal.what.name(), goal.of, verdict.replace(" ,", ","))
+    format!("{} of {} at most {bound}: {}", aim.what.name(), aim.of, verdict.replace(" ,", ","))
 }
 
-/// Writes the raw figures; gives the file's path.
-pub(crate) fn save(bench: &Bench, outcome: &Outcome) -> Result<String> {
-    let date = bench.options.date.clone().unwrap_or_else(|| tools::said("date", &["+%F"]));
-    std::fs::create_dir_all(&bench.options.results)?;
-    let path = bench.options.results.join(format!("{date}-{}.json", outcome.name.replace(':', "-")));
-    let text = serde_json::to_string_pretty(&raw(bench, outcome, &date))?;
-    std::fs::write(&path, text + "\n")?;
-    Ok(path.display().to_string())
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, sheet};
 
-fn raw(bench: &Bench, outcome: &Outcome, date: &str) -> Value {
-    let cpus = std::thread::available_parallelism().map_or(0, usize::from);
-    let kernel = rustix::system::uname().release().to_string_lossy().into_owned();
-    let contestants: Vec<Value> = outcome.scores.iter().map(|score| contestant(outcome, score)).collect();
-    let goals: Vec<Value> = outcome
-        .goals
-        .iter()
-        .map(|goal| {
-            let (against, most) = match goal.bound {
-                Bound::Of(against, most) => (Some(against), most),
-                Bound::Most(most) => (None, most),
-            };
-            let (figure, unit) = outcome.reached(goal).unzip();
-            json!({
-                "what": goal.what.name(), "of": goal.of, "against": against, "at_most": most,
-                "figure": figure, "unit": unit,
-            })
-        })
-        .collect();
-    let (requests, bytes) = match outcome.unit {
-        Unit::Requests(requests) => (Some(requests), None),
-        Unit::Bytes(bytes) => (None, Some(bytes)),
-        Unit::Run => (None, None),
-    };
-    json!({
-        "job": outcome.name,
-        "date": date,
-        "host": { "cpus": cpus, "kernel": kernel },
-        "server": outcome.server,
-        "tools": bench.versions(),
-        "rounds": outcome.rounds,
-        "requests_a_run": requests,
-        "bytes_a_run": bytes,
-        "baseline": outcome.baseline,
-        "limit": outcome.limit,
-        "contestants": contestants,
-        "goals": goals,
-    })
-}
+    #[test]
+    fn a_wrong_answer_has_no_cells_and_says_so() {
+        let mut sheet = sheet(vec![
+            entry("haul", vec![Ok(figures(1.0)), Ok(figures(1.0))]),
+            entry("curl", vec![Ok(figures(2.0)), Ok(figures(2.0))]),
+            entry("quick", vec![Ok(figures(0.1)), Err("wrong answer: 1 bytes".to_owned())]),
+        ]);
+        sheet.limit = Some("curl".to_owned());
+        assert_eq!(wrong(&sheet.entries[2]).unwrap(), "WRONG in 1 of 2: wrong answer: 1 bytes");
+        let table = Table::of(&sheet);
+        let cells = |title: &str| &table.columns.iter().find(|(name, _)| name == title).unwrap().1;
+        assert_eq!(cells("wall × best peer"), &["0.50", "1.00", "-"]);
+        assert_eq!(cells("CPU × limit"), &["0.50", "1.00", "-"]);
+        assert!(table.columns.iter().all(|(title, _)| !title.contains("calls")), "none were counted");
+    }
 
-fn contestant(outcome: &Outcome, score: &Score) -> Value {
-    let name = score.contestant.name;
-    let runs: Vec<Value> = score
-        .runs
-        .iter()
-        .map(|run| match run {
-            Ok(figures) => figures.to_json(),
-            Err(why) => json!({ "fault": why }),
-        })
-        .collect();
-    json!({
-        "name": name,
-        "command": score.contestant.argv,
-        "median": figures(&|what| score.median(what)),
-        "ratio": figures(&|what| outcome.ratio(what, name, outcome.baseline)),
-        "system_calls": score.calls,
-        "runs": runs,
-    })
-}
-
-/// A figure of each kind that there is, by its name.
-fn figures(of: &dyn Fn(What) -> Option<f64>) -> Value {
-    let found = What::ALL.iter().filter_map(|what| Some((what.key().to_owned(), of(*what)?.into())));
-    found.collect::<serde_json::Map<_, _>>().into()
+    #[test]
+    fn a_goal_says_whether_it_is_reached() {
+        let sheet = sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
+        let aim = |against: Option<&str>, at_most| Aim {
+            what: What::Wall,
+            of: "haul".to_owned(),
+            against: against.map(str::to_owned),
+            at_most,
+        };
+        assert_eq!(verdict(&sheet, &aim(Some("curl"), 0.5)), "wall of haul at most 0.50 of curl: 0.500, reached");
+        assert_eq!(verdict(&sheet, &aim(Some("curl"), 0.4)), "wall of haul at most 0.40 of curl: 0.500, MISSED");
+        assert_eq!(verdict(&sheet, &aim(None, 1.5)), "wall of haul at most 1.50 s: 1.000 s, reached");
+        assert_eq!(verdict(&sheet, &aim(Some("wget"), 1.0)), "wall of haul at most 1.00 of wget: no figures");
+    }
 }

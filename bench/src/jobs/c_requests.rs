@@ -20,7 +20,7 @@ const CURL: &str = "libcurl";
 const LIMIT: &str = "send + recv";
 /// The length of a page of the first job that is larger than most.
 const PAGE: u64 = 335_114;
-const FORM: &str = "user=somebody&password=secret&remember=yes";
+pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     compile(&bench.work)?;
@@ -32,10 +32,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let part = |part, server: &Server, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
         let all = Print { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
-            let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
-            let mut argv =
-                vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
-            argv.extend(form.map(str::to_owned));
+            let argv = words(way, server, path, count, form);
             Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
         };
         Card {
@@ -64,13 +61,25 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
 
 /// What the origin answers to the form: it tells the head, too, so all contestants must send the same.
 fn echo_length(bench: &Bench, server: &Server) -> Result<u64> {
-    let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
-    let said = Command::new(bench.work.join("requests")).args(["limit", &host, &port, "/echo", "1", FORM]).output()?;
+    let argv = words("limit", server, "/echo", 1, Some(FORM));
+    let said = Command::new(&argv[0]).args(&argv[1..]).current_dir(&bench.work).output()?;
     Ok(String::from_utf8(said.stdout)?.trim().parse()?)
 }
 
+/// So many requests by haul.
+pub(crate) fn argv(server: &Server, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
+    words("haul", server, path, count, form)
+}
+
+fn words(way: &str, server: &Server, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
+    let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
+    let mut argv = vec!["./requests".to_owned(), way.to_owned(), host, port, path.to_owned(), count.to_string()];
+    argv.extend(form.map(str::to_owned));
+    argv
+}
+
 /// Compiles the C program into the working directory, as `requests`.
-pub(super) fn compile(work: &Path) -> Result<()> {
+pub(crate) fn compile(work: &Path) -> Result<()> {
     let Some(cc) = tools::find("cc") else { return Err("c-requests needs a C compiler".into()) };
     // Beside the directory that this program was built into.
     let built = std::env::current_exe()?.parent().and_then(Path::parent).map(|target| target.join("capi"));

@@ -5,29 +5,40 @@ use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
 
-pub(super) const JOB: Job = Job { name: "cold", about: "one small plain request, a process each", set_up };
+pub(super) const JOB: Job = Job { name: "cold", about: "one small request, a process each; parts plain, tls", set_up };
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
-    let host = server.addr;
-    let proof = |tool: &str| Check::Proof(format!("{tool} -s http://{host}/small"), Print::of(b"small\n"));
-    let entries = vec![
-        plain("haul", &format!("haul -s -o /dev/null http://{host}/small"), proof("$HAUL")),
-        plain("curl", &format!("curl -s -o /dev/null http://{host}/small"), proof("$CURL")),
+    let card = |part, url: String, options: &str, name: String| {
+        let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
+        let entry = |tool: &'static str, program: &str| {
+            let proof = Check::Proof(line(program, ""), Print::of(b"small\n"));
+            plain(tool, &line(tool, "-o /dev/null "), proof)
+        };
+        let mut entries = vec![entry("haul", "$HAUL"), entry("curl", "$CURL")];
+        if part == "plain" {
+            let proof = |line: &str| Check::Proof(format!("{line} {url}"), Print::of(b"small\n"));
+            entries.push(plain("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
+            entries.push(plain("htcat", &format!("htcat {url}"), proof("htcat")));
+        }
+        Card {
+            part,
+            contestants: bench.entries(entries),
+            baseline: "curl",
+            limit: None,
+            goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0), Goal::ratio(What::Wall, "haul", "curl", 1.0)],
+            rounds: 200,
+            warm_up: true,
+            calls: true,
+            server: name,
+            unit: Unit::Requests(1),
+        }
+    };
+    let cards = vec![
+        card("plain", format!("http://{}/small", server.addr), "", server.name.clone()),
+        card("tls", format!("https://{}/small", server.tls), "--cacert ca.pem ", format!("{}, TLS 1.3", server.name)),
     ];
-    let server_name = server.name.clone();
     bench.hold(server);
-    Ok(vec![Card {
-        part: "",
-        contestants: bench.entries(entries),
-        baseline: "curl",
-        limit: None,
-        goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0), Goal::ratio(What::Wall, "haul", "curl", 1.0)],
-        rounds: 200,
-        warm_up: true,
-        calls: true,
-        server: server_name,
-        unit: Unit::Requests(1),
-    }])
+    Ok(cards)
 }

@@ -46,7 +46,7 @@ const WAYS: [Way; 4] = [
 ];
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
-    let catalogue = Catalogue::new(bench.options.seed, PACKAGES);
+    let catalogue = Catalogue::new(bench.options.seed, bench.count(PACKAGES));
     let wants = catalogue.wants();
     bench.write_lines("wants", wants.iter().map(Want::to_line))?;
     let identity = Identity::generate();

@@ -12,7 +12,7 @@ const BODIES: usize = 5;
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let store = Store::open(bench)?;
-    let len = bench.options.size.unwrap_or(LEN);
+    let len = bench.length(LEN);
     let url = store.plain(store.server.addr, len)?.url;
     let all = store.repeated(len, BODIES)?;
     bench.write_url_lists(&vec![url.clone(); BODIES])?;

@@ -12,7 +12,7 @@ const ALL: [Client; 4] = [Client::Haul, Client::Curl, Client::Libcurl, Client::H
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let store = Store::open(bench)?;
-    let len = bench.options.size.unwrap_or(LEN);
+    let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
     let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<Goal>| {
         // The last of them is the one that does least.

@@ -12,7 +12,7 @@ const ALL: [Client; 4] = [Client::Haul, Client::Curl, Client::Libcurl, Client::H
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let store = Store::open(bench)?;
-    let len = bench.options.size.unwrap_or(LEN);
+    let len = bench.length(LEN);
     let body = store.tls(store.server.tls, len)?;
     let card = |part, sink, what| {
         let mut contestants = body.to(sink, &ALL);

@@ -39,7 +39,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let relay = Relay::to(to).rtt(RTT).handshake(true).rate(link.rate).start()?;
         let body = if link.tls { store.tls(relay.addr(), len)? } else { store.plain(relay.addr(), len)? };
         relays.push(relay);
-        let mut contestants = body.to(Sink::Watched, &[Client::Haul, Client::HaulOne, Client::Curl, Client::Htcat]);
+        let mut contestants = body.to(Sink::Watched, &[Client::Haul, Client::Curl, Client::Htcat]);
         // It cannot do without a file; at these rates the disk does not show.
         contestants.extend(body.to(Sink::File, &[Client::Aria2]));
         cards.push(Card {

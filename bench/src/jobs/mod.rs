@@ -1,8 +1,9 @@
 //! The jobs, one file each, and what they share.
 
 mod bulk;
-mod c_requests;
+pub(crate) mod c_requests;
 mod cold;
+mod curves;
 mod fetch;
 pub(crate) mod fetcher;
 mod five;
@@ -15,21 +16,22 @@ mod limited;
 mod million;
 mod perl;
 mod pipeline;
+mod python;
 mod site;
 mod small;
 mod startup;
 mod unlimited;
 
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
 use testkit::pattern::Pattern;
 use testkit::site::Site;
 
-use crate::card::{Card, Check, Contestant};
+use crate::card::{Card, Check, Contestant, Role};
 use crate::digest::{Print, Printer};
 use crate::options::Options;
 use crate::server::Server;
@@ -62,6 +64,8 @@ pub(crate) const ALL: &[&Job] = &[
     &h2_site::JOB,
     &c_requests::JOB,
     &perl::JOB,
+    &python::JOB,
+    &curves::JOB,
 ];
 
 /// The peers that scripts/bench-peers.sh builds.
@@ -77,7 +81,7 @@ pub(crate) fn home() -> PathBuf {
 
 /// What a job is set up with, and what keeps its servers running.
 pub(crate) struct Bench<'a> {
-    pub(crate) job: &'static str,
+    pub(crate) job: &'static Job,
     pub(crate) options: &'a Options,
     /// Every command runs here, so that its words name no absolute path.
     pub(crate) work: PathBuf,
@@ -85,8 +89,8 @@ pub(crate) struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    pub(crate) fn new(job: &'static str, options: &'a Options) -> Result<Bench<'a>> {
-        let work = home().join("work").join(job);
+    pub(crate) fn new(job: &'static Job, options: &'a Options) -> Result<Bench<'a>> {
+        let work = home().join("work").join(job.name);
         if work.exists() {
             fs::remove_dir_all(&work)?;
         }
@@ -114,16 +118,31 @@ impl<'a> Bench<'a> {
     }
 
     /// The versions of those of haul and its peers that are installed.
-    pub(crate) fn versions(&self) -> Value {
+    pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, tools::version(&self.program(name)?, flag)));
-        let peers = ["haul", "curl", "wget2", "easyget", "aria2c"].map(|name| (name, "--version"));
-        let found: Map<String, Value> = peers
-            .into_iter()
-            .chain([("htcat", "-version")])
-            .filter_map(version)
-            .map(|(name, version)| (name.to_owned(), version.into()))
-            .collect();
-        found.into()
+        let peers = ["haul", "curl", "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
+        let flags = [("htcat", "-version"), ("nginx", "-v")];
+        let all = peers.into_iter().map(|name| (name, "--version")).chain(flags);
+        all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
+    }
+
+    /// How long a large body is: `full`, or what was asked for.
+    fn length(&self, full: u64) -> u64 {
+        self.options.size.unwrap_or(full)
+    }
+
+    /// How many there are of something: `full`, or few in a smoke run.
+    fn count(&self, full: usize) -> usize {
+        if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
+    }
+
+    /// The card with those contestants that may run: in a smoke run haul alone.
+    pub(crate) fn admitted(&self, mut card: Card) -> Card {
+        if self.options.smoke {
+            card.contestants.retain(|contestant| Role::of(contestant.name, card.limit) == Role::Haul);
+            card.goals.clear();
+        }
+        card
     }
 
     /// The contestants whose program (`$HAUL`, `$CURL` or the first word) is installed; says which are not.
@@ -138,7 +157,7 @@ impl<'a> Bench<'a> {
                 None => entry.argv.iter().find(|word| *word != "env" && !word.contains('=')).map_or("", String::as_str),
             };
             let found = self.program(needs).is_some();
-            if !found {
+            if !found && !self.options.smoke {
                 let how = if PEERS.contains(&needs) { ": sh scripts/bench-peers.sh" } else { "" };
                 println!("{}: skipped, {needs} is not installed{how}", entry.name);
             }

@@ -15,9 +15,10 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let host = server.addr;
-    let urls: Vec<String> = (0..REPLIES).map(|n| format!("http://{host}/bytes/{SMALL}?{n}")).collect();
+    let replies = bench.count(REPLIES);
+    let urls: Vec<String> = (0..replies).map(|n| format!("http://{host}/bytes/{SMALL}?{n}")).collect();
     bench.write_url_lists(&urls)?;
-    let all = Print::of(&small_body(bench.options.seed).repeat(REPLIES));
+    let all = Print::of(&small_body(bench.options.seed).repeat(replies));
     let proof = |line: &str| Check::Proof(line.to_owned(), all.clone());
     let entries = vec![
         plain(
@@ -42,6 +43,6 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         warm_up: true,
         calls: true,
         server: server_name,
-        unit: Unit::Requests(REPLIES),
+        unit: Unit::Requests(replies),
     }])
 }

@@ -21,7 +21,7 @@ const SHARED: (Duration, u64, u64) = (Duration::from_millis(20), 100_000_000, 30
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let store = Store::open(bench)?;
-    let len = bench.options.size.unwrap_or(LEN);
+    let len = bench.length(LEN);
     let card = |part, body: &Body, sink, len, server| Card {
         part,
         contestants: bench.entries(body.to(sink, &[Client::Haul, Client::HaulOne, Client::Curl])),

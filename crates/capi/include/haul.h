@@ -37,7 +37,17 @@
 #define HAUL_READ_ERROR SIZE_MAX
 
 /* How a haul_call begins: haul_call call = HAUL_CALL_INIT; */
+#ifdef __cplusplus
+#define HAUL_CALL_INIT \
+    [] { \
+        haul_call call = haul_call(); \
+        call.size = sizeof call; \
+        call.read_length = call.max_redirects = -1; \
+        return call; \
+    }()
+#else
 #define HAUL_CALL_INIT { .size = sizeof(haul_call), .read_length = -1, .max_redirects = -1 }
+#endif
 
 
 // For haul_call's `flags`: ask for gzip and its like, and decode it, whatever the client says.
@@ -51,6 +61,9 @@
 
 // For haul_call's `flags`: the connection is closed after it, and the server is told so (Connection: close).
 #define HAUL_CALL_CLOSE 8
+
+// For haul_call's `flags`: the request is one of HTTP/1.0. A body of unknown length cannot be sent then.
+#define HAUL_CALL_HTTP_1_0 16
 
 // For haul_client_share: connections, names and TLS sessions.
 #define HAUL_SHARE_POOL 1
@@ -145,6 +158,8 @@ typedef enum {
 //
 // Which HTTP is spoken.
 typedef enum {
+  // HTTP/1.0. A body of unknown length cannot be sent then.
+  HAUL_HTTP_1_0 = 10,
   // HTTP/1.1, the default.
   HAUL_HTTP_1_1 = 11,
   // HTTP/2 where the server agrees to it over TLS, else HTTP/1.1.
@@ -251,6 +266,10 @@ typedef void *(*haul_reserve_fn)(void *user, size_t size);
 // Takes a piece of a body. Not 0 stops the request with HAUL_STATUS_WRITE.
 typedef int (*haul_body_fn)(void *user, const char *data, size_t len);
 
+// Gives the fields that go behind a request's body, when all of that was read: an array of `count` of them, which stays until
+// the next call or the end of the request. Not 0 stops the request with HAUL_STATUS_READ.
+typedef int (*haul_trailers_fn)(void *user, const haul_header **trailers, size_t *count);
+
 // All of a request, in plain memory that haul only reads during the call. Begin with HAUL_CALL_INIT.
 typedef struct {
   // sizeof(haul_call): later versions may have more at the end.
@@ -290,6 +309,10 @@ typedef struct {
   int32_t max_redirects;
   // HAUL_CALL_DECODE and its like.
   uint32_t flags;
+  // Fields behind the body (RFC 9110 section 6.5); it goes by chunks then, and `read_length` is not looked at. May be NULL.
+  haul_trailers_fn trailers;
+  // For `trailers`.
+  void *trailers_user;
 } haul_call;
 
 // A cookie.
@@ -415,6 +438,11 @@ haul_status haul_client_set_pool(haul_client *client,
 
 // Closes the idle connections.
 void haul_client_close_idle(haul_client *client);
+
+// Whether a request to `url` would find an idle connection that is open and silent now. `false` for what is no URL. Another
+// thread may take it meanwhile, and its server close it.
+bool haul_client_is_warm(const haul_client *client,
+                         const char *url);
 
 // Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any pointer
 // may be NULL.
@@ -774,6 +802,12 @@ haul_status haul_response_read(haul_response *response,
                                void *buffer,
                                size_t len,
                                size_t *got);
+
+// Fields behind the body (RFC 9110 section 6.5); it goes by chunks then, whatever its length. `give` NULL: none. Not for a
+// batch.
+haul_status haul_request_set_trailers(haul_request *request,
+                                      haul_trailers_fn give,
+                                      void *user);
 
 // What `reference` means in a document of `base` (RFC 3986 section 5), such as a Location header in a reply from there.
 // `url` gets it, without credentials and fragment; free it with haul_free.

@@ -18,7 +18,9 @@ use std::ffi::c_void;
 
 use haul::request::{Particulars, Request};
 
-use crate::callbacks::{User, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn};
+use crate::callbacks::{
+    User, haul_body_fn, haul_head_fn, haul_read_fn, haul_reserve_fn, haul_rewind_fn, haul_trailers_fn,
+};
 use crate::client::{Shared, haul_client};
 use crate::content::{Borrowed, Callback};
 use crate::error::{Fault, guard, haul_status};
@@ -28,6 +30,7 @@ use crate::response::{haul_reply, haul_response};
 use crate::settings::limit;
 use crate::streaming::whole;
 use crate::text::{self, haul_header, haul_slice};
+use crate::trailers;
 
 /// For haul_call's `flags`: ask for gzip and its like, and decode it, whatever the client says.
 pub const HAUL_CALL_DECODE: u32 = 1;
@@ -37,6 +40,8 @@ pub const HAUL_CALL_RAW_PATH: u32 = 2;
 pub const HAUL_CALL_NO_JAR: u32 = 4;
 /// For haul_call's `flags`: the connection is closed after it, and the server is told so (Connection: close).
 pub const HAUL_CALL_CLOSE: u32 = 8;
+/// For haul_call's `flags`: the request is one of HTTP/1.0. A body of unknown length cannot be sent then.
+pub const HAUL_CALL_HTTP_1_0: u32 = 16;
 
 /// All of a request, in plain memory that haul only reads during the call. Begin with HAUL_CALL_INIT.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +84,10 @@ pub struct haul_call {
     pub max_redirects: i32,
     /// HAUL_CALL_DECODE and its like.
     pub flags: u32,
+    /// Fields behind the body (RFC 9110 section 6.5); it goes by chunks then, and `read_length` is not looked at. May be NULL.
+    pub trailers: haul_trailers_fn,
+    /// For `trailers`.
+    pub trailers_user: *mut c_void,
 }
 
 impl Default for haul_call {
@@ -102,11 +111,13 @@ impl Default for haul_call {
             max_size: 0,
             max_redirects: -1,
             flags: 0,
+            trailers: None,
+            trailers_user: std::ptr::null_mut(),
         }
     }
 }
 
-const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE;
+const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE | HAUL_CALL_HTTP_1_0;
 
 /// Sends the request and waits for all of its reply. `response` keeps it; `reply` (may be NULL) gets its plain part, also
 /// where the call fails after a head has come. No thread is started; on a warm connection a small request is three system
@@ -152,6 +163,7 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
         decode: call.flags & HAUL_CALL_DECODE != 0,
         raw_path: call.flags & HAUL_CALL_RAW_PATH != 0,
         no_jar: call.flags & HAUL_CALL_NO_JAR != 0,
+        http10: call.flags & HAUL_CALL_HTTP_1_0 != 0,
         ..Own::default()
     };
     // SAFETY: the caller's word.
@@ -161,7 +173,8 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
         fields.push(("Connection".to_owned(), b"close".to_vec()));
     }
     let body = if call.read.is_some() {
-        let callback = Callback::new(call.read, call.rewind, call.read_user, call.read_length)?;
+        let length = if call.trailers.is_some() { -1 } else { call.read_length };
+        let callback = Callback::new(call.read, call.rewind, call.read_user, length)?;
         Some(callback.body(&mut fields))
     } else if call.body.data.is_null() {
         None
@@ -173,6 +186,7 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
         method: (!method.is_empty()).then(|| parse_method(method)).transpose()?,
         fields,
         body,
+        trailers: trailers::of(call.trailers, call.trailers_user),
         max_time: limit(call.timeout_ms),
     };
     Ok(Request::new(parse_url(url, own.raw_path)?, own.options(shared), particulars))

@@ -4,6 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::response::haul_reply;
+use crate::text::haul_header;
 
 /// Gives the memory for a body: the start of room for `size` bytes in all, which keeps what earlier calls for this body
 /// left in it (as realloc does). It may move. NULL stops the request with HAUL_STATUS_WRITE. It is asked once where the
@@ -18,6 +19,11 @@ pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *
 
 /// Goes back to the first byte of a request's body, since it has to be sent again. Not 0: it cannot be done.
 pub type haul_rewind_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
+
+/// Gives the fields that go behind a request's body, when all of that was read: an array of `count` of them, which stays until
+/// the next call or the end of the request. Not 0 stops the request with HAUL_STATUS_READ.
+pub type haul_trailers_fn =
+    Option<unsafe extern "C" fn(user: *mut c_void, trailers: *mut *const haul_header, count: *mut usize) -> c_int>;
 
 /// Asked while something is waited for. Not 0 ends the wait with HAUL_STATUS_INTERRUPTED.
 pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;

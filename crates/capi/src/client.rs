@@ -13,12 +13,14 @@
 //! haul_client_free(Some(client));
 //! ```
 
+use std::ffi::c_char;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use haul::net::pool::PoolLimits;
 use haul::{Client, RequestOptions};
 
 use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
+use crate::request::parse_url;
 use crate::settings::limit;
 use crate::text;
 
@@ -160,6 +162,19 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
             client.shared().engine.close_idle();
         }
     });
+}
+
+/// Whether a request to `url` would find an idle connection that is open and silent now. `false` for what is no URL. Another
+/// thread may take it meanwhile, and its server close it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
+    guard_or(false, || {
+        // SAFETY: the header's contract: strings end with NUL.
+        let (client, url) = unsafe { (client.as_ref(), text::optional(url, "url")) };
+        let (Some(client), Ok(Some(url))) = (client, url) else { return false };
+        let shared = client.shared();
+        parse_url(url, false).is_ok_and(|target| shared.engine.is_warm(&target, &shared.options))
+    })
 }
 
 /// Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any pointer

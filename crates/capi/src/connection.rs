@@ -35,6 +35,8 @@ use crate::text;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_http {
+    /// HTTP/1.0. A body of unknown length cannot be sent then.
+    HAUL_HTTP_1_0 = 10,
     /// HTTP/1.1, the default.
     HAUL_HTTP_1_1 = 11,
     /// HTTP/2 where the server agrees to it over TLS, else HTTP/1.1.
@@ -61,11 +63,14 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
         set(client, |options| {
             let both = || vec![b"h2".to_vec(), b"http/1.1".to_vec()];
             (options.prior_knowledge, options.tls.alpn) = match version {
-                n if n == haul_http::HAUL_HTTP_1_1 as c_int => (false, Vec::new()),
+                n if n == haul_http::HAUL_HTTP_1_0 as c_int || n == haul_http::HAUL_HTTP_1_1 as c_int => {
+                    (false, Vec::new())
+                }
                 n if n == haul_http::HAUL_HTTP_2 as c_int => (false, both()),
                 n if n == haul_http::HAUL_HTTP_2_PRIOR as c_int => (true, both()),
                 _ => return Err(Fault::setup("version is no haul_http")),
             };
+            options.liberties.http10 = version == haul_http::HAUL_HTTP_1_0 as c_int;
             Ok(())
         })
     }

@@ -134,6 +134,14 @@ impl Fault {
     }
 }
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.text.to_string_lossy())
+    }
+}
+
+impl std::error::Error for Fault {}
+
 impl From<haul::Error> for Fault {
     fn from(error: haul::Error) -> Self {
         Self(Box::new(haul_error {
@@ -152,8 +160,7 @@ impl From<Box<haul_error>> for Fault {
     }
 }
 
-/// The engine's kinds by C's names. A kind that the engine has gained since is told by its exit code's own name where that
-/// has one.
+/// The engine's kinds by C's names. What has none cannot come of anything that can be asked for here.
 fn status_of(kind: ErrorKind) -> haul_status {
     match kind {
         ErrorKind::UnsupportedScheme => haul_status::UnsupportedScheme,

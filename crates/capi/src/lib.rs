@@ -13,11 +13,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`client`], [`settings`], [`connection`], [`auth`] | a client and its settings |
-//! | [`request`], [`content`] | a request, and what it sends |
+//! | [`request`], [`content`], [`trailers`] | a request, and what it sends |
 //! | [`call`], [`streaming`] | sending it: all of the reply at once, or its body piece by piece |
 //! | [`response`] | a reply |
 //! | [`batch`] | many at once |
-
 //! | [`jar`], [`url`] | cookies; URLs |
 //! | [`error`], [`version`] | why something failed; which haul this is |
 //! | [`text`], [`callbacks`] | what C hands over |
@@ -48,5 +47,6 @@ pub mod response;
 pub mod settings;
 pub mod streaming;
 pub mod text;
+pub mod trailers;
 pub mod url;
 pub mod version;

@@ -17,6 +17,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use std::time::Duration;
 
+use haul::body::trailers::Trailers;
 use haul::request::{Particulars, Request};
 use haul::state::auth::Auth;
 use haul::{RequestOptions, Target};
@@ -39,6 +40,7 @@ pub struct haul_request {
     pub(crate) content: Content,
     pub(crate) fields: Vec<(String, Vec<u8>)>,
     max_time: Option<Duration>,
+    pub(crate) trailers: Option<Trailers>,
     own: Own,
     pub(crate) output: Output,
 }
@@ -53,19 +55,21 @@ pub(crate) struct Own {
     pub(crate) decode: bool,
     pub(crate) raw_path: bool,
     pub(crate) no_jar: bool,
+    pub(crate) http10: bool,
 }
 
 impl Own {
     /// The client's options with these in them: the client's own where there are none of these, which is the common case and
     /// copies nothing.
     pub(crate) fn options(&self, shared: &Shared) -> Arc<RequestOptions> {
-        let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar } = self;
+        let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
         let is_common = without.is_empty()
             && max_redirects.is_none()
             && max_size.is_none()
             && auth.is_none()
             && (!decode || shared.options.decode)
             && !raw_path
+            && (!http10 || shared.options.liberties.http10)
             && (!no_jar || shared.options.jar.is_none());
         if is_common {
             return Arc::clone(&shared.options);
@@ -84,6 +88,7 @@ impl Own {
         }
         options.decode |= decode;
         options.path_as_is |= raw_path;
+        options.liberties.http10 |= http10;
         options.jar = options.jar.filter(|_| !no_jar);
         Arc::new(options)
     }
@@ -92,18 +97,25 @@ impl Own {
 impl haul_request {
     /// As the engine has it, with the settings of a client.
     pub(crate) fn prepare(&self, shared: &Shared) -> Result<Request, Fault> {
-        self.with(&self.content, shared)
+        self.with(&self.content, self.trailers.clone(), shared)
     }
 
     /// The same for one that outlives this request, on another thread.
     pub(crate) fn prepare_owned(&self, shared: &Shared) -> Result<Request, Fault> {
-        self.with(&self.content.owned()?, shared)
+        if self.trailers.is_some() {
+            return Err(Fault::setup("a batch takes no trailers"));
+        }
+        self.with(&self.content.owned()?, None, shared)
     }
 
-    fn with(&self, content: &Content, shared: &Shared) -> Result<Request, Fault> {
+    fn with(&self, content: &Content, trailers: Option<Trailers>, shared: &Shared) -> Result<Request, Fault> {
         let mut fields = self.fields.clone();
         let body = content.body(&mut fields)?;
-        let particulars = Particulars { method: Some(self.method.clone()), fields, body, max_time: self.max_time };
+        if trailers.is_some() {
+            fields.retain(|(name, _)| !name.eq_ignore_ascii_case("content-length"));
+        }
+        let particulars =
+            Particulars { method: Some(self.method.clone()), fields, body, trailers, max_time: self.max_time };
         Ok(Request::new(self.target.clone(), self.own.options(shared), particulars))
     }
 }
@@ -137,6 +149,7 @@ pub unsafe extern "C" fn haul_request_new(method: *const c_char, url: *const c_c
             content: Content::None,
             fields: Vec::new(),
             max_time: None,
+            trailers: None,
             own: Own::default(),
             output: Output::KEPT,
         }))

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Workshop, origin};
+use common::{Workshop, has, origin};
 
 #[test]
 fn what_cannot_be_used_is_refused_and_nothing_crashes() {
@@ -26,4 +26,14 @@ fn batches_in_both_orders_with_callbacks_and_a_descriptor() {
     let (_origin, base) = origin();
     let program = workshop.compile("tests/c/batches.c");
     assert_eq!(program.run_well([base]), "batched as it should be\n");
+}
+
+#[test]
+fn a_program_in_cpp() {
+    let (true, Some(workshop)) = (has("c++"), Workshop::new()) else { return };
+    let (_origin, base) = origin();
+    for standard in ["-std=c++11", "-std=c++20"] {
+        let program = workshop.compile_by("c++", &[standard, "-pedantic"], "tests/c/plus.cpp");
+        assert_eq!(program.run_well([&base]), "200 small 4\n", "{standard}");
+    }
 }

@@ -230,6 +230,8 @@ pub struct ProxyLow {
     pub allowed: Option<Allowed>,
     /// `-p`.
     pub tunnel: bool,
+    /// `--proxy-http2`.
+    pub http2: bool,
     /// `--proxy1.0`.
     pub http10: bool,
     /// `--suppress-connect-headers`.

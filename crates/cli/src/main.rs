@@ -22,8 +22,8 @@ fn main() -> ExitCode {
     if apt::is_called(&words) {
         return ExitCode::from(apt::run());
     }
-    if let Some(args) = ftp::called(words) {
-        return ExitCode::from(ftp::run(args));
+    if let Some((program, args)) = ftp::called(words) {
+        return ExitCode::from(ftp::run(program, args));
     }
     let (persona, args) = Persona::called(std::env::args_os());
     if let [generate, root] = args.as_slice()

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use common::{bounded, http2_origin, start_origin, trusting};
+use haul::body::trailers::Trailers;
 use haul::interrupt::Interrupt;
 use haul::net::pool::PoolLimits;
 use haul::request::Form;
@@ -214,6 +215,54 @@ fn requests_carry_what_they_were_given() {
     let value: std::collections::HashMap<String, serde_json::Value> = client.get(&url).send().unwrap().json().unwrap();
     assert_eq!(value["method"], "GET");
     let error = client.get(&url).header("X", "a\r\nb: c").send().unwrap_err();
+    assert!(error.is_setup(), "{error}");
+}
+
+#[test]
+fn trailers_of_a_request_are_made_when_its_content_has_been_sent_each_time() {
+    let (origin, http2) = (start_origin(), http2_origin(10));
+    let knowing = Client::builder().options(|options| options.prior_knowledge = true).build();
+    let times = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&times);
+    let trailers = Trailers::new(move || {
+        let time = count.fetch_add(1, Ordering::Relaxed) + 1;
+        Ok(vec![("X-Time".into(), time.to_string().into_bytes()), ("X-Sum".into(), b"a b".to_vec())])
+    });
+    for (client, url) in [(Client::new(), origin.url("/echo")), (knowing, http2.url("/echo"))] {
+        let seen = || [&origin, &http2].iter().find_map(|origin| origin.log().pop()).unwrap();
+        for (content, length) in [("0123456789", 10), ("", 0)] {
+            origin.forget();
+            http2.forget();
+            times.store(0, Ordering::Relaxed);
+            client.put(&url).body(content).trailers(trailers.clone()).send().unwrap().bytes().unwrap();
+            let seen = seen();
+            let wanted = [("x-time", "1"), ("x-sum", "a b")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!((seen.body.len(), &seen.trailers[..]), (length, &wanted[..]), "{url}");
+            assert_eq!(seen.header("content-length"), None);
+        }
+    }
+    // Sent again, they are made again; where the content is dropped, so are they.
+    for (status, method, made) in [(307, "PUT", 2), (303, "GET", 1)] {
+        origin.forget();
+        times.store(0, Ordering::Relaxed);
+        let url = origin.url(&format!("/redirect/{status}?to=/echo"));
+        Client::new().put(&url).body("x").trailers(trailers.clone()).send().unwrap();
+        let last = origin.log().pop().unwrap();
+        assert_eq!((last.method.as_str(), last.trailers.len()), (method, if made == 2 { 2 } else { 0 }));
+        assert_eq!(times.load(Ordering::Relaxed), made);
+    }
+    for (name, value) in [("X-A", "1\r\nX-B: 2"), ("Content-Length", "3"), ("X A", "1")] {
+        let bad = Trailers::new(move || Ok(vec![(name.to_owned(), value.into())]));
+        let error = Client::new().put(&origin.url("/echo")).body("x").trailers(bad).send().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Read, "{name}: {error}");
+    }
+    let error = Client::new()
+        .put(&origin.url("/echo"))
+        .body("x")
+        .header("Content-Length", "1")
+        .trailers(trailers)
+        .send()
+        .unwrap_err();
     assert!(error.is_setup(), "{error}");
 }
 

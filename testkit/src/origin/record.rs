@@ -21,6 +21,8 @@ pub struct LoggedRequest {
     pub headers: Vec<(String, String)>,
     /// The whole body, after the chunked coding.
     pub body: Bytes,
+    /// The trailer section, as `headers`.
+    pub trailers: Vec<(String, String)>,
 }
 
 impl LoggedRequest {

@@ -27,6 +27,7 @@ const BOMB_LIMIT: u64 = 1 << 20;
 struct Asked {
     parts: Parts,
     body: Bytes,
+    trailers: HeaderMap,
     connection: u64,
     tls: bool,
 }
@@ -40,11 +41,14 @@ pub(super) async fn reply(
     let (parts, body) = request.into_parts();
     let _answering = state.record.request(parts.uri.path());
     // A body cut short is logged as far as a client cares: as a request with nothing in it.
-    let body = match Limited::new(body, BODY_LIMIT).collect().await {
-        Ok(whole) => whole.to_bytes(),
+    let (body, trailers) = match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(whole) => {
+            let trailers = whole.trailers().cloned().unwrap_or_default();
+            (whole.to_bytes(), trailers)
+        }
         Err(_) => return plain(StatusCode::BAD_REQUEST, "the body did not arrive\n"),
     };
-    let asked = Asked { parts, body, connection, tls };
+    let asked = Asked { parts, body, trailers, connection, tls };
     if state.record.keeps_log() {
         state.record.add(LoggedRequest {
             connection,
@@ -53,6 +57,7 @@ pub(super) async fn reply(
             target: asked.parts.uri.to_string(),
             headers: fields(&asked.parts.headers),
             body: asked.body.clone(),
+            trailers: fields(&asked.trailers),
         });
     }
     let path = asked.parts.uri.path().to_owned();

@@ -302,6 +302,75 @@ static void uploads(void) {
     haul_request_free(copy);
 }
 
+struct sum {
+    haul_header field;
+    char text[20];
+    const struct source *of;
+    int result;
+};
+
+static int give_sum(void *user, const haul_header **trailers, size_t *count) {
+    struct sum *sum = user;
+    snprintf(sum->text, sizeof sum->text, "%zu", sum->of->at);
+    sum->field.name = slice("X-Length");
+    sum->field.value = slice(sum->text);
+    *trailers = &sum->field, *count = 1;
+    return sum->result;
+}
+
+static void trailers_and_versions(void) {
+    haul_response *response, *place = haul_response_new();
+    haul_reply reply;
+    struct source source = {"0123456789", 0, 0};
+    struct sum sum = {.of = &source};
+    haul_call call = HAUL_CALL_INIT;
+    call.method = slice("PUT"), call.url = slice(under(base, "/echo"));
+    call.read = give, call.read_user = &source, call.read_length = 10;
+    call.trailers = give_sum, call.trailers_user = &sum;
+    CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_OK && strcmp(sum.text, "10") == 0);
+    haul_slice body = {reply.body, reply.body_len};
+    CHECK(contains(body, "\"body\":\"0123456789\"") && contains(body, "[\"transfer-encoding\",\"chunked\"]"));
+    source.at = 0, sum.result = 1;
+    CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_READ);
+    haul_request *request = haul_request_new("PUT", under(base, "/echo"));
+    sum.result = 0, sum.text[0] = 0;
+    CHECK(haul_request_set_body(request, "x", 1) == HAUL_STATUS_OK);
+    CHECK(haul_request_set_trailers(request, give_sum, &sum) == HAUL_STATUS_OK);
+    body = perform(request, &response);
+    CHECK(contains(body, "\"body\":\"x\"") && sum.text[0] != 0);
+    haul_response_free(response);
+    haul_batch *batch = haul_batch_new(client);
+    CHECK(haul_batch_add(batch, request, NULL) == HAUL_STATUS_SETUP);
+    haul_batch_free(batch);
+    haul_request_free(request);
+
+    /* HTTP/1.0, by call and by client: no chunks, and a connection of its own. */
+    haul_call old = HAUL_CALL_INIT;
+    old.url = slice(under(base, "/echo")), old.flags = HAUL_CALL_HTTP_1_0;
+    CHECK(haul_client_call(client, &old, place, &reply) == HAUL_STATUS_OK);
+    body.data = reply.body, body.len = reply.body_len;
+    CHECK(contains(body, "\"HTTP/1.0\""));
+    call.flags = HAUL_CALL_HTTP_1_0, source.at = 0;
+    CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_SETUP);
+    haul_client *aged = haul_client_new();
+    CHECK(haul_client_set_http(aged, HAUL_HTTP_1_0) == HAUL_STATUS_OK);
+    old.flags = 0;
+    CHECK(haul_client_call(aged, &old, place, &reply) == HAUL_STATUS_OK);
+    body.data = reply.body, body.len = reply.body_len;
+    CHECK(contains(body, "\"HTTP/1.0\""));
+    CHECK(haul_client_set_http(aged, HAUL_HTTP_1_1) == HAUL_STATUS_OK);
+
+    /* Whether a connection is there. */
+    CHECK(!haul_client_is_warm(aged, under(base, "/")));
+    CHECK(haul_client_call(aged, &old, place, &reply) == HAUL_STATUS_OK);
+    CHECK(haul_client_is_warm(aged, under(base, "/any")) && !haul_client_is_warm(aged, "http://h.invalid/"));
+    CHECK(!haul_client_is_warm(aged, "nonsense") && !haul_client_is_warm(aged, NULL) && !haul_client_is_warm(NULL, base));
+    haul_client_close_idle(aged);
+    CHECK(!haul_client_is_warm(aged, base));
+    haul_client_free(aged);
+    haul_response_free(place);
+}
+
 static void streams(void) {
     haul_response *response;
     char piece[1000];
@@ -393,6 +462,7 @@ int main(int argc, char **argv) {
     plain_calls();
     outputs();
     uploads();
+    trailers_and_versions();
     streams();
     interrupts();
     forks();

@@ -52,21 +52,17 @@ impl Workshop {
         self.dir.path().join(name)
     }
 
-    /// Compiles a program; warnings are errors.
+    /// Compiles a C program; warnings are errors.
     pub fn compile(&self, source: &str) -> Program {
+        self.compile_by("cc", &["-std=c11", "-D_GNU_SOURCE", "-Wno-cast-function-type"], source)
+    }
+
+    /// The same by any compiler.
+    pub fn compile_by(&self, compiler: &str, flags: &[&str], source: &str) -> Program {
         let source = crate_dir().join(source);
         let program = self.path(source.file_stem().unwrap().to_str().unwrap());
-        let mut cc = Command::new("cc");
-        cc.args([
-            "-std=c11",
-            "-D_GNU_SOURCE",
-            "-Wall",
-            "-Wextra",
-            "-Wno-cast-function-type",
-            "-Werror",
-            "-g",
-            "-pthread",
-        ]);
+        let mut cc = Command::new(compiler);
+        cc.args(flags).args(["-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
         cc.arg("-I").arg(crate_dir().join("include"));
         cc.arg(&source).arg("-o").arg(&program);
         cc.arg("-L").arg(self.dir.path()).arg(format!("-Wl,-rpath,{}", self.dir.path().display())).arg("-lhaul");

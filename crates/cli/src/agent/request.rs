@@ -409,7 +409,7 @@ fn put_proxy(writer: &mut Writer, options: &ProxyOptions) -> Option<()> {
         ProxyAuth::Digest => 1,
         ProxyAuth::Any => 2,
     });
-    writer.flag(options.tunnel);
+    writer.flag(options.tunnel).flag(options.http2);
     put_tls(writer, &options.tls);
     Some(())
 }
@@ -432,6 +432,7 @@ fn get_proxy(reader: &mut Reader<'_>) -> Result<ProxyOptions, Malformed> {
         _ => return Err(Malformed),
     };
     options.tunnel = reader.flag()?;
+    options.http2 = reader.flag()?;
     options.tls = get_tls(reader)?;
     Ok(options)
 }

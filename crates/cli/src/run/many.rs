@@ -18,7 +18,7 @@ use haul_policy::target::Scheme;
 use super::checksum;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{file_for, file_options, target_of};
+use super::single::{file_for, file_options, standard_output, target_of};
 use super::stores::Stores;
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
 
@@ -78,7 +78,7 @@ pub(super) fn run(
         _ => None,
     };
     let summary = match file {
-        None => fleet.run(client, items, Descriptor::stdout(), report)?,
+        None => fleet.run(client, items, standard_output(operation), report)?,
         Some(path) => {
             let mut sink = FileSink::with(path, file_options(operation, 0, None));
             let output = Descriptor::new(sink.open_descriptor()?);

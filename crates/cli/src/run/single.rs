@@ -99,8 +99,8 @@ pub(super) fn run(
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
         (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, job.index, checksum))),
-        (None, None) => Box::new(Waiting::new(Descriptor::stdout(), None)),
-        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(Descriptor::stdout(), None), checksum)),
+        (None, None) => Box::new(Waiting::new(standard_output(operation), None)),
+        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(standard_output(operation), None), checksum)),
     };
     let named = Arc::new(Mutex::new(file));
     let wanted = stage.request.time_cond;
@@ -152,6 +152,12 @@ fn conclude(
         output.drain(None)?;
     }
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
+}
+
+/// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
+pub(super) fn standard_output(operation: &Operation) -> Descriptor {
+    let output = Descriptor::stdout();
+    if operation.outputs.contains(&Output::Stdout) { output } else { output.text_on_terminal() }
 }
 
 /// The file that a source's content goes to; none for standard output.

@@ -5,6 +5,7 @@ use std::fs::{self, File, FileTimes};
 use std::io::Write;
 use std::path::Path;
 
+use haul::Head;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::{XattrFlags, setxattr};
@@ -16,11 +17,10 @@ use crate::plan::Operation;
 pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
     let mut failed = Vec::new();
     let Some(head) = &outcome.head else { return failed };
-    let modified = head.get("last-modified").and_then(date::of_http);
-    if let Some(modified) = modified.filter(|_| operation.remote_time) {
-        let set = File::options().write(true).open(path);
-        let set = set.and_then(|file| file.set_times(FileTimes::new().set_modified(modified).set_accessed(modified)));
-        failed.extend(set.err().map(|error| format!("Failed to set filetime on outfile: {error}")));
+    if operation.remote_time
+        && let Err(error) = date(path, head)
+    {
+        failed.push(format!("Failed to set filetime on outfile: {error}"));
     }
     if operation.xattr {
         let mut attributes =
@@ -34,6 +34,13 @@ pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outc
         }
     }
     failed
+}
+
+/// Gives a file the date of its Last-Modified, if there is one.
+pub(crate) fn date(path: &Path, head: &Head) -> std::io::Result<()> {
+    let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
+    let times = FileTimes::new().set_modified(modified).set_accessed(modified);
+    File::options().write(true).open(path)?.set_times(times)
 }
 
 /// Who a URL is fetched as does not belong to what is fetched.

@@ -66,6 +66,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.credentials.clone_from(&args.user);
     options.auth = auth;
     options.tunnel = args.tunnel;
+    options.http2 = args.http2;
     options.http10 = args.http10;
     options.fields = args.fields.iter().filter_map(field).collect();
     options.tls = tls(&args.tls, HttpVersion::Http11)?;

@@ -27,6 +27,7 @@ mod guard;
 pub mod path;
 #[cfg(test)]
 mod tests;
+pub mod trailers;
 pub mod upload;
 
 pub use guard::DecodeLimits;

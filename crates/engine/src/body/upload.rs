@@ -31,6 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haul_policy::multipart::{self, Layout};
 
+use super::trailers::Field;
+
 /// What a request sends.
 #[derive(Debug, Clone)]
 pub enum Body {
@@ -99,6 +101,14 @@ pub trait Upload: Send {
 
     /// Goes back to the first byte. `false` where that cannot be done any more.
     fn rewind(&mut self) -> bool;
+
+    /// Fields to send behind it, asked for at its end. Only of content by chunks.
+    ///
+    /// # Errors
+    /// They cannot be made. The request cannot be completed then.
+    fn trailers(&mut self) -> io::Result<Vec<Field>> {
+        Ok(Vec::new())
+    }
 }
 
 impl Body {

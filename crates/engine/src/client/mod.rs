@@ -301,6 +301,13 @@ impl Client {
         }
     }
 
+    /// Whether a request to this target would find an idle connection that is open and silent now. Another thread may take it
+    /// meanwhile, and its server close it.
+    #[must_use]
+    pub fn is_warm(&self, target: &Target, options: &RequestOptions) -> bool {
+        self.parts().pool.has_for(target, options, Instant::now())
+    }
+
     /// Closes the idle connections; what they carried is in [`Client::stats`] then.
     pub fn close_idle(&self) {
         let parts = self.parts();

@@ -278,6 +278,15 @@ impl<C: AsFd> Pool<C> {
         self.take_where(mark(target.host_text(), target.port()), now, |key| key.fits(target, options))
     }
 
+    /// Whether there is one for a request to this target. It stays where it is.
+    pub fn has_for(&self, target: &Target, options: &RequestOptions, now: Instant) -> bool {
+        self.lock().iter().any(|idle| {
+            now.saturating_duration_since(idle.since) < self.limits.idle
+                && idle.key.fits(target, options)
+                && peek_idle(idle.connection.as_fd()) == Peeked::Silent
+        })
+    }
+
     fn take_where(&self, mark: u64, now: Instant, fits: impl Fn(&Key) -> bool) -> Option<C> {
         let mut idle = self.lock();
         loop {
@@ -388,6 +397,8 @@ mod tests {
         assert!(pool.take(&key, now + PoolLimits::default().idle).is_none());
         let (silent, _peer) = UnixStream::pair().unwrap();
         pool.put(Arc::clone(&key), silent, now);
+        let has = |url: &str| pool.has_for(&Target::parse(url).unwrap(), &RequestOptions::default(), now);
+        assert!(has("http://a/any") && !has("http://b/") && !has("https://a/"));
         assert!(pool.take(&key, now).is_some());
         assert!(pool.take(&key, now).is_none());
     }

@@ -10,6 +10,7 @@ use haul_policy::urlencode;
 
 use super::form::Form;
 use super::{Particulars, RequestOptions, method};
+use crate::body::trailers::Trailers;
 use crate::body::upload::Body;
 use crate::response::{Response, Sending};
 use crate::state::jar::Jar;
@@ -148,6 +149,12 @@ impl RequestBuilder {
             self = self.header("Content-Length", length.to_string());
         }
         self.body(Body::reader(reader))
+    }
+
+    /// Fields behind the content, made when it has been sent; see [`Trailers`].
+    pub fn trailers(mut self, trailers: Trailers) -> Self {
+        self.own.trailers = Some(trailers);
+        self
     }
 
     /// Pairs as the content, `application/x-www-form-urlencoded`.

@@ -25,6 +25,7 @@ pub use builder::{Request, RequestBuilder};
 pub use form::Form;
 
 use crate::body::DecodeLimits;
+use crate::body::trailers::Trailers;
 use crate::body::upload::Body;
 use crate::interrupt::Interrupt;
 use crate::net::connect::ConnectOptions;
@@ -163,6 +164,8 @@ pub struct Particulars {
     pub fields: Vec<(String, Vec<u8>)>,
     /// The content, in place of [`RequestOptions::body`].
     pub body: Option<Body>,
+    /// Fields behind the content. Default: none.
+    pub trailers: Option<Trailers>,
     /// How long an attempt may take, in place of [`RequestOptions::max_time`].
     pub max_time: Option<Duration>,
 }

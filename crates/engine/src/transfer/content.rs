@@ -28,6 +28,9 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
         let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
+        if let Some(trailers) = &self.own.trailers {
+            return Some(trailers.behind(upload));
+        }
         // Even nothing has a last chunk.
         let is = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("transfer-encoding");
         let is_chunked = self.options.fields.iter().chain(&self.own.fields).any(is);
@@ -42,7 +45,7 @@ impl Transfer {
         }
         let field =
             |wanted: &str| fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|field| field.1);
-        if field("transfer-encoding").is_some() {
+        if field("transfer-encoding").is_some() || self.own.trailers.is_some() {
             return BodyLength::Chunked;
         }
         // Who gives a reader may know how long it is.

@@ -12,6 +12,7 @@ use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::request::method;
+use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
 /// A transfer that could be resumed and got so much further since it last failed has all its retries again.
@@ -162,6 +163,29 @@ impl Transfer {
         self.facts.retries += 1;
         self.began = clock::after(now, wait);
         After::Again(wait)
+    }
+
+    /// Heads are delivered where they are wanted, though no body follows them.
+    fn show_heads(&mut self) {
+        if !self.options.include_head || self.has_begun || self.is_part || self.heads.is_empty() {
+            return;
+        }
+        let Some(head) = self.head.as_ref().or(self.aside.as_deref()) else { return };
+        self.has_begun = true;
+        let begin = Begin {
+            head,
+            target: self.asked.as_deref().unwrap_or(&self.target),
+            place: &self.target,
+            history: &self.history,
+            facts: &self.facts,
+            length: Some(0),
+            offset: self.extent.at,
+            total: None,
+            validator: None,
+            deadline: self.deadline(),
+        };
+        // What made it end is told; that this could not be shown either, is the lesser trouble.
+        let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
     }
 
     fn done(&mut self, result: Result<()>, now: Instant) -> After {

@@ -67,14 +67,18 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Deliver) {
             return Ok(());
         }
+<<<<<<< HEAD
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
             trace.event(&Event::Trailers { fields });
         }
+=======
+>>>>>>> main
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Behind the body, as it came; the empty line that ends it is none of its fields.
         let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
         self.trailers = trailers;
         outcome
+<<<<<<< HEAD
     }
 
     /// Heads are delivered where they are wanted, though no body follows them.
@@ -98,5 +102,7 @@ impl Transfer {
         };
         // What made it end is told; that this could not be shown either, is the lesser trouble.
         let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
+=======
+>>>>>>> main
     }
 }

@@ -41,11 +41,11 @@ pub trait Machine {
     /// Content that is not what was announced.
     fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
-    /// That was all of the content.
+    /// That was all of the content; these fields go behind it.
     ///
     /// # Errors
-    /// As [`Machine::give_content`].
-    fn end_content(&mut self, id: RequestId) -> io::Result<()>;
+    /// As [`Machine::give_content`], and for fields that may not be there.
+    fn end_content(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()>;
 
     /// Bytes to be sent.
     fn output(&self) -> &[u8];
@@ -82,7 +82,9 @@ pub(super) fn feed(
         }
         let n = upload.read(&mut piece[..room])?;
         if n == 0 {
-            machine.end_content(id)?;
+            let trailers = upload.trailers()?;
+            let fields: Vec<_> = trailers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+            machine.end_content(id, &fields)?;
             given(&[]);
             continue;
         }

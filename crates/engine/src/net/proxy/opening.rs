@@ -184,7 +184,8 @@ impl Opening {
                 }
                 Stage::Connect { has_begun, exchange } if !*has_begun => {
                     *has_begun = true;
-                    self.say(exchange.take_output());
+                    let asked = exchange.begin(self.stream()?.alpn())?;
+                    self.say(asked);
                     self.stages.push_front(stage);
                     continue;
                 }
@@ -296,8 +297,8 @@ impl Opening {
                     self.say(exchange.take_output());
                     return Ok(false);
                 }
-                Verdict::Open(ahead) => {
-                    stream.nest(ahead);
+                Verdict::Open(ahead, tunnel) => {
+                    stream.nest(ahead, tunnel);
                     return Ok(true);
                 }
             }

@@ -94,8 +94,8 @@ impl Machine for Conn {
         self.send_body(piece).map(drop).map_err(io::Error::other)
     }
 
-    fn end_content(&mut self, _id: RequestId) -> io::Result<()> {
-        self.finish_body(&[]).map_err(io::Error::other)
+    fn end_content(&mut self, _id: RequestId, trailers: &[(&str, &[u8])]) -> io::Result<()> {
+        self.finish_body(trailers).map_err(io::Error::other)
     }
 
     fn output(&self) -> &[u8] {

@@ -1,0 +1,239 @@
+//! A guard against work that creeps in: the instructions of fixed cases, counted by callgrind and held to a baseline that
+//! is checked in (`bench/instructions.json`). Unlike times, they are the same on a busy machine.
+//!
+//! ```text
+//! bench instructions            compare; more than 3 % above the baseline is a failure
+//! bench instructions --update   what is counted now is the baseline
+//! ```
+//!
+//! What one request costs is the difference between two runs that send more and less of them. Another compiler or C library
+//! makes other instructions: then the figures are shown, and nothing fails.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::jobs::{c_requests, home};
+use crate::server::Server;
+use crate::{Result, identity, tools};
+
+/// How much more than the baseline is a failure, and how much less is worth a word.
+const TOLERANCE: f64 = 0.03;
+
+/// What a socket brings at once is not always the same: the least of so many runs counts.
+const RUNS: usize = 3;
+
+/// Something whose instructions are counted.
+struct Case {
+    name: &'static str,
+    about: &'static str,
+    /// The program and its arguments for a server and a number of requests; the first word is looked up in PATH, or is a path.
+    argv: fn(&Server, usize) -> Vec<String>,
+    /// The requests of the two runs; none of the smaller counts the whole of the larger.
+    requests: (usize, usize),
+}
+
+const CASES: &[Case] = &[
+    Case { name: "startup", about: "haul --version", argv: version, requests: (0, 1) },
+    Case { name: "get", about: "haul: one GET of 6 B", argv: get, requests: (0, 1) },
+    Case { name: "get-tls", about: "haul: one GET of 6 B by TLS", argv: get_tls, requests: (0, 1) },
+    Case { name: "get-many", about: "haul: each of many small GETs", argv: get_many, requests: (100, 1100) },
+    Case { name: "body", about: "haul: 8 MiB, thrown away", argv: body, requests: (0, 1) },
+    Case { name: "body-tls", about: "haul: 8 MiB by TLS, thrown away", argv: body_tls, requests: (0, 1) },
+    Case { name: "c-first", about: "libhaul: loaded, one GET of 300 B, freed", argv: c_small, requests: (0, 1) },
+    Case { name: "c-small", about: "libhaul: GET of 300 B on a warm connection", argv: c_small, requests: (100, 600) },
+    Case { name: "c-post", about: "libhaul: POST of a form of 42 B", argv: c_post, requests: (100, 600) },
+    Case { name: "c-large", about: "libhaul: GET of 1 MB", argv: c_large, requests: (5, 25) },
+];
+
+/// The length of the larger body of the command.
+const BODY: usize = 8 << 20;
+
+fn version(_: &Server, _: usize) -> Vec<String> {
+    haul(&["--version"])
+}
+
+fn get(server: &Server, _: usize) -> Vec<String> {
+    haul(&["-s", "-o", "/dev/null", &format!("http://{}/small", server.addr)])
+}
+
+fn get_tls(server: &Server, _: usize) -> Vec<String> {
+    haul(&["-s", "-o", "/dev/null", "--cacert", identity::CA, &format!("https://{}/small", server.tls)])
+}
+
+/// By one thread: how two share the work is not the same each time.
+fn get_many(server: &Server, count: usize) -> Vec<String> {
+    let urls = format!("http://{}/small/[1-{count}]", server.addr);
+    haul(&["-s", "--threads", "1", "--unordered", "-o", "/dev/null", &urls])
+}
+
+fn body(server: &Server, _: usize) -> Vec<String> {
+    haul(&["-s", "--split", "1", "-o", "/dev/null", &format!("http://{}/bytes/{BODY}", server.addr)])
+}
+
+fn body_tls(server: &Server, _: usize) -> Vec<String> {
+    let url = format!("https://{}/bytes/{BODY}", server.tls);
+    haul(&["-s", "--split", "1", "-o", "/dev/null", "--cacert", identity::CA, &url])
+}
+
+/// The command that was built along with this program.
+fn haul(arguments: &[&str]) -> Vec<String> {
+    let beside = std::env::current_exe().map(|program| program.with_file_name("haul")).unwrap_or_default();
+    std::iter::once(beside.display().to_string()).chain(arguments.iter().map(|&word| word.to_owned())).collect()
+}
+
+fn c_small(server: &Server, count: usize) -> Vec<String> {
+    c_requests::argv(server, "/bytes/300", count, None)
+}
+
+fn c_post(server: &Server, count: usize) -> Vec<String> {
+    c_requests::argv(server, "/bytes/300", count, Some(c_requests::FORM))
+}
+
+fn c_large(server: &Server, count: usize) -> Vec<String> {
+    c_requests::argv(server, "/bytes/1000000", count, None)
+}
+
+/// Does what `arguments` say; they are those after `instructions`.
+pub(crate) fn run(arguments: &[String]) -> Result<ExitCode> {
+    let is_update = match arguments {
+        [] => false,
+        [word] if word == "--update" => true,
+        _ => return Err("bench instructions [--update]".into()),
+    };
+    if tools::find("valgrind").is_none() {
+        println!("SKIPPED: instructions cannot be counted, valgrind is not installed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let work = home().join("work").join("instructions");
+    fs::create_dir_all(&work)?;
+    c_requests::compile(&work)?;
+    let server = Server::embedded(testkit::site::Site::scaled(1, 12), &work)?;
+    let old = Baseline::load()?;
+    let made_by = made_by();
+    let is_comparable = old.made_by == made_by;
+    if !is_comparable && !is_update {
+        println!("the baseline is of {}, this is {made_by}: nothing fails", old.made_by);
+    }
+    let mut counts = BTreeMap::new();
+    let mut has_failed = false;
+    for case in CASES {
+        let before = old.counts.get(case.name).copied().filter(|_| !is_update);
+        let mut least = u64::MAX;
+        for _ in 0..RUNS {
+            least = least.min(case.count(&server, &work)?);
+            if before.is_some_and(|before| change(before, least) <= TOLERANCE) {
+                break;
+            }
+        }
+        counts.insert(case.name.to_owned(), least);
+        let (verdict, is_worse) = judge(before, least);
+        println!("{:12} {least:>10}  {verdict:24} {}", case.name, case.about);
+        has_failed |= is_worse && is_comparable;
+    }
+    if is_update {
+        Baseline { made_by, counts }.save()?;
+    } else if has_failed {
+        println!("more instructions than the baseline: find out why, or bench instructions --update and say why");
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Case {
+    /// The instructions of one request, or of the whole run.
+    fn count(&self, server: &Server, work: &std::path::Path) -> Result<u64> {
+        let (few, many) = self.requests;
+        let all = instructions(&(self.argv)(server, many), work)?;
+        if few == 0 {
+            return Ok(all);
+        }
+        let some = instructions(&(self.argv)(server, few), work)?;
+        Ok(all.saturating_sub(some) / (many - few) as u64)
+    }
+}
+
+/// What callgrind counts while a program runs in `work`.
+fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .args(argv)
+        .current_dir(work)
+        .stdin(Stdio::null())
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let count = said.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+    match count {
+        Some(count) if output.status.success() => Ok(count),
+        _ => Err(format!("{} cannot be counted: {said}", argv.join(" ")).into()),
+    }
+}
+
+/// By how much of `before` it is now more.
+fn change(before: u64, now: u64) -> f64 {
+    now as f64 / before as f64 - 1.0
+}
+
+/// The words for a figure, and whether it has become worse.
+fn judge(before: Option<u64>, now: u64) -> (String, bool) {
+    let Some(before) = before else { return ("new".to_owned(), false) };
+    let change = change(before, now);
+    let percent = format!("{:+.1} %", change * 100.0);
+    if change > TOLERANCE {
+        (format!("{percent} WORSE than {before}"), true)
+    } else if change < -TOLERANCE {
+        (format!("{percent}, --update"), false)
+    } else {
+        (percent, false)
+    }
+}
+
+/// Who makes the instructions.
+fn made_by() -> String {
+    [tools::said("rustc", &["-V"]), tools::said("getconf", &["GNU_LIBC_VERSION"]), std::env::consts::ARCH.to_owned()]
+        .join(", ")
+}
+
+/// What was counted before.
+#[derive(Default)]
+struct Baseline {
+    made_by: String,
+    counts: BTreeMap<String, u64>,
+}
+
+impl Baseline {
+    fn path() -> PathBuf {
+        home().join("instructions.json")
+    }
+
+    fn load() -> Result<Baseline> {
+        let Ok(text) = fs::read_to_string(Baseline::path()) else { return Ok(Baseline::default()) };
+        let value: Value = serde_json::from_str(&text)?;
+        let counts = value["counts"].as_object().ok_or("the baseline has no counts")?;
+        Ok(Baseline {
+            made_by: value["made_by"].as_str().unwrap_or_default().to_owned(),
+            counts: counts.iter().filter_map(|(name, count)| Some((name.clone(), count.as_u64()?))).collect(),
+        })
+    }
+
+    fn save(&self) -> Result<()> {
+        let value = json!({ "made_by": self.made_by, "counts": self.counts });
+        Ok(fs::write(Baseline::path(), format!("{value:#}\n"))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+
+    #[test]
+    fn three_percent_are_borne_and_more_are_not() {
+        assert_eq!(judge(Some(1000), 1030), ("+3.0 %".to_owned(), false));
+        assert_eq!(judge(Some(1000), 1031), ("+3.1 % WORSE than 1000".to_owned(), true));
+        assert_eq!(judge(Some(1000), 960), ("-4.0 %, --update".to_owned(), false));
+        assert_eq!(judge(None, 5), ("new".to_owned(), false));
+    }
+}

@@ -1,0 +1,210 @@
+//! How cost grows: with pages, with the length of a body, with connections, with the round trip, with cores.
+//!
+//! Each point is a part of its own, `CURVE@X`; `bench curves:pages` runs one curve. haul and curl say how many bytes they
+//! had, in every round; that these are the right ones is for the other jobs to show.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use testkit::relay::Relay;
+
+use super::{Bench, Job, SMALL, SiteFiles, plain, shell};
+use crate::Result;
+use crate::bodies::Bodies;
+use crate::card::{Card, Check, Contestant, Unit};
+use crate::digest::Print;
+use crate::server::Server;
+
+pub(super) const JOB: Job =
+    Job { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
+
+/// Pages of the site, over and over.
+const PAGES: [(&str, usize); 4] =
+    [("pages@100", 100), ("pages@1000", 1_000), ("pages@10000", 10_000), ("pages@100000", 100_000)];
+/// Bytes of one body.
+const BODY: [(&str, u64); 8] = [
+    ("body@1000", 1_000),
+    ("body@10000", 10_000),
+    ("body@100000", 100_000),
+    ("body@1000000", 1_000_000),
+    ("body@10000000", 10_000_000),
+    ("body@100000000", 100_000_000),
+    ("body@1000000000", 1_000_000_000),
+    ("body@10000000000", 10_000_000_000),
+];
+/// Longer bodies than this are holes: nobody wants ten gigabytes written for a point of a curve.
+const WRITTEN: u64 = 1_000_000_000;
+/// Connections at once.
+const PARALLEL: [(&str, usize); 4] =
+    [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
+const REPLIES: usize = 10_000;
+/// Milliseconds from end to end and back.
+const RTT: [(&str, u64); 6] =
+    [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
+const RTT_PAGES: usize = 300;
+/// Cores that the client may run on; the server is free to use all.
+const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
+
+const HAUL: &str = "haul";
+const PIPELINED: &str = "haul --pipeline 32";
+const CURL: &str = "curl";
+const CURL_Z: &str = "curl -Z";
+/// What each says of a transfer, on standard output.
+const SAY: &str = r"-w %{size_download}\n";
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let files = SiteFiles::prepare(bench.options)?;
+    let pages = files.serve(bench)?;
+    let bodies = Bodies::new(&super::home().join("work"), bench.options.seed)?;
+    // In a directory of its own: it has a configuration of its own.
+    let dir = bench.work.join("bodies");
+    std::fs::create_dir_all(&dir)?;
+    let large = Server::start(&files.site, bodies.root(), &dir, bench.options.embedded)?;
+
+    let mut cards = Vec::new();
+    for (part, count) in PAGES {
+        cards.push(of_pages(bench, &files, pages.addr, part, bench.count(count), &pages.name)?);
+    }
+    for (part, len) in BODY {
+        cards.push(of_body(bench, &bodies, &large, part, len)?);
+    }
+    for (part, connections) in PARALLEL {
+        cards.push(of_parallel(bench, &pages, part, connections)?);
+    }
+    for (part, milliseconds) in RTT {
+        cards.push(of_rtt(bench, &files, &pages, part, milliseconds)?);
+    }
+    for (part, cores) in CORES {
+        cards.push(of_cores(bench, &files, &pages, part, cores));
+    }
+    bench.hold((pages, large));
+    Ok(cards)
+}
+
+/// A point: few rounds, for there are many of them.
+fn card(bench: &Bench, part: &'static str, entries: Vec<Contestant>, server: String, unit: Unit) -> Card {
+    let baseline = entries.last().map_or(CURL, |entry| entry.name);
+    Card {
+        part,
+        contestants: bench.entries(entries),
+        baseline,
+        limit: None,
+        goals: Vec::new(),
+        rounds: 3,
+        warm_up: true,
+        calls: false,
+        server,
+        unit,
+    }
+}
+
+/// That a client said it had so many bytes in all.
+fn said(len: u64) -> Check {
+    Check::Told(None, Print { len, sha256: String::new() })
+}
+
+/// The first `count` of the site's pages, or all of them over and over: their paths and their length.
+fn cycled(files: &SiteFiles, count: usize) -> (Vec<String>, u64) {
+    let numbers = files.site.as_numbers();
+    let chosen = || numbers.iter().cycle().take(count);
+    let len = chosen().map(|number| files.site.page_len(*number) as u64).sum();
+    (chosen().enumerate().map(|(n, number)| format!("/AS{number}?{n}")).collect(), len)
+}
+
+fn of_pages(
+    bench: &Bench,
+    files: &SiteFiles,
+    addr: SocketAddr,
+    part: &'static str,
+    count: usize,
+    server: &str,
+) -> Result<Card> {
+    let (paths, len) = cycled(files, count);
+    let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
+    write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{addr}{path}")))?;
+    let entries = vec![
+        plain(HAUL, &format!("haul -s --unordered -o /dev/null {SAY} --input-file {list}"), said(len)),
+        plain(CURL_Z, &format!("curl -s -Z -K {config} {SAY}"), said(len)),
+    ];
+    Ok(card(bench, part, entries, server.to_owned(), Unit::Requests(count)))
+}
+
+fn of_body(bench: &Bench, bodies: &Bodies, server: &Server, part: &'static str, len: u64) -> Result<Card> {
+    let len = len.min(bench.length(u64::MAX));
+    if len > WRITTEN {
+        bodies.prepare_hollow(len)?;
+    } else {
+        bodies.prepare(len)?;
+    }
+    let words = format!("-s -o /dev/null {SAY} http://{}{}", server.addr, Bodies::path(len));
+    let entries = [HAUL, CURL].map(|name| plain(name, &format!("{name} {words}"), said(len)));
+    let mut card = card(bench, part, entries.into(), server.name.clone(), Unit::Bytes(len));
+    if len < 10_000_000 {
+        card.rounds = 15;
+    }
+    Ok(card)
+}
+
+fn of_parallel(bench: &Bench, server: &Server, part: &'static str, connections: usize) -> Result<Card> {
+    let replies = bench.count(REPLIES);
+    let addr = server.addr;
+    write_lists(bench, "small.list", "small.cfg", (0..replies).map(|n| format!("http://{addr}/bytes/{SMALL}?{n}")))?;
+    let len = (replies * SMALL) as u64;
+    let haul = format!("haul -s --unordered --parallel-max {connections} --parallel-max-host {connections}");
+    let entries = vec![
+        plain(HAUL, &format!("{haul} -o /dev/null {SAY} --input-file small.list"), said(len)),
+        plain(CURL_Z, &format!("curl -s -Z --parallel-max {connections} -K small.cfg {SAY}"), said(len)),
+    ];
+    Ok(card(bench, part, entries, server.name.clone(), Unit::Requests(replies)))
+}
+
+fn of_rtt(
+    bench: &mut Bench,
+    files: &SiteFiles,
+    server: &Server,
+    part: &'static str,
+    milliseconds: u64,
+) -> Result<Card> {
+    let relay = Relay::to(server.addr).rtt(Duration::from_millis(milliseconds)).start()?;
+    let (paths, len) = cycled(files, bench.count(RTT_PAGES));
+    let [list, config] = ["list", "cfg"].map(|kind| format!("{part}.{kind}"));
+    write_lists(bench, &list, &config, paths.iter().map(|path| format!("http://{}{path}", relay.addr())))?;
+    let haul = format!("-s --unordered -o /dev/null {SAY} --input-file {list}");
+    let entries = vec![
+        plain(HAUL, &format!("haul {haul}"), said(len)),
+        plain(PIPELINED, &format!("haul --pipeline 32 {haul}"), said(len)),
+        plain(CURL_Z, &format!("curl -s -Z --parallel-max 50 -K {config} {SAY}"), said(len)),
+    ];
+    let name = format!("{}, behind a relay of {milliseconds} ms", server.name);
+    bench.hold(relay);
+    Ok(card(bench, part, entries, name, Unit::Requests(paths.len())))
+}
+
+/// The whole first job.
+fn of_cores(bench: &Bench, files: &SiteFiles, server: &Server, part: &'static str, cores: &str) -> Card {
+    let host = server.addr;
+    let answer = || Check::Output(files.answer.clone());
+    let (numbers, blocks) = ("AS[0-9]{1,9}", "[0-9.]{7,15}/[0-9]{1,2}");
+    let haul = format!(
+        "taskset -c {cores} haul -s http://{host}/[1-3] --extract {numbers} --then http://{host}/{{}} \
+         --extract {blocks} --unique --sort"
+    );
+    let config = format!(
+        "$CURL -s 'http://{host}/[1-3]' | grep -oE '{numbers}' | sort -u | sed 's#.*#url = \"http://{host}/&\"#' | \
+         $CURL -s -K - | grep -oE '{blocks}' | sort -u"
+    );
+    let mut haul = plain(HAUL, &haul, answer());
+    // taskset looks in PATH, where another haul may be.
+    if let (Some(program), Some(word)) = (bench.program("haul"), haul.argv.get_mut(3)) {
+        *word = program.display().to_string();
+    }
+    let entries =
+        vec![haul, shell("curl, a config", format!("taskset -cp {cores} $$ >/dev/null && {config}"), answer())];
+    card(bench, part, entries, server.name.clone(), Unit::Requests(bench.options.pages + testkit::site::INDEXES))
+}
+
+/// A URL list, and curl's config of it, each body to /dev/null.
+fn write_lists(bench: &Bench, list: &str, config: &str, urls: impl Iterator<Item = String> + Clone) -> Result<()> {
+    bench.write_lines(config, urls.clone().map(|url| format!("url = \"{url}\"\noutput = \"/dev/null\"")))?;
+    bench.write_lines(list, urls)
+}

@@ -1,0 +1,313 @@
+//! The raw figures of a run, as they are kept: one file, one schema. `results/README.md` documents it for readers of
+//! the files; table, charts, documents and the README's figures are all made from it.
+//!
+//! Nothing that can be computed is kept: medians and ratios come from the runs, by the methods here. What counts is
+//! the median of the rounds, and of each round's ratio to another contestant of the same round.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Result;
+use crate::card::{Role, Unit, What};
+use crate::measure::Figures;
+
+/// The number of this schema. It changes when a reader of the old one would misread the new.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// One run of the bench: all of its jobs, or those asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) schema: u32,
+    /// As `date +%F` has it.
+    pub(crate) date: String,
+    pub(crate) host: Host,
+    /// The programs that were found, and the first line of what each says of its version.
+    pub(crate) tools: BTreeMap<String, String>,
+    /// Of which seed the site and the bodies are.
+    pub(crate) seed: u64,
+    /// Whether every job was asked for, in the sizes and rounds of the scorecard.
+    pub(crate) whole: bool,
+    /// How long all of it took.
+    pub(crate) seconds: f64,
+    /// Jobs that could not run here, and why.
+    pub(crate) skipped: BTreeMap<String, String>,
+    pub(crate) sheets: Vec<Sheet>,
+}
+
+/// The machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) cpus: usize,
+    pub(crate) cpu: String,
+    pub(crate) memory_mib: u64,
+    pub(crate) kernel: String,
+}
+
+/// A job or a part of one, done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sheet {
+    pub(crate) job: String,
+    /// Empty if it is the whole job. A point of a curve is `CURVE@X`.
+    pub(crate) part: String,
+    /// What the job is, in a line.
+    pub(crate) about: String,
+    pub(crate) server: String,
+    pub(crate) unit: Unit,
+    /// Counted rounds.
+    pub(crate) rounds: usize,
+    /// Whether a round that does not count went first.
+    pub(crate) warm_up: bool,
+    /// The contestant whose figures are 1.00 where there is no peer.
+    pub(crate) baseline: String,
+    /// The contestant that does the least anyone could do.
+    pub(crate) limit: Option<String>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) goals: Vec<Aim>,
+}
+
+/// A contestant and what it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) command: Vec<String>,
+    /// Of one more run, under strace, which no time is taken of.
+    pub(crate) system_calls: Option<u64>,
+    pub(crate) runs: Vec<Run>,
+}
+
+/// One counted run. One that failed or answered wrongly has no figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    /// Whether the answer was the right one, by length and SHA-256, or by what the contestant's check has.
+    pub(crate) right: bool,
+    /// What was wrong.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) fault: Option<String>,
+    /// The length of the right answer.
+    pub(crate) bytes: u64,
+    #[serde(flatten)]
+    pub(crate) figures: Option<Figures>,
+}
+
+/// A goal of the job itself: the figure of `of` is at most `at_most`, as it stands or as a ratio to that of `against`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Aim {
+    pub(crate) what: What,
+    pub(crate) of: String,
+    pub(crate) against: Option<String>,
+    pub(crate) at_most: f64,
+}
+
+impl Record {
+    /// Reads a file of this schema.
+    pub(crate) fn read(path: &Path) -> Result<Record> {
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let record: Record = serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+        if record.schema != SCHEMA {
+            return Err(format!("{}: schema {}, not {SCHEMA}", path.display(), record.schema).into());
+        }
+        Ok(record)
+    }
+
+    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs alone; gives the path.
+    pub(crate) fn write(&self, dir: &Path) -> Result<std::path::PathBuf> {
+        std::fs::create_dir_all(dir)?;
+        let mut name = format!("{}-{}", self.date, self.host.name);
+        if !self.whole {
+            let mut jobs: Vec<&str> = self.sheets.iter().map(|sheet| sheet.job.as_str()).collect();
+            jobs.dedup();
+            name = format!("{name}-{}", jobs.join("-"));
+        }
+        let path = dir.join(name + ".json");
+        std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n")?;
+        Ok(path)
+    }
+
+    /// The sheet of a name as [`Sheet::name`] gives it.
+    pub(crate) fn sheet(&self, name: &str) -> Option<&Sheet> {
+        self.sheets.iter().find(|sheet| sheet.name() == name)
+    }
+}
+
+impl Sheet {
+    /// `JOB` or `JOB:PART`.
+    pub(crate) fn name(&self) -> String {
+        if self.part.is_empty() { self.job.clone() } else { format!("{}:{}", self.job, self.part) }
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.name == name)
+    }
+
+    /// The peer that did best in a figure; none of those that went wrong.
+    pub(crate) fn best_peer(&self, what: What) -> Option<&Entry> {
+        let peers = self.entries.iter().filter(|entry| entry.role == Role::Peer);
+        let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
+        ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
+    }
+
+    /// The median of the ratios of each round; none if any of either went wrong.
+    pub(crate) fn ratio(&self, what: What, of: &str, against: &str) -> Option<f64> {
+        median(self.ratios(what, of, against)?)
+    }
+
+    /// The ratio of each round.
+    pub(crate) fn ratios(&self, what: What, of: &str, against: &str) -> Option<Vec<f64>> {
+        let pairs = self.entry(of)?.runs.iter().zip(&self.entry(against)?.runs);
+        pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
+    }
+
+    /// What a goal is about: a ratio or a figure as it stands, and its unit; none if a run of it went wrong.
+    pub(crate) fn reached(&self, aim: &Aim) -> Option<(f64, &'static str)> {
+        match &aim.against {
+            Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
+            None => Some(aim.what.readable(self.entry(&aim.of)?.median(aim.what)?, self.unit)),
+        }
+    }
+}
+
+impl Entry {
+    /// The median of a figure; none if any round went wrong.
+    pub(crate) fn median(&self, what: What) -> Option<f64> {
+        let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.figure(what)).collect();
+        figures.and_then(median)
+    }
+
+    /// The first thing that went wrong.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.runs.iter().find_map(|run| run.fault.as_deref())
+    }
+
+    /// How many of the runs were right.
+    pub(crate) fn right(&self) -> usize {
+        self.runs.iter().filter(|run| run.right).count()
+    }
+}
+
+impl Run {
+    pub(crate) fn new(ran: Result<Figures, String>, bytes: u64) -> Run {
+        match ran {
+            Ok(figures) => Run { right: true, fault: None, bytes, figures: Some(figures) },
+            Err(why) => Run { right: false, fault: Some(why), bytes, figures: None },
+        }
+    }
+
+    fn figure(&self, what: What) -> Option<f64> {
+        self.figures.as_ref().filter(|_| self.right).and_then(|figures| what.of(figures))
+    }
+}
+
+/// The middle, or the mean of the two in the middle; none of nothing.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => None,
+        len if len % 2 == 1 => Some(values[half]),
+        _ => Some(f64::midpoint(values[half - 1], values[half])),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn figures(wall: f64) -> Figures {
+        Figures { wall, user: wall / 2.0, sys: 0.0, rss: 2048.0, client: None, first_byte: None }
+    }
+
+    pub(crate) fn entry(name: &str, runs: Vec<Result<Figures, String>>) -> Entry {
+        let runs = runs.into_iter().map(|run| Run::new(run, 7)).collect();
+        Entry { name: name.to_owned(), role: Role::of(name, None), command: Vec::new(), system_calls: None, runs }
+    }
+
+    pub(crate) fn sheet(entries: Vec<Entry>) -> Sheet {
+        Sheet {
+            job: "job".to_owned(),
+            part: String::new(),
+            about: String::new(),
+            server: String::new(),
+            unit: Unit::Bytes(500_000_000),
+            rounds: 3,
+            warm_up: true,
+            baseline: "b".to_owned(),
+            limit: None,
+            entries,
+            goals: Vec::new(),
+        }
+    }
+
+    pub(crate) fn record(sheets: Vec<Sheet>) -> Record {
+        Record {
+            schema: SCHEMA,
+            date: "2026-01-02".to_owned(),
+            host: Host {
+                name: "host".to_owned(),
+                cpus: 2,
+                cpu: "CPU".to_owned(),
+                memory_mib: 1024,
+                kernel: "6".to_owned(),
+            },
+            tools: BTreeMap::from([("curl".to_owned(), "curl 8".to_owned())]),
+            seed: 1,
+            whole: true,
+            seconds: 3.0,
+            skipped: BTreeMap::new(),
+            sheets,
+        }
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round_and_a_wrong_answer_has_none() {
+        let sheet = sheet(vec![
+            entry("haul", vec![Ok(figures(1.0)), Ok(figures(8.0)), Ok(figures(3.0))]),
+            entry("b", vec![Ok(figures(2.0)), Ok(figures(4.0)), Ok(figures(6.0))]),
+            entry("c", vec![Ok(figures(0.1)), Err("wrong answer".to_owned()), Ok(figures(0.1))]),
+        ]);
+        assert_eq!(sheet.ratio(What::Wall, "haul", "b"), Some(0.5));
+        assert_eq!(sheet.ratio(What::Cpu, "haul", "b"), Some(0.5));
+        assert_eq!(sheet.ratio(What::Wall, "c", "b"), None);
+        assert_eq!(sheet.entries[2].median(What::Wall), None);
+        assert_eq!(sheet.entries[2].fault(), Some("wrong answer"));
+        assert_eq!(sheet.entries[2].right(), 2);
+        assert_eq!(sheet.ratio(What::Wall, "haul", "nobody"), None);
+        assert_eq!(sheet.ratio(What::FirstByte, "haul", "b"), None);
+        // The quick one is wrong, so it is not the best.
+        assert_eq!(sheet.best_peer(What::Wall).map(|entry| entry.name.as_str()), Some("b"));
+        let aim = |what, of: &str, against: Option<&str>| Aim {
+            what,
+            of: of.to_owned(),
+            against: against.map(str::to_owned),
+            at_most: 1.0,
+        };
+        assert_eq!(sheet.reached(&aim(What::Wall, "haul", Some("b"))), Some((0.5, "")));
+        assert_eq!(sheet.reached(&aim(What::Cpu, "haul", None)), Some((3.0, "s/GB")));
+        assert_eq!(sheet.reached(&aim(What::Rss, "b", None)), Some((2.0, "MB")));
+        assert_eq!(sheet.reached(&aim(What::Rss, "c", None)), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let sheets = vec![sheet(vec![entry("haul", vec![Ok(figures(1.0)), Err("exit 7".to_owned())])])];
+        let record = record(sheets);
+        let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));
+        let path = record.write(&dir).unwrap();
+        assert!(path.ends_with("2026-01-02-host.json"));
+        assert_eq!(Record::read(&path).unwrap(), record);
+        let newer = std::fs::read_to_string(&path).unwrap().replace("\"schema\": 1", "\"schema\": 2");
+        std::fs::write(&path, newer).unwrap();
+        assert!(Record::read(&path).is_err());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}

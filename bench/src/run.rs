@@ -1,0 +1,172 @@
+//! The jobs that were asked for, one after the other, and the file of what they came to.
+//!
+//! `all` is the whole scorecard. Its jobs share one budget of time: each has a share of what is left when its turn comes, so
+//! what a quick one does not use goes to those after it, and a slow one ends with fewer rounds.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::contest::{self, Time};
+use crate::jobs::{self, Bench, Job};
+use crate::options::Options;
+use crate::record::{Record, SCHEMA, Sheet};
+use crate::{Result, host, report, tools};
+
+/// The word for all jobs.
+pub(crate) const ALL: &str = "all";
+/// What all jobs take together where nothing is said. With building haul, its bindings and its peers before, the whole
+/// stays under 25 minutes on two cores.
+const BUDGET: Duration = Duration::from_secs(14 * 60);
+
+/// Jobs whose few rounds take long, and about how many seconds; others are content with [`SHARE`].
+const SHARES: [(&str, f64); 12] = [
+    ("site", 60.0),
+    ("fetch", 45.0),
+    ("fetcher", 130.0),
+    ("get", 80.0),
+    ("get-tls", 40.0),
+    ("five", 40.0),
+    ("limited", 180.0),
+    ("h2-bulk", 50.0),
+    ("c-requests", 40.0),
+    ("perl", 80.0),
+    ("python", 80.0),
+    ("curves", 150.0),
+];
+const SHARE: f64 = 20.0;
+
+/// Runs what was asked for; the exit code tells whether all that haul answered was right.
+pub(crate) fn run(options: &Options) -> Result<ExitCode> {
+    let start = Instant::now();
+    let whole = options.jobs.iter().any(|job| job == ALL);
+    let asked = asked(&options.jobs)?;
+    let until = options.budget.or(whole.then_some(BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
+    let mut record = Record {
+        schema: SCHEMA,
+        date: options.date.clone().unwrap_or_else(|| tools::said("date", &["+%F"])),
+        host: host::this(options.host.as_deref()),
+        tools: BTreeMap::new(),
+        seed: options.seed,
+        whole: whole && options.is_full(),
+        seconds: 0.0,
+        skipped: BTreeMap::new(),
+        sheets: Vec::new(),
+    };
+    for (at, (job, part)) in asked.iter().enumerate() {
+        let share = |(job, _): &(&Job, _)| SHARES.iter().find(|(name, _)| *name == job.name).map_or(SHARE, |s| s.1);
+        let part_of_rest = share(&asked[at]) / asked[at..].iter().map(share).sum::<f64>();
+        let until = until.map(|until| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now).mul_f64(part_of_rest)
+        });
+        let mut bench = Bench::new(job, options)?;
+        if at == 0 {
+            record.tools = bench.versions();
+        }
+        match score(&mut bench, *part, until) {
+            Ok(sheets) => record.sheets.extend(sheets),
+            // One that cannot run here is no reason to measure nothing else.
+            Err(error) if whole => {
+                println!("{}: skipped: {error}\n", job.name);
+                record.skipped.insert(job.name.to_owned(), error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    record.seconds = start.elapsed().as_secs_f64();
+    if options.save {
+        println!("raw figures: {}", record.write(&options.results)?.display());
+    }
+    Ok(if haul_is_right(&record.sheets) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The jobs of these words, each with the part that was asked for.
+fn asked(words: &[String]) -> Result<Vec<(&'static Job, Option<&str>)>> {
+    let mut asked = Vec::new();
+    for word in words {
+        if word == ALL {
+            asked.extend(jobs::ALL.iter().map(|job| (*job, None)));
+            continue;
+        }
+        let (name, part) = word.split_once(':').map_or((word.as_str(), None), |(name, part)| (name, Some(part)));
+        let job = jobs::ALL.iter().find(|job| job.name == name).ok_or_else(|| format!("no job {name}"))?;
+        asked.push((*job, part));
+    }
+    Ok(asked)
+}
+
+fn score(bench: &mut Bench, part: Option<&str>, until: Option<Instant>) -> Result<Vec<Sheet>> {
+    let mut cards = (bench.job.set_up)(bench)?;
+    if let Some(part) = part {
+        let parts: Vec<&str> = cards.iter().map(|card| card.part).collect();
+        let unknown = format!("{} has the parts {}, not {part}", bench.job.name, parts.join(", "));
+        cards.retain(|card| card.part == part || card.part.split_once('@').is_some_and(|(curve, _)| curve == part));
+        if cards.is_empty() {
+            return Err(unknown.into());
+        }
+    }
+    let mut sheets = Vec::new();
+    let mut left = u32::try_from(cards.len())?;
+    for card in cards {
+        let rounds = if bench.options.smoke { 1 } else { bench.options.rounds.unwrap_or(card.rounds) };
+        let until = until.map(|until| {
+            let now = Instant::now();
+            now + until.saturating_duration_since(now) / left
+        });
+        let sheet = contest::run(bench, bench.admitted(card), Time { rounds, until })?;
+        if bench.options.smoke {
+            report::print_right(&sheet);
+        } else {
+            report::print(&sheet);
+        }
+        sheets.push(sheet);
+        left -= 1;
+    }
+    Ok(sheets)
+}
+
+/// Whether every answer of haul's own was the right one; what a peer answers is the peer's affair.
+fn haul_is_right(sheets: &[Sheet]) -> bool {
+    let is_haul = |entry: &&crate::record::Entry| entry.role == crate::card::Role::Haul;
+    let wrong: Vec<String> = sheets
+        .iter()
+        .flat_map(|sheet| sheet.entries.iter().map(move |entry| (sheet, entry)))
+        .filter(|(_, entry)| is_haul(entry) && entry.fault().is_some())
+        .map(|(sheet, entry)| format!("{}: {}: {}", sheet.name(), entry.name, entry.fault().unwrap_or_default()))
+        .collect();
+    for line in &wrong {
+        eprintln!("bench: {line}");
+    }
+    wrong.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, sheet};
+
+    #[test]
+    fn all_is_every_job_and_a_part_is_named_after_a_colon() {
+        assert_eq!(asked(&["all".to_owned()]).unwrap().len(), jobs::ALL.len());
+        let words = ["get:null".to_owned(), "site".to_owned()];
+        let asked_for: Vec<_> = asked(&words).unwrap().into_iter().map(|(job, part)| (job.name, part)).collect();
+        assert_eq!(asked_for, [("get", Some("null")), ("site", None)]);
+        assert!(asked(&["none".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn shares_are_of_jobs_that_there_are() {
+        for (name, _) in SHARES {
+            assert!(jobs::ALL.iter().any(|job| job.name == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_peer_is_no_failure_and_a_wrong_haul_is() {
+        let wrong = || vec![Ok(figures(1.0)), Err("wrong answer".to_owned())];
+        let right = || vec![Ok(figures(1.0)), Ok(figures(1.0))];
+        assert!(haul_is_right(&[sheet(vec![entry("haul", right()), entry("curl", wrong())])]));
+        assert!(!haul_is_right(&[sheet(vec![entry("haul, in order", wrong()), entry("curl", right())])]));
+    }
+}

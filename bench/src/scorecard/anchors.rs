@@ -1,0 +1,146 @@
+//! The goals of the project: one row each, and where its figure comes from.
+//!
+//! They stand apart from the goals of the jobs. A job's goals are what its author holds it to; these are what was promised, in
+//! the words of the promise, and a row is here whether its job exists or not.
+
+use crate::card::What;
+
+/// A goal.
+pub(super) struct Anchor {
+    /// Section and number; causes of misses are found by it.
+    pub(super) id: &'static str,
+    pub(super) goal: &'static str,
+    pub(super) proof: Proof,
+}
+
+/// How it is seen whether a goal is met.
+pub(super) enum Proof {
+    /// By the figure `what` of the contestant `of` on a sheet.
+    Figure { sheet: &'static str, of: &'static str, what: What, bound: Bound },
+    /// By tests, which these are.
+    Tests(&'static str),
+}
+
+/// What the figure may come to.
+pub(super) enum Bound {
+    /// At most so much of the same figure of that contestant in the same round.
+    Of(&'static str, f64),
+    /// The same, of the peer that is best in it.
+    OfBest(f64),
+    /// At most this as it is read: s/GB, MB, s.
+    Most(f64),
+    /// At most so many microseconds a request.
+    Micros(f64),
+    /// At least so many MB/s: the figure is wall time.
+    Speed(f64),
+}
+
+/// The headings of the sections.
+pub(super) const SECTIONS: [(&str, &str); 5] = [
+    ("1", "Many small pages"),
+    ("2", "Requests from a program, one at a time on a warm connection"),
+    ("3", "One big GET"),
+    ("4", "Many streams"),
+    ("5", "A fetcher called once a file"),
+];
+
+const fn figure(
+    id: &'static str,
+    goal: &'static str,
+    sheet: &'static str,
+    of: &'static str,
+    what: What,
+    bound: Bound,
+) -> Anchor {
+    Anchor { id, goal, proof: Proof::Figure { sheet, of, what, bound } }
+}
+
+const fn tests(id: &'static str, goal: &'static str, tests: &'static str) -> Anchor {
+    Anchor { id, goal, proof: Proof::Tests(tests) }
+}
+
+use Bound::{Micros, Most, Of, OfBest, Speed};
+use What::{Client, Cpu, FirstByte, Rss, Wall};
+
+/// All goals, in their order.
+pub(super) const ALL: &[Anchor] = &[
+    figure("1.1", "whole job at least 4× as fast as the best right shell way", "site", "haul", Wall, OfBest(0.25)),
+    figure("1.2", "then 5×", "site", "haul", Wall, OfBest(0.2)),
+    figure("1.3", "fetch only: at most 0.7 of `curl -Z`'s wall time", "fetch", UNORDERED, Wall, Of(CURL_Z, 0.7)),
+    figure("1.4", "and of its CPU", "fetch", UNORDERED, Cpu, Of(CURL_Z, 0.7)),
+    figure("1.5", "small replies: at most 0.6 of `curl -Z`'s CPU", "small", UNORDERED, Cpu, Of(CURL_Z, 0.6)),
+    figure(
+        "1.6",
+        "memory flat in the number of URLs: a million against ten thousand",
+        "million",
+        "haul, 1,000,000 URLs",
+        Rss,
+        Of("haul, 10,000 URLs", 1.2),
+    ),
+    figure("2.1", "Perl, GET 300 B: at most 25 µs", "perl:small", PERL, Cpu, Micros(25.0)),
+    figure("2.2", "Perl, GET 335,114 B: at most 70 µs", "perl:page", PERL, Cpu, Micros(70.0)),
+    figure("2.3", "Perl under every peer: GET 300 B", "perl:small", PERL, Cpu, OfBest(1.0)),
+    figure("2.4", "Perl under every peer: GET 335,114 B", "perl:page", PERL, Cpu, OfBest(1.0)),
+    figure("2.5", "Perl under every peer: POST a small form", "perl:post", PERL, Cpu, OfBest(1.0)),
+    figure("2.6", "Python, GET 300 B: at most 30 µs", "python:small", PYTHON, Cpu, Micros(30.0)),
+    figure("2.7", "Python, GET 335,114 B: at most 80 µs", "python:page", PYTHON, Cpu, Micros(80.0)),
+    figure("2.8", "Python under every peer: GET 300 B", "python:small", PYTHON, Cpu, OfBest(1.0)),
+    figure("2.9", "Python under every peer: GET 335,114 B", "python:page", PYTHON, Cpu, OfBest(1.0)),
+    figure("2.10", "Python under every peer: POST a small form", "python:post", PYTHON, Cpu, OfBest(1.0)),
+    figure("2.11", "LWP with one line more: at least twice as cheap", "perl:small", LWP_HAUL, Cpu, Of("LWP", 0.5)),
+    tests(
+        "2.12",
+        "cookies shared, a cookie file, gzip, HTTP::Response objects: all in one program",
+        "`make perl-test` (bindings/perl/t)",
+    ),
+    figure("3.1", "plain to /dev/null: at most 0.12 CPU s/GB", "get:null", HAUL, Cpu, Most(0.12)),
+    figure("3.2", "at least 5× under curl's", "get:null", HAUL, Cpu, Of(CURL, 0.2)),
+    figure("3.3", "plain to a pipe: at most 0.12 CPU s/GB, without the reader's", "get:pipe", HAUL, Client, Most(0.12)),
+    figure("3.4", "at least 5× under curl's", "get:pipe", HAUL, Client, Of(CURL, 0.2)),
+    figure("3.5", "TLS to /dev/null: at most 0.25 CPU s/GB", "get-tls:null", HAUL, Cpu, Most(0.25)),
+    figure("3.6", "at least 2.8× under curl's", "get-tls:null", HAUL, Cpu, Of(CURL, 1.0 / 2.8)),
+    figure("3.7", "to a file: at least 2.5× as fast as curl", "get:file", HAUL, Wall, Of(CURL, 0.4)),
+    figure("3.8", "at most 32 MB resident, plain", "get:pipe", HAUL, Rss, Most(32.0)),
+    figure("3.9", "at most 32 MB resident, TLS", "get-tls:null", HAUL, Rss, Most(32.0)),
+    figure("3.10", "at most 32 MB resident, 10 GB", "curves:body@10000000000", HAUL, Rss, Most(32.0)),
+    // Six connections at the rate of one.
+    figure("3.11", "5 MB/s a connection, TLS: within 10 % of 6 × that", "limited:tls-5", HAUL, Wall, Speed(27.0)),
+    figure("3.12", "at least 4× as fast as curl", "limited:tls-5", HAUL, Wall, Of(CURL, 0.25)),
+    figure("3.13", "first byte no later than curl's", "limited:tls-5", HAUL, FirstByte, Of(CURL, 1.0)),
+    figure(
+        "3.14",
+        "36 MB/s a connection, plain: within 10 % of 6 × that",
+        "limited:plain-36",
+        HAUL,
+        Wall,
+        Speed(194.4),
+    ),
+    figure("3.15", "at least 4× as fast as curl", "limited:plain-36", HAUL, Wall, Of(CURL, 0.25)),
+    figure("3.16", "first byte no later than curl's", "limited:plain-36", HAUL, FirstByte, Of(CURL, 1.0)),
+    figure("4.1", "50 × 100 MB, HTTP/2 + TLS: at most 0.32 CPU s/GB", "h2-bulk", HAUL, Cpu, Most(0.32)),
+    figure("4.2", "at least 2.7× under curl's", "h2-bulk", HAUL, Cpu, Of(CURL, 1.0 / 2.7)),
+    figure("4.3", "5 plain HTTP/1 bodies in one thread: at most 0.10 CPU s/GB", "five", HAUL, Cpu, Most(0.10)),
+    figure("4.4", "small HTTP/2 requests within 1.3× of h2load's rate", "h2-small", UNORDERED, Wall, Of("h2load", 1.3)),
+    figure("5.1", "a cold plain request: at most 1.5 ms", "cold:plain", HAUL, Wall, Most(0.0015)),
+    figure("5.2", "70 calls by the agent at 20 ms, plain: at most 1.55 s", "fetcher:plain", AGENT, Wall, Most(1.55)),
+    figure("5.3", "the same by TLS: at most 1.55 s", "fetcher:tls", AGENT, Wall, Most(1.55)),
+    tests("5.4", "over one connection in all", "crates/cli/tests: agent, package_managers"),
+    tests("5.5", "at most 64 KiB wasted a package that is closed early", "crates/cli/tests: agent, package_managers"),
+    figure(
+        "5.6",
+        "500 pages over 6 connections with `--pipeline` no slower than curl's 50",
+        "pipeline",
+        "haul --pipeline 32, 6 connections",
+        Wall,
+        Of("curl -Z, 50 connections", 1.0),
+    ),
+];
+
+const HAUL: &str = "haul";
+const UNORDERED: &str = "haul --unordered";
+const CURL: &str = "curl";
+const CURL_Z: &str = "curl -Z";
+const PERL: &str = "Haul";
+const LWP_HAUL: &str = "LWP, haul";
+const PYTHON: &str = "haul";
+const AGENT: &str = "haul agent";

@@ -1,0 +1,154 @@
+//! Bars: what each contestant of a job took, beside the best peer.
+//!
+//! ```text
+//!  part                 wall                          CPU
+//!           haul  ███ 0.100 s · 0.15×           ██ …
+//!           curl  ████████████████ 0.652 s · 1.00×
+//!          other  wrong answer
+//! ```
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use super::style::{CUT, Drawn, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
+use crate::card::{Role, What};
+use crate::record::{Entry, Sheet};
+use crate::report;
+
+/// Pixels.
+const WIDTH: u32 = 1000;
+const NAMES: i32 = 270;
+const PANEL: i32 = 360;
+/// Of a panel, what the longest bar takes; behind it there is room for its figure.
+const LONGEST: f64 = 200.0;
+const ROW: i32 = 24;
+const HEAD: i32 = 58;
+/// A bar that would be longer than so many times the best is cut off, or it would leave nothing of the others.
+const MOST: f64 = 8.0;
+
+/// The chart of the sheets of one job, one below the other.
+pub(super) fn chart(sheets: &[&Sheet]) -> Drawn<String> {
+    let rows: usize = sheets.iter().map(|sheet| sheet.entries.len()).sum();
+    let height = i32::try_from(rows)? * ROW + i32::try_from(sheets.len())? * (HEAD + 10) + 34;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, u32::try_from(height)?)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let mut top = 6;
+        legend(&area, top)?;
+        top += 28;
+        for sheet in sheets {
+            panel(&area, sheet, top)?;
+            top += HEAD + 10 + i32::try_from(sheet.entries.len())? * ROW;
+        }
+        area.present()?;
+    }
+    Ok(svg)
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+fn legend(area: &Area<'_>, top: i32) -> Drawn<()> {
+    let mut left = NAMES;
+    for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")]
+    {
+        area.draw(&Rectangle::new([(left, top + 4), (left + 14, top + 16)], colour(role).filled()))?;
+        area.draw(&Text::new(text.to_owned(), (left + 20, top + 10), font(13, TEXT, HPos::Left)))?;
+        left += 100;
+    }
+    Ok(())
+}
+
+fn panel(area: &Area<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
+    area.draw(&Text::new(sheet.name(), (10, top + 12), marked(15, HPos::Left)))?;
+    area.draw(&Text::new(sheet.server.clone(), (NAMES, top + 12), font(12, FRAME, HPos::Left)))?;
+    let rows = top + HEAD - 10;
+    for (row, entry) in sheet.entries.iter().enumerate() {
+        let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
+        let style = if entry.role == Role::Haul { marked(13, HPos::Right) } else { font(13, TEXT, HPos::Right) };
+        area.draw(&Text::new(entry.name.clone(), (NAMES - 10, middle), style))?;
+    }
+    for (at, what) in [What::Wall, cpu_of(sheet)].into_iter().enumerate() {
+        let left = NAMES + i32::try_from(at)? * PANEL;
+        let against = report::measure_of(sheet, what);
+        let title = format!("{}, × {against}", what.name());
+        area.draw(&Text::new(title, (left, top + 36), font(12, TEXT, HPos::Left)))?;
+        let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
+        let longest = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
+        // A limit may be far below all others: it is those that are to be seen.
+        let reference = sheet.entry(against).and_then(|entry| entry.median(what)).unwrap_or(best);
+        let scale = LONGEST / longest.min(MOST * reference).max(f64::MIN_POSITIVE);
+        for (row, entry) in sheet.entries.iter().enumerate() {
+            let middle = rows + i32::try_from(row)? * ROW + ROW / 2;
+            bar(area, sheet, entry, what, (left, middle), scale)?;
+        }
+        let bottom = rows + i32::try_from(sheet.entries.len())? * ROW;
+        area.draw(&PathElement::new(vec![(left, rows), (left, bottom)], FRAME.stroke_width(1)))?;
+    }
+    Ok(())
+}
+
+/// Where a reader of the pipe costs as much as the client, the client's own is what is compared.
+fn cpu_of(sheet: &Sheet) -> What {
+    if sheet.entries.iter().any(|entry| entry.median(What::Client).is_some()) { What::Client } else { What::Cpu }
+}
+
+fn bar(area: &Area<'_>, sheet: &Sheet, entry: &Entry, what: What, (left, middle): (i32, i32), scale: f64) -> Drawn<()> {
+    let Some(value) = entry.median(what) else {
+        let why = if entry.fault().is_some_and(|fault| fault.starts_with("wrong")) { "wrong answer" } else { "failed" };
+        let why = if entry.fault().is_some() { why } else { "–" };
+        area.draw(&Text::new(why.to_owned(), (left + 6, middle), font(12, CUT, HPos::Left)))?;
+        return Ok(());
+    };
+    let length = value * scale;
+    let is_cut = length > LONGEST + 0.5;
+    let right = left + length.clamp(1.0, LONGEST).round() as i32;
+    let (up, down) = (middle - 8, middle + 8);
+    area.draw(&Rectangle::new([(left, up), (right, down)], colour(entry.role).filled()))?;
+    if is_cut {
+        // A gap across the bar: it goes on.
+        let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
+        area.draw(&Polygon::new(gap, WHITE.filled()))?;
+    }
+    let (shown, unit) = what.readable(value, sheet.unit);
+    let figure = match unit {
+        "s" if shown < 0.1 => format!("{:.2} ms", shown * 1e3),
+        _ => format!("{shown:.3} {unit}"),
+    };
+    let ratio = sheet.ratio(what, &entry.name, report::measure_of(sheet, what));
+    let text = ratio.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
+    let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
+    area.draw(&Text::new(text, (right + 6, middle), style))?;
+    Ok(())
+}
+
+fn colour(role: Role) -> RGBColor {
+    match role {
+        Role::Haul => HAUL,
+        Role::Peer => PEER,
+        Role::Limit => LIMIT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, sheet};
+
+    #[test]
+    fn every_contestant_is_there_with_its_ratio_and_a_wrong_one_says_so() {
+        let sheet = sheet(vec![
+            entry("haul", vec![Ok(figures(1.0))]),
+            entry("curl <x>", vec![Ok(figures(4.0))]),
+            entry("slow", vec![Ok(figures(400.0))]),
+            entry("bad", vec![Err("wrong answer: 1 bytes".to_owned())]),
+        ]);
+        let svg = chart(&[&sheet]).unwrap();
+        for part in ["haul", "curl &lt;x&gt;", "1.000 s · 0.25×", "4.000 s · 1.00×", "· 100.00×", "wrong answer"]
+        {
+            assert!(svg.contains(part), "{part}");
+        }
+        // No bar is longer than the room it has.
+        assert!(!svg.contains("x=\"-"));
+    }
+}

@@ -1,0 +1,42 @@
+//! Why a goal is missed, by the number of the goal; kept by hand in `bench/causes.md`.
+//!
+//! ```text
+//! ## 3.7
+//!
+//! The profile, the cause, and the fix or why there is none.
+//! ```
+
+use std::collections::BTreeMap;
+
+/// The paragraphs of each goal.
+pub(super) struct Causes(BTreeMap<String, Vec<String>>);
+
+impl Causes {
+    /// Reads the file. What stands before the first heading is for its editors.
+    pub(super) fn read(text: &str) -> Causes {
+        let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for section in format!("\n{text}").split("\n## ").skip(1) {
+            let (id, body) = section.split_once('\n').unwrap_or((section, ""));
+            let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
+            causes.insert(id.trim().to_owned(), paragraphs.map(str::to_owned).collect());
+        }
+        Causes(causes)
+    }
+
+    /// The paragraphs about a goal; none if nobody has written any.
+    pub(super) fn of(&self, id: &str) -> &[String] {
+        self.0.get(id).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_belong_to_the_number_above_them() {
+        let causes = Causes::read("For editors.\n\n## 1.1\n\nOne.\nStill one.\n\nTwo.\n\n## 1.2\n");
+        assert_eq!(causes.of("1.1"), ["One.\nStill one.", "Two."]);
+        assert!(causes.of("1.2").is_empty() && causes.of("9").is_empty());
+    }
+}

@@ -1,0 +1,309 @@
+//! Curves: how wall time, CPU and memory grow.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use super::style::{Drawn, FRAME, GRID, HAUL, OTHER, PEER, TEXT, font, marked};
+use crate::card::{Role, What};
+use crate::record::Record;
+
+const WIDTH: u32 = 1000;
+const HEIGHT: u32 = 340;
+
+/// A curve of the job `curves`.
+pub(super) struct Curve {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    axis: &'static str,
+    /// Whether X grows by factors.
+    by_factors: bool,
+}
+
+/// Those there are.
+pub(super) const ALL: [Curve; 5] = [
+    Curve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
+    Curve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
+    Curve {
+        name: "parallel",
+        title: "More connections at once",
+        axis: "connections, 10,000 small replies",
+        by_factors: true,
+    },
+    Curve { name: "rtt", title: "A longer round trip", axis: "ms of round trip, 300 pages", by_factors: false },
+    Curve { name: "cores", title: "More cores for the client", axis: "cores, the whole first job", by_factors: false },
+];
+
+/// The points of one contestant.
+struct Line {
+    name: String,
+    look: Look,
+    points: Vec<(f64, f64)>,
+}
+
+/// The chart of a curve; none if the run has no point of it.
+pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
+    let panels: Vec<(String, Vec<Line>)> =
+        [(What::Wall, "wall, s"), (What::Cpu, "CPU, s"), (What::Rss, "peak memory, MB")]
+            .into_iter()
+            .map(|(what, title)| (title.to_owned(), lines(curve, record, what)))
+            .collect();
+    if panels.iter().all(|(_, lines)| lines.is_empty()) {
+        return Ok(None);
+    }
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let (head, body) = area.split_vertically(44);
+        head.draw(&Text::new(curve.title.to_owned(), (10, 16), marked(15, HPos::Left)))?;
+        let mut left = 270;
+        for line in &panels[0].1 {
+            head.draw(&PathElement::new(vec![(left, 16), (left + 30, 16)], line.look.colour().stroke_width(2)))?;
+            line.look.mark(&head, (left + 15, 16))?;
+            head.draw(&Text::new(line.name.clone(), (left + 38, 16), font(13, TEXT, HPos::Left)))?;
+            left += 70 + 8 * i32::try_from(line.name.chars().count())?;
+        }
+        for (area, (title, lines)) in body.split_evenly((1, panels.len())).iter().zip(&panels) {
+            if lines.is_empty() {
+                continue;
+            }
+            let values =
+                |of: fn(&(f64, f64)) -> f64| lines.iter().flat_map(|line| line.points.iter().map(of)).collect();
+            let (xs, ys): (Vec<f64>, Vec<f64>) = (values(|point| point.0), values(|point| point.1));
+            let x = if curve.by_factors { Axis::by_factors(&xs, 1.0) } else { Axis::by_steps(&xs) };
+            panel(area, curve, title, lines, x, Axis::by_factors(&ys, 1.25))?;
+        }
+        area.present()?;
+    }
+    Ok(Some(svg))
+}
+
+/// The contestants of a curve in the order of its sheets, each with its points in order.
+fn lines(curve: &Curve, record: &Record, what: What) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for sheet in &record.sheets {
+        let Some((name, x)) = sheet.part.split_once('@').filter(|_| sheet.job == "curves") else { continue };
+        let Some(x) = x.parse::<f64>().ok().filter(|_| name == curve.name) else { continue };
+        for entry in &sheet.entries {
+            let Some(value) = entry.median(what) else { continue };
+            let value = if what == What::Rss { value / 1024.0 } else { value };
+            let at = lines.iter().position(|line| line.name == entry.name).unwrap_or_else(|| {
+                let look = match entry.role {
+                    Role::Haul if lines.iter().any(|line| line.look == Look::Haul) => Look::Other,
+                    Role::Haul => Look::Haul,
+                    Role::Peer | Role::Limit => Look::Peer,
+                };
+                lines.push(Line { name: entry.name.clone(), look, points: Vec::new() });
+                lines.len() - 1
+            });
+            lines[at].points.push((x, value.max(1e-6)));
+        }
+    }
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    lines
+}
+
+/// An axis that is marked where this file says. plotters' own place their marks by a number of labels, which gives 1.2 cores.
+struct Axis {
+    range: Range<f64>,
+    by_factors: bool,
+    marks: Vec<f64>,
+}
+
+impl Axis {
+    /// By factors, with so much room beyond the values; marked at powers of ten, or at 1, 2 and 5 of each if it spans few of
+    /// them.
+    fn by_factors(values: &[f64], room: f64) -> Axis {
+        let (low, high) = (least(values) / room, most(values) * room);
+        // Less than a power of ten would make much of little.
+        let wider = (10.0 * low / high).max(1.0).sqrt();
+        let range = low / wider..high * wider;
+        let span = (range.end / range.start).log10();
+        let steps: &[f64] = if span > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let every = if span > 6.5 { 2 } else { 1 };
+        let (low, high) = (range.start.log10().floor() as i32, range.end.log10().ceil() as i32);
+        let powers = (low..=high).filter(|power| power.rem_euclid(every) == 0);
+        let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+        let marks = marks.filter(|mark| (range.start * 0.999..=range.end * 1.001).contains(mark)).collect();
+        Axis { range, by_factors: true, marks }
+    }
+
+    /// In even steps, marked at the values, but for those that would be written over each other.
+    fn by_steps(values: &[f64]) -> Axis {
+        let span = most(values) - least(values);
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let mut marks: Vec<f64> = Vec::new();
+        for value in sorted {
+            if marks.last().is_none_or(|last| value - last > span * 0.08) {
+                marks.push(value);
+            }
+        }
+        let margin = span.max(1.0) * 0.06;
+        Axis { range: least(values) - margin..most(values) + margin, by_factors: false, marks }
+    }
+
+    /// Where a value is between 0, the start, and 1, the end.
+    fn place(&self, value: f64) -> f64 {
+        let Range { start, end } = self.range;
+        let (start, end, value) =
+            if self.by_factors { (start.ln(), end.ln(), value.ln()) } else { (start, end, value) };
+        if end > start { (value - start) / (end - start) } else { 0.5 }
+    }
+}
+
+impl Ranged for Axis {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
+        first + (self.place(*value) * f64::from(last - first)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        self.marks.clone()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
+    }
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::MAX, f64::min)
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::MIN, f64::max)
+}
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
+
+fn panel(area: &Area<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y: Axis) -> Drawn<()> {
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, font(13, TEXT, HPos::Left))
+        .margin_right(26)
+        .margin_left(6)
+        .x_label_area_size(46)
+        .y_label_area_size(50)
+        .build_cartesian_2d(x, y)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(GRID)
+        .light_line_style(WHITE)
+        .axis_style(FRAME)
+        .label_style(font(11, TEXT, HPos::Left))
+        .axis_desc_style(font(12, TEXT, HPos::Left))
+        .x_desc(curve.axis)
+        .x_label_formatter(&|x| short(*x))
+        .y_label_formatter(&|y| short(*y))
+        .draw()?;
+    for line in lines {
+        chart.draw_series(LineSeries::new(line.points.iter().copied(), line.look.colour().stroke_width(2)))?;
+        for point in &line.points {
+            let middle = chart.backend_coord(point);
+            let (left, top) = area.get_base_pixel();
+            line.look.mark(area, (middle.0 - left, middle.1 - top))?;
+        }
+    }
+    Ok(())
+}
+
+/// The colour and the mark of a line; each has a form of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Haul,
+    Peer,
+    /// A second way of haul's.
+    Other,
+}
+
+impl Look {
+    fn colour(self) -> RGBColor {
+        match self {
+            Look::Haul => HAUL,
+            Look::Peer => PEER,
+            Look::Other => OTHER,
+        }
+    }
+
+    fn mark(self, area: &Area<'_>, (x, y): (i32, i32)) -> Drawn<()> {
+        let style = self.colour().filled();
+        match self {
+            Look::Haul => area.draw(&Circle::new((x, y), 4, style))?,
+            Look::Peer => area.draw(&Rectangle::new([(x - 4, y - 4), (x + 4, y + 4)], style))?,
+            Look::Other => area.draw(&TriangleMarker::new((x, y), 6, style))?,
+        }
+        Ok(())
+    }
+}
+
+/// A number in few characters: `20 k`, `0.05`.
+fn short(value: f64) -> String {
+    let (scaled, suffix) = match value {
+        v if v >= 1e9 => (v / 1e9, " G"),
+        v if v >= 1e6 => (v / 1e6, " M"),
+        v if v >= 1e3 => (v / 1e3, " k"),
+        v => (v, ""),
+    };
+    let rounded = (scaled * 1e4).round() / 1e4;
+    format!("{rounded}{suffix}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, record, sheet};
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in
+            [(1000.0, "1 k"), (2.5e6, "2.5 M"), (1e10, "10 G"), (0.05, "0.05"), (0.0005, "0.0005"), (20.0, "20")]
+        {
+            assert_eq!(short(value), text);
+        }
+    }
+
+    #[test]
+    fn an_axis_is_marked_at_round_numbers_or_at_its_values() {
+        assert_eq!(Axis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
+        assert_eq!(Axis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
+        assert_eq!(
+            Axis::by_factors(&[10.0, 10.0], 1.0).marks,
+            [5.0, 10.0, 20.0],
+            "of one value there is a surrounding"
+        );
+        let steps = Axis::by_steps(&[0.0, 1.0, 5.0, 20.0, 50.0, 100.0, 0.0, 100.0]);
+        assert_eq!(steps.marks, [0.0, 20.0, 50.0, 100.0]);
+        assert_eq!(steps.map(&50.0, (0, 1000)), 500);
+        assert_eq!(Axis::by_factors(&[1.0, 100.0], 1.0).map(&10.0, (100, 0)), 50);
+    }
+
+    #[test]
+    fn a_curve_is_drawn_through_its_points_in_order() {
+        let point = |part: &str, wall| {
+            let mut sheet = sheet(vec![
+                entry("haul", vec![Ok(figures(wall))]),
+                entry("curl", vec![Ok(figures(2.0 * wall))]),
+                entry("bad", vec![Err("wrong answer".to_owned())]),
+            ]);
+            (sheet.job, sheet.part) = ("curves".to_owned(), part.to_owned());
+            sheet
+        };
+        let record =
+            record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);
+        let lines = lines(&ALL[0], &record, What::Wall);
+        assert_eq!(lines.len(), 2, "one that is wrong has no line");
+        assert_eq!(lines[0].points, [(100.0, 0.1), (1000.0, 1.0)]);
+        for curve in &ALL {
+            let svg = chart(curve, &record).unwrap();
+            assert_eq!(svg.is_some(), ["pages", "rtt"].contains(&curve.name));
+            assert!(svg.is_none_or(|svg| svg.contains(curve.axis) && svg.contains("curl")));
+        }
+    }
+}

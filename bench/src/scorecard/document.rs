@@ -1,0 +1,163 @@
+//! One document, two forms: Markdown for the repository, HTML that opens without a network.
+//!
+//! Text is plain but for `` `code` `` and `**bold**`, which both forms have.
+
+use std::fmt::Write;
+
+/// A piece of a document.
+pub(super) enum Block {
+    /// 1 is the title.
+    Heading(u8, String),
+    Paragraph(String),
+    Table(Table),
+    /// A chart: its name, what it shows, and the SVG itself.
+    Chart {
+        name: String,
+        shows: String,
+        svg: String,
+    },
+}
+
+/// A table; the first columns, so many, are text, the others figures.
+pub(super) struct Table {
+    pub(super) text_columns: usize,
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// As Markdown; charts are files under `charts`, seen from the document.
+pub(super) fn markdown(blocks: &[Block], charts: &str) -> String {
+    let mut out = String::new();
+    for block in blocks {
+        let piece = match block {
+            Block::Heading(level, text) => format!("{} {text}", "#".repeat((*level).into())),
+            Block::Paragraph(text) => text.clone(),
+            Block::Chart { name, shows, .. } => format!("![{shows}]({charts}/{name}.svg)"),
+            Block::Table(table) => {
+                let row = |cells: &[String]| {
+                    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+                    format!("| {} |", cells.join(" | "))
+                };
+                let rule = |at| if at < table.text_columns { "---" } else { "---:" };
+                let rules: Vec<&str> = (0..table.head.len()).map(rule).collect();
+                let rows = table.rows.iter().map(|cells| row(cells));
+                [row(&table.head), format!("|{}|", rules.join("|"))]
+                    .into_iter()
+                    .chain(rows)
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            }
+        };
+        out += &piece;
+        out += "\n\n";
+    }
+    out.truncate(out.trim_end().len());
+    out + "\n"
+}
+
+/// As one page of HTML with its charts in it.
+pub(super) fn html(title: &str, blocks: &[Block]) -> String {
+    let mut body = String::new();
+    for block in blocks {
+        // Writing to a String cannot fail.
+        let _ = match block {
+            Block::Heading(level, text) => writeln!(body, "<h{level}>{}</h{level}>", inline(text)),
+            Block::Paragraph(text) => writeln!(body, "<p>{}</p>", inline(text)),
+            Block::Chart { shows, svg, .. } => {
+                writeln!(body, "<figure role=\"img\" aria-label=\"{}\">\n{}\n</figure>", escape(shows), svg.trim())
+            }
+            Block::Table(table) => {
+                let cell = |tag: &str, at: usize, text: &str| {
+                    let class = if at < table.text_columns { "" } else { " class=\"figure\"" };
+                    format!("<{tag}{class}>{}</{tag}>", inline(text))
+                };
+                let row = |tag: &str, cells: &[String]| {
+                    let cells: String = cells.iter().enumerate().map(|(at, text)| cell(tag, at, text)).collect();
+                    format!("<tr>{cells}</tr>\n")
+                };
+                let rows: String = table.rows.iter().map(|cells| row("td", cells)).collect();
+                writeln!(
+                    body,
+                    "<div class=\"table\"><table>\n<thead>{}</thead>\n<tbody>{rows}</tbody>\n</table></div>",
+                    row("th", &table.head)
+                )
+            }
+        };
+    }
+    let title = escape(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n{body}</html>\n"
+    )
+}
+
+/// Nothing is fetched: fonts are the reader's own.
+const STYLE: &str = "\
+body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1rem }
+h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }
+.table { overflow-x: auto }
+table { border-collapse: collapse; font-size: 14px; margin: 1rem 0 }
+th, td { padding: .25rem .6rem; border-bottom: 1px solid #ddd; text-align: left; vertical-align: top }
+.figure { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+code { background: #f2f2f2; padding: 0 .2em }
+figure { margin: 1rem 0 }
+figure svg { max-width: 100%; height: auto }
+";
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// Text with its code and bold marked up.
+fn inline(text: &str) -> String {
+    let mut out = String::new();
+    for (at, piece) in text.split('`').enumerate() {
+        let piece = escape(piece);
+        if at % 2 == 1 {
+            out += &format!("<code>{piece}</code>");
+            continue;
+        }
+        for (at, piece) in piece.split("**").enumerate() {
+            out += &if at % 2 == 1 { format!("<b>{piece}</b>") } else { piece.to_owned() };
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn blocks() -> Vec<Block> {
+        vec![
+            Block::Heading(1, "Title".to_owned()),
+            Block::Paragraph("a `b<c>` and **d**".to_owned()),
+            Block::Table(Table {
+                text_columns: 1,
+                head: vec!["who".to_owned(), "s".to_owned()],
+                rows: vec![vec!["curl | cat".to_owned(), "1.0".to_owned()]],
+            }),
+            Block::Chart { name: "site".to_owned(), shows: "site".to_owned(), svg: "<svg></svg>".to_owned() },
+        ]
+    }
+
+    #[test]
+    fn markdown_escapes_what_would_end_a_cell() {
+        let expected = "# Title\n\na `b<c>` and **d**\n\n| who | s |\n|---|---:|\n| curl \\| cat | 1.0 |\n\n\
+                        ![site](charts/site.svg)\n";
+        assert_eq!(markdown(&blocks(), "charts"), expected);
+    }
+
+    #[test]
+    fn html_is_whole_and_asks_for_nothing() {
+        let page = html("Title", &blocks());
+        for part in
+            ["<h1>Title</h1>", "<code>b&lt;c&gt;</code> and <b>d</b>", "<td class=\"figure\">1.0</td>", "<svg></svg>"]
+        {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        for part in ["http:", "https:", "src=", "href=", "url(", "@import"] {
+            assert!(!page.contains(part), "{part}");
+        }
+    }
+}

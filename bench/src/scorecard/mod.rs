@@ -1,0 +1,147 @@
+//! What is made of a file of results: `docs/benchmarks.md`, its charts, the README's figures, and one page of HTML.
+//!
+//! ```text
+//! bench scorecard                               of the newest whole run under bench/results
+//! bench scorecard bench/results/2026-….json
+//! bench scorecard --check                       writes nothing; fails if anything in the repository differs
+//! ```
+//!
+//! Nothing but the results goes in, and `bench/causes.md`: why a goal is missed is for a person to say.
+
+mod anchors;
+mod bars;
+mod causes;
+mod curves;
+mod document;
+mod overview;
+mod pages;
+mod readme;
+mod style;
+mod verdict;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::jobs::home;
+use crate::record::Record;
+use crate::{Result, scorecard::causes::Causes};
+
+/// Where the charts are, seen from the root of the repository.
+const CHARTS: &str = "docs/benchmarks";
+
+/// Does what `arguments` say; they are those after `scorecard`.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let (mut check, mut file) = (false, None);
+    for argument in arguments {
+        match argument.as_str() {
+            "--check" => check = true,
+            word if word.starts_with('-') || file.is_some() => return Err("scorecard [--check] [FILE]".into()),
+            word => file = Some(PathBuf::from(word)),
+        }
+    }
+    let Some(path) = file.map_or_else(|| newest(&home().join("results")), |file| Ok(Some(file)))? else {
+        println!("no results of the whole scorecard yet: bench all");
+        return Ok(());
+    };
+    let record = Record::read(&path)?;
+    let made = made(&record)?;
+    if check {
+        return compare(&root(), &made);
+    }
+    let charts = root().join(CHARTS);
+    // One of a job that is no more would stay.
+    let _ = fs::remove_dir_all(&charts);
+    fs::create_dir_all(&charts)?;
+    for (name, text) in &made {
+        fs::write(root().join(name), text)?;
+    }
+    let page = path.with_extension("html");
+    fs::write(&page, pages::html(&record, &causes()?)?)?;
+    println!("docs/benchmarks.md, {CHARTS}, README.md\n{}", page.display());
+    Ok(())
+}
+
+/// The files of the repository that are made from a record, by their names.
+fn made(record: &Record) -> Result<Vec<(String, String)>> {
+    let causes = causes()?;
+    let mut made = vec![("docs/benchmarks.md".to_owned(), pages::markdown(record, &causes)?)];
+    for (name, svg) in pages::charts(record)? {
+        made.push((format!("{CHARTS}/{name}.svg"), svg));
+    }
+    let readme = fs::read_to_string(root().join("README.md"))?;
+    made.push(("README.md".to_owned(), readme::filled(&readme, record)?));
+    Ok(made)
+}
+
+fn causes() -> Result<Causes> {
+    Ok(Causes::read(&fs::read_to_string(home().join("causes.md"))?))
+}
+
+/// Fails if a file under `root` is not what was made; names the first.
+fn compare(root: &Path, made: &[(String, String)]) -> Result<()> {
+    for (name, text) in made {
+        let there = fs::read_to_string(root.join(name)).unwrap_or_default();
+        if there != *text {
+            return Err(format!("{name} is not what the results give: make scorecard").into());
+        }
+    }
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    home().join("..")
+}
+
+/// The newest file of a whole run: the last in order of date, then of name.
+fn newest(results: &Path) -> Result<Option<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(results)? {
+        let path = entry?.path();
+        // Other figures lie there, too.
+        if path.extension().is_some_and(|extension| extension == "json")
+            && let Ok(record) = Record::read(&path)
+            && record.whole
+        {
+            found.push((record.date, path));
+        }
+    }
+    Ok(found.into_iter().max().map(|(_, path)| path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, record, sheet};
+
+    /// What a reader sees in the repository is what was measured. `make scorecard` mends it.
+    #[test]
+    fn the_documents_are_those_of_the_newest_results() {
+        run(&["--check".to_owned()]).unwrap();
+    }
+
+    #[test]
+    fn a_figure_that_was_changed_by_hand_is_noticed() {
+        let dir = std::env::temp_dir().join(format!("haul-bench-scorecard-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let made = vec![("README.md".to_owned(), "0.28 of the wall time".to_owned())];
+        fs::write(dir.join("README.md"), "0.28 of the wall time").unwrap();
+        compare(&dir, &made).unwrap();
+        fs::write(dir.join("README.md"), "0.20 of the wall time").unwrap();
+        assert!(compare(&dir, &made).is_err());
+        fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn only_whole_runs_count_and_the_newest_of_them() {
+        let dir = std::env::temp_dir().join(format!("haul-bench-newest-{}", std::process::id()));
+        let mut one = record(vec![sheet(vec![entry("haul", vec![Ok(figures(1.0))])])]);
+        one.write(&dir).unwrap();
+        one.date = "2026-03-04".to_owned();
+        let whole = one.write(&dir).unwrap();
+        (one.date, one.whole) = ("2026-05-06".to_owned(), false);
+        one.write(&dir).unwrap();
+        fs::write(dir.join("2026-09-09-other.json"), "{}").unwrap();
+        assert_eq!(newest(&dir).unwrap(), Some(whole));
+        fs::remove_dir_all(dir).unwrap();
+    }
+}

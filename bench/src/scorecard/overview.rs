@@ -1,0 +1,108 @@
+//! The first chart: haul beside the best peer of each job, in one picture.
+
+use plotters::prelude::*;
+use plotters::style::text_anchor::HPos;
+
+use super::style::{CUT, Drawn, FRAME, HAUL, PEER, TEXT, font, marked};
+use crate::card::{Role, What};
+use crate::record::{Record, Sheet};
+
+/// Pixels.
+const WIDTH: u32 = 1000;
+const NAMES: i32 = 170;
+const PANEL: i32 = 410;
+/// What a bar of 1.00 takes.
+const ONE: f64 = 180.0;
+/// Longer bars are cut off here, and are said by their figure.
+const MOST: f64 = 1.2;
+const ROW: i32 = 22;
+const HEAD: i32 = 70;
+
+/// What a chart of all sheets that have a peer looks like; none without any.
+pub(super) fn chart(record: &Record) -> Drawn<Option<String>> {
+    let rows: Vec<(&Sheet, [Option<Ratio>; 2])> = record
+        .sheets
+        .iter()
+        .filter(|sheet| !sheet.part.contains('@'))
+        .map(|sheet| (sheet, [What::Wall, What::Cpu].map(|what| ratio(sheet, what))))
+        .filter(|(_, ratios)| ratios.iter().any(Option::is_some))
+        .collect();
+    if rows.is_empty() {
+        return Ok(None);
+    }
+    let bottom = HEAD + i32::try_from(rows.len())? * ROW;
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, u32::try_from(bottom)? + 16)).into_drawing_area();
+        area.fill(&WHITE)?;
+        let title = "What haul takes of the best peer's: shorter is better";
+        area.draw(&Text::new(title, (10, 16), marked(15, HPos::Left)))?;
+        for (at, name) in ["wall", "CPU"].into_iter().enumerate() {
+            let left = NAMES + i32::try_from(at)? * PANEL;
+            area.draw(&Text::new(name, (left, HEAD - 22), font(13, TEXT, HPos::Left)))?;
+            let one = left + ONE as i32;
+            area.draw(&PathElement::new(vec![(left, HEAD - 8), (left, bottom)], FRAME.stroke_width(1)))?;
+            area.draw(&PathElement::new(vec![(one, HEAD - 8), (one, bottom)], PEER.stroke_width(2)))?;
+            area.draw(&Text::new("best peer", (one, HEAD - 22), font(12, TEXT, HPos::Center)))?;
+        }
+        for (row, (sheet, ratios)) in rows.iter().enumerate() {
+            let middle = HEAD + i32::try_from(row)? * ROW + ROW / 2;
+            area.draw(&Text::new(sheet.name(), (NAMES - 10, middle), font(13, TEXT, HPos::Right)))?;
+            for (at, ratio) in ratios.iter().enumerate() {
+                let left = NAMES + i32::try_from(at)? * PANEL;
+                let Some(ratio) = ratio else { continue };
+                let length = ratio.value.min(MOST) * ONE;
+                let corners = [(left, middle - 7), (left + length.max(1.0).round() as i32, middle + 7)];
+                area.draw(&Rectangle::new(corners, HAUL.filled()))?;
+                let behind = (left + length.max(ONE).round() as i32 + 8, middle);
+                let colour = if ratio.value > 1.0 { CUT } else { TEXT };
+                let text = format!("{:.2} × {}", ratio.value, ratio.peer);
+                area.draw(&Text::new(text, behind, font(12, colour, HPos::Left)))?;
+            }
+        }
+        area.present()?;
+    }
+    Ok(Some(svg))
+}
+
+/// haul's figure as a share of the best peer's.
+struct Ratio {
+    value: f64,
+    peer: String,
+}
+
+/// That of the first of haul's ways; none if it or all peers went wrong.
+fn ratio(sheet: &Sheet, what: What) -> Option<Ratio> {
+    let haul = sheet.entries.iter().find(|entry| entry.role == Role::Haul)?;
+    // With a reader at the end of its pipe it is the client that is compared.
+    let what = if what == What::Cpu && haul.median(What::Client).is_some() { What::Client } else { what };
+    let peer = &sheet.best_peer(what)?.name;
+    Some(Ratio { value: sheet.ratio(what, &haul.name, peer)?, peer: peer.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, record, sheet};
+
+    #[test]
+    fn haul_is_beside_the_best_right_peer_of_each_job() {
+        let named = |job: &str, haul, peer| {
+            let mut sheet = sheet(vec![
+                entry("haul", vec![Ok(figures(haul))]),
+                entry("curl", vec![Ok(figures(peer))]),
+                entry("quick", vec![Err("wrong answer".to_owned())]),
+            ]);
+            sheet.job = job.to_owned();
+            sheet
+        };
+        let mut alone = named("alone", 1.0, 1.0);
+        alone.entries.truncate(1);
+        let svg = chart(&record(vec![named("site", 1.0, 4.0), named("slow", 6.0, 2.0), alone])).unwrap().unwrap();
+        for part in ["site", "0.25 × curl", "slow", "3.00 × curl"] {
+            assert!(svg.contains(part), "{part}");
+        }
+        assert!(!svg.contains("alone"), "nobody to be compared with");
+        assert!(chart(&record(Vec::new())).unwrap().is_none());
+    }
+}

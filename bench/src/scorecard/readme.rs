@@ -1,0 +1,115 @@
+//! The README's figures. Between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` stands what is made here; everything else is
+//! written by hand.
+
+use crate::Result;
+use crate::card::What;
+use crate::record::Record;
+
+/// The README with the pieces of this record in it; a piece whose jobs the record lacks stays as it is.
+pub(super) fn filled(readme: &str, record: &Record) -> Result<String> {
+    let mut text = readme.to_owned();
+    for (name, made) in [("site", site(record)), ("jobs", jobs(record))] {
+        let (open, close) = (format!("<!-- bench:{name} -->\n"), format!("<!-- /bench:{name} -->"));
+        let missing = || format!("README.md has no {} … {close}", open.trim());
+        let start = text.find(&open).ok_or_else(missing)? + open.len();
+        let end = start + text[start..].find(&close).ok_or_else(missing)?;
+        if let Some(made) = made {
+            text.replace_range(start..end, &made);
+        }
+    }
+    Ok(text)
+}
+
+/// A ratio to the best peer, as a reader takes it in: `0.28 of curl's`.
+fn ratio(record: &Record, sheet: &str, of: &str, what: What) -> Option<(f64, String)> {
+    let sheet = record.sheet(sheet)?;
+    let peer = sheet.best_peer(what)?;
+    Some((sheet.ratio(what, of, &peer.name)?, peer.name.clone()))
+}
+
+fn site(record: &Record) -> Option<String> {
+    let (wall, peer) = ratio(record, "site", "haul", What::Wall)?;
+    let sheet = record.sheet("site")?;
+    let cpu = sheet.ratio(What::Cpu, "haul", &peer)?;
+    let memory = sheet.entry("haul")?.median(What::Rss)? / 1024.0;
+    let text = format!(
+        "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
+         best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
+         [All figures](docs/benchmarks.md); `make bench` repeats them.",
+        record.host.cpus, sheet.rounds, record.date
+    );
+    Some(wrapped(&text) + "\n")
+}
+
+/// A row of the table: what, sheet, contestant, figure.
+const ROWS: [(&str, &str, &str, What); 12] = [
+    ("Thousands of pages, the whole job", "site", "haul", What::Wall),
+    ("Fetching alone", "fetch", "haul --unordered", What::Cpu),
+    ("20,000 replies of 300 bytes", "small", "haul --unordered", What::Cpu),
+    ("A request in Perl", "perl:small", "Haul", What::Cpu),
+    ("A request in Python", "python:small", "haul", What::Cpu),
+    ("A request in C", "c-requests:small", "libhaul", What::Cpu),
+    ("One big GET, plain, to a pipe", "get:pipe", "haul", What::Client),
+    ("One big GET, plain, to a file", "get:file", "haul", What::Wall),
+    ("One big GET by TLS", "get-tls:null", "haul", What::Cpu),
+    ("50 bodies over one HTTP/2 connection", "h2-bulk", "haul", What::Cpu),
+    ("5 bodies in one thread", "five", "haul", What::Cpu),
+    ("A package manager's fetcher, 20 ms away, TLS", "fetcher:tls", "haul agent", What::Wall),
+];
+
+fn jobs(record: &Record) -> Option<String> {
+    let rows: Vec<String> = ROWS
+        .iter()
+        .filter_map(|(about, sheet, of, what)| {
+            let (ratio, peer) = ratio(record, sheet, of, *what)?;
+            let what = if *what == What::Wall { "wall" } else { "CPU" };
+            Some(format!("| {about} | {ratio:.2} | {what} | {peer} | `{sheet}` |\n"))
+        })
+        .collect();
+    let head = "| job | haul takes of the best peer's | | best peer | `make bench JOB=` |\n|---|---:|---|---|---|\n";
+    (!rows.is_empty()).then(|| format!("{head}{}", rows.concat()))
+}
+
+/// In lines of at most 120 characters.
+fn wrapped(text: &str) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one from the start");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > 120 {
+            lines.push(word.to_owned());
+        } else {
+            *line = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::{entry, figures, record, sheet};
+
+    const README: &str = "# haul\n<!-- bench:site -->\nold\n<!-- /bench:site -->\ntext\n<!-- bench:jobs -->\nold table\n\
+                          <!-- /bench:jobs -->\nend\n";
+
+    #[test]
+    fn the_marked_pieces_are_made_and_the_rest_stays() {
+        let mut site = sheet(vec![
+            entry("haul", vec![Ok(figures(0.25))]),
+            entry("curl, a config", vec![Ok(figures(1.0))]),
+            entry("xargs -P20 curl", vec![Err("wrong answer".to_owned())]),
+        ]);
+        site.job = "site".to_owned();
+        let text = filled(README, &record(vec![site])).unwrap();
+        assert!(text.starts_with("# haul\n<!-- bench:site -->\nOn 2 cores") && text.ends_with("-->\nend\n"));
+        assert!(text.contains("0.25 of the\nwall") || text.contains("0.25 of the wall"));
+        assert!(text.contains("| Thousands of pages, the whole job | 0.25 | wall | curl, a config | `site` |"));
+        assert!(!text.contains("old"));
+        assert!(text.lines().all(|line| line.chars().count() <= 120));
+        // Made twice it is the same.
+        let mut again = sheet(Vec::new());
+        again.job = "other".to_owned();
+        assert_eq!(filled(&text, &record(vec![again])).unwrap(), text);
+        assert!(filled("# haul\n", &record(Vec::new())).is_err());
+    }
+}

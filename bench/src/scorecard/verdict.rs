@@ -1,0 +1,192 @@
+//! What a goal came to in a run.
+
+use super::anchors::{Anchor, Bound, Proof};
+use crate::card::{Unit, What};
+use crate::record::{Entry, Record, Sheet, median};
+
+/// A goal and what it came to, in words for a table.
+#[derive(Debug, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) id: &'static str,
+    pub(super) goal: &'static str,
+    pub(super) best_peer: String,
+    pub(super) limit: String,
+    pub(super) haul: String,
+    pub(super) end: End,
+}
+
+/// How it ended.
+#[derive(Debug, PartialEq)]
+pub(super) enum End {
+    /// The median holds; so many rounds of so many do by themselves.
+    Met(usize, usize),
+    Missed(usize, usize),
+    /// Tests show it, or fail.
+    Tested(&'static str),
+    /// There is no such figure in this run.
+    Unmeasured(String),
+}
+
+impl Verdict {
+    /// The verdict of a goal over a record.
+    pub(super) fn of(anchor: &Anchor, record: &Record) -> Verdict {
+        let mut verdict = Verdict {
+            id: anchor.id,
+            goal: anchor.goal,
+            best_peer: "–".to_owned(),
+            limit: "–".to_owned(),
+            haul: "–".to_owned(),
+            end: End::Unmeasured("not measured".to_owned()),
+        };
+        match &anchor.proof {
+            Proof::Tests(tests) => verdict.end = End::Tested(tests),
+            Proof::Figure { sheet, of, what, bound } => match record.sheet(sheet) {
+                Some(sheet) => verdict.fill(sheet, of, *what, bound),
+                None => {
+                    let job = sheet.split(':').next().unwrap_or_default();
+                    if let Some(why) = record.skipped.get(job) {
+                        verdict.end = End::Unmeasured(format!("not measured: {why}"));
+                    }
+                }
+            },
+        }
+        verdict
+    }
+
+    fn fill(&mut self, sheet: &Sheet, of: &str, what: What, bound: &Bound) {
+        let shown = |entry: &Entry| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
+        let Some(haul) = sheet.entry(of) else { return };
+        // Peers go by name; of the limit there is one.
+        if let Some(best) = sheet.best_peer(what) {
+            self.best_peer = format!("{}: {}", best.name, shown(best).unwrap_or_default());
+        }
+        let limit = sheet.limit.as_deref().and_then(|limit| sheet.entry(limit));
+        // A limit without a reader has no figure of its client alone; then that is all it used.
+        let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(What::Cpu)));
+        if let Some(value) = limit_figure.filter(|_| !matches!(what, What::Rss | What::FirstByte)) {
+            self.limit = show(value, what, sheet.unit, bound);
+        }
+        let Some(figure) = shown(haul) else {
+            self.end = End::Unmeasured(haul.fault().unwrap_or("not measured").to_owned());
+            return;
+        };
+        let against = match bound {
+            Bound::Of(name, _) => Some(*name),
+            Bound::OfBest(_) => sheet.best_peer(what).map(|entry| entry.name.as_str()),
+            _ => None,
+        };
+        let Some((rounds, most)) = figures(sheet, haul, what, bound, against) else {
+            let whom = against.unwrap_or("a peer");
+            self.haul = figure;
+            self.end = End::Unmeasured(format!("no right answer of {whom} to compare with"));
+            return;
+        };
+        let held = rounds.iter().filter(|figure| **figure <= most).count();
+        let middle = median(rounds.clone()).unwrap_or(f64::NAN);
+        self.haul = match against {
+            Some(name) => format!("{figure} = {middle:.2} × {name}"),
+            None => figure,
+        };
+        self.end = if middle <= most { End::Met(held, rounds.len()) } else { End::Missed(held, rounds.len()) };
+    }
+}
+
+/// The figure that the bound is about in each round, and what it may be at most.
+fn figures(sheet: &Sheet, haul: &Entry, what: What, bound: &Bound, against: Option<&str>) -> Option<(Vec<f64>, f64)> {
+    let each = |factor: f64| -> Option<Vec<f64>> {
+        haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
+    };
+    Some(match (bound, sheet.unit) {
+        (Bound::Of(_, most) | Bound::OfBest(most), _) => (sheet.ratios(what, &haul.name, against?)?, *most),
+        (Bound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
+        (Bound::Micros(most), Unit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
+        // At least so fast is at most so long.
+        (Bound::Speed(least), Unit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
+        _ => return None,
+    })
+}
+
+/// A figure as a reader of the goal wants it.
+fn show(value: f64, what: What, unit: Unit, bound: &Bound) -> String {
+    match (bound, unit) {
+        (Bound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
+        (Bound::Speed(_), Unit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
+        (_, Unit::Requests(requests)) if what == What::Cpu && requests > 1 => {
+            format!("{:.1} µs a request", value * 1e6 / requests as f64)
+        }
+        _ => {
+            let (value, unit) = what.readable(value, unit);
+            if unit == "s" && value < 0.1 { format!("{:.2} ms", value * 1e3) } else { format!("{value:.3} {unit}") }
+        }
+    }
+}
+
+impl End {
+    /// In a word or a few.
+    pub(super) fn words(&self) -> String {
+        match self {
+            End::Met(held, rounds) => format!("**met** in {held} of {rounds}"),
+            End::Missed(held, rounds) => format!("**missed**, met in {held} of {rounds}"),
+            End::Tested(tests) => format!("by tests: {tests}"),
+            End::Unmeasured(why) => why.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::Figures;
+    use crate::record::tests::{entry, figures, record, sheet};
+
+    fn runs(walls: &[f64]) -> Vec<Result<Figures, String>> {
+        walls.iter().map(|wall| Ok(figures(*wall))).collect()
+    }
+
+    fn anchor(what: What, bound: Bound) -> Anchor {
+        Anchor { id: "9.9", goal: "a goal", proof: Proof::Figure { sheet: "job", of: "haul", what, bound } }
+    }
+
+    fn judged(what: What, bound: Bound) -> Verdict {
+        let mut sheet = sheet(vec![
+            entry("haul", runs(&[1.0, 2.0, 3.0])),
+            entry("curl", runs(&[4.0, 4.0, 4.0])),
+            entry("wrong", vec![Err("wrong answer".to_owned())]),
+            entry("limit: least", runs(&[0.5, 0.5, 0.5])),
+        ]);
+        sheet.limit = Some("limit: least".to_owned());
+        Verdict::of(&anchor(what, bound), &record(vec![sheet]))
+    }
+
+    #[test]
+    fn a_ratio_is_judged_by_its_median_and_each_round_is_told() {
+        let verdict = judged(What::Wall, Bound::OfBest(0.5));
+        assert_eq!(verdict.best_peer, "curl: 4.000 s");
+        assert_eq!(verdict.limit, "0.500 s");
+        assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
+        assert_eq!(verdict.end, End::Met(2, 3));
+        assert_eq!(judged(What::Wall, Bound::Of("curl", 0.4)).end, End::Missed(1, 3));
+        // Nobody to compare with is neither met nor missed.
+        for bound in [Bound::Of("wrong", 1.0), Bound::Of("absent", 1.0), Bound::Micros(1.0)] {
+            assert!(matches!(judged(What::Wall, bound).end, End::Unmeasured(_)));
+        }
+    }
+
+    #[test]
+    fn figures_as_they_stand() {
+        assert_eq!(judged(What::Cpu, Bound::Most(2.0)).haul, "2.000 s/GB");
+        assert_eq!(judged(What::Cpu, Bound::Most(2.0)).end, End::Met(2, 3));
+        assert_eq!(judged(What::Rss, Bound::Most(1.0)).end, End::Missed(0, 3));
+        let speed = judged(What::Wall, Bound::Speed(250.0));
+        assert_eq!((speed.haul.as_str(), speed.end), ("250.0 MB/s", End::Met(2, 3)));
+        assert_eq!(judged(What::FirstByte, Bound::Most(1.0)).end, End::Unmeasured("not measured".to_owned()));
+    }
+
+    #[test]
+    fn a_job_that_did_not_run_says_why() {
+        let mut record = record(Vec::new());
+        record.skipped.insert("job".to_owned(), "no compiler".to_owned());
+        let verdict = Verdict::of(&anchor(What::Wall, Bound::Most(1.0)), &record);
+        assert_eq!(verdict.end, End::Unmeasured("not measured: no compiler".to_owned()));
+    }
+}

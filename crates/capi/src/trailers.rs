@@ -1,0 +1,69 @@
+//! Fields behind a request's body, from a function of the caller's.
+//!
+//! ```
+//! use haul_c::error::haul_status;
+//! use haul_c::request::haul_request_new;
+//! use haul_c::trailers::haul_request_set_trailers;
+//! // SAFETY: the strings end with NUL, and the request lives.
+//! unsafe {
+//!     let mut request = haul_request_new(c"PUT".as_ptr(), c"http://h.example/".as_ptr()).unwrap();
+//!     let status = haul_request_set_trailers(&mut *request, None, std::ptr::null_mut());
+//!     assert_eq!(status, haul_status::Ok);
+//! }
+//! ```
+
+use std::ffi::{c_int, c_void};
+use std::io;
+
+use haul::body::trailers::{Field, Trailers};
+
+use crate::callbacks::{User, haul_trailers_fn};
+use crate::error::{Fault, haul_status};
+use crate::request::{change, haul_request};
+use crate::text::{self, haul_header};
+
+/// As the engine has it.
+pub(crate) fn of(give: haul_trailers_fn, user: *mut c_void) -> Option<Trailers> {
+    let (give, user) = (give?, User(user));
+    Some(Trailers::new(move || fields(give, &user)))
+}
+
+fn fields(
+    give: unsafe extern "C" fn(*mut c_void, *mut *const haul_header, *mut usize) -> c_int,
+    user: &User,
+) -> io::Result<Vec<Field>> {
+    let (mut start, mut count) = (std::ptr::null(), 0);
+    // SAFETY: a function of the caller's, with its own pointer and two places that live during the call.
+    if unsafe { give(user.0, &raw mut start, &raw mut count) } != 0 {
+        return Err(io::Error::other("the function that makes the trailers failed"));
+    }
+    if start.is_null() || count == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the word of `haul_trailers_fn`: so many lie there, and stay for now.
+    let headers = unsafe { std::slice::from_raw_parts(start, count) };
+    let field = |header: &haul_header| {
+        // SAFETY: as above.
+        let (name, value) = unsafe { (header.name.text("a trailer's name")?, header.value.bytes()) };
+        text::check_field(name, value)?;
+        Ok((name.to_owned(), value.to_vec()))
+    };
+    headers.iter().map(field).collect::<Result<_, Fault>>().map_err(io::Error::other)
+}
+
+/// Fields behind the body (RFC 9110 section 6.5); it goes by chunks then, whatever its length. `give` NULL: none. Not for a
+/// batch.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_set_trailers(
+    request: *mut haul_request,
+    give: haul_trailers_fn,
+    user: *mut c_void,
+) -> haul_status {
+    // SAFETY: the header's contract: what is not NULL lives, and nobody else uses it.
+    unsafe {
+        change(request, |request| {
+            request.trailers = of(give, user);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! Fields that go behind a request's content (RFC 9110 section 6.5): what is known only once it has been sent, such as its
+//! checksum.
+//!
+//! ```
+//! use haul::body::trailers::Trailers;
+//! use haul::request::Particulars;
+//!
+//! let sum = Trailers::new(|| Ok(vec![("Content-MD5".into(), b"...".to_vec())]));
+//! let own = Particulars { body: Some("text".into()), trailers: Some(sum), ..Particulars::default() };
+//! # drop(own);
+//! ```
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use super::upload::Upload;
+
+/// A field: its name and its value.
+pub type Field = (String, Vec<u8>);
+
+type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
+
+/// Makes the trailer section of a request, each time that its content has been sent.
+///
+/// In HTTP/1.1 content with trailers goes by chunks, however well its length is known (RFC 9112 section 7.1.2). Servers may
+/// ignore trailers, and most do. `Content-Length` and `Transfer-Encoding` are refused among them.
+#[derive(Clone)]
+pub struct Trailers(Arc<Make>);
+
+impl Trailers {
+    /// What `make` gives when it is called. Its error breaks the request off.
+    pub fn new(make: impl Fn() -> io::Result<Vec<Field>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+
+    /// A sending of content with these behind it.
+    pub(crate) fn behind(&self, content: Box<dyn Upload>) -> Box<dyn Upload> {
+        Box::new(Trailed { content, trailers: self.clone() })
+    }
+}
+
+impl fmt::Debug for Trailers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Trailers").finish_non_exhaustive()
+    }
+}
+
+struct Trailed {
+    content: Box<dyn Upload>,
+    trailers: Trailers,
+}
+
+impl Upload for Trailed {
+    /// Not known, for it must not be announced.
+    fn length(&self) -> Option<u64> {
+        None
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.content.read(buffer)
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.content.rewind()
+    }
+
+    fn trailers(&mut self) -> io::Result<Vec<Field>> {
+        (self.trailers.0)()
+    }
+}
