@@ -65,6 +65,9 @@ if [ ! -x tests/server/sws ]; then
     } > "$work/build.log" 2>&1 || { echo "skipped: curl's servers could not be built: $work/build.log"; exit 0; }
 fi
 
+# The runner infers from NTLM whether there is a Digest to be tested.
+sed -i 's/|| $feature{"SPNEGO"};/|| 1;/' tests/runtests.pl
+
 mkdir -p "$work/bin"
 ln -sf "$haul" "$work/bin/curl"
 if [ $# -eq 0 ]; then

@@ -2,7 +2,7 @@
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
 # apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), valgrind (instructions
 # counted), faketime and script (clocks, terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl
-# (clients' keys), cc, c++ and pkg-config (the C interface), Perl's modules, apt-ftparchive, pacman, bsdtar and signify
+# (clients' keys), stunnel (TLS for scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl's modules, apt-ftparchive, pacman, bsdtar and signify
 # (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
@@ -45,6 +45,7 @@ look_all() {
     look squid squid-openssl
     look danted dante-server
     look openssl openssl
+    look stunnel4 stunnel4
     look_perl ExtUtils::MakeMaker perl
     look_perl JSON::PP perl
     look_perl LWP::UserAgent libwww-perl

@@ -56,7 +56,7 @@ pub enum Oddity {
 impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Oddity::UnquotedBlank => "uses unquoted whitespace in the option value that may cause unexpected results",
+            Oddity::UnquotedBlank => "uses unquoted whitespace",
             Oddity::UnclosedQuote => "has a quoted value without its closing quote",
         })
     }

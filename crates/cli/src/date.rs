@@ -33,7 +33,9 @@ pub fn http(seconds: u64) -> String {
 
 /// The moment that an HTTP date names.
 pub fn of_http(date: &[u8]) -> Option<SystemTime> {
-    httpdate::parse_http_date(std::str::from_utf8(date).ok()?.trim()).ok()
+    let date = std::str::from_utf8(date).ok()?.trim();
+    // Some servers get the day of the week wrong: curl does not look at it.
+    httpdate::parse_http_date(date).ok().or_else(|| UNIX_EPOCH.checked_add(Duration::from_secs(parse(date)?)))
 }
 
 #[derive(Default)]

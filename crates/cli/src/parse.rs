@@ -23,7 +23,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::args::LowArgs;
-use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
+use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry, Oddity};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
 use crate::persona::Persona;
@@ -213,7 +213,7 @@ impl Parser<'_> {
             (Takes::Switch | Takes::Once, None, _) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
             (Takes::Value(name), None, Some(text)) => {
-                if name == "file" && text.len() > 1 && text[0] == b'-' {
+                if name.contains("file") && text.len() > 1 && text[0] == b'-' {
                     let text = printable(text);
                     self.args.warn(format!("The filename argument '{text}' looks like a flag."));
                 }
@@ -284,6 +284,9 @@ impl Parser<'_> {
             if let Some(oddity) = entry.oddity {
                 let option = printable(entry.option);
                 self.args.warn(format!("{file}:{}: warning: '{option}' {oddity}", entry.line));
+                if oddity == Oddity::UnquotedBlank {
+                    self.args.warn("This may cause side-effects. Consider using double quotes?");
+                }
             }
             self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
             if self.args.special.is_some() {

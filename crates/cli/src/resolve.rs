@@ -178,7 +178,7 @@ impl Resolver<'_> {
         let is_json = data.iter().chain(&get).any(|data| data.kind == DataKind::Json);
         let mut fields = self.fields(std::mem::take(&mut low.fields), "--header")?;
         if low.continue_at.is_some() && has_field(&fields, "Range") {
-            return Err(misused("--continue-at", "--continue-at is mutually exclusive with a Range header"));
+            return Err(misused("-C", "--continue-at is mutually exclusive with a Range header"));
         }
         if is_json {
             default_field(&mut fields, "Content-Type", "application/json");

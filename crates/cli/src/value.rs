@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(seconds("-1.5"), Err(Reason::Negative));
         assert_eq!(seconds("-x"), Err(Reason::BadNumber));
         assert_eq!(seconds("99999999999999999999"), Err(Reason::TooLarge));
-        assert_eq!(seconds("18446744073709551"), Err(Reason::TooLarge));
+        assert_eq!(seconds("18446744073709551"), Err(Reason::BadNumber));
     }
 
     #[test]

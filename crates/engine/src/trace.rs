@@ -19,8 +19,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use haul_policy::secrets::is_secret_field;
+
 use haul_proto::h1::Request;
-use haul_proto::head::Head;
+use haul_proto::head::{Fields, Head};
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -46,6 +47,11 @@ pub enum Event<'a> {
     Connect {
         /// The head of its answer, as received.
         head: &'a Head,
+    },
+    /// The trailer section of a body has come (RFC 9110 section 6.5).
+    Trailers {
+        /// Its fields, as received.
+        fields: &'a Fields,
     },
     /// Content goes out. Only for those who want it: [`Trace::wants_content`].
     Sent(&'a [u8]),

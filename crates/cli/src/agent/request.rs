@@ -107,6 +107,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         // Only content is held back.
         probes: _,
         resume,
+        // It belongs to `resume_from`.
+        trusts_end: _,
         request_target,
         liberties,
         max_time,

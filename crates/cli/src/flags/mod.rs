@@ -185,6 +185,7 @@ mod retry_delay;
 mod retry_max_time;
 mod sessionid;
 mod show_error;
+mod show_headers;
 mod silent;
 mod skip_existing;
 mod socks4;
@@ -557,6 +558,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &retry_max_time::RetryMaxTime,
     &sessionid::Sessionid,
     &show_error::ShowError,
+    &show_headers::ShowHeaders,
     &silent::Silent,
     &skip_existing::SkipExisting,
     &socks4::Socks4,

@@ -8,14 +8,23 @@ use crate::usage::UsageError;
 use std::path::Path;
 
 impl Resolver<'_> {
-    /// `--etag-compare` and `--tr-encoding` as the fields that they send. As by curl, these stand behind the user's own.
+    /// `--etag-compare` and `--tr-encoding` as the fields that they send. As by curl, the tag stands behind the user's own, and
+    /// `Connection: TE` names what a `Connection` of the user's names besides.
     pub(super) fn conditions(&mut self, low: &mut RequestLow, fields: &mut Vec<FieldArg>) -> Result<(), UsageError> {
-        let mut send = |name: &str, value: &[u8]| {
-            fields.push(FieldArg::Set { name: name.to_owned(), value: value.to_vec() });
-        };
+        let set = |name: &str, value: &[u8]| FieldArg::Set { name: name.to_owned(), value: value.to_vec() };
         if low.tr_encoding {
-            send("Connection", b"TE");
-            send("TE", b"gzip");
+            let mut connection = Vec::new();
+            fields.retain(|field| {
+                let is_connection = field.name().eq_ignore_ascii_case("Connection");
+                if let FieldArg::Set { value, .. } = field
+                    && is_connection
+                {
+                    connection = [value, &b", "[..]].concat();
+                }
+                !is_connection
+            });
+            connection.extend_from_slice(b"TE");
+            fields.splice(..0, [set("Connection", &connection), set("TE", b"gzip")]);
         }
         if let Some(path) = low.etag_compare.take() {
             let text = match self.files.size(&path) {
@@ -26,7 +35,7 @@ impl Resolver<'_> {
             if tag.contains(&b'\r') || tag.contains(&0) {
                 return Err(misused("--etag-compare", "the file holds no entity tag"));
             }
-            send("If-None-Match", if tag.is_empty() { b"\"\"" } else { tag });
+            fields.push(set("If-None-Match", if tag.is_empty() { b"\"\"" } else { tag }));
         }
         Ok(())
     }

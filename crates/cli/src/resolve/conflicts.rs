@@ -55,15 +55,12 @@ fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
     }
     if from == ContinueAt::OutputSize {
         if group.remote_header_name {
-            return Err(misused("--continue-at", "--continue-at and --remote-header-name cannot be combined"));
+            return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
         }
         // Standard output has no size. curl begins at 0 then: behind `>>` a second copy of what is there.
         let is_left_over = group.outputs.len() < group.urls.len() && !group.remote_name_all;
         if is_left_over || group.outputs.contains(&Output::Stdout) {
-            return Err(misused(
-                "--continue-at",
-                "\"-\" takes the size of the output file, and there is none: -o or -O",
-            ));
+            return Err(misused("-C", "\"-\" takes the size of the output file, and there is none: -o or -O"));
         }
     }
     Ok(())

@@ -58,7 +58,7 @@ pub fn run(plan: Plan) -> u8 {
     let mut exit_code = 0;
     for operation in &plan.operations {
         let code = carry_out(&client, &plan, operation, &progress, &mut stores);
-        if exit_code == 0 {
+        if exit_code == 0 || plan.global.persona.is_curl() {
             exit_code = code;
         }
         if code != 0 && plan.global.fail_early {

@@ -39,6 +39,7 @@ pub(super) fn request(
         fail: transfer.fail,
         fail_with_body: transfer.fail_with_body,
         resume: !global.persona.is_curl(),
+        trusts_end: global.persona.is_curl(),
         // With Digest alone curl sends nothing before it is asked who it is.
         probes: global.persona.is_curl() && request.auth.allowed == Allowed::DIGEST,
         request_target: request.request_target.clone(),

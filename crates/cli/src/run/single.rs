@@ -106,7 +106,10 @@ pub(super) fn run(
     let wanted = stage.request.time_cond;
     let unwanted = Arc::new(AtomicBool::new(false));
     let progress = Arc::clone(reporter.progress());
-    let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named), wanted, unwanted: Arc::clone(&unwanted) });
+    let shows_heads = request.include_head;
+    let heads = if shows_heads { Heads::Shown } else { Heads::Hidden };
+    let (names, drops) = (Arc::clone(&named), Arc::clone(&unwanted));
+    let sink = Box::new(Counted { sink, progress, named: names, wanted, heads, shows_heads, unwanted: drops });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
     let mut outcome = client.fetch(target, Arc::clone(&request), sink);
@@ -204,6 +207,15 @@ pub(super) fn file_options(operation: &Operation, source: usize, checksum: Optio
     }
 }
 
+/// Whether the heads before a body are for the user.
+#[derive(PartialEq, Eq)]
+enum Heads {
+    Hidden,
+    Shown,
+    /// Those of a body that is dropped are what comes next.
+    Due,
+}
+
 /// Shows how far a body is, and notes the name that its file got.
 struct Counted {
     sink: Box<dyn Sink>,
@@ -211,6 +223,9 @@ struct Counted {
     named: Arc<Mutex<Option<PathBuf>>>,
     /// `-z`: a server may not know conditions.
     wanted: Option<TimeCond>,
+    /// Heads stand before bodies: those of what is not wanted are shown all the same.
+    heads: Heads,
+    shows_heads: bool,
     /// The body is older (or newer) than the user wants, and is dropped.
     unwanted: Arc<AtomicBool>,
 }
@@ -227,6 +242,10 @@ impl Sink for Counted {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
         if self.wanted.is_some_and(|wanted| is_unwanted(wanted, begin)) {
             self.unwanted.store(true, Ordering::Relaxed);
+            if self.heads == Heads::Shown {
+                self.heads = Heads::Due;
+                return self.sink.begin(begin);
+            }
             *self.named.lock().unwrap_or_else(PoisonError::into_inner) = None;
             return Ok(());
         }
@@ -238,7 +257,9 @@ impl Sink for Counted {
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         if self.unwanted.load(Ordering::Relaxed) {
-            return Ok(());
+            // They come first, and in one piece.
+            let is_due = std::mem::replace(&mut self.heads, Heads::Hidden) == Heads::Due;
+            return if is_due { self.sink.bytes(lease) } else { Ok(()) };
         }
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
@@ -286,7 +307,7 @@ impl Sink for Counted {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if self.unwanted.load(Ordering::Relaxed) {
+        if self.unwanted.load(Ordering::Relaxed) && !self.shows_heads {
             return Ok(());
         }
         let outcome = self.sink.finish();

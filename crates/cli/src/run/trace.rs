@@ -39,6 +39,7 @@ impl Trace for Tracer {
         let raw = match event {
             Event::Response { head } | Event::Interim { head } => Some(head.raw()),
             Event::Connect { head } if self.connect_heads => Some(head.raw()),
+            Event::Trailers { fields } => Some(fields.raw().strip_suffix(b"\r\n").unwrap_or(fields.raw())),
             _ => None,
         };
         if let (Some(raw), Some(heads)) = (raw, &self.heads) {
@@ -68,6 +69,7 @@ impl Tracer {
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
                 ('<', shown_head(head.raw()).into())
             }
+            Event::Trailers { fields } => ('<', shown_head(fields.raw()).into()),
             _ => return Vec::new(),
         };
         let stamp = self.stamp();
@@ -85,6 +87,9 @@ impl Tracer {
             }
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
                 ("<= Recv header", shown_head(head.raw()).replace('\n', "\r\n").into_bytes().into())
+            }
+            Event::Trailers { fields } => {
+                ("<= Recv header", shown_head(fields.raw()).replace('\n', "\r\n").into_bytes().into())
             }
             Event::Sent(bytes) => ("=> Send data", (*bytes).into()),
             Event::Received(bytes) => ("<= Recv data", (*bytes).into()),

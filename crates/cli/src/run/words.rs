@@ -29,7 +29,12 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
     let cause = || crate::usage::one_line(&error.cause());
     let Some(outcome) = outcome else {
         return match error.kind() {
+            ErrorKind::Url if cause().contains("in URL position") => cause(),
             ErrorKind::Url => format!("URL rejected: {}", cause()),
+            ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
+                Some((_, scheme)) => format!("Protocol {scheme}"),
+                None => cause(),
+            },
             _ => cause(),
         };
     };

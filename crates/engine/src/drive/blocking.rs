@@ -463,7 +463,9 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker)
     transfer.facts.connects += 1;
     transfer.facts.connected = started.elapsed();
     transfer.facts.local = socket.local_addr().ok();
-    opening.connected(Stream::plain(socket, peer));
+    let mut stream = Stream::plain(socket, peer);
+    stream.local = transfer.facts.local;
+    opening.connected(stream);
     if !opening.is_done() {
         let mut buffer = client.shelf().take();
         loop {

@@ -23,6 +23,8 @@ pub struct Stream {
     tls: Option<Box<Secured>>,
     /// The peer's address: through a proxy, the proxy's. None on a Unix socket.
     pub peer: Option<SocketAddr>,
+    /// One's own, as far as it was asked for.
+    pub local: Option<SocketAddr>,
 }
 
 /// What one receive brought.
@@ -46,7 +48,7 @@ impl Stream {
     /// A plain stream.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
-        Self { transport: Transport::new(socket), tls: None, peer }
+        Self { transport: Transport::new(socket), tls: None, peer, local: None }
     }
 
     /// Goes on as TLS: the handshake has not begun.

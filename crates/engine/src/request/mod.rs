@@ -98,6 +98,9 @@ pub struct RequestOptions {
     pub probes: bool,
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
+    /// With [`resume_from`](Self::resume_from): what begins behind the end is complete, as by curl, though the server does not
+    /// say in a Content-Range where the end is. Default no.
+    pub trusts_end: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
     /// A proxy that forwards is told the same. Default: none.
     pub request_target: Option<String>,
@@ -286,6 +289,7 @@ impl Default for RequestOptions {
             fail_with_body: false,
             probes: false,
             resume: true,
+            trusts_end: false,
             request_target: None,
             liberties: Liberties::default(),
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },

@@ -86,6 +86,9 @@ impl Transfer {
         if self.may_range {
             match self.extent.judge(head, framing) {
                 Verdict::Ordinary => {}
+                Verdict::Refused(_) if options.trusts_end && self.is_fixed && self.is_behind_end(head, framing) => {
+                    return Disposition::Complete;
+                }
                 verdict => return self.go_by(verdict, head, framing),
             }
         }
@@ -109,6 +112,15 @@ impl Transfer {
         match self.begin(head, framing) {
             Ok(()) => Disposition::Deliver,
             Err(error) => Disposition::Fail(error),
+        }
+    }
+
+    /// Whether what is there already is as long as the whole, as far as the server lets that be seen.
+    fn is_behind_end(&self, head: &Head, framing: BodyFraming) -> bool {
+        match head.status() {
+            416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
+            200 => framing == BodyFraming::Length(self.extent.at),
+            _ => false,
         }
     }
 

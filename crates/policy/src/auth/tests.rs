@@ -149,8 +149,8 @@ fn rfc7616_section_3_9_1() {
             String::from_utf8(value).unwrap(),
             format!(
                 "Digest username=\"Mufasa\", realm=\"http-auth@example.org\", \
-                 nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", uri=\"/dir/index.html\", qop=auth, nc=00000001, \
-                 cnonce=\"{cnonce}\", response=\"{response}\", opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\", \
+                 nonce=\"7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v\", uri=\"/dir/index.html\", cnonce=\"{cnonce}\", \
+                 nc=00000001, qop=auth, response=\"{response}\", opaque=\"FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS\", \
                  algorithm={algorithm}"
             )
         );

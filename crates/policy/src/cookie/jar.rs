@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::scope::{self, Widest};
 use super::set_cookie::{self, SetCookie};
-use super::{Changes, Cookie, CookieParts, Key, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
+use super::{Changes, Cookie, CookieParts, Key, MAX_AGE, MAX_COOKIES, MAX_FIELD, MAX_PER_SITE, MAX_SENT, Refusal};
 use crate::target::Target;
 
 /// Cookies of any number of hosts, at most [`MAX_COOKIES`].
@@ -101,12 +101,20 @@ impl Jar {
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
             return Err(Refusal::HostPrefix);
         }
+        let (default_path, expires) = match self.manner {
+            Manner::Standard => (scope::default_path(target.path()), expires),
+            // The latest moment that there is falls on a minute.
+            Manner::Curl => (
+                scope::default_directory(target.path()),
+                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.next_multiple_of(60) } else { at }),
+            ),
+        };
         let cookie = Cookie::new(CookieParts {
             name: name.to_vec(),
             value: value.to_vec(),
             host_only: own_domain.is_none(),
             domain: own_domain.unwrap_or_else(|| host.into_owned()),
-            path: written_path.unwrap_or(scope::default_path(target.path()).as_bytes()).to_vec(),
+            path: written_path.unwrap_or(default_path.as_bytes()).to_vec(),
             secure,
             http_only,
             same_site,
@@ -167,7 +175,8 @@ impl Jar {
             of_host
                 && (is_secure || !cookie.secure)
                 && !entry.cookie.is_expired(now)
-                && scope::path_match(path, &cookie.path)
+                && (scope::path_match(path, &cookie.path)
+                    || self.manner == Manner::Curl && cookie.path.strip_suffix(b"/") == Some(path))
         };
         let mut found: Vec<&Entry> = entries.iter().filter(fits).collect();
         match self.manner {
@@ -299,7 +308,7 @@ impl Jar {
             old.secure
                 && old.name == new.name
                 && (scope::domain_match(&old.domain, &new.domain) || scope::domain_match(&new.domain, &old.domain))
-                && scope::path_match(&new.path, &old.path)
+                && scope::path_match(&new.path, old.path.strip_suffix(b"/").unwrap_or(&old.path))
         })
     }
 }

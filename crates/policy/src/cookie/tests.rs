@@ -411,3 +411,34 @@ fn debug_shows_no_value() {
     let jar = jar_of("http://h/", &["a=hunter2"]);
     assert!(!format!("{jar:?} {:?}", jar.changes()).contains("hunter2"));
 }
+
+#[test]
+fn curls_manner() {
+    let site = Target::parse("https://www.h.example/dir/page").unwrap();
+    let now = 1_800_000_001;
+    let mut jar = Jar::of(Manner::Curl);
+    for field in ["a=1", "b=2; Domain=h.example", "long=3", "c=4; Max-Age=99999999", "a=5"] {
+        jar.set(&site, field.as_bytes(), now).unwrap();
+    }
+    // The longest path, domain and name first, then the newest; a value that is replaced keeps its place.
+    assert_eq!(jar.cookie_for(&site, now).unwrap(), b"long=3; c=4; a=5; b=2");
+    let text = String::from_utf8(netscape::write(&jar, now)).unwrap();
+    let lines: Vec<&str> = text.lines().skip(4).collect();
+    // Default paths have their slash, and 400 days end on a minute.
+    let end = (now + MAX_AGE).next_multiple_of(60);
+    assert_eq!(lines[0], format!("www.h.example\tFALSE\t/dir/\tFALSE\t{end}\tc\t4"));
+    assert_eq!(
+        lines[1..3],
+        ["www.h.example\tFALSE\t/dir/\tFALSE\t0\tlong\t3", ".h.example\tTRUE\t/dir/\tFALSE\t0\tb\t2"]
+    );
+    let directory = Target::parse("https://www.h.example/dir").unwrap();
+    assert!(jar.cookie_for(&directory, now).is_some());
+}
+
+#[test]
+fn a_path_that_only_lacks_its_slash_hides_no_secure_cookie() {
+    let [https, http] = ["https://h.example/", "http://h.example/"].map(|url| Target::parse(url).unwrap());
+    let mut jar = Jar::new();
+    jar.set(&https, b"sid=1; Secure; Path=/login/", 0).unwrap();
+    assert_eq!(jar.set(&http, b"sid=2; Path=/login", 0), Err(Refusal::HidesSecure));
+}

@@ -130,7 +130,8 @@ fn schemes() {
     assert_eq!(Target::parse("http://").unwrap_err().exit_code(), 3);
     let target = Target::parse_with("h/a/../b", Scheme::Https, true).unwrap();
     assert_eq!(target.to_url(), "https://h/a/../b");
-    assert_eq!(target.join("./c").unwrap().path(), "/a/.././c");
+    // That holds for the URL itself, not for where it leads.
+    assert_eq!(target.join("./c").unwrap().path(), "/c");
 }
 
 #[test]
@@ -267,7 +268,7 @@ fn rfc3986_section_5_4() {
 fn join_as_browsers_and_curl() {
     let base = t("https://u:p@h:8443/a/b?c#frag");
     let table = [
-        ("/x y?z w", "https://h:8443/x%20y?z%20w"),
+        ("/x y?z w", "https://h:8443/x%20y?z+w"),
         (" /x \r\n", "https://h:8443/x"),
         ("/\u{e9}", "https://h:8443/%C3%A9"),
         ("//o/x", "https://o/x"),
