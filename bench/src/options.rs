@@ -53,8 +53,6 @@ pub(crate) enum Asked {
     ReadPackages(Vec<String>),
     /// Documents from results; see [`crate::scorecard`].
     Render(Vec<String>),
-    /// See [`crate::instructions`].
-    Instructions(Vec<String>),
     Run(Options),
 }
 

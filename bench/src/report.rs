@@ -182,8 +182,7 @@ mod tests {
 
     #[test]
     fn a_goal_says_whether_it_is_reached() {
-        let sheet =
-            sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
+        let sheet = sheet(vec![entry("haul", vec![Ok(figures(1.0))]), entry("curl", vec![Ok(figures(2.0))])]);
         let aim = |against: Option<&str>, at_most| Aim {
             what: What::Wall,
             of: "haul".to_owned(),

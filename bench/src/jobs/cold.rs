@@ -5,8 +5,7 @@ use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
 
-pub(super) const JOB: Job =
-    Job { name: "cold", about: "one small request, a process each; parts plain, tls", set_up };
+pub(super) const JOB: Job = Job { name: "cold", about: "one small request, a process each; parts plain, tls", set_up };
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
@@ -38,12 +37,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     };
     let cards = vec![
         card("plain", format!("http://{}/small", server.addr), "", server.name.clone()),
-        card(
-            "tls",
-            format!("https://{}/small", server.tls),
-            "--cacert ca.pem ",
-            format!("{}, TLS 1.3", server.name),
-        ),
+        card("tls", format!("https://{}/small", server.tls), "--cacert ca.pem ", format!("{}, TLS 1.3", server.name)),
     ];
     bench.hold(server);
     Ok(cards)

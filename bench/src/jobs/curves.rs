@@ -15,11 +15,8 @@ use crate::card::{Card, Check, Contestant, Unit};
 use crate::digest::Print;
 use crate::server::Server;
 
-pub(super) const JOB: Job = Job {
-    name: "curves",
-    about: "how cost grows; parts pages, body, parallel, rtt, cores",
-    set_up,
-};
+pub(super) const JOB: Job =
+    Job { name: "curves", about: "how cost grows; parts pages, body, parallel, rtt, cores", set_up };
 
 /// Pages of the site, over and over.
 const PAGES: [(&str, usize); 4] =
@@ -42,7 +39,8 @@ const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
 /// Milliseconds from end to end and back.
-const RTT: [(&str, u64); 6] = [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
+const RTT: [(&str, u64); 6] =
+    [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
 /// Cores that the client may run on; the server is free to use all.
 const CORES: [(&str, &str); 2] = [("cores@1", "0"), ("cores@2", "0,1")];
@@ -200,7 +198,8 @@ fn of_cores(bench: &Bench, files: &SiteFiles, server: &Server, part: &'static st
     if let (Some(program), Some(word)) = (bench.program("haul"), haul.argv.get_mut(3)) {
         *word = program.display().to_string();
     }
-    let entries = vec![haul, shell("curl, a config", format!("taskset -cp {cores} $$ >/dev/null && {config}"), answer())];
+    let entries =
+        vec![haul, shell("curl, a config", format!("taskset -cp {cores} $$ >/dev/null && {config}"), answer())];
     card(bench, part, entries, server.name.clone(), Unit::Requests(bench.options.pages + testkit::site::INDEXES))
 }
 

@@ -107,7 +107,14 @@ pub(super) const ALL: &[Anchor] = &[
     figure("3.11", "5 MB/s a connection, TLS: within 10 % of 6 × that", "limited:tls-5", HAUL, Wall, Speed(27.0)),
     figure("3.12", "at least 4× as fast as curl", "limited:tls-5", HAUL, Wall, Of(CURL, 0.25)),
     figure("3.13", "first byte no later than curl's", "limited:tls-5", HAUL, FirstByte, Of(CURL, 1.0)),
-    figure("3.14", "36 MB/s a connection, plain: within 10 % of 6 × that", "limited:plain-36", HAUL, Wall, Speed(194.4)),
+    figure(
+        "3.14",
+        "36 MB/s a connection, plain: within 10 % of 6 × that",
+        "limited:plain-36",
+        HAUL,
+        Wall,
+        Speed(194.4),
+    ),
     figure("3.15", "at least 4× as fast as curl", "limited:plain-36", HAUL, Wall, Of(CURL, 0.25)),
     figure("3.16", "first byte no later than curl's", "limited:plain-36", HAUL, FirstByte, Of(CURL, 1.0)),
     figure("4.1", "50 × 100 MB, HTTP/2 + TLS: at most 0.32 CPU s/GB", "h2-bulk", HAUL, Cpu, Most(0.32)),
@@ -118,11 +125,7 @@ pub(super) const ALL: &[Anchor] = &[
     figure("5.2", "70 calls by the agent at 20 ms, plain: at most 1.55 s", "fetcher:plain", AGENT, Wall, Most(1.55)),
     figure("5.3", "the same by TLS: at most 1.55 s", "fetcher:tls", AGENT, Wall, Most(1.55)),
     tests("5.4", "over one connection in all", "crates/cli/tests: agent, package_managers"),
-    tests(
-        "5.5",
-        "at most 64 KiB wasted a package that is closed early",
-        "crates/cli/tests: agent, package_managers",
-    ),
+    tests("5.5", "at most 64 KiB wasted a package that is closed early", "crates/cli/tests: agent, package_managers"),
     figure(
         "5.6",
         "500 pages over 6 connections with `--pipeline` no slower than curl's 50",

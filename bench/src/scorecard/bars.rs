@@ -10,7 +10,7 @@
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::style::{CUT, FRAME, HAUL, LIMIT, PEER, TEXT, Drawn, font, marked};
+use super::style::{CUT, Drawn, FRAME, HAUL, LIMIT, PEER, TEXT, font, marked};
 use crate::card::{Role, What};
 use crate::record::{Entry, Sheet};
 use crate::report;
@@ -50,7 +50,8 @@ type Area<'a> = DrawingArea<SVGBackend<'a>, plotters::coord::Shift>;
 
 fn legend(area: &Area<'_>, top: i32) -> Drawn<()> {
     let mut left = NAMES;
-    for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")] {
+    for (role, text) in [(Role::Haul, "haul"), (Role::Peer, "peer"), (Role::Limit, "limit: the least anyone could do")]
+    {
         area.draw(&Rectangle::new([(left, top + 4), (left + 14, top + 16)], colour(role).filled()))?;
         area.draw(&Text::new(text.to_owned(), (left + 20, top + 10), font(13, TEXT, HPos::Left)))?;
         left += 100;
@@ -109,11 +110,7 @@ fn bar(area: &Area<'_>, sheet: &Sheet, entry: &Entry, what: What, (left, middle)
         let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }
-    let (shown, unit) = what.readable(value, sheet.unit);
-    let figure = match unit {
-        "s" if shown < 0.1 => format!("{:.2} ms", shown * 1e3),
-        _ => format!("{shown:.3} {unit}"),
-    };
+    let figure = what.words(value, sheet.unit);
     let ratio = sheet.ratio(what, &entry.name, report::measure_of(sheet, what));
     let text = ratio.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
     let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));
@@ -143,7 +140,8 @@ mod tests {
             entry("bad", vec![Err("wrong answer: 1 bytes".to_owned())]),
         ]);
         let svg = chart(&[&sheet]).unwrap();
-        for part in ["haul", "curl &lt;x&gt;", "1.000 s · 0.25×", "4.000 s · 1.00×", "· 100.00×", "wrong answer"] {
+        for part in ["haul", "curl &lt;x&gt;", "1.000 s · 0.25×", "4.000 s · 1.00×", "· 100.00×", "wrong answer"]
+        {
             assert!(svg.contains(part), "{part}");
         }
         // No bar is longer than the room it has.

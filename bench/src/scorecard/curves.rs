@@ -26,7 +26,12 @@ pub(super) struct Curve {
 pub(super) const ALL: [Curve; 5] = [
     Curve { name: "pages", title: "More pages", axis: "pages of the site", by_factors: true },
     Curve { name: "body", title: "A longer body", axis: "bytes", by_factors: true },
-    Curve { name: "parallel", title: "More connections at once", axis: "connections, 10,000 small replies", by_factors: true },
+    Curve {
+        name: "parallel",
+        title: "More connections at once",
+        axis: "connections, 10,000 small replies",
+        by_factors: true,
+    },
     Curve { name: "rtt", title: "A longer round trip", axis: "ms of round trip, 300 pages", by_factors: false },
     Curve { name: "cores", title: "More cores for the client", axis: "cores, the whole first job", by_factors: false },
 ];
@@ -40,10 +45,11 @@ struct Line {
 
 /// The chart of a curve; none if the run has no point of it.
 pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
-    let panels: Vec<(String, Vec<Line>)> = [(What::Wall, "wall, s"), (What::Cpu, "CPU, s"), (What::Rss, "peak memory, MB")]
-        .into_iter()
-        .map(|(what, title)| (title.to_owned(), lines(curve, record, what)))
-        .collect();
+    let panels: Vec<(String, Vec<Line>)> =
+        [(What::Wall, "wall, s"), (What::Cpu, "CPU, s"), (What::Rss, "peak memory, MB")]
+            .into_iter()
+            .map(|(what, title)| (title.to_owned(), lines(curve, record, what)))
+            .collect();
     if panels.iter().all(|(_, lines)| lines.is_empty()) {
         return Ok(None);
     }
@@ -64,7 +70,8 @@ pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
             if lines.is_empty() {
                 continue;
             }
-            let values = |of: fn(&(f64, f64)) -> f64| lines.iter().flat_map(|line| line.points.iter().map(of)).collect();
+            let values =
+                |of: fn(&(f64, f64)) -> f64| lines.iter().flat_map(|line| line.points.iter().map(of)).collect();
             let (xs, ys): (Vec<f64>, Vec<f64>) = (values(|point| point.0), values(|point| point.1));
             let x = if curve.by_factors { Axis::by_factors(&xs, 1.0) } else { Axis::by_steps(&xs) };
             panel(area, curve, title, lines, x, Axis::by_factors(&ys, 1.25))?;
@@ -144,7 +151,8 @@ impl Axis {
     /// Where a value is between 0, the start, and 1, the end.
     fn place(&self, value: f64) -> f64 {
         let Range { start, end } = self.range;
-        let (start, end, value) = if self.by_factors { (start.ln(), end.ln(), value.ln()) } else { (start, end, value) };
+        let (start, end, value) =
+            if self.by_factors { (start.ln(), end.ln(), value.ln()) } else { (start, end, value) };
         if end > start { (value - start) / (end - start) } else { 0.5 }
     }
 }
@@ -254,7 +262,9 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        for (value, text) in [(1000.0, "1 k"), (2.5e6, "2.5 M"), (1e10, "10 G"), (0.05, "0.05"), (0.0005, "0.0005"), (20.0, "20")] {
+        for (value, text) in
+            [(1000.0, "1 k"), (2.5e6, "2.5 M"), (1e10, "10 G"), (0.05, "0.05"), (0.0005, "0.0005"), (20.0, "20")]
+        {
             assert_eq!(short(value), text);
         }
     }
@@ -263,7 +273,11 @@ mod tests {
     fn an_axis_is_marked_at_round_numbers_or_at_its_values() {
         assert_eq!(Axis::by_factors(&[100.0, 1e5], 1.0).marks, [100.0, 1e3, 1e4, 1e5]);
         assert_eq!(Axis::by_factors(&[0.9, 12.0], 1.0).marks, [1.0, 2.0, 5.0, 10.0]);
-        assert_eq!(Axis::by_factors(&[10.0, 10.0], 1.0).marks, [5.0, 10.0, 20.0], "of one value there is a surrounding");
+        assert_eq!(
+            Axis::by_factors(&[10.0, 10.0], 1.0).marks,
+            [5.0, 10.0, 20.0],
+            "of one value there is a surrounding"
+        );
         let steps = Axis::by_steps(&[0.0, 1.0, 5.0, 20.0, 50.0, 100.0, 0.0, 100.0]);
         assert_eq!(steps.marks, [0.0, 20.0, 50.0, 100.0]);
         assert_eq!(steps.map(&50.0, (0, 1000)), 500);
@@ -281,7 +295,8 @@ mod tests {
             (sheet.job, sheet.part) = ("curves".to_owned(), part.to_owned());
             sheet
         };
-        let record = record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);
+        let record =
+            record(vec![point("pages@1000", 1.0), point("pages@100", 0.1), point("rtt@0", 0.2), point("rtt@100", 9.0)]);
         let lines = lines(&ALL[0], &record, What::Wall);
         assert_eq!(lines.len(), 2, "one that is wrong has no line");
         assert_eq!(lines[0].points, [(100.0, 0.1), (1000.0, 1.0)]);

@@ -11,7 +11,11 @@ pub(super) enum Block {
     Paragraph(String),
     Table(Table),
     /// A chart: its name, what it shows, and the SVG itself.
-    Chart { name: String, shows: String, svg: String },
+    Chart {
+        name: String,
+        shows: String,
+        svg: String,
+    },
 }
 
 /// A table; the first columns, so many, are text, the others figures.
@@ -37,7 +41,11 @@ pub(super) fn markdown(blocks: &[Block], charts: &str) -> String {
                 let rule = |at| if at < table.text_columns { "---" } else { "---:" };
                 let rules: Vec<&str> = (0..table.head.len()).map(rule).collect();
                 let rows = table.rows.iter().map(|cells| row(cells));
-                [row(&table.head), format!("|{}|", rules.join("|"))].into_iter().chain(rows).collect::<Vec<_>>().join("\n")
+                [row(&table.head), format!("|{}|", rules.join("|"))]
+                    .into_iter()
+                    .chain(rows)
+                    .collect::<Vec<_>>()
+                    .join("\n")
             }
         };
         out += &piece;
@@ -143,7 +151,9 @@ mod tests {
     #[test]
     fn html_is_whole_and_asks_for_nothing() {
         let page = html("Title", &blocks());
-        for part in ["<h1>Title</h1>", "<code>b&lt;c&gt;</code> and <b>d</b>", "<td class=\"figure\">1.0</td>", "<svg></svg>"] {
+        for part in
+            ["<h1>Title</h1>", "<code>b&lt;c&gt;</code> and <b>d</b>", "<td class=\"figure\">1.0</td>", "<svg></svg>"]
+        {
             assert!(page.contains(part), "{part}: {page}");
         }
         for part in ["http:", "https:", "src=", "href=", "url(", "@import"] {

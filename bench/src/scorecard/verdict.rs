@@ -92,13 +92,7 @@ impl Verdict {
 }
 
 /// The figure that the bound is about in each round, and what it may be at most.
-fn figures(
-    sheet: &Sheet,
-    haul: &Entry,
-    what: What,
-    bound: &Bound,
-    against: Option<&str>,
-) -> Option<(Vec<f64>, f64)> {
+fn figures(sheet: &Sheet, haul: &Entry, what: What, bound: &Bound, against: Option<&str>) -> Option<(Vec<f64>, f64)> {
     let each = |factor: f64| -> Option<Vec<f64>> {
         haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
     };
@@ -117,13 +111,7 @@ fn show(value: f64, what: What, unit: Unit, bound: &Bound) -> String {
     match (bound, unit) {
         (Bound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
         (Bound::Speed(_), Unit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
-        (_, Unit::Requests(requests)) if what == What::Cpu && requests > 1 => {
-            format!("{:.1} µs a request", value * 1e6 / requests as f64)
-        }
-        _ => {
-            let (value, unit) = what.readable(value, unit);
-            if unit == "s" && value < 0.1 { format!("{:.2} ms", value * 1e3) } else { format!("{value:.3} {unit}") }
-        }
+        _ => what.words(value, unit),
     }
 }
 
@@ -138,7 +126,6 @@ impl End {
         }
     }
 }
-
 
 #[cfg(test)]
 mod tests {
