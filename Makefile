@@ -18,6 +18,7 @@ FUZZ_SECONDS ?= 20
 SEED         ?= 1
 OFFSETS      ?= 100
 KILLS        ?= 200
+REPLIES      ?= 10000
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
 # In CI a lock file that does not fit the manifests is an error, not something to mend in passing.
@@ -29,8 +30,8 @@ MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit instructions faults faults-slice faults-build purity licences fuzz-check doc python python-test bench \
-	bench-build bench-smoke scorecard fuzz-smoke \
+	fmt-check lint unit faults faults-slice faults-build hostile hostile-slice torture purity licences fuzz-check doc \
+	python python-test bench fuzz-smoke instructions http-tiny-suite agent-kills bench-build bench-smoke scorecard \
 	generate install uninstall clean
 
 help: ## this list
@@ -59,6 +60,9 @@ perl-soak: ## 200,000 requests in Perl; memory must stay flat
 lwp-suite: perl ## LWP's own tests with haul doing http and https (fetches libwww-perl's source package)
 	sh scripts/lwp-suite.sh
 
+http-tiny-suite: perl ## HTTP::Tiny's own tests with Haul in its place (fetches perl's source package)
+	sh scripts/http-tiny-suite.sh
+
 header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 	cd crates/capi && cbindgen -q --config cbindgen.toml --crate haul-capi --output include/haul.h .
 
@@ -86,6 +90,7 @@ test: ## all checks and tests, as CI runs them
 	$(MAKE) bench-smoke
 	$(MAKE) instructions
 	$(MAKE) faults-slice
+	$(MAKE) hostile-slice
 	$(MAKE) doc
 	$(MAKE) fuzz-check
 	sh scripts/setup-tests.sh --missing
@@ -115,7 +120,20 @@ faults-slice: faults-build ## the same in under a minute: one place a row, a few
 		--kills 4 --sizes 1,4.6M,13M --quiet --json ''
 
 faults-build:
-	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults
+	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults --bin hostile
+
+hostile: faults-build ## the command and the library against REPLIES=10000 replies that no honest server sends
+	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies $(REPLIES)
+	HAUL_HOSTILE_REPLIES=$(REPLIES) $(CARGO) test $(LOCKED) -p haul --test hostile_replies -- --nocapture
+
+hostile-slice: faults-build ## the same for the command in some seconds: 400 replies
+	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies 400 --json ''
+
+torture: ## each descriptor, thread and allocation of 60 command lines refused, one by one (an hour)
+	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-cli --test torture -- --nocapture
+
+agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)
+	HAUL_KILLS=1000 $(CARGO) test $(LOCKED) -p haul-cli --test agent -- the_death_of_the_agent_is_not_noticed
 
 python: ## the Python module, installed in an environment of its own: target/py
 	sh scripts/test-python.sh build

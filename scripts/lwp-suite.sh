@@ -22,16 +22,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 source=${1:-}
 if [ -z "$source" ]; then
-    release=$(. /etc/os-release && echo "${VERSION_CODENAME:-stable}")
-    # A source list, a package cache and a download that are all of this run.
-    mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
-    echo "deb-src http://deb.debian.org/debian $release main" > "$work/apt/sources.list"
-    apt="-o Dir::Etc::sourcelist=$work/apt/sources.list -o Dir::Etc::sourceparts=/dev/null
-        -o Dir::State::lists=$work/apt/lists -o Dir::Cache=$work/apt/cache -o APT::Sandbox::User="
-    # shellcheck disable=SC2086 # words
-    (cd "$work" && apt-get $apt update -q >/dev/null 2>&1 && apt-get $apt source -q --only-source libwww-perl >"$work/apt.log" 2>&1) ||
+    source=$(sh "$top/scripts/debian-source.sh" libwww-perl "$work") ||
         { echo "skipped: the source package of libwww-perl could not be fetched"; exit 0; }
-    source=$(find "$work" -maxdepth 1 -type d -name 'libwww-perl-*' | head -n 1)
 fi
 [ -d "$source/t" ] || { echo "$source: no t/ there"; exit 2; }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
-# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted), tinyproxy, nghttpx, squid, Dante and
+# apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), faketime and script (clocks,
+# terminals), tinyproxy, nghttpx, squid, Dante and
 # microsocks (proxies), openssl (clients' keys), cc and c++ (the C interface), Perl's modules, apt-ftparchive, pacman and
 # bsdtar (package managers), python3-venv (the Python module's tests).
 #
@@ -36,6 +37,8 @@ look_all() {
     look apache2 apache2-bin
     look caddy caddy
     look strace strace
+    look faketime faketime
+    look script bsdutils
     look tinyproxy tinyproxy-bin
     look nghttpx nghttp2-proxy
     look microsocks microsocks
@@ -48,6 +51,7 @@ look_all() {
     look_perl HTTP::Daemon libhttp-daemon-perl
     look_perl HTTP::Cookies libhttp-cookies-perl
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
+    look_perl WWW::Mechanize libwww-mechanize-perl
     look cc gcc
     look c++ g++
     look apt-ftparchive apt-utils

@@ -17,7 +17,8 @@ static bool is_overridden(pTHX_ SV *self) {
     GV *method;
     if (!SvROK(self) || !SvOBJECT(SvRV(self)))
         croak("not a Haul object");
-    if (SvSTASH(SvRV(self)) == gv_stashpvs("Haul", 0))
+    /* By its name: looking the package up would cost more, each time. */
+    if (HvNAMELEN_get(SvSTASH(SvRV(self))) == 4 && memEQ(HvNAME_get(SvSTASH(SvRV(self))), "Haul", 4))
         return FALSE;
     method = gv_fetchmethod(SvSTASH(SvRV(self)), "request");
     return !method || CvXSUB(GvCV(method)) != request_code;
@@ -49,7 +50,7 @@ MODULE = Haul    PACKAGE = Haul
 PROTOTYPES: DISABLE
 
 BOOT:
-    hk_boot(aTHX);
+    hk_names_begin(aTHX);
     request_code = CvXSUB(get_cv("Haul::request", 0));
 
 SV *
@@ -129,6 +130,12 @@ www_form_urlencode(...)
     SvREFCNT_inc_simple_void_NN(RETVAL);
   OUTPUT:
     RETVAL
+
+void
+CLONE(...)
+  CODE:
+    PERL_UNUSED_VAR(items);
+    hk_names_clone(aTHX);
 
 SV *
 _once(self, method, url, arguments)
@@ -212,7 +219,7 @@ _last_url(self)
     hk_engine *engine;
   CODE:
     engine = hk_engine_of_sv(aTHX_ self);
-    RETVAL = engine && engine->last_url && engine->pid == PerlProc_getpid() ? newSVsv(engine->last_url) : newSV(0);
+    RETVAL = engine && engine->connected && engine->pid == PerlProc_getpid() ? newSVsv(engine->last_url) : newSV(0);
   OUTPUT:
     RETVAL
 
@@ -243,12 +250,13 @@ _stats(self)
     mPUSHu(bytes);
 
 void
-_call(self, method, url, fields, content)
+_call(self, method, url, fields, content, headers)
     SV *self
     SV *method
     SV *url
     AV *fields
     SV *content
+    SV *headers
   ALIAS:
     _open = 1
   PREINIT:
@@ -256,7 +264,7 @@ _call(self, method, url, fields, content)
     SSize_t count;
   PPCODE:
     PUTBACK;
-    count = (ix ? hk_lwp_open : hk_lwp_call)(aTHX_ self, method, url, fields, content, out);
+    count = (ix ? hk_lwp_open : hk_lwp_call)(aTHX_ self, method, url, fields, content, headers, out);
     SPAGAIN;
     EXTEND(SP, count);
     for (SSize_t i = 0; i < count; i++)

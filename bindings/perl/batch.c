@@ -133,7 +133,7 @@ static void add_redirects(pTHX_ HV *response, const haul_response *from) {
         if (haul_response_redirect(from, i, &reply) != HAUL_STATUS_OK)
             continue;
         url = sv_2mortal(newSVpvn(reply.url.data, reply.url.len));
-        one = hk_response(aTHX_ &reply, url);
+        one = hk_response(aTHX_ &reply, SvREFCNT_inc_simple_NN(url));
         hk_store(aTHX_ one, HK_CONTENT, newSVpvs(""));
         av_push(list, newRV_noinc((SV *)one));
     }
@@ -177,7 +177,7 @@ SV *hk_batch_next(pTHX_ SV *self, IV timeout_ms, UV *index) {
         }
         TAINT;
         url = sv_2mortal(newSVpvn(reply.url.data, reply.url.len));
-        answer = hk_response(aTHX_ &reply, url);
+        answer = hk_response(aTHX_ &reply, SvREFCNT_inc_simple_NN(url));
         hk_store(aTHX_ answer, HK_CONTENT, newSVpvn(reply.body_len ? reply.body : "", reply.body_len));
         TAINT_NOT;
         hk_add_trailers(aTHX_ answer, response);

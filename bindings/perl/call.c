@@ -35,6 +35,20 @@ static bool fail(pTHX_ hk_exchange *x, const char *text, const char *what, STRLE
     return FALSE;
 }
 
+/* Blanks that programs leave in a URL (HTTP::Tiny's manual has one in a password), as %20. Not before it: that is no URL. */
+static const char *without_blanks(pTHX_ const char *text, STRLEN *len) {
+    SV *copy = newSVpvs_flags("", SVs_TEMP);
+    const char *end = text + *len, *from;
+    for (from = text; from < end; text = ++from) {
+        from = (const char *)memchr(text, ' ', end - text);
+        sv_catpvn(copy, text, (from ? from : end) - text);
+        if (!from)
+            break;
+        sv_catpvs(copy, "%20");
+    }
+    return SvPV(copy, *len);
+}
+
 /* The URL as UTF-8. A string of bytes that are UTF-8 already stays as it is; other bytes above 0x7f are Latin-1. */
 static haul_slice url_text(pTHX_ SV *url) {
     STRLEN len;
@@ -47,6 +61,8 @@ static haul_slice url_text(pTHX_ SV *url) {
     else if (SvROK(url)) {
         text = SvPVX(newSVpvn_flags(text, len, SVs_TEMP));
     }
+    if (memchr(text, ' ', len))
+        text = without_blanks(aTHX_ text, &len);
     out.data = text;
     out.len = len;
     return out;
@@ -155,6 +171,9 @@ bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but) {
                 if (!SvOK(value) || (!SvROK(value) && !SvTRUE(value)))
                     continue;
             }
+            /* It says "close" then, whatever else the program wants to say by it. */
+            if (!x->engine->keep_alive && is_name(name, len, "connection"))
+                continue;
             break;
         case 12:
             x->has_type |= is_name(name, len, "content-type") && SvOK(value);
@@ -241,7 +260,8 @@ static int on_head(void *user, const haul_reply *head) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
     TAINT;
-    x->response = hk_response(aTHX_ head, x->url);
+    /* The callback may change its copy; libhaul reads this one. */
+    x->response = hk_response(aTHX_ head, newSVsv(x->url));
     hk_store(aTHX_ x->response, HK_CONTENT, newSVpvs(""));
     TAINT_NOT;
     x->wants_data = head->status >= 200 && head->status < 300;
@@ -331,6 +351,10 @@ static SV *refused(pTHX_ hk_exchange *x) {
         SvREFCNT_dec(x->response);
         x->response = NULL;
     }
+    /* A callback that dies of a response has chosen what is returned, as with HTTP::Tiny. */
+    if (SvROK(x->error) && !SvOBJECT(SvRV(x->error)) && SvTYPE(SvRV(x->error)) == SVt_PVHV
+        && hk_fetch(aTHX_ (HV *)SvRV(x->error), HK_STATUS))
+        return newSVsv(x->error);
     return newRV_noinc((SV *)hk_response_599(aTHX_ x->url, x->error));
 }
 
@@ -385,15 +409,15 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         x.call.on_body = on_body;
     }
     else {
-        x.content = newSVpvs("");
+        x.content = newSV_type(SVt_PV);
         x.call.reserve = hk_reserve;
     }
 
     status = hk_exchange_run(aTHX_ &x, &reply, &used);
     if (status != HAUL_STATUS_OK) {
-        SV *error = x.error ? x.error
-                            : sv_2mortal(hk_failure(aTHX_ status, haul_last_error(), x.call.url.data, x.call.url.len,
-                                                    engine->max_size));
+        STRLEN len;
+        const char *text = SvPV(x.url, len);
+        SV *error = x.error ? x.error : sv_2mortal(hk_failure(aTHX_ status, haul_last_error(), text, len, engine->max_size));
         hk_exchange_done(aTHX_ &x, used);
         x.error = error;
         SvREFCNT_dec(x.content);
@@ -405,8 +429,10 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     }
     else {
         TAINT;
-        response = hk_response(aTHX_ &reply, x.url);
+        response = hk_response(aTHX_ &reply, SvREFCNT_inc_simple_NN(x.url));
         if (x.content) {
+            if (!reply.body_len)
+                sv_setpvs(x.content, "");
             SvPOK_only(x.content);
             SvCUR_set(x.content, reply.body_len);
             *SvEND(x.content) = '\0';
@@ -418,13 +444,12 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
         TAINT_NOT;
     }
     hk_add_trailers(aTHX_ response, used);
-    if (engine->keep_alive && hk_keeps(&reply)) {
-        SvREFCNT_dec(engine->last_url);
-        engine->last_url = SvREFCNT_inc_simple_NN(x.url);
-    }
-    else if (engine->last_url) {
-        SvREFCNT_dec(engine->last_url);
-        engine->last_url = NULL;
+    engine->connected = engine->keep_alive && hk_keeps(&reply);
+    if (engine->connected) {
+        /* Into the same memory as the last one. */
+        if (!engine->last_url)
+            engine->last_url = newSV(x.call.url.len + 1);
+        sv_setpvn(engine->last_url, x.call.url.data, x.call.url.len);
     }
     /* The fields have been read: the place of the reply is free for the next. */
     bool redirects = engine->max_redirect > 0 && !bare && hk_redirects(&reply);

@@ -1,28 +1,6 @@
 /* engine.c: a haul_client as a Perl object. Settings, threads, signals, and the words for what went wrong. */
 #include "hk.h"
 
-hk_key hk_keys[HK_KEYS] = {
-    { "success", 7, 0 }, { "url", 3, 0 }, { "status", 6, 0 }, { "reason", 6, 0 }, { "content", 7, 0 },
-    { "headers", 7, 0 }, { "protocol", 8, 0 }, { "_engine", 7, 0 }, { "default_headers", 15, 0 },
-    { "data_callback", 13, 0 }, { "trailer_callback", 16, 0 }, { "peer", 4, 0 },
-};
-
-SV *hk_fetch(pTHX_ HV *hv, int key) {
-    SV **found = (SV **)hv_common(hv, NULL, hk_keys[key].name, hk_keys[key].len, 0, HV_FETCH_JUST_SV, NULL, hk_keys[key].hash);
-    return found ? *found : NULL;
-}
-
-void hk_store(pTHX_ HV *hv, int key, SV *value) {
-    if (!hv_common(hv, NULL, hk_keys[key].name, hk_keys[key].len, 0, HV_FETCH_ISSTORE | HV_FETCH_JUST_SV, value,
-                   hk_keys[key].hash))
-        SvREFCNT_dec(value);
-}
-
-void hk_boot(pTHX) {
-    for (int i = 0; i < HK_KEYS; i++)
-        PERL_HASH(hk_keys[i].hash, hk_keys[i].name, hk_keys[i].len);
-}
-
 /* ---- Pointers behind Perl objects: magic, so that a copy or a forged scalar has none ---------------------------- */
 
 void hk_attach(pTHX_ SV *sv, const MGVTBL *vtbl, void *pointer) {
@@ -84,6 +62,7 @@ static int engine_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
     engine->busy = FALSE;
     engine->error = NULL;
     engine->last_url = NULL;
+    engine->connected = FALSE;
     haul_client_set_interrupt(engine->client, engine_interrupted, engine);
     magic->mg_ptr = (char *)engine;
     return 0;
@@ -305,7 +284,16 @@ SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *ur
             return newSVpvf("Size of response body exceeds the maximum allowed of %" UVuf "\n", limit);
         return newSVpvf("Response too large: %s\n", why);
     case HAUL_STATUS_UNSUPPORTED_SCHEME:
+        /* One number for both, curl's. */
+        if (len > 5 && strncasecmp(url, "http", 4) == 0 && (url[4] == ':' || strncasecmp(url + 4, "s:", 2) == 0))
+            return newSVpvf("Unsupported HTTP protocol: %s\n", why);
         return newSVpvf("Unsupported URL scheme '%.*s'\n", (int)strcspn(url, ":"), url);
+    case HAUL_STATUS_PROTOCOL:
+        return newSVpvf("%s%s\n", strstr(why, "status line") ? "Malformed Status-Line: " : "", why);
+    case HAUL_STATUS_SETUP:
+        if (strnEQ(why, "the header name", 15))
+            return newSVpvf("Invalid HTTP header field name: %s\n", why);
+        return newSVpvf("%s\n", why);
     case HAUL_STATUS_URL:
         return newSVpvf("Cannot parse URL: '%.*s': %s\n", (int)len, url, why);
     case HAUL_STATUS_TLS_HANDSHAKE:

@@ -1,4 +1,4 @@
-/* form.c: application/x-www-form-urlencoded, as HTTP::Tiny writes it: UTF-8, a space is "+", a hash in sorted order. */
+/* form.c: application/x-www-form-urlencoded, as HTTP::Tiny writes it: UTF-8, a space is "+", a hash in the order of its sorted names. */
 #include "hk.h"
 
 static const char hex[] = "0123456789ABCDEF";
@@ -71,12 +71,18 @@ SV *hk_form(pTHX_ SV *data) {
         croak("form data must be a hash or array reference\n");
     if (SvTYPE(SvRV(data)) == SVt_PVHV) {
         HV *hash = (HV *)SvRV(data);
+        AV *names = (AV *)sv_2mortal((SV *)newAV());
         HE *entry;
         hv_iterinit(hash);
         while ((entry = hv_iternext(hash)))
-            terms_of(aTHX_ terms, hv_iterkeysv(entry), hv_iterval(hash, entry));
-        if (av_top_index(terms) > 0)
-            sortsv(AvARRAY(terms), av_top_index(terms) + 1, Perl_sv_cmp);
+            av_push(names, newSVsv(hv_iterkeysv(entry)));
+        if (av_top_index(names) > 0)
+            sortsv(AvARRAY(names), av_top_index(names) + 1, Perl_sv_cmp);
+        for (SSize_t i = 0; i <= av_top_index(names); i++) {
+            SV *name = AvARRAY(names)[i];
+            if ((entry = hv_fetch_ent(hash, name, 0, 0)))
+                terms_of(aTHX_ terms, name, HeVAL(entry));
+        }
     }
     else {
         AV *list = (AV *)SvRV(data);

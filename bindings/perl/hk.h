@@ -4,6 +4,7 @@
  *   Haul.xs    what Perl sees: argument checks, nothing else
  *   engine.c   a haul_client as a Perl object: settings, threads, signals
  *   call.c     a request from Perl's arguments; callbacks
+ *   names.c    the keys of responses, and header fields by them
  *   reply.c    a reply as HTTP::Tiny's hash, or as LWP wants it
  *   form.c     application/x-www-form-urlencoded
  *   lwp.c      the same for LWP::Protocol::haul, whole or as a stream
@@ -35,7 +36,8 @@ typedef struct hk_engine {
     IV max_redirect;
     UV max_size;               /* 0: no limit */
     SV *error;                 /* what a signal handler died of during a call */
-    SV *last_url;              /* where the last request went whose connection was kept */
+    SV *last_url;              /* where the last request went, */
+    bool connected;            /* if its connection was kept */
     Pid_t pid;                 /* the process that made it */
 } hk_engine;
 
@@ -64,24 +66,22 @@ typedef struct hk_exchange {
     bool tainted;
 } hk_exchange;
 
-/* Keys of the hashes, with their hash values computed once. */
-typedef struct hk_key {
-    const char *name;
-    I32 len;
-    U32 hash;
-} hk_key;
-
+/* Words that are made once: keys of hashes, versions. */
 enum {
     HK_SUCCESS, HK_URL, HK_STATUS, HK_REASON, HK_CONTENT, HK_HEADERS_KEY, HK_PROTOCOL, HK_ENGINE, HK_DEFAULT_HEADERS,
-    HK_DATA_CALLBACK, HK_TRAILER_CALLBACK, HK_PEER, HK_KEYS
+    HK_DATA_CALLBACK, HK_TRAILER_CALLBACK, HK_PEER, HK_HTTP_1_0, HK_HTTP_1_1, HK_HTTP_2, HK_HTTP_3, HK_WORDS
 };
-extern hk_key hk_keys[HK_KEYS];
 
-SV *hk_fetch(pTHX_ HV *hv, int key);
-void hk_store(pTHX_ HV *hv, int key, SV *value);
+/* names.c */
+void hk_names_begin(pTHX);
+void hk_names_clone(pTHX);
+SV *hk_fetch(pTHX_ HV *hv, int word);
+void hk_store(pTHX_ HV *hv, int word, SV *value);
+SV *hk_word(pTHX_ int word);
+void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded);
+void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t count);
 
 /* engine.c */
-void hk_boot(pTHX);
 SV *hk_engine_new(pTHX_ const char *class, haul_client *client);
 /* Another one with the same settings and connections, for requests that go to `host` in place of their URL's. */
 SV *hk_engine_to(pTHX_ hk_engine *engine, const char *host, UV port);
@@ -116,7 +116,6 @@ SV *hk_bytes(pTHX_ SV *value);
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url);
 void hk_add_trailers(pTHX_ HV *response, const haul_response *from);
 HV *hk_response_599(pTHX_ SV *url, SV *text);
-void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded);
 AV *hk_header_list(pTHX_ const haul_header *headers, size_t count);
 SV *hk_protocol(pTHX_ unsigned version);
 bool hk_redirects(const haul_reply *reply);
@@ -133,10 +132,11 @@ UV hk_batch_pending(pTHX_ SV *batch);
 int hk_batch_fd(pTHX_ SV *batch);
 
 /* lwp.c */
-/* (status, reason, version, fields, content, peer, error number, error text) of a request whose fields are a list. */
-SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV **out);
+/* (status, reason, version, fields, content, whether it is HTML, error number, error text) of a request whose fields are a
+ * list. The reply's go to `headers`, an HTTP::Headers, or as a list into the answer where that is undef. */
+SSize_t hk_lwp_call(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 /* The same with a Haul::Stream in the place of the content, when the head has come. */
-SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV **out);
+SSize_t hk_lwp_open(pTHX_ SV *engine, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out);
 SV *hk_stream_read(pTHX_ SV *stream, UV size);
 AV *hk_stream_trailers(pTHX_ SV *stream);
 #define HK_LWP_ANSWER 8

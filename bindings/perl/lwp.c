@@ -42,12 +42,6 @@ static int stream_dup(pTHX_ MAGIC *magic, CLONE_PARAMS *params) {
 
 static const MGVTBL stream_vtbl = { NULL, NULL, NULL, NULL, stream_free, NULL, stream_dup, NULL };
 
-static SV *peer_of(pTHX_ const haul_response *response) {
-    uint16_t port = 0;
-    const char *host = haul_response_peer(response, &port);
-    return host ? newSVpvf("%s:%u", host, (unsigned)port) : newSV(0);
-}
-
 /* What a failure is, for Perl to put into words. A callback's exception goes on as it is. */
 static void failure(pTHX_ SV **out, haul_status status) {
     const haul_error *error = haul_last_error();
@@ -55,23 +49,70 @@ static void failure(pTHX_ SV **out, haul_status status) {
     out[7] = newSVpv(error ? haul_error_text(error) : haul_status_text(status), 0);
 }
 
-static void head(pTHX_ const haul_reply *reply, const haul_response *response, SV **out) {
+static bool is_named(haul_slice name, const char *wanted) {
+    return name.len == strlen(wanted) && strncasecmp(name.data, wanted, name.len) == 0;
+}
+
+/* Whether LWP's parser of heads would look at content of this type. */
+static bool is_html(haul_slice type) {
+    for (size_t at = 0; at + 4 < type.len; at++)
+        if (strncasecmp(type.data + at, "xhtml", 5) == 0)
+            return TRUE;
+    return type.len >= 9 && strncasecmp(type.data, "text/html", 9) == 0;
+}
+
+#define HK_SLICE(text) { text, sizeof(text) - 1 }
+
+/* The fields as LWP has them: what it adds itself is there, and what no longer holds has another name. */
+static void head(pTHX_ const haul_reply *reply, const haul_response *response, SV *headers, SV **out) {
+    static const haul_slice coding = HK_SLICE("Client-Transfer-Encoding");
+    static const haul_header number = { HK_SLICE("Client-Response-Num"), HK_SLICE("1") };
+    static const haul_slice from = HK_SLICE("Client-Peer");
+    haul_header few[HK_HEADERS], *fields = few;
+    size_t count = reply->header_count;
+    uint16_t port = 0;
+    const char *host = haul_response_peer(response, &port);
+    bool html = FALSE;
+    SV *peer;
+    if (count + 2 > HK_HEADERS)
+        fields = (haul_header *)SvPVX(sv_2mortal(newSV((count + 2) * sizeof(haul_header))));
+    for (size_t i = 0; i < count; i++) {
+        fields[i] = reply->headers[i];
+        if (is_named(fields[i].name, "transfer-encoding"))
+            fields[i].name = coding;
+        else if (!html && is_named(fields[i].name, "content-type"))
+            html = is_html(fields[i].value);
+    }
+    if (host) {
+        peer = sv_2mortal(newSVpvf("%s:%u", host, (unsigned)port));
+        fields[count].name = from;
+        fields[count].value.data = SvPVX(peer);
+        fields[count++].value.len = SvCUR(peer);
+    }
+    fields[count++] = number;
     TAINT;
     out[0] = newSVuv(reply->status);
     out[1] = newSVpvn(reply->reason.len ? reply->reason.data : "", reply->reason.len);
     out[2] = hk_protocol(aTHX_ reply->version);
-    out[3] = newRV_noinc((SV *)hk_header_list(aTHX_ reply->headers, reply->header_count));
-    out[5] = peer_of(aTHX_ response);
+    if (SvROK(headers))
+        hk_add_to_http_headers(aTHX_ (HV *)SvRV(headers), fields, count);
+    else
+        out[3] = newRV_noinc((SV *)hk_header_list(aTHX_ fields, count));
+    out[5] = newSVsv(boolSV(html));
     TAINT_NOT;
 }
 
-/* The trailer section, as further fields. */
-static void add_trailers(pTHX_ AV *list, const haul_response *response) {
+/* The trailer section, as further fields: into an HTTP::Headers, or behind a list. */
+static void add_trailers(pTHX_ SV *headers, AV *list, const haul_response *response) {
     size_t count = haul_response_trailer_count(response);
     for (size_t i = 0; i < count; i++) {
         haul_header trailer;
         if (haul_response_trailer(response, i, &trailer) != HAUL_STATUS_OK)
             continue;
+        if (SvROK(headers)) {
+            hk_add_to_http_headers(aTHX_ (HV *)SvRV(headers), &trailer, 1);
+            continue;
+        }
         av_push(list, newSVpvn(trailer.name.data, trailer.name.len));
         av_push(list, newSVpvn(trailer.value.len ? trailer.value.data : "", trailer.value.len));
     }
@@ -96,7 +137,7 @@ static void check_taint(pTHX_ SV *url, SV *method) {
         croak("Insecure dependency in connect while running with -T switch\n");
 }
 
-SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV **out) {
+SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out) {
     hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
     hk_exchange x;
     haul_reply reply;
@@ -133,8 +174,8 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     if (status != HAUL_STATUS_OK)
         failure(aTHX_ out, status);
     if (reply.status) {
-        head(aTHX_ &reply, used, out);
-        add_trailers(aTHX_ (AV *)SvRV(out[3]), used);
+        head(aTHX_ &reply, used, headers, out);
+        add_trailers(aTHX_ headers, SvROK(headers) ? NULL : (AV *)SvRV(out[3]), used);
         SvPOK_only(x.content);
         SvCUR_set(x.content, reply.body_len < SvLEN(x.content) ? reply.body_len : 0);
         *SvEND(x.content) = '\0';
@@ -152,7 +193,7 @@ static void check(pTHX_ haul_status status) {
         croak("%s\n", haul_error_text(haul_last_error()));
 }
 
-SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV **out) {
+SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out) {
     hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
     hk_stream *stream;
     hk_exchange *x;
@@ -203,7 +244,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
         return HK_LWP_ANSWER;
     }
     check(aTHX_ haul_response_reply(stream->response, &reply));
-    head(aTHX_ &reply, stream->response, out);
+    head(aTHX_ &reply, stream->response, headers, out);
     out[4] = SvREFCNT_inc_simple_NN(self);
     return HK_LWP_ANSWER;
 }
@@ -240,6 +281,6 @@ AV *hk_stream_trailers(pTHX_ SV *self) {
     hk_stream *stream = (hk_stream *)hk_attached(aTHX_ self, &stream_vtbl);
     AV *list = newAV();
     if (stream && stream->response)
-        add_trailers(aTHX_ list, stream->response);
+        add_trailers(aTHX_ &PL_sv_undef, list, stream->response);
     return list;
 }

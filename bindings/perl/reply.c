@@ -2,47 +2,7 @@
 #include "hk.h"
 
 SV *hk_protocol(pTHX_ unsigned version) {
-    switch (version) {
-    case 10: return newSVpvs_share("HTTP/1.0");
-    case 20: return newSVpvs_share("HTTP/2");
-    case 30: return newSVpvs_share("HTTP/3");
-    default: return newSVpvs_share("HTTP/1.1");
-    }
-}
-
-/* The fields that no longer say what `content` is once it has been decoded. */
-static bool about_coding(const char *name, STRLEN len) {
-    return (len == 16 && memEQ(name, "content-encoding", 16)) || (len == 14 && memEQ(name, "content-length", 14));
-}
-
-/* Names in lower case; several fields of one name are an array. */
-void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded) {
-    char few[64];
-    for (size_t i = 0; i < count; i++) {
-        STRLEN len = headers[i].name.len;
-        char *name = few;
-        SV **slot;
-        if (len > sizeof few)
-            Newx(name, len, char);
-        for (STRLEN at = 0; at < len; at++)
-            name[at] = toLOWER(headers[i].name.data[at]);
-        if (!decoded || !about_coding(name, len)) {
-            slot = hv_fetch(hv, name, (I32)len, TRUE);
-            if (!SvOK(*slot))
-                sv_setpvn(*slot, headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
-            else {
-                SV *value = newSVpvn(headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
-                if (!SvROK(*slot)) {
-                    AV *several = newAV();
-                    av_push(several, newSVsv(*slot));
-                    sv_setrv_noinc(*slot, (SV *)several);
-                }
-                av_push((AV *)SvRV(*slot), value);
-            }
-        }
-        if (name != few)
-            Safefree(name);
-    }
+    return hk_word(aTHX_ version == 10 ? HK_HTTP_1_0 : version == 20 ? HK_HTTP_2 : version == 30 ? HK_HTTP_3 : HK_HTTP_1_1);
 }
 
 /* As they came, name and value in turn. */
@@ -83,11 +43,11 @@ bool hk_keeps(const haul_reply *reply) {
     return !(connection && connection->len == 5 && strncasecmp(connection->data, "close", 5) == 0);
 }
 
-/* Everything but `content`. */
+/* Everything but `content`. Takes `url`. */
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url) {
     HV *hv = newHV(), *headers = newHV();
     hk_store(aTHX_ hv, HK_SUCCESS, newSVsv(boolSV(reply->status >= 200 && reply->status < 300)));
-    hk_store(aTHX_ hv, HK_URL, newSVsv(url));
+    hk_store(aTHX_ hv, HK_URL, url);
     hk_store(aTHX_ hv, HK_STATUS, newSViv(reply->status));
     hk_store(aTHX_ hv, HK_REASON, newSVpvn(reply->reason.len ? reply->reason.data : "", reply->reason.len));
     hk_store(aTHX_ hv, HK_PROTOCOL, hk_protocol(aTHX_ reply->version));

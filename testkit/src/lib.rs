@@ -7,9 +7,11 @@
 //! | [`faulty`] | an origin of one long body that answers ranges, rightly or with a fault asked for in the URL |
 //! | [`raw`] | a scripted peer that sends exactly the bytes it is told to, for hostile framing |
 //! | [`frames`] | the same for HTTP/2: a peer that sends the frames it is told to |
+//! | [`hostile`] | replies that no honest server sends, made by a grammar from a seed, and a server of them |
 //! | [`relay`] | a link with a round trip and a rate, on loopback |
 //! | [`pattern`] | bytes whose value is a function of their offset |
 //! | [`coding`] | content codings, as a server makes them, and a decompression bomb |
+//! | [`child`] | a program run to its end under a hard limit of time |
 //! | [`identity`] | a certificate authority and a server certificate made on the spot |
 //!
 //! Nothing here depends on haul: the origin speaks through hyper, the raw peers and the fault origin through plain
@@ -24,9 +26,11 @@
 //! assert_eq!(origin.requests(), 0);
 //! ```
 
+pub mod child;
 pub mod coding;
 pub mod faulty;
 pub mod frames;
+pub mod hostile;
 pub mod identity;
 pub mod origin;
 pub mod packages;

@@ -16,6 +16,7 @@ mod limited;
 mod million;
 mod perl;
 mod pipeline;
+mod python;
 mod site;
 mod small;
 mod startup;
@@ -63,6 +64,7 @@ pub(crate) const ALL: &[&Job] = &[
     &h2_site::JOB,
     &c_requests::JOB,
     &perl::JOB,
+    &python::JOB,
     &curves::JOB,
 ];
 

@@ -53,9 +53,10 @@ sub new {
         max_redirect => 5,
         timeout      => 60,
         keep_alive   => 1,
-        verify_SSL   => 1,
+        verify_SSL   => ($ENV{PERL_HTTP_TINY_SSL_INSECURE_BY_DEFAULT} || '') eq '1' ? 0 : 1,
     }, $class;
-    $given{verify_SSL} = delete $given{verify_ssl} if exists $given{verify_ssl} && !exists $given{verify_SSL};
+    # Either spelling; one that asks for checks wins.
+    $given{verify_SSL} ||= $given{verify_ssl} if exists $given{verify_ssl};
     if (my $jar = $given{cookie_jar}) {
         if (ref $jar eq 'HASH') {
             require Haul::Jar;
@@ -111,7 +112,7 @@ sub _prepare {
     if (!$engine) {
         $engine = $self->{_engine} = Haul::Engine->_new;
         $engine->_set(redirects => 0);
-        $engine->_set(without => 'Accept');
+        $engine->_set(without => $_) for qw(Accept Proxy-Connection);
         $engine->_set(expect_timeout => 0);
     }
     delete $self->{_peers};
@@ -140,7 +141,7 @@ sub _tls {
     $verify = 0 if exists $given{SSL_verifycn_scheme} && $given{SSL_verifycn_scheme} eq 'none';
     $engine->_set(verify  => $verify);
     $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{SSL_CERT_FILE});
-    $engine->_set(ca_path => $given{SSL_ca_path});
+    $engine->_set(ca_path => defined $given{SSL_ca_path} ? $given{SSL_ca_path} : $ENV{SSL_CERT_DIR});
     $engine->_set(certificate => defined $given{SSL_cert_file} ? [@given{qw(SSL_cert_file SSL_key_file)}] : undef);
     delete @given{ qw(SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file) };
     delete $given{$_} for grep { !defined $given{$_} } keys %given;
@@ -176,9 +177,6 @@ sub _follow {
         if (_origin($from) ne _origin($to)) {
             delete @$fields{ grep { /\A(?:authorization|cookie|proxy-authorization)\z/i } keys %$fields };
             $to =~ s{\A([^/?#]+://)[^/?#]*\@}{$1};
-        }
-        elsif ((my $auth = _userinfo($from)) && !_userinfo($to)) {
-            $to =~ s{\A([^/?#]+://)}{$1$auth\@};
         }
         $response = $self->_hop($method, $to, { %$args, content => $content, headers => $fields });
     }
@@ -265,6 +263,7 @@ sub _join {
     my ($scheme, $authority, $path, $query) = $base =~ m{\A([^:/?#]+)://([^/?#]*)([^?#]*)(\?[^#]*)?}
         or die "Cannot parse URL: '$base'\n";
     return "$scheme:$to" if $to =~ m{\A//};
+    $authority =~ s/.*\@//s;
     my $root = "$scheme://$authority";
     $path = '/' unless length $path;
     return $root . $to if $to =~ m{\A/};
@@ -276,14 +275,13 @@ sub _join {
 
 sub _authority {
     my ($scheme, $authority) = $_[0] =~ m{\A([^:/?#]+)://([^/?#]*)} or return;
-    my $user = $authority =~ s/\A(.*)\@//s ? $1 : undef;
+    $authority =~ s/\A.*\@//s;
     my $port = $authority =~ s/:([0-9]*)\z// && length $1 ? $1 : lc $scheme eq 'https' ? 443 : 80;
-    return (lc $scheme, lc $authority, $port, $user);
+    return (lc $scheme, lc $authority, $port);
 }
 
 sub _origin { my ($scheme, $host, $port) = _authority($_[0]); return defined $scheme ? "$scheme $host $port" : '' }
 sub _host { my (undef, $host) = _authority($_[0]); return $host }
-sub _userinfo { my @parts = _authority($_[0]); return $parts[3] }
 
 # ---- The rest of HTTP::Tiny's methods ----
 
@@ -350,7 +348,7 @@ sub connected {
     my $url = $self->{_engine} ? $self->{_engine}->_last_url : undef;
     return unless defined $url;
     my (undef, $host, $port) = _authority("$url");
-    return "$host:$port";
+    return wantarray ? ($host, $port) : "$host:$port";
 }
 
 my @days = qw(Sun Mon Tue Wed Thu Fri Sat);

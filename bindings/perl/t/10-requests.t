@@ -25,6 +25,10 @@ my $server = t::Server->start(sub {
     if ($path eq '/old') {
         return sub { t::Server::write_all($_[0], "HTTP/1.0 200 OK\r\n\r\nto the end"); 0 };
     }
+    if ($path =~ m{\A/line/(.*)}) {
+        (my $line = $1) =~ tr/_/ /;
+        return sub { t::Server::write_all($_[0], "$line\r\nContent-Length: 2\r\n\r\nok"); 0 };
+    }
     if ($path eq '/100') {
         return sub { t::Server::write_all($_[0], "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") };
     }
@@ -93,6 +97,12 @@ like($response->{content}, qr/^User-Agent: Bar\/2$/m, 'changed agent');
 like($http->get($with_user)->{content}, qr/^Authorization: Basic dXMgZXI6cGE6c3M=$/mi, 'user and password of the URL');
 like($http->get($with_user, { headers => { authorization => 'Mine' } })->{content}, qr/^authorization: Mine$/mi, 'unless there is a field');
 
+($with_user = $server->url('/a b?c d')) =~ s{//}{//us er:p w@};
+my $blanks = $http->get($with_user);
+like($blanks->{content}, qr{\AGET /a%20b\?c%20d HTTP}, 'blanks in a URL');
+like($blanks->{content}, qr/^Authorization: Basic dXMgZXI6cCB3$/mi, 'in a password too');
+is($blanks->{url}, $with_user, 'url as it was given');
+
 is($http->get($server->url('/204'))->{status}, 204, '204');
 is($http->get($server->url('/204'))->{content}, '', 'without content');
 $response = $http->get($server->url('/304'));
@@ -112,6 +122,7 @@ my $one = Haul->new;
 ok(!$one->connected, 'not connected yet');
 my ($first) = $one->get($server->url('/count'))->{content} =~ /(\d+)/;
 is($one->connected, '127.0.0.1:' . $server->port, 'connected');
+is_deeply([$one->connected], ['127.0.0.1', $server->port], 'in list context host and port');
 is($one->get($server->url('/count'))->{content}, "$first.2", 'the connection is used again');
 is($one->get($server->url('/close'))->{content}, 'last', 'the server closes');
 ok(!$one->connected, 'not connected');
@@ -120,6 +131,7 @@ my $each = Haul->new(keep_alive => 0);
 like($each->get($server->url('/x'))->{content}, qr/^Connection: close$/mi, 'without keep_alive that is said');
 my @numbers = map { $each->get($server->url('/count'))->{content} =~ /\.(\d+)/ } 1 .. 2;
 is("@numbers", '1 1', 'and done');
+like($each->get($server->url('/x'), { headers => { connection => 'X-A' } })->{content}, qr/^Connection: close$/mi, 'whatever the program says');
 
 # What a program does wrong.
 for my $call ([get => []], [get => ['http://x/', 'y']], [get => ['http://x/', {}, 1]], [request => ['GET']], [post_form => ['http://x/']],
@@ -134,6 +146,9 @@ for my $case (
     ['GET', 'http://127.0.0.1:1/',     {}, qr/Could not connect to '127\.0\.0\.1:1'/],
     ['GET', 'ftp://127.0.0.1/',        {}, qr/Unsupported URL scheme 'ftp'/],
     ['GET', 'no url',                  {}, qr/Cannot parse URL: 'no url'/],
+    ['GET', $server->url('/line/HTTP/2.0_200_OK'), {}, qr/\AUnsupported HTTP protocol: /],
+    ['GET', $server->url('/line/HTTP/1.1_2x0_OK'), {}, qr/\AMalformed Status-Line: /],
+    ['GET', $server->url('/x'), { headers => { 'X A' => 'b' } }, qr/\AInvalid HTTP header field name: /],
     ['GET', $server->url('/x'), { headers => { Host => 'other' } }, qr/The 'Host' header must not be provided/],
     ['GET', $server->url('/x'), { headers => { 'X-A' => "a\r\nB: c" } }, qr/./],
     ['GET', $server->url('/x'), { headers => { "X-A\nB" => 'a' } }, qr/./],

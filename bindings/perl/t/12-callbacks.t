@@ -52,6 +52,8 @@ is($response->{content}, "enough\n", 'with its words');
 is($http->get($server->url('/x'))->{status}, 200, 'and the object goes on');
 $response = $http->post($server->url('/x'), { content => sub { die { code => 7 } } });
 is($response->{status}, 599, 'a content callback that dies');
+my $mine_own = { status => 299, reason => 'Mine', success => 1 };
+is($http->get($server->url('/big'), { data_callback => sub { die $mine_own } }), $mine_own, 'one that dies of a response chooses it');
 $@ = 'mine';
 $http->get($server->url('/x'), { data_callback => sub { eval { die 'inner' } } });
 is($@, 'mine', '$@ stays');

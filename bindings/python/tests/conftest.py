@@ -165,6 +165,7 @@ class RawServer:
         self.reply = reply
         self.closes = closes
         self.kept: list[socket.socket] = []
+        self.taken = 0
         threading.Thread(target=self.run, daemon=True).start()
 
     def run(self) -> None:
@@ -173,6 +174,7 @@ class RawServer:
                 peer, _ = self.listener.accept()
             except OSError:
                 return
+            self.taken += 1
             data = b""
             while b"\r\n\r\n" not in data:
                 piece = peer.recv(65536)

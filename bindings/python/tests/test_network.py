@@ -150,3 +150,46 @@ def test_digest_of_requests_own(session: requests.Session, httpbin: Any) -> None
     url = httpbin.url + "/digest-auth/auth/user/secret"
     response = session.get(url, auth=requests.auth.HTTPDigestAuth("user", "secret"))
     assert response.status_code == 200 and [one.status_code for one in response.history] == [401]
+
+
+def test_a_retry_of_urllib3_is_obeyed(pages: Any, raw: Any) -> None:
+    from urllib3 import Retry
+
+    def session_of(retries: Any) -> requests.Session:
+        session = requests.Session()
+        session.mount("http://", HaulAdapter(max_retries=retries))
+        return session
+
+    def now_and_then(handler: Any) -> None:
+        tries = len(pages.bodies)
+        handler.answer(b"at last" if tries % 3 == 0 else b"not yet", 200 if tries % 3 == 0 else 503, Retry_After="0")
+
+    pages.routes["/busy"] = now_and_then
+    patient = Retry(2, status_forcelist=[503], allowed_methods=None)
+    session = session_of(patient)
+    assert session.get(pages.url + "/busy").text == "at last" and len(pages.bodies) == 3
+    with session.get(pages.url + "/busy", stream=True) as response:
+        assert response.raw.read() == b"at last" and len(pages.bodies) == 6
+    # A body is sent again from where it began.
+    import io
+
+    data = io.BytesIO(b"--body")
+    data.seek(2)
+    assert session.post(pages.url + "/busy", data=data).text == "at last" and pages.bodies[6:] == [b"body"] * 3
+    # One try less than it takes.
+    with pytest.raises(requests.exceptions.RetryError):
+        session_of(patient.new(total=1)).get(pages.url + "/busy")
+    pages.bodies.clear()
+    kept = session_of(patient.new(total=1, raise_on_status=False)).get(pages.url + "/busy")
+    assert (kept.status_code, kept.text, len(pages.bodies)) == (503, "not yet", 2)
+    # What was sent may have been done: a POST is not sent twice, nor anything without a Retry.
+    server = raw(b"")
+    for retries, method, tries in ((0, "GET", 1), (2, "POST", 1), (2, "GET", 3)):
+        before = server.taken
+        with pytest.raises(requests.exceptions.ConnectionError):
+            session_of(retries).request(method, server.url)
+        assert server.taken - before == tries
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        session_of(0).get(pages.url + "/never", timeout=0.05)
+    with pytest.raises(requests.exceptions.ConnectionError):
+        session_of(1).get(pages.url + "/never", timeout=0.05)

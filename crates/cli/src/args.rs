@@ -230,6 +230,10 @@ pub struct ProxyLow {
     pub allowed: Option<Allowed>,
     /// `-p`.
     pub tunnel: bool,
+    /// `--proxy-http2`.
+    pub http2: bool,
+    /// `--proxy1.0`.
+    pub http10: bool,
     /// `--suppress-connect-headers`.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`, in order.

@@ -22,8 +22,8 @@ fn main() -> ExitCode {
     if apt::is_called(&words) {
         return ExitCode::from(apt::run());
     }
-    if let Some(args) = ftp::called(words) {
-        return ExitCode::from(ftp::run(args));
+    if let Some((program, args)) = ftp::called(words) {
+        return ExitCode::from(ftp::run(program, args));
     }
     let (persona, args) = Persona::called(std::env::args_os());
     if let [generate, root] = args.as_slice()
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Nobody is left to tell when stderr is closed.
             let _ = writeln!(std::io::stderr(), "{}", error.told_by(persona.name()));
-            ExitCode::from(error.exit_code())
+            ExitCode::from(error.exit_code_of(persona))
         }
     }
 }

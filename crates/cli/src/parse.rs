@@ -215,7 +215,7 @@ impl Parser<'_> {
             (Takes::Value(name), None, Some(text)) => {
                 if name == "file" && text.len() > 1 && text[0] == b'-' {
                     let text = printable(text);
-                    self.args.warn(format!("The file name argument '{text}' looks like a flag."));
+                    self.args.warn(format!("The filename argument '{text}' looks like a flag."));
                 }
                 FlagValue::Text(text)
             }
@@ -236,8 +236,13 @@ impl Parser<'_> {
 
     /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none.
     fn curlrc(&mut self) -> Result<(), UsageError> {
-        let places =
-            [("CURL_HOME", ".curlrc"), ("XDG_CONFIG_HOME", "curlrc"), ("HOME", ".curlrc"), ("HOME", ".config/curlrc")];
+        let places = [
+            ("CURL_HOME", ".curlrc"),
+            ("XDG_CONFIG_HOME", "curlrc"),
+            ("HOME", ".curlrc"),
+            ("CURL_HOME", ".config/curlrc"),
+            ("HOME", ".config/curlrc"),
+        ];
         for (variable, name) in places {
             let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
             let path = Path::new(&dir).join(name);

@@ -96,6 +96,7 @@ impl Persona {
         if self.is_curl() {
             transfer.redirect.follow = false;
             transfer.fail = false;
+            transfer.cookies.as_curl = true;
             transfer.split = Some(1);
             transfer.retry = RetryArgs { count: 0, ..RetryArgs::default() };
         }

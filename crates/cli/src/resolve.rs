@@ -85,7 +85,10 @@ impl Resolver<'_> {
             }
             outputs.clear();
         } else if outputs.len() > group.urls.len() {
-            self.warnings.push("Got more output options than URLs".to_owned());
+            // `--no-remote-name` more than needed asks for nothing.
+            if outputs[group.urls.len()..].iter().any(|output| *output != Output::Stdout) {
+                self.warnings.push("Got more output options than URLs".to_owned());
+            }
             outputs.truncate(group.urls.len());
         }
         let last = group.stages.len() - 1;

@@ -16,6 +16,8 @@
 
 use std::fmt;
 
+use crate::persona::Persona;
+
 /// The version that `--version`, messages and the default `User-Agent` name.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -170,8 +172,23 @@ impl UsageError {
     /// The message, of several lines, as the program of this name says it.
     pub fn told_by(&self, program: &str) -> String {
         let reason = &self.reason;
-        let read = match reason {
-            Reason::Read { path, error } => format!("{program}: cannot read '{path}': {error}\n"),
+        let is_curl = program == Persona::Curl.name();
+        let is_config = matches!(&self.place, Place::Option(option) if option == "-K" || option == "--config");
+        let read = match (reason, &self.place) {
+            (Reason::Read { path, .. }, _) if is_curl && is_config => {
+                format!("{program}: cannot read config from '{path}'\n")
+            }
+            (Reason::Read { path, error }, _) => format!("{program}: cannot read '{path}': {error}\n"),
+            // curl says what is wrong before it says where.
+            (Reason::BadUse(text), Place::Option(option)) if is_curl => {
+                return format!("{program}: {text}\n{program}: option {option}: is badly used here\n{}", hint(program));
+            }
+            (Reason::MissingUrlBeforeNext, Place::Option(option)) if is_curl => {
+                return format!(
+                    "{program}: {reason}\n{program}: option {option}: is badly used here\n{}",
+                    hint(program)
+                );
+            }
             _ => String::new(),
         };
         let where_and_why = match &self.place {
@@ -179,8 +196,22 @@ impl UsageError {
             Place::Option(option) => format!("option {option}: {reason}"),
             Place::Config { file, line, option } => format!("{file}:{line}: error: '{option}' {reason}"),
         };
-        format!("{read}{program}: {where_and_why}\n{program}: try '{program} --help' for more information")
+        format!("{read}{program}: {where_and_why}\n{}", hint(program))
     }
+
+    /// [`UsageError::exit_code`] as a persona has it: to curl, whatever is wrong in a config file is that it cannot be read.
+    pub fn exit_code_of(&self, persona: Persona) -> u8 {
+        match self.place {
+            Place::Config { .. } if persona.is_curl() => 26,
+            _ => self.exit_code(),
+        }
+    }
+}
+
+/// Where more is to be read.
+fn hint(program: &str) -> String {
+    let manual = if program == Persona::Curl.name() { " or 'curl --manual'" } else { "" };
+    format!("{program}: try '{program} --help'{manual} for more information")
 }
 
 impl fmt::Display for UsageError {

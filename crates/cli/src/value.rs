@@ -91,7 +91,7 @@ impl<'a> FlagValue<'a> {
             return Err(Reason::BadNumber);
         }
         if seconds > SECONDS_MAX {
-            return Err(Reason::TooLarge);
+            return Err(Reason::BadNumber);
         }
         let digit = |at: usize| fraction.get(at).map_or(0, |&b| u64::from(b - b'0'));
         let millis = digit(0) * 100 + digit(1) * 10 + digit(2);

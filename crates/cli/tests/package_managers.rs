@@ -176,7 +176,7 @@ fn pacman_fetches_by_haul() {
     }
     let server = Mirror::of(&mirror);
     let config = format!(
-        "[options]\nArchitecture = auto\nSigLevel = Never\nXferCommand = {HAUL} -L -s -S -f -o %o %u\n[test]\nServer = {}\n",
+        "[options]\nArchitecture = auto\nSigLevel = Never\nXferCommand = {HAUL} -s -S -C - -o %o %u\n[test]\nServer = {}\n",
         server.url
     );
     fs::write(dir.path().join("pacman.conf"), config).unwrap();

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use common::{haul, names, page, run, run_haul};
+use common::{HAUL, haul, installed, names, page, program, run, run_haul};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
@@ -120,6 +120,27 @@ fn what_a_server_says_moves_no_cursor_of_the_terminal() {
     let ran = run_haul([&*peer.url("/")]);
     assert_ne!(ran.code, 0);
     assert!(!ran.stderr.contains('\x1b'), "{:?}", ran.stderr);
+}
+
+#[test]
+fn a_binary_body_is_not_printed_on_a_terminal() {
+    let Some(script) = installed("script", "what a terminal gets") else { return };
+    let (binary, text) = (page("\x7fELF\0\x1b[2J"), page("just text"));
+    // `script` runs it on a terminal of its own; it also says what the terminal made of line ends.
+    let on_terminal = |line: String| run(program(script).args(["-qec", &line, "/dev/null"]));
+    let shown = |ran: &common::Ran| String::from_utf8_lossy(&ran.stdout).into_owned();
+    for url in [binary.url("/"), format!("{0} {0}", binary.url("/"))] {
+        let ran = on_terminal(format!("{HAUL} -sS {url}"));
+        assert_eq!(ran.code, 23, "{}", shown(&ran));
+        assert!(shown(&ran).contains("-o -") && !shown(&ran).contains("ELF"), "{:?}", shown(&ran));
+    }
+    // Who insists gets it, and text is text.
+    let ran = on_terminal(format!("{HAUL} -sS -o - {}", binary.url("/")));
+    assert!(ran.code == 0 && shown(&ran).contains("ELF\0"), "{:?}", shown(&ran));
+    let ran = on_terminal(format!("{HAUL} -sS {}", text.url("/")));
+    assert_eq!((ran.code, shown(&ran).as_str()), (0, "just text"));
+    // Into a pipe goes anything.
+    assert!(run_haul(["-sS", &binary.url("/")]).text().contains("ELF\0"));
 }
 
 #[test]

@@ -8,6 +8,10 @@ use haul_proto::head::{Head, Version};
 /// The facts of one transfer; times count from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
+    /// The method of the last request, where redirects have changed it.
+    pub method: Option<Box<str>>,
+    /// The Referer of the last request, where it was made from a redirect.
+    pub referer: Option<Box<str>>,
     /// When the transfer began.
     pub started: Instant,
     /// The final response's status; 0 where none came.
@@ -61,6 +65,8 @@ impl Facts {
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
+            method: None,
+            referer: None,
             started: now,
             status: 0,
             connect_status: 0,

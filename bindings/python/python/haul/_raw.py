@@ -24,7 +24,7 @@ class RawBody(io.IOBase):
         self,
         reply: Reply,
         stream: Stream | None,
-        translate: Callable[[Exception], BaseException] | None = None,
+        translate: Callable[[Failure], BaseException] | None = None,
     ) -> None:
         #: What the engine keeps of the response.
         self.reply = reply
@@ -129,7 +129,19 @@ class RawBody(io.IOBase):
         if self._stream is not None and self._stream.ended:
             self._stream.close()
 
-    drain_conn = release_conn
+    def drain_conn(self) -> None:
+        """Reads the rest, and lets go of the connection."""
+        if self._stream is not None:
+            try:
+                self._stream.read(None, False)
+            except Failure:
+                # Then it is closed below, and serves nobody.
+                pass
+            self.close()
+
+    def get_redirect_location(self) -> str | bool:
+        """Where it leads, if it is a redirect; else ``False``."""
+        return self.reply.location() or False
 
     def fileno(self) -> int:
         raise io.UnsupportedOperation("fileno")

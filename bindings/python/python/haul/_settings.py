@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from time import monotonic
 from typing import Any
 
 from ._haul import bypasses_proxy, netrc_login, split_url
@@ -11,35 +12,36 @@ from .exceptions import InvalidProxyURL
 
 _PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _BUNDLE_NAMES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+_NETRC_SECONDS = 1.0
 
 
-def _environment() -> Callable[[str], str | None]:
-    """How a variable is read. ``os.environ`` encodes its name anew each time, which for the eight names of every request costs
-    more than parsing the response; its dict of encoded names, where there is one, is asked instead."""
+def _environment() -> Mapping[Any, Any]:
+    """The environment as ``os.environ`` keeps it. Asked itself, it encodes a name anew each time, which for the ten names of every
+    request costs more than parsing the response."""
     data = getattr(os.environ, "_data", None)
-    if not isinstance(data, dict):
-        return os.environ.get
-    encoded = {name: os.environ.encodekey(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES)}
-
-    def get(name: str) -> str | None:
-        key = encoded.get(name)
-        if key is None:
-            return os.environ.get(name)
-        value = data.get(key)
-        return None if value is None else os.fsdecode(value)
-
-    return get
+    return data if isinstance(data, dict) else os.environ
 
 
-_get = _environment()
+_environ = _environment()
+
+
+def _encoded(name: str) -> Any:
+    return name if _environ is os.environ else os.environ.encodekey(name)
+
+
+_KEYS = {name: _encoded(name) for name in (*_PROXY_NAMES, *_BUNDLE_NAMES, "NETRC", "HOME")}
+_SAYS = frozenset(_KEYS[name] for name in (*_PROXY_NAMES, *_BUNDLE_NAMES))
+_NETRC, _HOME = _KEYS["NETRC"], _KEYS["HOME"]
+
+
+def _get(name: str) -> str | None:
+    value = _environ.get(_KEYS[name])
+    return None if value is None else os.fsdecode(value)
 
 
 def has_environment() -> bool:
-    """Whether any variable says something about how requests go."""
-    for name in _PROXY_NAMES:
-        if _get(name):
-            return True
-    return bool(_get("REQUESTS_CA_BUNDLE") or _get("CURL_CA_BUNDLE"))
+    """Whether any variable may say something about how requests go."""
+    return not _environ.keys().isdisjoint(_SAYS)
 
 
 def environment_bundle() -> str | None:
@@ -158,20 +160,34 @@ def trust(verify: Any, cert: Any) -> dict[str, Any]:
 
 
 class Netrc:
-    """The user's netrc file, read when it is first asked for and again when it has changed."""
+    """The user's netrc file. Whether there is one, and another than before, is looked at once a second at most: two paths for each
+    request are more than all else that is done for it. Another ``NETRC`` or ``HOME`` is seen at once."""
 
-    __slots__ = ("_path", "_stamp", "_text")
+    __slots__ = ("_named", "_path", "_stamp", "_text", "_until")
 
     def __init__(self) -> None:
+        self._named: tuple[Any, Any] = None, None
         self._path: str | None = None
         self._stamp: float | None = None
         self._text: bytes | None = None
+        self._until = 0.0
 
     def login(self, url: str) -> tuple[str, str] | None:
         """What it says for the host of this URL."""
-        named = os.environ.get("NETRC")
-        names = (named,) if named else ("~/.netrc", "~/_netrc")
-        for name in names:
+        now = monotonic()
+        named = _environ.get(_NETRC), _environ.get(_HOME)
+        if now >= self._until or named != self._named:
+            self._look()
+            self._named, self._until = named, now + _NETRC_SECONDS
+        if self._text is None:
+            return None
+        found = netrc_login(self._text, url)
+        return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
+
+    def _look(self) -> None:
+        """Reads the file, if it is another one."""
+        named = _get("NETRC")
+        for name in (named,) if named else ("~/.netrc", "~/_netrc"):
             path = os.path.expanduser(name)
             try:
                 stamp = os.stat(path).st_mtime
@@ -184,6 +200,5 @@ class Netrc:
                 except OSError:
                     self._text = None
                 self._path, self._stamp = path, stamp
-            found = None if self._text is None else netrc_login(self._text, url)
-            return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
-        return None
+            return
+        self._path = self._stamp = self._text = None

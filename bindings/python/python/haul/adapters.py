@@ -19,15 +19,18 @@ from requests.adapters import BaseAdapter
 from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy
+from urllib3 import Retry
 
 from . import _settings
 from ._haul import Client, Failure, Plan
 from ._raw import RawBody
-from .exceptions import InvalidProxyURL, ReadTimeout, from_failure
+from ._retries import Attempts, as_requests, as_urllib3
+from .exceptions import InvalidProxyURL
 
 __all__ = ["HaulAdapter"]
 
 _MOST_PLANS = 64
+_NEVER = Retry(0, read=False)
 
 
 class HaulAdapter(BaseAdapter):
@@ -35,7 +38,8 @@ class HaulAdapter(BaseAdapter):
 
     :param http2: whether HTTP/2 is offered to https servers.
     :param pool_connections, pool_maxsize, pool_block: taken and ignored: connections are kept as they come to be free.
-    :param max_retries: how often a connection that could not be made is tried again.
+    :param max_retries: how often a request that failed is tried again, where that is safe; or a ``urllib3.Retry``, which also says for
+        which statuses, and how long to wait.
     """
 
     __attrs__ = ["http2", "max_retries"]
@@ -44,13 +48,14 @@ class HaulAdapter(BaseAdapter):
         self,
         pool_connections: int = 10,
         pool_maxsize: int = 10,
-        max_retries: int = 0,
+        max_retries: int | Retry | None = 0,
         pool_block: bool = False,
         http2: bool = False,
     ) -> None:
         super().__init__()
         self.http2 = http2
-        self.max_retries = max_retries
+        #: What is tried again, and when.
+        self.max_retries: Retry | int = max_retries or _NEVER
         self._client = Client()
         self._plans: dict[Any, Plan] = {}
 
@@ -84,20 +89,23 @@ class HaulAdapter(BaseAdapter):
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
         fields = list(headers.items())
-        source = None
         plan = self._plan(url, timeout, verify, cert, proxies, request)
-        for attempt in range(max(0, self.max_retries), -1, -1):
+        attempts = None if self.max_retries is _NEVER else Attempts(Retry.from_int(self.max_retries), request)
+        while True:
+            source = None
             try:
                 if stream:
                     reply, source = self._client.open(plan, method, url, fields, body)
                 else:
                     reply = self._client.send(plan, method, url, None, fields, body, None, None)
-                break
             except Failure as failure:
-                if not (attempt and failure.args[3] == "connect" and failure.args[0] in ("Connect", "Timeout")):
-                    raise _translate(failure, request, plan.proxied) from None
-        raw = RawBody(reply, source, lambda failure: _of_urllib3(failure, url=request.url))
-        return self.build_response(request, raw)
+                if attempts is None:
+                    raise as_requests(failure, request, plan.proxied) from None
+                attempts.after_failure(failure, plan.proxied)
+                continue
+            raw = RawBody(reply, source, lambda failure: as_urllib3(failure, url))
+            if attempts is None or not attempts.wants_another(raw):
+                return self.build_response(request, raw)
 
     def build_response(self, req: requests.PreparedRequest, resp: RawBody) -> requests.Response:
         """requests' response of what came."""
@@ -152,33 +160,8 @@ class HaulAdapter(BaseAdapter):
                     http2=self.http2, **settings,
                 )  # fmt: skip
             except Failure as failure:
-                raise _translate(failure, request) from None
+                raise as_requests(failure, request) from None
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
-
-
-def _translate(failure: Exception, request: requests.PreparedRequest, proxied: bool = False) -> BaseException:
-    """requests' exception of the same name."""
-    error = from_failure(failure, proxied=proxied)
-    if isinstance(error, ReadTimeout):
-        # Programs look for the words of urllib3's, which requests' holds.
-        cause = _of_urllib3(failure, request.url)
-        return requests.exceptions.ReadTimeout(cause, request=request)
-    cls = getattr(requests.exceptions, type(error).__name__, None)
-    if cls is None or not issubclass(cls, requests.exceptions.RequestException):
-        return error
-    return cls(*error.args, request=request)  # type: ignore[no-any-return]
-
-
-def _of_urllib3(failure: Exception, url: str | None) -> BaseException:
-    """What requests waits for while it reads a body: urllib3's exceptions, which it translates itself."""
-    from urllib3 import exceptions
-
-    kind, message = failure.args[0], failure.args[1]
-    if kind == "Timeout":
-        return exceptions.ReadTimeoutError(None, url or "", f"Read timed out: {message}")  # type: ignore[arg-type]
-    if kind in ("ContentCoding", "TooLarge"):
-        return exceptions.DecodeError(message)
-    return exceptions.ProtocolError(message)

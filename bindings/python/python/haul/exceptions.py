@@ -189,6 +189,9 @@ def from_failure(
         cls = InvalidHeader
     elif kind == "Timeout":
         cls = ConnectTimeout if phase == "connect" else ReadTimeout
+    elif "within the head" in message:
+        # Some of the response was there: to the standard library's client this is a head, and a body that breaks off.
+        cls = ChunkedEncodingError
     elif cls is None and phase == "connect" and proxied:
         cls = ProxyError
     elif cls is None and phase == "body":

@@ -220,7 +220,7 @@ class Session(_HooksMixin):
         except Failure as failure:
             raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
         response = Response._of(reply, Sent(call[1], call[0], call[4], call[5]))
-        if reply.location() is not None:
+        if 300 < reply.status < 400 and reply.location() is not None:
             settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
             return self._follow(response, allow_redirects, cookies, settings)
         return response
@@ -362,6 +362,15 @@ class Session(_HooksMixin):
         if not stream:
             response.content  # noqa: B018 - read now, so that the connection is free
         return response  # type: ignore[no-any-return]
+
+    def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
+        """What :meth:`send` is to be told of a request besides the request. It knows the environment by itself."""
+        return {
+            "proxies": merge_setting(proxies, self.proxies),
+            "stream": merge_setting(stream, self.stream),
+            "verify": merge_setting(verify, self.verify),
+            "cert": merge_setting(cert, self.cert),
+        }
 
     def _transmit(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
         call = self._long(request, settings)

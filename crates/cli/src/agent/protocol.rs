@@ -321,6 +321,8 @@ impl Event {
 fn put_facts(writer: &mut Writer, facts: &Facts) {
     let Facts {
         started: _,
+        method,
+        referer,
         status,
         connect_status,
         // It is the head's.
@@ -346,6 +348,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         total,
     } = facts;
     writer.number((*status).into()).number((*connect_status).into()).flag(*proxy_used);
+    writer.maybe(method.as_deref(), Writer::text).maybe(referer.as_deref(), Writer::text);
     for count in [request_bytes, upload_bytes, head_bytes, body_bytes] {
         writer.number(*count);
     }
@@ -366,6 +369,8 @@ fn get_facts(reader: &mut Reader<'_>, started: Instant) -> Result<Facts, Malform
         status: reader.small()?,
         connect_status: reader.small()?,
         proxy_used: reader.flag()?,
+        method: reader.maybe(Reader::text)?.map(Box::from),
+        referer: reader.maybe(Reader::text)?.map(Box::from),
         request_bytes: reader.number()?,
         upload_bytes: reader.number()?,
         head_bytes: reader.number()?,

@@ -85,6 +85,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         auth,
         cookie,
         jar,
+        // It belongs to `jar`.
+        cookies_by_host: _,
         hsts,
         alt_svc,
         referer,
@@ -130,7 +132,15 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
     } = options;
     let stays = jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some();
     let is_own = interrupt.is_some() || *keep_history || *liberties != Liberties::default();
-    if stays || is_own || *include_head || resume_from.is_some() {
+    // How connections are made, as far as the agent's are made otherwise.
+    let like_ours = ConnectOptions {
+        attempt_delay: connect.attempt_delay,
+        timeout: connect.timeout,
+        keepalive: connect.keepalive,
+        ..ConnectOptions::default()
+    };
+    let is_old = proxy.as_ref().is_some_and(|proxy| proxy.http10);
+    if stays || is_own || is_old || *connect != like_ours || *include_head || resume_from.is_some() {
         return None;
     }
     writer.text(method);
@@ -397,7 +407,7 @@ fn put_proxy(writer: &mut Writer, options: &ProxyOptions) -> Option<()> {
         ProxyAuth::Digest => 1,
         ProxyAuth::Any => 2,
     });
-    writer.flag(options.tunnel);
+    writer.flag(options.tunnel).flag(options.http2);
     put_tls(writer, &options.tls);
     Some(())
 }
@@ -420,6 +430,7 @@ fn get_proxy(reader: &mut Reader<'_>) -> Result<ProxyOptions, Malformed> {
         _ => return Err(Malformed),
     };
     options.tunnel = reader.flag()?;
+    options.http2 = reader.flag()?;
     options.tls = get_tls(reader)?;
     Ok(options)
 }

@@ -20,22 +20,22 @@
 pub mod message;
 
 use std::ffi::OsString;
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::time::SystemTime;
 
 use haul::net::proxy::ProxyOptions;
 use haul::request::{RequestOptions, Split};
 use haul::sink::checksum::{Algorithm, Checksum};
 use haul::sink::file::FileOptions;
 use haul::transfer::Outcome;
-use haul::{Client, Error, ErrorKind};
+use haul::{Client, Error, ErrorKind, Head};
 use haul_policy::proxy::{Environment, Proxy};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use crate::run::carrier::Carrier;
+use crate::run::stamps;
 use message::Message;
 
 /// Whether the program was called as a method.
@@ -181,7 +181,7 @@ fn acquire(
         Ok(()) if outcome.facts.status == 304 => {
             done.with("IMS-Hit", "true").with("Last-Modified", asked.get("Last-Modified").unwrap_or_default())
         }
-        Ok(()) => match finished(path, modified) {
+        Ok(()) => match finished(path, outcome.head.as_ref()) {
             Ok((size, found)) => {
                 let done = done.with("Size", size.to_string());
                 let done = modified.map_or(done.clone(), |time| done.with("Last-Modified", time));
@@ -195,11 +195,9 @@ fn acquire(
 }
 
 /// The size of a file and its digests, and its time set to the server's: apt asks by that the next time.
-fn finished(path: &Path, modified: Option<&str>) -> io::Result<(u64, Vec<(&'static str, String)>)> {
+fn finished(path: &Path, head: Option<&Head>) -> io::Result<(u64, Vec<(&'static str, String)>)> {
     let file = File::open(path)?;
-    if let Some(time) = modified.and_then(http_date) {
-        File::options().write(true).open(path)?.set_times(FileTimes::new().set_modified(time))?;
-    }
+    head.map_or(Ok(()), |head| stamps::date(path, head))?;
     let size = fs::metadata(path)?.len();
     let mut found = vec![("Checksum-FileSize", size.to_string())];
     for (name, algorithm, bytes) in [("SHA256", Algorithm::Sha256, 32), ("SHA512", Algorithm::Sha512, 64)] {
@@ -208,13 +206,6 @@ fn finished(path: &Path, modified: Option<&str>) -> io::Result<(u64, Vec<(&'stat
         found.push((name, checksum.of(&file)?.iter().map(|byte| format!("{byte:02x}")).collect()));
     }
     Ok((size, found))
-}
-
-fn http_date(text: &str) -> Option<SystemTime> {
-    // A date as Retry-After may have it; what is no date but a number of seconds is no time of a file.
-    let is_date = text.bytes().any(|byte| !byte.is_ascii_digit());
-    let since = haul_policy::retry::parse_retry_after(text.as_bytes(), 0).filter(|_| is_date)?;
-    SystemTime::UNIX_EPOCH.checked_add(since)
 }
 
 /// Says whether it may go better at another time, or by another mirror.

@@ -10,6 +10,10 @@ use super::{FLAGS, find_long, unsupported};
 
 /// Options of haul that curl has not.
 const OWN: &[&str] = &[
+    "agent",
+    "agent-idle",
+    "agent-status",
+    "agent-stop",
     "checksum",
     "extract",
     "fsync",
@@ -29,8 +33,13 @@ const OWN: &[&str] = &[
 const INERT: &[(&str, &str)] = &[
     ("append", "about FTP"),
     ("crlf", "about FTP and SMTP"),
+    ("disable-eprt", "about FTP"),
+    ("disable-epsv", "about FTP"),
     ("egd-file", "by curl too"),
     ("false-start", "by curl too"),
+    ("ftp-create-dirs", "about FTP"),
+    ("ftp-pasv", "about FTP"),
+    ("ftp-skip-pasv-ip", "about FTP"),
     ("npn", "by curl too"),
     ("parallel-immediate", "haul always does so for HTTP/1"),
     ("proxy-ssl-allow-beast", "about TLS 1.0"),

@@ -35,9 +35,10 @@ impl Flag for Cookie {
             return Ok(());
         }
         refuse_controls(text)?;
+        let is_curl = args.global.persona.is_curl();
         match &mut args.request().cookie {
             Some(cookie) => {
-                cookie.extend_from_slice(b"; ");
+                cookie.extend_from_slice(if is_curl { b";" } else { b"; " });
                 cookie.extend_from_slice(text);
             }
             none => *none = Some(text.to_vec()),

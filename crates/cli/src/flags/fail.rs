@@ -1,5 +1,6 @@
 //! `-f`, `--fail`.
 
+use super::fail_with_body::BOTH;
 use super::prelude::*;
 
 pub(super) struct Fail;
@@ -21,7 +22,12 @@ impl Flag for Fail {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().fail = value.on();
+        let is_curl = args.global.persona.is_curl();
+        let transfer = args.transfer();
+        if is_curl && value.on() && transfer.fail_with_body {
+            return Err(Reason::bad_use(BOTH));
+        }
+        transfer.fail = value.on();
         Ok(())
     }
 }

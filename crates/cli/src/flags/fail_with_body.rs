@@ -2,6 +2,9 @@
 
 use super::prelude::*;
 
+/// What curl says.
+pub(super) const BOTH: &str = "You must select either --fail or --fail-with-body, not both.";
+
 pub(super) struct FailWithBody;
 
 impl Flag for FailWithBody {
@@ -21,7 +24,11 @@ impl Flag for FailWithBody {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let is_curl = args.global.persona.is_curl();
         let transfer = args.transfer();
+        if is_curl && value.on() && transfer.fail && !transfer.fail_with_body {
+            return Err(Reason::bad_use(BOTH));
+        }
         (transfer.fail, transfer.fail_with_body) = (value.on(), value.on());
         Ok(())
     }

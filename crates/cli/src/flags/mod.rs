@@ -52,6 +52,8 @@ mod data_raw;
 mod data_urlencode;
 mod digest;
 mod disable;
+mod disable_eprt;
+mod disable_epsv;
 mod disallow_username_in_url;
 mod dump_header;
 mod egd_file;
@@ -69,6 +71,9 @@ mod form;
 mod form_escape;
 mod form_string;
 mod fsync;
+mod ftp_create_dirs;
+mod ftp_pasv;
+mod ftp_skip_pasv_ip;
 mod get;
 mod globoff;
 mod happy_eyeballs_timeout_ms;
@@ -149,6 +154,7 @@ mod proxy_ciphers;
 mod proxy_crlfile;
 mod proxy_digest;
 mod proxy_header;
+mod proxy_http2;
 mod proxy_insecure;
 mod proxy_key;
 mod proxy_key_type;
@@ -384,11 +390,11 @@ impl Category {
 /// Every flag, sorted by long name.
 pub const FLAGS: &[&dyn Flag] = &[
     &abstract_unix_socket::AbstractUnixSocket,
-    &alpn::Alpn,
     &agent::Agent,
     &agent_idle::AgentIdle,
     &agent_status::AgentStatus,
     &agent_stop::AgentStop,
+    &alpn::Alpn,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
     &append::Append,
@@ -420,6 +426,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_urlencode::DataUrlencode,
     &digest::Digest,
     &disable::Disable,
+    &disable_eprt::DisableEprt,
+    &disable_epsv::DisableEpsv,
     &disallow_username_in_url::DisallowUsernameInUrl,
     &dump_header::DumpHeader,
     &egd_file::EgdFile,
@@ -436,6 +444,9 @@ pub const FLAGS: &[&dyn Flag] = &[
     &form_escape::FormEscape,
     &form_string::FormString,
     &fsync::Fsync,
+    &ftp_create_dirs::FtpCreateDirs,
+    &ftp_pasv::FtpPasv,
+    &ftp_skip_pasv_ip::FtpSkipPasvIp,
     &get::Get,
     &globoff::Globoff,
     &happy_eyeballs_timeout_ms::HappyEyeballsTimeoutMs,
@@ -514,6 +525,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &proxy_crlfile::ProxyCrlfile,
     &proxy_digest::ProxyDigest,
     &proxy_header::ProxyHeader,
+    &proxy_http2::ProxyHttp2,
     &proxy_insecure::ProxyInsecure,
     &proxy_key::ProxyKey,
     &proxy_key_type::ProxyKeyType,

@@ -15,14 +15,15 @@ impl Flag for Proxy10 {
             category: Category::Proxy,
             important: false,
             help: "Use this HTTP proxy, with HTTP/1.0",
-            doc: "Sends requests through this proxy, as --proxy does. CONNECT is sent as \
-                  HTTP/1.1, which proxies of 1.0 take too.",
+            doc: "Sends requests through this proxy, as --proxy does, but that CONNECT says \
+                  HTTP/1.0.",
             example: "haul --proxy1.0 proxy:3128 http://example.com/",
             see_also: &["proxy"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        args.proxy().http10 = true;
         args.proxy().proxy = Some(Some(Proxy::parse(value.content()?).map_err(refuse_proxy)?));
         Ok(())
     }

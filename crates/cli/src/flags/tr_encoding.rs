@@ -13,9 +13,8 @@ impl Flag for TrEncoding {
             category: Category::Http,
             important: false,
             help: "Ask for a compressed transfer",
-            doc: "Sends \"TE: gzip\", as curl does. No server in use compresses transfers rather \
-                  than content; should one do so, the reply is refused, for haul undoes content \
-                  codings only.",
+            doc: "Asks for a compressed transfer (\"TE: gzip\", RFC 9110 section 10.1.4) and \
+                  undoes what Transfer-Encoding names. Few servers compress transfers rather than content.",
             example: "haul --tr-encoding https://example.com/",
             see_also: &["compressed"],
         }
@@ -23,6 +22,7 @@ impl Flag for TrEncoding {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         args.request().tr_encoding = value.on();
+        args.transfer().liberties.codings = value.on();
         Ok(())
     }
 }

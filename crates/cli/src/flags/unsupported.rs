@@ -14,8 +14,7 @@
 const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks HTTP alone",
-        "disable-eprt disable-epsv eprt epsv ftp-account ftp-alternative-to-user ftp-create-dirs ftp-method ftp-pasv \
-         ftp-port ftp-pret ftp-skip-pasv-ip ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
+        "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-port ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
          list-only quote ssl ssl-reqd",
     ),
     (
@@ -47,7 +46,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("rustls has no such thing yet", "ech ssl-sessions"),
     ("data before the handshake is over can be replayed by anyone", "tls-earlydata"),
     ("the kernel's default for the machine is used", "tcp-fastopen mptcp ip-tos vlan-priority"),
-    ("CONNECT is sent by HTTP/1.1", "proxy-http2"),
     ("an older TLS than 1.2 is not spoken, RFC 8996", "proxy-tlsv1"),
     ("no certificates are built in", "dump-ca-embed"),
     ("Metalink was removed from curl as well", "metalink"),

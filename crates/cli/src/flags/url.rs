@@ -1,6 +1,7 @@
 //! `--url`.
 
 use super::prelude::*;
+use crate::plan::Output;
 
 pub(super) struct Url;
 
@@ -13,7 +14,8 @@ impl Flag for Url {
             category: Category::General,
             important: false,
             help: "A URL",
-            doc: "The same as the URL alone; of use in config files.",
+            doc: "The same as the URL alone; of use in config files. \"@FILE\" is a file with a URL a line (\"@-\" is \
+                  standard input).",
             example: "haul --url https://example.com/",
             see_also: &["config", "input-file"],
         }
@@ -22,7 +24,15 @@ impl Flag for Url {
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         match value.text()?.strip_prefix('@') {
             Some("") => return Err(Reason::Blank),
-            Some(file) => args.group().urls.push_input_file(file),
+            Some(file) => {
+                let is_curl = args.global.persona.is_curl();
+                let group = args.group();
+                // curl gives files to what comes from a list.
+                if is_curl && group.outputs.len() == group.urls.len() {
+                    group.outputs.push(Output::RemoteName);
+                }
+                group.urls.push_input_file(file);
+            }
             None => args.group().urls.push_url(value.text()?),
         }
         Ok(())

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::agent::{AgentArgs, IDLE};
 
 /// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Args {
     /// What is fetched, in order. Never empty.
     pub urls: Vec<String>,
@@ -48,21 +48,43 @@ pub struct Args {
     pub insecure: bool,
     /// `--agent`, `--agent-idle`; or `HAUL_AGENT`.
     pub agent: Option<AgentArgs>,
+    /// Whose grammar it was; none is ftp(1)'s.
+    pub fetch: Option<FetchArgs>,
+}
+
+/// What only fetch(1) can be told ([`fetch_args`](super::fetch_args)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FetchArgs {
+    /// `-S`: how long the content has to be.
+    pub length: Option<u64>,
+    /// `-n`: files do not get the date that the server gives.
+    pub drops_date: bool,
+    /// `-m`: a file that is as new as the server's is left alone.
+    pub mirrors: bool,
+    /// `-A`: redirects are not followed.
+    pub stays: bool,
+    /// `-d`: no proxy.
+    pub direct: bool,
+    /// `-T`: how long nothing may come.
+    pub timeout: Option<Duration>,
+    /// `-a`, `-w`: failures that may pass are tried again, after so long.
+    pub retry_after: Option<Duration>,
 }
 
 /// Where bodies go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
     /// `-o -`.
     Stdout,
     /// `-o FILE`.
     File(PathBuf),
     /// A file named by the URL.
+    #[default]
     Named,
 }
 
-/// Letters that take a value and mean nothing here: ports, control connections, titles, retries of ftp's own.
-const IGNORED_VALUES: &str = "DkPrTx";
+/// Letters that take a value. Some mean nothing here: ports, control connections, titles, retries of ftp's own (`DkPrTx`).
+const VALUED: &str = "oSNUwcsDkPrTx";
 /// Letters without a value that mean nothing here.
 const IGNORED: &str = "AadeEginptu";
 
@@ -72,55 +94,20 @@ impl Args {
     /// # Errors
     /// What is wrong with it, in one line.
     pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
-        let mut args = Args {
-            urls: Vec::new(),
-            output: Output::Named,
-            goes_on: false,
-            verbose: None,
-            meter: None,
-            name: None,
-            user_agent: None,
-            connect_timeout: None,
-            cookies: None,
-            family: None,
-            source: None,
-            ca_file: None,
-            ca_path: None,
-            insecure: false,
-            agent: None,
-        };
-        let mut idle = IDLE;
-        let mut words = words.into_iter();
-        while let Some(word) = words.next() {
-            let Some(text) = word.to_str() else { return Err("an argument is not UTF-8".into()) };
-            if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
-                args.long(long, &mut idle, &mut words)?;
-            } else if text == "--" {
-                break;
-            } else if let Some(letters) = text.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-                args.letters(letters, &mut words)?;
-            } else {
-                args.urls.push(text.to_owned());
-            }
-        }
-        for word in words {
-            args.urls.push(word.into_string().map_err(|_| "an argument is not UTF-8")?);
-        }
+        let args = parse(words, &Letters { valued: VALUED, set: Self::set, give: Self::give })?;
         if args.urls.is_empty() {
             return Err("usage: ftp [-46CMmVv] [-c cookie] [-N name] [-o output] [-S ssl_options] [-U useragent] [-w seconds] URL ...".into());
-        }
-        if let Some(agent) = &mut args.agent {
-            agent.idle = idle;
         }
         Ok(args)
     }
 
+    /// The long options, which are haul's own in every grammar: the agent's.
     fn long(
         &mut self,
         long: &str,
         idle: &mut Duration,
-        words: &mut impl Iterator<Item = OsString>,
-    ) -> Result<(), String> {
+        words: &mut dyn Iterator<Item = OsString>,
+    ) -> Result<bool, String> {
         let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
         match name {
             "agent" => self.agent = Some(AgentArgs { socket: value.map(PathBuf::from), idle: IDLE }),
@@ -131,38 +118,35 @@ impl Args {
                 };
                 *idle = seconds(&given, "--agent-idle")?;
             }
-            _ => return Err(format!("unknown option: --{name}")),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn letters(&mut self, letters: &str, words: &mut impl Iterator<Item = OsString>) -> Result<(), String> {
-        let mut rest = letters.chars();
-        while let Some(letter) = rest.next() {
-            if "oSNUwcs".contains(letter) || IGNORED_VALUES.contains(letter) {
-                let glued = rest.as_str();
-                let value = if glued.is_empty() { next(words, &format!("-{letter}"))? } else { glued.to_owned() };
-                return self.valued(letter, value);
-            }
-            match letter {
-                'C' => self.goes_on = true,
-                'V' => self.verbose = Some(false),
-                'v' => self.verbose = Some(true),
-                'M' => self.meter = Some(false),
-                'm' => self.meter = Some(true),
-                '4' => self.family = Some(4),
-                '6' => self.family = Some(6),
-                _ if IGNORED.contains(letter) => {}
-                _ => return Err(format!("unknown option: -{letter}")),
-            }
-        }
-        Ok(())
-    }
-
-    fn valued(&mut self, letter: char, value: String) -> Result<(), String> {
+    fn set(&mut self, letter: char) -> Result<(), String> {
         match letter {
-            'o' if value == "-" => self.output = Output::Stdout,
-            'o' => self.output = Output::File(value.into()),
+            // `R` is NetBSD's letter for it.
+            'C' | 'R' => self.goes_on = true,
+            'V' => self.verbose = Some(false),
+            'v' => self.verbose = Some(true),
+            'M' => self.meter = Some(false),
+            'm' => self.meter = Some(true),
+            '4' => self.family = Some(4),
+            '6' => self.family = Some(6),
+            _ if IGNORED.contains(letter) => {}
+            _ => return Err(format!("unknown option: -{letter}")),
+        }
+        Ok(())
+    }
+
+    /// `-o`, which both grammars have.
+    pub(super) fn output_to(&mut self, value: String) {
+        self.output = if value == "-" { Output::Stdout } else { Output::File(value.into()) };
+    }
+
+    fn give(&mut self, letter: char, value: String) -> Result<(), String> {
+        match letter {
+            'o' => self.output_to(value),
             'N' => self.name = Some(value),
             'U' => self.user_agent = Some(value),
             'w' => self.connect_timeout = Some(seconds(&value, "-w")?).filter(|limit| !limit.is_zero()),
@@ -190,12 +174,60 @@ impl Args {
     }
 }
 
-fn next(words: &mut impl Iterator<Item = OsString>, option: &str) -> Result<String, String> {
+/// The letters of a grammar, and what each does to the arguments.
+pub(super) struct Letters {
+    /// Those that take a value.
+    pub(super) valued: &'static str,
+    /// What one without a value does.
+    pub(super) set: fn(&mut Args, char) -> Result<(), String>,
+    /// What one with its value does.
+    pub(super) give: fn(&mut Args, char, String) -> Result<(), String>,
+}
+
+/// Reads a command line as getopt(3) does, but options may also come after URLs.
+pub(super) fn parse(words: impl IntoIterator<Item = OsString>, letters: &Letters) -> Result<Args, String> {
+    let mut args = Args::default();
+    let mut idle = IDLE;
+    let words = &mut words.into_iter() as &mut dyn Iterator<Item = OsString>;
+    while let Some(word) = words.next() {
+        let Some(text) = word.to_str() else { return Err("an argument is not UTF-8".into()) };
+        if let Some(long) = text.strip_prefix("--").filter(|long| !long.is_empty()) {
+            if !args.long(long, &mut idle, words)? {
+                return Err(format!("unknown option: --{long}"));
+            }
+        } else if text == "--" {
+            break;
+        } else if let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) {
+            let mut rest = bundle.chars();
+            while let Some(letter) = rest.next() {
+                if !letters.valued.contains(letter) {
+                    (letters.set)(&mut args, letter)?;
+                    continue;
+                }
+                let glued = rest.as_str();
+                let value = if glued.is_empty() { next(words, &format!("-{letter}"))? } else { glued.to_owned() };
+                (letters.give)(&mut args, letter, value)?;
+                break;
+            }
+        } else {
+            args.urls.push(text.to_owned());
+        }
+    }
+    for word in words {
+        args.urls.push(word.into_string().map_err(|_| "an argument is not UTF-8")?);
+    }
+    if let Some(agent) = &mut args.agent {
+        agent.idle = idle;
+    }
+    Ok(args)
+}
+
+fn next(words: &mut dyn Iterator<Item = OsString>, option: &str) -> Result<String, String> {
     let word = words.next().ok_or_else(|| format!("{option} needs a value"))?;
     word.into_string().map_err(|_| format!("the value of {option} is not UTF-8"))
 }
 
-fn seconds(text: &str, option: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str, option: &str) -> Result<Duration, String> {
     text.parse().map(Duration::from_secs).map_err(|_| format!("{option} takes seconds: {text}"))
 }
 

@@ -1,8 +1,10 @@
-//! The persona `ftp`: what a package manager that calls ftp(1) for each file gets (`haul ftp ...`, or the name `ftp`).
+//! The personas `ftp` and `fetch`: what a package manager that calls ftp(1) or fetch(1) for each file gets (`haul ftp ...`,
+//! `haul fetch ...`, or these names).
 //!
 //! ```text
-//!  FETCH_CMD -o - https://mirror/index/       the list: compressed on the way, plain on standard output
-//!  FETCH_CMD -o - https://mirror/a.tgz        a package: an opening, and the rest when its reader wants it
+//!  ftp -o - https://mirror/index/            the list: compressed on the way, plain on standard output
+//!  ftp -o - https://mirror/a.tgz             a package: an opening, and the rest when its reader wants it
+//!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: gone on with, of that length, with the server's date
 //! ```
 //!
 //! What is said on standard error is a protocol of its own: pkg_add acts on `Redirected to`, on `Error retrieving`, on
@@ -10,23 +12,24 @@
 //! reader that stops early is no error, and nothing is said of it.
 //!
 //! ```
-//! use haul_cli::ftp::called;
+//! use haul_cli::ftp::{Program, called};
 //!
 //! let words = |words: &[&str]| called(words.iter().map(Into::into).collect());
-//! assert_eq!(words(&["/usr/bin/ftp", "-V", "u"]), Some(vec!["-V".into(), "u".into()]));
-//! assert_eq!(words(&["haul", "ftp", "u"]), Some(vec!["u".into()]));
+//! assert_eq!(words(&["/usr/bin/ftp", "-V", "u"]), Some((Program::Ftp, vec!["-V".into(), "u".into()])));
+//! assert_eq!(words(&["haul", "fetch", "u"]), Some((Program::Fetch, vec!["u".into()])));
 //! assert_eq!(words(&["haul", "u", "ftp"]), None);
 //! ```
 //!
 //! Left out: everything about the FTP protocol.
 
 pub mod args;
+pub mod fetch_args;
 
-use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use haul::net::dns::Family;
 use haul::net::local::Interface;
@@ -41,32 +44,59 @@ use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use crate::run::carrier::Carrier;
+use crate::run::stamps;
 use crate::usage::one_line;
-use args::{Args, Output};
+use args::{Args, FetchArgs, Output};
 
-/// The arguments, if the program was called by this persona's name.
-#[must_use]
-pub fn called(mut words: Vec<OsString>) -> Option<Vec<OsString>> {
-    let is_name =
-        |word: Option<&OsString>| word.is_some_and(|word| Path::new(word).file_name() == Some("ftp".as_ref()));
-    if is_name(words.first()) {
-        return Some(words.split_off(1));
-    }
-    (words.get(1)? == "ftp").then(|| words.split_off(2))
+/// Whose place is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// OpenBSD's ftp(1).
+    Ftp,
+    /// FreeBSD's fetch(1).
+    Fetch,
 }
 
-/// Does what the command line says; the answer is ftp's exit code: 0, or 1 when something failed.
+impl Program {
+    /// How it calls itself.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ftp => "ftp",
+            Self::Fetch => "fetch",
+        }
+    }
+
+    fn of(word: &OsStr) -> Option<Self> {
+        [Self::Ftp, Self::Fetch].into_iter().find(|program| word == program.name())
+    }
+}
+
+/// The arguments, if the program was called by the name of one of these.
 #[must_use]
-pub fn run(words: Vec<OsString>) -> u8 {
-    let mut args = match Args::parse(words) {
+pub fn called(mut words: Vec<OsString>) -> Option<(Program, Vec<OsString>)> {
+    if let Some(program) = Program::of(Path::new(words.first()?).file_name()?) {
+        return Some((program, words.split_off(1)));
+    }
+    Program::of(words.get(1)?).map(|program| (program, words.split_off(2)))
+}
+
+/// Does what the command line says; the answer is the exit code: 0, or 1 when something failed.
+#[must_use]
+pub fn run(program: Program, words: Vec<OsString>) -> u8 {
+    let args = match program {
+        Program::Ftp => Args::parse(words),
+        Program::Fetch => fetch_args::parse(words),
+    };
+    let mut args = match args {
         Ok(args) => args,
         Err(message) => {
-            say(&format!("ftp: {message}"));
+            say(&format!("{}: {message}", program.name()));
             return 1;
         }
     };
     args.agent = args.agent.or_else(|| crate::resolve::agent_of(std::env::var("HAUL_AGENT").ok()));
-    let fetcher = Fetcher { name: args.name.clone().unwrap_or_else(|| "ftp".to_owned()), args };
+    let fetcher = Fetcher { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
         Err(error) => {
@@ -121,6 +151,13 @@ impl Fetcher {
         if let Some(limit) = args.connect_timeout {
             options.connect.timeout = limit;
         }
+        if let Some(fetch) = &args.fetch {
+            options.redirects.follow = !fetch.stays;
+            options.read_timeout = fetch.timeout;
+            if let Some(wait) = fetch.retry_after {
+                options.retry = RetryRules { max: u32::MAX, delay: Some(wait), ..RetryRules::default() };
+            }
+        }
         if let Some(source) = &args.source {
             options.connect.interface = Some(Interface { device: None, host: Some(source.clone()) });
         }
@@ -128,9 +165,11 @@ impl Fetcher {
         options.tls.ca_file.clone_from(&args.ca_file);
         options.tls.ca_path.clone_from(&args.ca_path);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let mut proxy = ProxyOptions::default();
-        proxy.environment = Environment::read(|name| std::env::var(name).ok());
-        options.proxy = Some(proxy);
+        if !args.fetch.as_ref().is_some_and(|fetch| fetch.direct) {
+            let mut proxy = ProxyOptions::default();
+            proxy.environment = Environment::read(|name| std::env::var(name).ok());
+            options.proxy = Some(proxy);
+        }
         let cookies = args.cookies.clone().or_else(|| std::env::var_os("http_cookies").map(PathBuf::from));
         if let Some(file) = cookies.filter(|file| !file.as_os_str().is_empty()) {
             let jar = Jar::new();
@@ -151,19 +190,61 @@ impl Fetcher {
         if self.is_verbose() {
             say(&format!("Requesting {}", target.to_url()));
         }
-        let outcome = match self.file_for(&target)? {
-            Some(path) => {
-                let append = self.args.goes_on.then_some(Append::AtEnd);
-                carrier.fetch_to_file(url, options, &path, &FileOptions { append, ..FileOptions::default() })
-            }
-            None => {
-                // A list is text, and read to its end.
-                let decode = target.path().ends_with('/');
-                let options = RequestOptions { decode, ..options.clone() };
-                carrier.fetch_to_descriptor(url, &options, std::io::stdout().as_fd(), true)
-            }
+        let Some(path) = self.file_for(&target)? else {
+            // A list is text, and read to its end.
+            let decode = target.path().ends_with('/');
+            let options = RequestOptions { decode, ..options.clone() };
+            let outcome = carrier.fetch_to_descriptor(url, &options, std::io::stdout().as_fd(), true);
+            return Ok(self.tell(&target, &outcome));
         };
-        Ok(self.tell(&target, &outcome))
+        let outcome = self.fetch_to_file(carrier, options, url, &path);
+        let code = self.tell(&target, &outcome);
+        match &self.args.fetch {
+            Some(fetch) if code == 0 => self.check(fetch, url, &path, &outcome),
+            _ => Ok(code),
+        }
+    }
+
+    fn fetch_to_file(&self, carrier: &mut Carrier<'_>, options: &RequestOptions, url: &str, path: &Path) -> Outcome {
+        let there = path.metadata().ok().filter(std::fs::Metadata::is_file);
+        let fetch = self.args.fetch.clone().unwrap_or_default();
+        let mut options = options.clone();
+        if self.args.goes_on && there.is_some() {
+            let how = FileOptions { append: Some(Append::AtEnd), ..FileOptions::default() };
+            let outcome = carrier.fetch_to_file(url, &options, path, &how);
+            // A server without ranges has to send it all.
+            if outcome.result.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Range) {
+                return outcome;
+            }
+        }
+        if let Some(changed) = there.filter(|_| fetch.mirrors).and_then(|there| there.modified().ok())
+            && let Ok(since) = changed.duration_since(UNIX_EPOCH)
+        {
+            let date = crate::date::http(since.as_secs());
+            options.fields.push(("If-Modified-Since".to_owned(), date.into_bytes()));
+        }
+        options.max_size = fetch.length;
+        carrier.fetch_to_file(url, &options, path, &FileOptions::default())
+    }
+
+    /// What fetch(1) sees to when a file is there: its length, and its date.
+    fn check(&self, fetch: &FetchArgs, url: &str, path: &Path, outcome: &Outcome) -> Result<u8> {
+        let failed = |error| Error::with_source(ErrorKind::Write, path.display().to_string(), error);
+        let actual = path.metadata().map_err(failed)?.len();
+        if let Some(expected) = fetch.length.filter(|expected| *expected != actual) {
+            self.say(&mismatch(&crate::usage::shown_url(url), expected, &actual.to_string()));
+            // It is not what the caller knows by that name; but what was gone on with is the caller's.
+            if !self.args.goes_on {
+                std::fs::remove_file(path).map_err(failed)?;
+            }
+            return Ok(1);
+        }
+        if !fetch.drops_date
+            && let Some(head) = &outcome.head
+        {
+            stamps::date(path, head).map_err(failed)?;
+        }
+        Ok(0)
     }
 
     fn file_for(&self, target: &Target) -> Result<Option<PathBuf>> {
@@ -195,7 +276,11 @@ impl Fetcher {
             }
             return 0;
         };
-        if let Some(line) = message(target, outcome, error) {
+        let line = match &self.args.fetch {
+            None => message(target, outcome, error),
+            Some(fetch) => fetch_message(fetch, target, outcome, error),
+        };
+        if let Some(line) = line {
             self.say(&line);
         }
         1
@@ -208,20 +293,11 @@ impl Fetcher {
 
 /// ftp's words for a failure; none for a reader that has seen enough.
 fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> {
-    use std::io::ErrorKind as Io;
     let url = target.to_url();
-    let system = error.io_source().map(std::io::Error::kind);
     Some(match error.kind() {
-        ErrorKind::Write if system == Some(Io::BrokenPipe) => return None,
+        ErrorKind::Write if is_left(error) => return None,
         ErrorKind::Status => {
-            let head = outcome.head.as_ref();
-            let reason = head.map(|head| String::from_utf8_lossy(head.reason()).into_owned()).unwrap_or_default();
-            let mut line = format!("Error retrieving {url}: {}", outcome.facts.status);
-            if !reason.is_empty() {
-                // The server's words: no control character reaches the terminal.
-                let _ = write!(line, " {}", one_line(&reason));
-            }
-            line
+            format!("Error retrieving {url}: {} {}", outcome.facts.status, reason(outcome)).trim_end().into()
         }
         ErrorKind::Timeout => "connect: Connection timed out".to_owned(),
         ErrorKind::Connect if error.to_string().contains("refused") => "connect: Connection refused".to_owned(),
@@ -229,6 +305,39 @@ fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> 
         ErrorKind::Resolve => format!("{}: no address associated with name", target.host_text()),
         _ => one_line(&error.to_string()),
     })
+}
+
+/// fetch(1)'s words: the URL, and what is wrong.
+fn fetch_message(fetch: &FetchArgs, target: &Target, outcome: &Outcome, error: &Error) -> Option<String> {
+    let url = target.to_url();
+    Some(match error.kind() {
+        ErrorKind::Write if is_left(error) => return None,
+        ErrorKind::Status => match reason(outcome) {
+            reason if reason.is_empty() => format!("{url}: {}", outcome.facts.status),
+            reason => format!("{url}: {reason}"),
+        },
+        ErrorKind::TooLarge if fetch.length.is_some() => {
+            let length = outcome.head.as_ref().and_then(|head| head.get("content-length"));
+            let actual = length.map_or("more".into(), |length| one_line(&String::from_utf8_lossy(length)));
+            mismatch(&url, fetch.length.unwrap_or_default(), &actual)
+        }
+        _ => format!("{url}: {}", one_line(&error.cause())),
+    })
+}
+
+fn mismatch(url: &str, expected: u64, actual: &str) -> String {
+    format!("{url}: size mismatch: expected {expected}, actual {actual}")
+}
+
+/// The reader of the output has seen enough.
+fn is_left(error: &Error) -> bool {
+    error.io_source().map(std::io::Error::kind) == Some(std::io::ErrorKind::BrokenPipe)
+}
+
+/// The server's words about its status: no control character of theirs reaches the terminal.
+fn reason(outcome: &Outcome) -> String {
+    let head = outcome.head.as_ref();
+    head.map(|head| one_line(&String::from_utf8_lossy(head.reason())).into()).unwrap_or_default()
 }
 
 /// A line on standard error; nobody is left to tell when that is closed.

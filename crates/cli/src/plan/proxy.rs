@@ -30,6 +30,10 @@ pub struct ProxyArgs {
     pub allowed: Allowed,
     /// `-p`: CONNECT for http URLs too.
     pub tunnel: bool,
+    /// `--proxy-http2`: HTTP/2 is offered to an https proxy.
+    pub http2: bool,
+    /// `--proxy1.0`: CONNECT says HTTP/1.0.
+    pub http10: bool,
     /// `--suppress-connect-headers`: a proxy's answers to CONNECT are not among the heads that are printed.
     pub suppress_connect_headers: bool,
     /// `--proxy-header`: fields for the proxy alone.
@@ -48,6 +52,8 @@ impl Default for ProxyArgs {
             user: None,
             allowed: Allowed::BASIC,
             tunnel: false,
+            http2: false,
+            http10: false,
             suppress_connect_headers: false,
             fields: Vec::new(),
             no_proxy: None,
@@ -112,6 +118,7 @@ impl std::fmt::Debug for ProxyArgs {
             .field("preproxy", &self.preproxy)
             .field("user", &self.user)
             .field("tunnel", &self.tunnel)
+            .field("http2", &self.http2)
             .field("fields", &names)
             .field("no_proxy", &self.no_proxy)
             .finish_non_exhaustive()

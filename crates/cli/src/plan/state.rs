@@ -20,6 +20,8 @@ pub struct CookieArgs {
     pub engine: bool,
     /// `-c`: read nothing, write what is held at the end; `-` is standard output.
     pub jar: Option<PathBuf>,
+    /// Cookies are sent and written in curl's order, and by the host that a Host field names.
+    pub as_curl: bool,
     /// `-j`: leave session cookies of `files` out.
     pub junk_session: bool,
 }

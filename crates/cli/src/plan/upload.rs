@@ -3,7 +3,8 @@
 //! ```
 //! use haul_cli::plan::{append_query, name_upload};
 //!
-//! assert_eq!(name_upload("http://h/dir/?q", "a/b c"), "http://h/dir/b%20c?q");
+//! assert_eq!(name_upload("http://h/dir/", "a/b c"), "http://h/dir/b%20c");
+//! assert_eq!(name_upload("http://h/dir/?q", "f"), "http://h/dir/?q");
 //! assert_eq!(name_upload("h", "f"), "h/f");
 //! assert_eq!(name_upload("http://h/x", "f"), "http://h/x");
 //! assert_eq!(append_query("http://h/#top", "a=1"), "http://h/?a=1#top");
@@ -34,6 +35,8 @@ pub fn name_upload(url: &str, file: &str) -> String {
     let start = place.find("://").map_or(0, |at| at + 3);
     let slash = match place[start..].find('/') {
         None => "/",
+        // As by curl 8: what has a query says all that is to be said.
+        Some(_) if rest.starts_with('?') => return url.to_owned(),
         Some(_) if place.ends_with('/') => "",
         Some(_) => return url.to_owned(),
     };

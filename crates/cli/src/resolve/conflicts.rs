@@ -15,6 +15,7 @@ pub(super) fn check(group: &Group, warnings: &mut Vec<String>) -> Result<(), Usa
         check_connection(stage, warnings)?;
     }
     check_names(group, warnings)?;
+    check_entity_tag(group)?;
     check_checksum(group)
 }
 
@@ -46,10 +47,11 @@ fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
         (!group.uploads.is_empty(), "an upload cannot be gone on with"),
+        (!stage.request.data.is_empty() && !stage.request.get, "--continue-at is mutually exclusive with --data"),
         (group.stages.len() > 1 || stage.extract.is_some(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
-        return Err(misused("--continue-at", text));
+        return Err(misused("-C", text));
     }
     if from == ContinueAt::OutputSize {
         if group.remote_header_name {
@@ -82,10 +84,6 @@ fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), 
 
 fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     if group.remote_header_name {
-        if group.stages.iter().any(|stage| stage.include || stage.request.head) {
-            let text = "showing headers and --remote-header-name cannot be combined";
-            return Err(misused("--remote-header-name", text));
-        }
         if !group.remote_name_all && !group.outputs.contains(&Output::RemoteName) {
             warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
         }
@@ -94,6 +92,20 @@ fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageErr
         warnings.push("--skip-existing leaves nothing to --continue-at".to_owned());
     }
     Ok(())
+}
+
+/// What is one URL's alone.
+fn check_entity_tag(group: &Group) -> Result<(), UsageError> {
+    let mut requests = group.stages.iter().map(|stage| &stage.request);
+    let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
+        (Some(_), _) => Some("--etag-save"),
+        (None, Some(_)) => Some("--etag-compare"),
+        (None, None) => None,
+    });
+    match option {
+        Some(option) if group.urls.len() > 1 => Err(misused(option, "The etag options only work on a single URL")),
+        _ => Ok(()),
+    }
 }
 
 fn check_checksum(group: &Group) -> Result<(), UsageError> {

@@ -82,6 +82,8 @@ impl Resolver<'_> {
             },
             allowed: low.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(default.allowed),
             tunnel: low.tunnel,
+            http2: low.http2,
+            http10: low.http10,
             suppress_connect_headers: low.suppress_connect_headers,
             fields: self.fields(low.fields, "--proxy-header")?,
             no_proxy: low.no_proxy.map(|list| NoProxy::parse(&list)),

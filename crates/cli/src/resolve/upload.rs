@@ -25,7 +25,9 @@ impl Resolver<'_> {
         if uploads.iter().filter(|upload| matches!(upload, Upload::Stdin { .. })).count() > 1 {
             return Err(misused("--upload-file", "standard input can be read once only"));
         }
-        for upload in &uploads {
+        // curl looks when a file's turn comes: those before one that is missing have gone out then.
+        let looked_at = if self.persona.is_curl() { &[][..] } else { &uploads[..] };
+        for upload in looked_at {
             let Upload::File(name) = upload else { continue };
             if globoff {
                 self.size(Path::new(name), "--upload-file")?;

@@ -1,5 +1,6 @@
 //! Which requests go by the agent (`--agent`), and what is said when it cannot be used.
 
+use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -29,8 +30,12 @@ pub(super) fn fetch(
     // Fixed addresses belong to a client, not to a request; figures are of this process alone.
     let is_ours = !transfer.resolve.is_empty() || global.stats.is_some() || operation.checksum.is_some();
     let goes_on = stage.request.continue_at.is_some();
-    let watched = request.trace.is_some() || request.include_head || request.body.is_some();
-    if is_ours || goes_on || watched {
+    // What -z did not want is told from the head, before it is written.
+    let is_conditional = stage.request.time_cond.is_some();
+    let watched = is_conditional || request.trace.is_some() || request.include_head || request.body.is_some();
+    // What goes to a terminal is looked at on its way.
+    let to_terminal = file.is_none() && std::io::stdout().is_terminal();
+    if is_ours || goes_on || watched || to_terminal {
         return Ok(None);
     }
     let mut carrier = match Carrier::with_agent(client, args) {
@@ -48,7 +53,7 @@ pub(super) fn fetch(
     request.split.connections = 1;
     let url = absolute(operation, url);
     Ok(Some(match file {
-        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, None)),
+        Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, 0, None)),
         None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
     }))
 }

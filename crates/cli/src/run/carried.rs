@@ -64,7 +64,14 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
     let refused = |error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error);
     let layout = Layout::new(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
         .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
-    options.content_type = Some(layout.content_type.clone());
+    // A type of the user's own still needs the boundary.
+    let own = options.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let own = own.map(|at| String::from_utf8_lossy(&options.fields.remove(at).1).into_owned());
+    let boundary = layout.content_type.split_once("; ").map_or("", |(_, boundary)| boundary);
+    options.content_type = Some(match own {
+        Some(own) => format!("{own}; {boundary}"),
+        None => layout.content_type.clone(),
+    });
     Body::multipart(&layout, &pieces).map_err(refused)
 }
 

@@ -18,7 +18,7 @@ use haul_policy::target::Scheme;
 use super::checksum;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{file_for, file_options, target_of};
+use super::single::{file_for, file_options, standard_output, target_of};
 use super::stores::Stores;
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
 
@@ -78,9 +78,9 @@ pub(super) fn run(
         _ => None,
     };
     let summary = match file {
-        None => fleet.run(client, items, Descriptor::stdout(), report)?,
+        None => fleet.run(client, items, standard_output(operation), report)?,
         Some(path) => {
-            let mut sink = FileSink::with(path, file_options(operation, None));
+            let mut sink = FileSink::with(path, file_options(operation, 0, None));
             let output = Descriptor::new(sink.open_descriptor()?);
             let summary = fleet.run(client, items, output, report)?;
             sink.finish()?;
@@ -138,7 +138,7 @@ impl Sources {
                     let list = self.list.as_ref();
                     let checksum =
                         list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;
-                    Destination::File { path, options: file_options(&self.operation, checksum) }
+                    Destination::File { path, options: file_options(&self.operation, source, checksum) }
                 }
                 None => Destination::Output,
             },

@@ -21,7 +21,7 @@ mod progress;
 mod report;
 mod serial;
 mod single;
-mod stamps;
+pub(crate) mod stamps;
 mod stats;
 mod stores;
 mod trace;

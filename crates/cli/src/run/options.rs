@@ -31,6 +31,7 @@ pub(super) fn request(
         referer: text(&request.referer),
         auth: carried::auth(&request.auth),
         cookie: request.cookie.clone(),
+        cookies_by_host: transfer.cookies.as_curl,
         range: request.range.clone(),
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,

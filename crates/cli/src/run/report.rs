@@ -45,7 +45,7 @@ impl Reporter {
             persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
-            traces: operation.stages.iter().map(|stage| trace(global, stage)).collect::<Result<_>>()?,
+            traces: operation.stages.iter().map(|stage| trace(global, operation, stage)).collect::<Result<_>>()?,
             progress,
             operation: operation.clone(),
             is_silent: global.silent,
@@ -83,6 +83,7 @@ impl Reporter {
         let redirect_url = redirect_url(told.outcome);
         let request = &self.operation.stages.get(told.stage)?.request;
         let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
+        let referer = told.outcome.facts.referer.as_deref().or(referer);
         let facts = TransferFacts {
             redirect_url: redirect_url.as_deref(),
             referer,
@@ -174,7 +175,7 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         content_type: content_type.and_then(|value| std::str::from_utf8(value).ok()),
         exit_code: outcome.result.as_ref().err().map_or(0, Error::exit_code),
         error,
-        method: told.method,
+        method: facts.method.as_deref().unwrap_or(told.method),
         filename: told.file.and_then(Path::to_str),
         scheme: outcome.target.scheme().as_str(),
         http_version: match facts.version {
@@ -206,14 +207,24 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
 fn redirect_url(outcome: &Outcome) -> Option<String> {
     let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
     let location = std::str::from_utf8(head.get("location")?).ok()?;
-    outcome.target.join(location.trim()).ok().map(|target| target.to_url())
+    match outcome.target.join(location.trim()) {
+        Ok(target) => Some(target.to_url()),
+        // One that haul cannot go to is told as it is.
+        Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(location.trim())),
+    }
 }
 
 /// What `-v`, `--trace` and `-D` want to see.
-fn trace(global: &Global, stage: &StageArgs) -> Result<Option<Arc<dyn Trace>>> {
+fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<dyn Trace>>> {
     let args = &global.trace;
     let heads = match &stage.report.dump_header {
-        Some(path) => Some(Mutex::new(opened(path)?)),
+        Some(path) => {
+            if let Some(directory) = path.parent().filter(|_| operation.create_dirs) {
+                // What is wrong with it is told when the file is opened.
+                let _ = std::fs::create_dir_all(directory);
+            }
+            Some(Mutex::new(opened(path)?))
+        }
         None => None,
     };
     if heads.is_none() && args.form == TraceForm::Off {

@@ -42,36 +42,39 @@ pub(super) fn run(
         let Some(UrlSource::Argument(source)) = operation.urls.get(index) else {
             return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
         };
-        let mut each = |url: &str, parts: &[String]| -> Result<bool> {
-            for (url, upload) in contents(operation, index, url)? {
-                let began = Instant::now();
+        let mut each = |url: &str, parts: &[String], upload: &Sent| -> Result<bool> {
+            let began = Instant::now();
+            let done = upload.for_url(url).and_then(|(url, upload)| {
                 let job = Job { url: &url, index, number, parts, upload };
-                let code = match single::run(client, &plan.global, operation, job, reporter, stores) {
-                    Ok(code) => code,
-                    // What one URL is wrong by does not concern the others.
-                    Err(error) if plan.global.persona.is_curl() => super::tell(plan, reporter.progress(), &error),
-                    Err(error) => return Err(error),
-                };
-                number += 1;
-                if exit_code == 0 || plan.global.persona.is_curl() {
-                    exit_code = code;
-                }
-                if code != 0 && plan.global.fail_early {
-                    return Ok(false);
-                }
-                pause(plan.global.pace, began.elapsed());
+                single::run(client, &plan.global, operation, job, reporter, stores)
+            });
+            let code = match done {
+                Ok(code) => code,
+                // What one URL is wrong by does not concern the others.
+                Err(error) if plan.global.persona.is_curl() => super::tell(plan, reporter.progress(), &error),
+                Err(error) => return Err(error),
+            };
+            number += 1;
+            if exit_code == 0 || plan.global.persona.is_curl() {
+                exit_code = code;
             }
+            if code != 0 && plan.global.fail_early {
+                return Ok(false);
+            }
+            pause(plan.global.pace, began.elapsed());
             Ok(true)
         };
-        if operation.globoff || !has_glob(source) {
-            if !each(source, &[])? {
-                return Ok(exit_code);
+        for upload in uploads(operation, index)? {
+            if operation.globoff || !has_glob(source) {
+                if !each(source, &[], &upload)? {
+                    return Ok(exit_code);
+                }
+                continue;
             }
-            continue;
-        }
-        for expansion in glob(source)?.iter() {
-            if !each(&expansion.url, &expansion.parts)? {
-                return Ok(exit_code);
+            for expansion in glob(source)?.iter() {
+                if !each(&expansion.url, &expansion.parts, &upload)? {
+                    return Ok(exit_code);
+                }
             }
         }
     }
@@ -90,17 +93,30 @@ fn glob(url: &str) -> Result<Glob> {
         .map_err(|error| Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::shown_url(url)))
 }
 
-/// What goes to this URL, and by which name.
-fn contents(operation: &Operation, index: usize, url: &str) -> Result<Vec<(String, Option<Body>)>> {
-    match operation.upload_of(index) {
-        None | Some(Upload::Nothing) => Ok(vec![(url.to_owned(), None)]),
-        Some(Upload::Stdin { .. }) => Ok(vec![(url.to_owned(), Some(Body::reader(std::io::stdin())))]),
-        Some(Upload::File(file)) if operation.globoff || !has_glob(file) => {
-            Ok(vec![(name_upload(url, file), Some(carried::file(Path::new(file))?))])
-        }
-        Some(Upload::File(files)) => glob(files)?
-            .iter()
-            .map(|file| Ok((name_upload(url, &file.url), Some(carried::file(Path::new(&file.url))?))))
-            .collect(),
+/// What is sent to the URLs of a source.
+enum Sent {
+    Nothing,
+    Stdin,
+    File(String),
+}
+
+impl Sent {
+    /// The content, and the URL that it goes to: with the name of the file where that has to be added.
+    fn for_url(&self, url: &str) -> Result<(String, Option<Body>)> {
+        Ok(match self {
+            Sent::Nothing => (url.to_owned(), None),
+            Sent::Stdin => (url.to_owned(), Some(Body::reader(std::io::stdin()))),
+            Sent::File(file) => (name_upload(url, file), Some(carried::file(Path::new(file))?)),
+        })
     }
+}
+
+/// What is sent to the URLs of the source at this index, one after the other: as by curl, each file to all of them.
+fn uploads(operation: &Operation, index: usize) -> Result<Vec<Sent>> {
+    Ok(match operation.upload_of(index) {
+        None | Some(Upload::Nothing) => vec![Sent::Nothing],
+        Some(Upload::Stdin { .. }) => vec![Sent::Stdin],
+        Some(Upload::File(file)) if operation.globoff || !has_glob(file) => vec![Sent::File(file.clone())],
+        Some(Upload::File(files)) => glob(files)?.iter().map(|file| Sent::File(file.url)).collect(),
+    })
 }

@@ -22,8 +22,11 @@ use haul::{Client, Error, ErrorKind, Result, Target};
 use super::progress::Progress;
 use super::report::{Reporter, Told};
 use super::stores::Stores;
-use super::{by_agent, checksum, options};
+use super::{by_agent, checksum, options, say, stamps};
 use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, TimeCond, append_query};
+
+/// The file of a URL whose path has no name, as by curl.
+const NAMELESS: &str = "curl_response";
 
 /// One URL to fetch, or to send something to.
 pub(super) struct Job<'a> {
@@ -76,8 +79,16 @@ pub(super) fn run(
     let url = job.url;
     let target = target_of(stage, url)?;
     let file = file_for(operation, job.index, &target, job.parts)?;
-    if operation.existing == Existing::Skip && file.as_deref().is_some_and(Path::exists) {
+    if operation.existing == Existing::Skip
+        && let Some(there) = file.as_deref().filter(|file| file.exists())
+    {
+        if global.persona.is_curl() && !global.silent {
+            say(&format!("Note: skips transfer, \"{}\" exists locally", there.display()));
+        }
         return Ok(0);
+    }
+    if let Some(tag) = &stage.request.etag_save {
+        stamps::can_be_saved(tag, operation.create_dirs)?;
     }
     if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
         return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
@@ -87,9 +98,9 @@ pub(super) fn run(
     }
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
-        (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, checksum))),
-        (None, None) => Box::new(Waiting::new(Descriptor::stdout(), None)),
-        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(Descriptor::stdout(), None), checksum)),
+        (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, job.index, checksum))),
+        (None, None) => Box::new(Waiting::new(standard_output(operation), None)),
+        (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(standard_output(operation), None), checksum)),
     };
     let named = Arc::new(Mutex::new(file));
     let wanted = stage.request.time_cond;
@@ -140,6 +151,12 @@ fn conclude(
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
 }
 
+/// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
+pub(super) fn standard_output(operation: &Operation) -> Descriptor {
+    let output = Descriptor::stdout();
+    if operation.outputs.contains(&Output::Stdout) { output } else { output.text_on_terminal() }
+}
+
 /// The file that a source's content goes to; none for standard output.
 pub(super) fn file_for(
     operation: &Operation,
@@ -151,8 +168,11 @@ pub(super) fn file_for(
         Output::Stdout => return Ok(None),
         Output::File(template) if template == "-" => return Ok(None),
         Output::File(template) => haul_policy::glob::fill_template(template, parts),
-        Output::RemoteName => haul_policy::filename::from_target(target)
-            .map_err(|error| Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url()))?,
+        Output::RemoteName => match haul_policy::filename::from_target(target) {
+            Ok(name) => name,
+            Err(_) if operation.in_place => NAMELESS.to_owned(),
+            Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
+        },
     };
     Ok(Some(match &operation.output_dir {
         Some(dir) => dir.join(name),
@@ -161,10 +181,11 @@ pub(super) fn file_for(
 }
 
 /// How an operation's files are written.
-pub(super) fn file_options(operation: &Operation, checksum: Option<Checksum>) -> FileOptions {
+pub(super) fn file_options(operation: &Operation, source: usize, checksum: Option<Checksum>) -> FileOptions {
+    let is_remote = matches!(operation.output_of(source), Output::RemoteName);
     FileOptions {
         create_dirs: operation.create_dirs,
-        named_by_response: operation.remote_header_name,
+        named_by_response: operation.remote_header_name && is_remote,
         clobber: match operation.existing {
             Existing::ReplaceOwn => Clobber::Own,
             Existing::Skip => Clobber::Skip,

@@ -5,7 +5,9 @@ use std::fs::{self, File, FileTimes};
 use std::io::Write;
 use std::path::Path;
 
+use haul::Head;
 use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Result};
 use rustix::fs::{XattrFlags, setxattr};
 
 use crate::date;
@@ -15,11 +17,10 @@ use crate::plan::Operation;
 pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
     let mut failed = Vec::new();
     let Some(head) = &outcome.head else { return failed };
-    let modified = head.get("last-modified").and_then(date::of_http);
-    if let Some(modified) = modified.filter(|_| operation.remote_time) {
-        let set = File::options().write(true).open(path);
-        let set = set.and_then(|file| file.set_times(FileTimes::new().set_modified(modified).set_accessed(modified)));
-        failed.extend(set.err().map(|error| format!("Failed to set filetime on outfile: {error}")));
+    if operation.remote_time
+        && let Err(error) = date(path, head)
+    {
+        failed.push(format!("Failed to set filetime on outfile: {error}"));
     }
     if operation.xattr {
         let mut attributes =
@@ -35,14 +36,35 @@ pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outc
     failed
 }
 
+/// Gives a file the date of its Last-Modified, if there is one.
+pub(crate) fn date(path: &Path, head: &Head) -> std::io::Result<()> {
+    let Some(modified) = head.get("last-modified").and_then(date::of_http) else { return Ok(()) };
+    let times = FileTimes::new().set_modified(modified).set_accessed(modified);
+    File::options().write(true).open(path)?.set_times(times)
+}
+
 /// Who a URL is fetched as does not belong to what is fetched.
 fn without_user(url: &str) -> String {
     haul::Target::parse(url).map_or_else(|_| crate::usage::shown_url(url), |target| target.to_url())
 }
 
+/// Whether the file of `--etag-save` can be written: better known before anything is fetched.
+///
+/// # Errors
+/// [`ErrorKind::Read`], as by curl.
+pub(super) fn can_be_saved(path: &Path, create_dirs: bool) -> Result<()> {
+    if path == Path::new("-") {
+        return Ok(());
+    }
+    let directory = path.parent().filter(|_| create_dirs).map_or(Ok(()), fs::create_dir_all);
+    let open = directory.and_then(|()| File::options().create(true).append(true).open(path));
+    let cannot = |error| Error::with_source(ErrorKind::Read, format!("failed to open {}", path.display()), error);
+    open.map(|_| ()).map_err(cannot)
+}
+
 /// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file if none is.
 pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
-    let tag = outcome.head.as_ref().and_then(|head| head.get("etag"));
+    let tag = outcome.head.as_ref().and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
     let line = |tag: &[u8]| [tag, b"\n"].concat();
     if path == Path::new("-") {
         return tag.map_or(Ok(()), |tag| std::io::stdout().write_all(&line(tag)));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haul::state::alt_svc::AltSvc;
 use haul::state::hsts::Hsts;
-use haul::state::jar::Jar;
+use haul::state::jar::{Jar, Manner};
 use haul::{Error, ErrorKind, RequestOptions, Result};
 
 use super::say;
@@ -54,7 +54,7 @@ impl Stores {
         if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
             return Ok(jar.clone());
         }
-        let jar = Jar::new();
+        let jar = if args.as_curl { Jar::of(Manner::Curl) } else { Jar::new() };
         for file in &args.files {
             if file == Path::new("-") {
                 let mut text = Vec::new();

@@ -1,11 +1,11 @@
 //! How connections are made: proxies, sockets, one's own end, client certificates.
 
+use haul::Result;
 use haul::net::connect::ConnectOptions;
 use haul::net::local::{Interface, Ports, UnixSocket};
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::net::socket::Keepalive;
 use haul::net::tls::{Identity, Passphrase, TlsOptions, TlsVersion};
-use haul::{Error, ErrorKind, Result};
 use haul_policy::auth::Allowed;
 
 use crate::plan::{self, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs};
@@ -26,9 +26,7 @@ pub(super) fn connect(args: &ConnectionArgs, options: &mut ConnectOptions) -> Re
         plan::UnixSocket::Abstract(name) => UnixSocket::Abstract(name.clone()),
     });
     options.haproxy_protocol = args.haproxy_protocol;
-    if args.haproxy_client.is_some() {
-        return Err(Error::new(ErrorKind::Setup, "--haproxy-clientip is not there yet"));
-    }
+    options.haproxy_client = args.haproxy_client;
     Ok(())
 }
 
@@ -68,6 +66,8 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.credentials.clone_from(&args.user);
     options.auth = auth;
     options.tunnel = args.tunnel;
+    options.http2 = args.http2;
+    options.http10 = args.http10;
     options.fields = args.fields.iter().filter_map(field).collect();
     options.tls = tls(&args.tls, HttpVersion::Http11)?;
     Ok(Some(options))

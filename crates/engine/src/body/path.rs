@@ -82,6 +82,14 @@ impl BodyPath {
         if before.is_empty() { Ok(()) } else { self.sink.bytes(Lease::borrowed(before)) }
     }
 
+    /// What stands behind the body and is no part of it goes to the sink as it is.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.extractor.is_some() { Ok(()) } else { self.sink.bytes(Lease::borrowed(bytes)) }
+    }
+
     /// Whether bytes reach the sink as they were received.
     #[must_use]
     pub fn is_plain(&self) -> bool {

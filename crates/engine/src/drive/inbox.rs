@@ -24,8 +24,6 @@ pub enum Message {
     Cancel(u64),
     /// The output is full: watch for room.
     WatchOutput,
-    /// Nobody waits any more for the transfer with this tag.
-    Abandon(u64),
 }
 
 /// A worker's inbox.

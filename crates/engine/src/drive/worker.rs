@@ -358,7 +358,6 @@ impl Worker {
             }
             Message::Resolved(lane) => self.serve(lane, false),
             Message::Cancel(tag) => self.cancel(tag),
-            Message::Abandon(tag) => self.abandon(tag),
             // The flush of the next turn watches the output, and the supply is asked anyway.
             Message::WatchOutput | Message::Look => {}
         }

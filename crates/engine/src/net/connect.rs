@@ -59,6 +59,8 @@ pub struct ConnectOptions {
     /// Whether a connection begins with a line of the PROXY protocol, version 1, that tells both its ends
     /// (`--haproxy-protocol`). Default no.
     pub haproxy_protocol: bool,
+    /// The address that such a line tells in place of one's own (`--haproxy-clientip`). Default: none.
+    pub haproxy_client: Option<IpAddr>,
 }
 
 impl Default for ConnectOptions {
@@ -71,6 +73,7 @@ impl Default for ConnectOptions {
             local_ports: None,
             unix_socket: None,
             haproxy_protocol: false,
+            haproxy_client: None,
         }
     }
 }

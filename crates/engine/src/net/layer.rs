@@ -1,8 +1,8 @@
 //! What lies below a stream's own TLS: a socket, and where a tunnel was opened through a proxy that speaks TLS itself,
-//! that TLS. Above it everything is as on a plain socket.
+//! that TLS, and the HTTP/2 of such a proxy. Above it everything is as on a plain socket.
 //!
 //! ```text
-//!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [TLS with the proxy] ◀─ socket
+//!  Stream:  plain text ◀─ [TLS with the origin] ◀─ Transport: [bytes ahead] ◀─ [tunnel] ◀─ [TLS with the proxy] ◀─ socket
 //! ```
 //!
 //! The record layer opens in place, so one layer costs no copy. Two do: what the outer one opens is copied once into the
@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use super::socket::Socket;
 use super::tls::{MAX_RECORD, State, Tls};
+use super::tunnel::{Taken, Tunnel};
 
 /// How much of the outer layer's ciphertext is read at once.
 const WIRE: usize = 4 * MAX_RECORD;
@@ -67,11 +68,17 @@ pub(super) struct Transport {
 #[derive(Debug)]
 struct Outer {
     secured: Secured,
+    /// The stream that is ours, where the proxy speaks HTTP/2.
+    tunnel: Option<Tunnel>,
     wire: Box<[u8]>,
     /// Received and not opened yet.
     sealed: Range<usize>,
-    /// Opened and not taken yet.
+    /// Opened, and what a tunnel has not taken yet.
+    opened: Range<usize>,
+    /// For the reader.
     plain: Range<usize>,
+    /// The last receive took all that there was room for.
+    was_full: bool,
     /// The proxy ended its TLS, or what it sent could not be opened.
     over: Option<Over>,
 }
@@ -87,15 +94,34 @@ impl Transport {
         Self { socket, ahead: (Vec::new(), 0), outer: None }
     }
 
-    /// What comes next comes through `outer`, where there is one, and begins with these bytes of plain text.
-    pub(super) fn nest(&mut self, outer: Option<Box<Secured>>, ahead: Vec<u8>) {
-        self.ahead = (ahead, 0);
-        if let Some(mut secured) = outer {
-            let partial = std::mem::take(&mut secured.partial);
-            let mut wire = vec![0; WIRE.max(2 * partial.len())].into_boxed_slice();
-            wire[..partial.len()].copy_from_slice(&partial);
-            let sealed = 0..partial.len();
-            self.outer = Some(Box::new(Outer { secured: *secured, wire, sealed, plain: 0..0, over: None }));
+    /// What comes next comes through `outer`, where there is one, and begins with these bytes: plain text, or where there is
+    /// a tunnel what is for it to read.
+    pub(super) fn nest(&mut self, outer: Option<Box<Secured>>, ahead: Vec<u8>, tunnel: Option<Tunnel>) {
+        let Some(mut secured) = outer else {
+            self.ahead = (ahead, 0);
+            return;
+        };
+        let first = if tunnel.is_some() { ahead.len() } else { 0 };
+        let partial = std::mem::take(&mut secured.partial);
+        let mut wire = vec![0; WIRE.max(first + 2 * partial.len())].into_boxed_slice();
+        wire[..first].copy_from_slice(&ahead[..first]);
+        let sealed = first..first + partial.len();
+        wire[sealed.clone()].copy_from_slice(&partial);
+        let mut outer = Outer {
+            secured: *secured,
+            tunnel,
+            wire,
+            sealed,
+            opened: 0..first,
+            plain: 0..0,
+            was_full: false,
+            over: None,
+        };
+        // What followed the answer is looked at now: nothing in the socket would lead here.
+        while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
+        self.outer = Some(Box::new(outer));
+        if first == 0 {
+            self.ahead = (ahead, 0);
         }
     }
 
@@ -106,7 +132,23 @@ impl Transport {
     /// Whether a receive brings something without the socket: then the socket must not be waited for.
     pub(super) fn has_ahead(&self) -> bool {
         self.ahead.1 < self.ahead.0.len()
-            || self.outer.as_ref().is_some_and(|outer| !outer.plain.is_empty() || outer.over.is_some())
+            || self
+                .outer
+                .as_ref()
+                .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
+    }
+
+    /// Whether a receive that did not fill its buffer has left something in the socket all the same: who waits for something
+    /// to come would wait for ever.
+    pub(super) fn leaves_some(&self) -> bool {
+        self.has_ahead() || self.outer.as_ref().is_some_and(|outer| outer.was_full)
+    }
+
+    /// Whether a tunnel takes nothing now, and not because the socket has no room: the proxy has to say something first.
+    pub(super) fn is_held(&self) -> bool {
+        self.outer
+            .as_ref()
+            .is_some_and(|outer| !outer.secured.has_output() && outer.tunnel.as_ref().is_some_and(Tunnel::is_held))
     }
 
     /// Receives; 0 is the end.
@@ -131,19 +173,21 @@ impl Transport {
     pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(outer) = &mut self.outer else { return self.socket.send(bytes) };
         let socket = &self.socket;
-        if !outer.secured.flush(|sealed| socket.send(sealed))? {
+        if !outer.say(socket)? {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        outer.secured.tls.seal(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?;
-        outer.secured.flush(|sealed| socket.send(sealed))?;
+        match &mut outer.tunnel {
+            None => outer.secured.tls.seal(bytes, &mut outer.secured.outgoing).map_err(io::Error::other)?,
+            Some(tunnel) => tunnel.send(bytes)?,
+        }
+        outer.say(socket)?;
         Ok(bytes.len())
     }
 
     /// Sends what is kept. `true` when nothing is left.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(outer) = &mut self.outer else { return Ok(true) };
-        let socket = &self.socket;
-        outer.secured.flush(|sealed| socket.send(sealed))
+        outer.say(&self.socket)
     }
 
     pub(super) fn has_output(&self) -> bool {
@@ -160,33 +204,77 @@ impl Outer {
             buffer[filled..filled + n].copy_from_slice(&self.wire[self.plain.start..self.plain.start + n]);
             self.plain.start += n;
             filled += n;
+            if let Some(tunnel) = &mut self.tunnel
+                && n > 0
+            {
+                tunnel.release(n);
+            }
             if filled == buffer.len() {
-                return Ok(filled);
+                break;
             }
             match &self.over {
-                Some(_) if filled > 0 => return Ok(filled),
+                Some(_) if filled > 0 => break,
                 // Not taken: the end stays the end, whoever asks again.
                 Some(Over::Ended) => return Ok(0),
                 Some(Over::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
                 None => {}
             }
-            if self.open() {
+            if self.pass() || self.open() {
                 continue;
             }
             if filled > 0 {
-                return Ok(filled);
+                break;
             }
-            // Answers to key updates.
-            self.secured.tls.take_output(&mut self.secured.outgoing);
-            self.secured.flush(|sealed| socket.send(sealed))?;
+            self.say(socket)?;
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
+            self.was_full = false;
             match socket.recv(&mut self.wire[self.sealed.end..])? {
                 // Whether that was an end or a cut is for what is inside to tell.
                 0 => self.over = Some(Over::Ended),
                 n => self.sealed.end += n,
             }
+            self.was_full = self.sealed.end == self.wire.len();
         }
+        // A proxy that waits for its window must hear of it now. If it cannot, the next call finds out why.
+        if self.tunnel.is_some() {
+            let _ = self.say(socket);
+        }
+        Ok(filled)
+    }
+
+    /// Sends what is kept, answers to key updates, and what the tunnel has to say. `true` when nothing is left.
+    fn say(&mut self, socket: &Socket) -> io::Result<bool> {
+        self.secured.tls.take_output(&mut self.secured.outgoing);
+        loop {
+            if !self.secured.flush(|sealed| socket.send(sealed))? {
+                return Ok(false);
+            }
+            let Some(tunnel) = &mut self.tunnel else { return Ok(true) };
+            let Some(output) = tunnel.output() else { return Ok(true) };
+            self.secured.tls.seal(output, &mut self.secured.outgoing).map_err(io::Error::other)?;
+            // A tunnel that is closed says so to who reads.
+            let _ = tunnel.sent();
+        }
+    }
+
+    /// Has the tunnel look at the next part of what was opened. `false` where it needs more.
+    fn pass(&mut self) -> bool {
+        let Some(tunnel) = &mut self.tunnel else { return false };
+        let base = self.opened.start;
+        match tunnel.take(&mut self.wire[self.opened.clone()]) {
+            Ok(Taken::Bytes(consumed, range)) => {
+                self.opened.start += consumed;
+                self.plain = base + range.start..base + range.end;
+            }
+            Ok(Taken::Nothing) => {
+                self.opened = 0..0;
+                return false;
+            }
+            Ok(Taken::End) => self.over = Some(Over::Ended),
+            Err(error) => self.over = Some(Over::Broken(error.to_string())),
+        }
+        true
     }
 
     /// Opens the next record. `false` where more has to come first.
@@ -198,12 +286,14 @@ impl Outer {
             Ok(opened) => {
                 let base = self.sealed.start;
                 self.sealed.start += opened.consumed;
-                if let Some(range) = opened.payload {
-                    self.plain = base + range.start..base + range.end;
+                let range = opened.payload.map(|range| base + range.start..base + range.end);
+                let has_any = range.is_some();
+                if let Some(range) = range {
+                    *if self.tunnel.is_some() { &mut self.opened } else { &mut self.plain } = range;
                 }
                 match opened.state {
                     State::Open => true,
-                    State::NeedMore => !self.plain.is_empty(),
+                    State::NeedMore => has_any,
                     State::PeerClosed => {
                         self.over = Some(Over::Ended);
                         true

@@ -18,3 +18,4 @@ pub mod socket;
 pub mod stream;
 pub mod tcp_info;
 pub mod tls;
+mod tunnel;

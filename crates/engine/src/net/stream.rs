@@ -13,6 +13,7 @@ use std::time::Instant;
 use super::layer::{Secured, Transport};
 use super::socket::Socket;
 use super::tls::{Handshake, Tls};
+use super::tunnel::Tunnel;
 use crate::{Error, ErrorKind, Result};
 
 /// A connection's byte stream.
@@ -57,8 +58,8 @@ impl Stream {
 
     /// What was spoken so far was a proxy's, and it has opened a tunnel: from here on this is a plain stream again, inside
     /// of what there was. It begins with these bytes, which came behind the proxy's answer.
-    pub fn nest(&mut self, ahead: Vec<u8>) {
-        self.transport.nest(self.tls.take(), ahead);
+    pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Tunnel>) {
+        self.transport.nest(self.tls.take(), ahead, tunnel);
     }
 
     /// The socket.
@@ -78,6 +79,12 @@ impl Stream {
     #[must_use]
     pub fn has_ahead(&self) -> bool {
         self.transport.has_ahead()
+    }
+
+    /// Whether what is to be sent waits for a word of the proxy, and not for room in the socket, which there may be.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.transport.is_held()
     }
 
     /// The protocol that was agreed on in the TLS handshake (RFC 7301), if any.
@@ -169,7 +176,7 @@ impl Stream {
                 if let Some(secured) = &mut self.tls {
                     secured.partial.clear();
                 }
-                Ok(Received::Bytes { filled: kept + n, more: n == room || self.transport.has_ahead() })
+                Ok(Received::Bytes { filled: kept + n, more: n == room || self.transport.leaves_some() })
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::WouldBlock),
             Err(error) => Err(error),

@@ -57,6 +57,9 @@ pub struct RequestOptions {
     pub cookie: Option<Vec<u8>>,
     /// Where cookies are kept and taken from. Default: none are.
     pub jar: Option<Jar>,
+    /// Cookies are those of the host that a `Host` field of the caller's names, as by curl, where that field may go along.
+    /// Default no: they are the target's.
+    pub cookies_by_host: bool,
     /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
     /// certificate was not checked is not believed. Default: none is known.
     pub hsts: Option<Hsts>,
@@ -96,7 +99,7 @@ pub struct RequestOptions {
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
-    /// A proxy that forwards is told the target all the same. Default: none.
+    /// A proxy that forwards is told the same. Default: none.
     pub request_target: Option<String>,
     /// What is done otherwise than HTTP/1.1 says. Part of the pool's key. Default: nothing.
     pub liberties: Liberties,
@@ -267,6 +270,7 @@ impl Default for RequestOptions {
             auth: Auth::default(),
             cookie: None,
             jar: None,
+            cookies_by_host: false,
             hsts: None,
             alt_svc: None,
             referer: None,

@@ -49,6 +49,8 @@ const SMALL: usize = 16 << 10;
 const GATHERED: usize = 64 << 10;
 /// A write of at most this many bytes to a pipe that polls writable does not block (POSIX `PIPE_BUF` on Linux).
 const PIPE_BUF: usize = 4096;
+/// So many of an output's first bytes tell whether it is text, as in curl.
+const TELLING: usize = 2000;
 
 /// How a descriptor is written without waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,8 @@ pub struct Output {
     way: Way,
     backlog: Vec<u8>,
     done: usize,
+    /// How many bytes more are looked at, where only text is taken.
+    telling: usize,
 }
 
 impl Output {
@@ -97,7 +101,28 @@ impl Output {
             Ok(FileType::CharacterDevice) if is_null(&fd) => Way::Nowhere,
             _ => Way::Direct,
         };
-        Self { file: File::from(fd), way, backlog: Vec::new(), done: 0 }
+        Self { file: File::from(fd), way, backlog: Vec::new(), done: 0, telling: 0 }
+    }
+
+    /// Where this is a terminal, takes text only: bytes with a NUL among the first 2,000 are an error, and nothing of them is
+    /// written. Binary content on a terminal switches it into states that are hard to leave. Default: anything is taken.
+    #[must_use]
+    pub fn text_on_terminal(mut self) -> Self {
+        // A pipe or a socket is not asked: that would be a system call for nothing.
+        let may_be = self.way == Way::Direct
+            && fstat(&self.file).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
+        self.telling = if may_be && rustix::termios::isatty(&self.file) { TELLING } else { 0 };
+        self
+    }
+
+    fn look_at(&mut self, bytes: &[u8]) -> Result<()> {
+        let first = &bytes[..bytes.len().min(self.telling)];
+        if first.contains(&0) {
+            let message = "binary content is not printed on a terminal: -o FILE saves it, -o - insists";
+            return Err(Error::new(ErrorKind::Write, message));
+        }
+        self.telling -= first.len();
+        Ok(())
     }
 
     /// Takes all of `bytes`: writes them, or keeps what there is no room for.
@@ -105,6 +130,7 @@ impl Output {
     /// # Errors
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write(&mut self, bytes: &[u8]) -> Result<Room> {
+        self.look_at(bytes)?;
         let waiting = self.backlog.len() - self.done;
         if bytes.len() < SMALL {
             self.backlog.extend_from_slice(bytes);
@@ -135,7 +161,7 @@ impl Output {
     /// [`ErrorKind::Write`], with the operating system's error.
     pub fn write_pieces(&mut self, mut pieces: &mut [IoSlice<'_>]) -> Result<Room> {
         let small = pieces.iter().map(|piece| piece.len()).sum::<usize>() < SMALL;
-        if small || self.flush()? == Room::Full {
+        if small || self.telling > 0 || self.flush()? == Room::Full {
             return pieces.iter().try_fold(Room::Free, |_, piece| self.write(piece));
         }
         while !pieces.is_empty() {

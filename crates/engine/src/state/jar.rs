@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use haul_policy::cookie::{self, netscape};
 use haul_policy::target::Target;
 
+pub use haul_policy::cookie::Manner;
+
 use super::files;
 use crate::{Result, clock};
 
@@ -40,6 +42,12 @@ impl Jar {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty jar of this manner.
+    #[must_use]
+    pub fn of(manner: Manner) -> Self {
+        Self(Arc::new(Inner { cookies: RwLock::new(cookie::Jar::of(manner)), saving: Mutex::default() }))
     }
 
     /// Adds what a Netscape file (or one of `Set-Cookie:` lines) holds, and says how many of its lines were no cookies. A file
@@ -81,10 +89,10 @@ impl Jar {
     /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        let changes = self.read().changes();
+        let (changes, manner) = self.with(|jar| (jar.changes(), jar.manner()));
         files::update(path.as_ref(), |text| {
             let now = clock::unix_now();
-            let mut file = cookie::Jar::new();
+            let mut file = cookie::Jar::of(manner);
             file.load(netscape::read(text, now).cookies);
             changes.apply_to(&mut file);
             netscape::write(&file, now)

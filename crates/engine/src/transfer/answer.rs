@@ -37,9 +37,13 @@ impl Transfer {
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
             self.history.push(Redirected { target: self.target.clone(), head: head.clone() });
         }
-        // Whoever wants to see the heads wants those too that ask who he is.
-        let is_asked = matches!(self.disposition, Disposition::Again) && matches!(head.status(), 401 | 407 | 417);
-        if !(is_asked || matches!(self.disposition, Disposition::Follow(_))) || earlier > MOST_HEADS {
+        // Whoever wants to see the heads wants those too that ask who he is, and those that end it all.
+        let stays = match &self.disposition {
+            Disposition::Again => matches!(head.status(), 401 | 407 | 417),
+            Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
+            _ => false,
+        };
+        if !stays || earlier > MOST_HEADS {
             self.heads.truncate(earlier);
         }
         // What is told of a transfer is its first answer: what brought the rest is the engine's affair.
@@ -161,12 +165,17 @@ impl Transfer {
         }
         self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
         self.has_begun = true;
-        let coding = if self.options.decode && length != Some(0) {
-            let values: Vec<&[u8]> = head.get_all("content-encoding").collect();
-            values.join(&b", "[..])
-        } else {
-            Vec::new()
-        };
+        let mut codings: Vec<&[u8]> = Vec::new();
+        if self.options.decode && length != Some(0) {
+            codings.extend(head.get_all("content-encoding"));
+        }
+        // What the transfer was coded with was put on last, and comes off first; chunks are undone already.
+        let liberties = self.options.liberties;
+        if liberties.codings && !liberties.raw && length != Some(0) {
+            let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
+            codings.extend(of_transfer.filter(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"chunked")));
+        }
+        let coding = codings.join(&b", "[..]);
         self.body.begin(
             &Begin {
                 head,

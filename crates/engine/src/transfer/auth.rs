@@ -1,12 +1,12 @@
 //! In whose name the requests of a transfer are, and how challenges are answered.
 
-use haul_policy::auth::{Choice, Credentials, Identity, IdentityError, Qop, choose, parse_challenges};
+use haul_policy::auth::{Choice, Identity, IdentityError, Qop, choose, parse_challenges};
 use haul_policy::redirect::Secrets;
 use haul_policy::target::Target;
 use haul_proto::head::Head;
 
 use super::{Disposition, Transfer};
-use crate::state::auth::{Ask, Netrc, Sent};
+use crate::state::auth::{Ask, Sent};
 use crate::{Error, ErrorKind, Result};
 
 /// A server may call each nonce stale: after so many answers its word is final.
@@ -15,7 +15,7 @@ const MOST_ANSWERS: u8 = 3;
 /// Where the authentication of a transfer stands.
 #[derive(Debug)]
 pub(super) struct Login {
-    /// The first target, where it has a user: what a redirect says instead is not the user's word.
+    /// The first target, where it has a user: redirects back to its origin need not name that again.
     first: Option<Target>,
     /// What may be used at the present target; none: it was not looked for yet.
     identity: Option<Identity>,
@@ -88,23 +88,14 @@ impl Transfer {
     fn look_up(&self) -> Result<Identity> {
         let auth = &self.options.auth;
         let first = self.login.first.as_ref().filter(|_| self.secrets == Secrets::Keep);
-        // To a trusting user's other origins goes what the first URL says; netrc knows them better.
-        let of_first = match (first, &auth.netrc) {
-            (Some(first), Netrc::Off) if !self.same_origin => first
-                .userinfo_bytes()
-                .map(|(user, password)| Credentials::new(user, password))
-                .transpose()
-                .map_err(refused)?,
-            _ => None,
-        };
-        let target = first.filter(|_| self.same_origin).unwrap_or(&self.target);
-        auth.identity(auth.user.as_ref().or(of_first.as_ref()), target, self.secrets, self.is_downgraded).map_err(
-            |error| match error {
-                IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
-                IdentityError::Auth(error) => refused(error),
-                error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
-            },
-        )
+        // A URL's user and password are of its origin, even to a trusting user, until that origin names others.
+        let is_renamed = self.asked.is_some() && self.target.userinfo_bytes().is_some();
+        let target = first.filter(|_| self.same_origin && !is_renamed).unwrap_or(&self.target);
+        auth.identity(auth.user.as_ref(), target, self.secrets, self.is_downgraded).map_err(|error| match error {
+            IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
+            IdentityError::Auth(error) => refused(error),
+            error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
+        })
     }
 
     /// What a response says about the credentials of its request. `None`: it is the answer.

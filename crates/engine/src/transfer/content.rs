@@ -28,10 +28,13 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
         let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
-        match &self.own.trailers {
-            Some(trailers) => Some(trailers.behind(upload)),
-            None => (upload.length() != Some(0)).then_some(upload),
+        if let Some(trailers) = &self.own.trailers {
+            return Some(trailers.behind(upload));
         }
+        // Even nothing has a last chunk.
+        let is = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("transfer-encoding");
+        let is_chunked = self.options.fields.iter().chain(&self.own.fields).any(is);
+        (upload.length() != Some(0) || is_chunked).then_some(upload)
     }
 
     /// How the next request's content is framed, with what its fields say.
@@ -63,7 +66,8 @@ impl Transfer {
         !is_left_out
             && match framing {
                 BodyLength::None => false,
-                BodyLength::Known(length) => length > WORTH_ASKING,
+                // Of a reader whose length only the user knows, it is not sure that it can be sent again.
+                BodyLength::Known(length) => length > WORTH_ASKING || self.is_once(),
                 // Of chunks that the user asks for, the length may be known all the same.
                 BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }

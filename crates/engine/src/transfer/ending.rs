@@ -12,6 +12,7 @@ use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::request::method;
+use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
 /// A transfer that could be resumed and got so much further since it last failed has all its retries again.
@@ -23,6 +24,7 @@ impl Transfer {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
+                self.show_heads();
                 let result = self.body.finish();
                 self.done(result, now)
             }
@@ -33,9 +35,13 @@ impl Transfer {
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
                 if self.options.auto_referer {
                     self.referer = referer(&self.target, &hop.target);
+                    self.facts.referer = self.referer.as_deref().map(Box::from);
                 }
                 let left = std::mem::replace(&mut self.target, hop.target);
                 self.asked.get_or_insert_with(|| Box::new(left));
+                if self.method != hop.method {
+                    self.facts.method = Some(hop.method.as_str().into());
+                }
                 self.method = method(&hop.method);
                 self.same_origin = hop.same_origin;
                 self.is_downgraded = hop.downgraded;
@@ -159,7 +165,33 @@ impl Transfer {
         After::Again(wait)
     }
 
+    /// Heads are delivered where they are wanted, though no body follows them.
+    fn show_heads(&mut self) {
+        if !self.options.include_head || self.has_begun || self.is_part || self.heads.is_empty() {
+            return;
+        }
+        let Some(head) = self.head.as_ref().or(self.aside.as_deref()) else { return };
+        self.has_begun = true;
+        let begin = Begin {
+            head,
+            target: self.asked.as_deref().unwrap_or(&self.target),
+            place: &self.target,
+            history: &self.history,
+            facts: &self.facts,
+            length: Some(0),
+            offset: self.extent.at,
+            total: None,
+            validator: None,
+            deadline: self.deadline(),
+        };
+        // What made it end is told; that this could not be shown either, is the lesser trouble.
+        let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
+    }
+
     fn done(&mut self, result: Result<()>, now: Instant) -> After {
+        if result.is_err() {
+            self.show_heads();
+        }
         self.facts.finished(now);
         After::Done(result.map_err(|error| error.with_url(self.target.to_url())))
     }

@@ -1,7 +1,9 @@
 //! What a response leaves behind for later requests, and where it leads.
 
+use std::borrow::Cow;
+
 use haul_policy::redirect::{self, Hop, RedirectError, RedirectRules};
-use haul_policy::target::Scheme;
+use haul_policy::target::{Scheme, Target};
 use haul_proto::head::Head;
 
 use super::Transfer;
@@ -11,7 +13,7 @@ impl Transfer {
     pub(super) fn leave_behind(&self, head: &Head) {
         let (options, target) = (&self.options, &self.target);
         if let Some(jar) = &options.jar {
-            jar.take(target, head.get_all("set-cookie"));
+            jar.take(&self.cookie_target(), head.get_all("set-cookie"));
         }
         // From who has not shown who he is, neither is believed (RFC 6797 section 8.1, RFC 7838 section 2.1).
         if target.scheme() != Scheme::Https || !options.tls.verify {
@@ -23,6 +25,18 @@ impl Transfer {
         if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
             known.take(target, field);
         }
+    }
+
+    /// Whose cookies are sent and taken.
+    pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
+        let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
+        let named =
+            self.options.fields.iter().find(is_host).filter(|_| self.options.cookies_by_host && self.same_origin);
+        let named = named.and_then(|(_, host)| {
+            let (scheme, host) = (self.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
+            Target::parse(&format!("{scheme}://{host}{}", self.target.path_and_query())).ok()
+        });
+        named.map_or(Cow::Borrowed(&self.target), Cow::Owned)
     }
 
     /// Where a response leads. A target that must be reached over TLS is judged as that: what is lost on the way into the

@@ -127,6 +127,8 @@ pub struct Transfer {
     proxy_rounds: u32,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
+    /// The last of them that was no response to a request of its own: a proxy's, or an interim one.
+    aside: Option<Box<Head>>,
     /// The redirects so far, where they are to be told of.
     history: Vec<Redirected>,
     trailers: Option<Fields>,
@@ -232,6 +234,7 @@ impl Transfer {
             proxy_answered: false,
             proxy_rounds: 0,
             heads: Vec::new(),
+            aside: None,
             history: Vec::new(),
             trailers: None,
             facts: Facts::new(now),

@@ -126,7 +126,10 @@ impl Transfer {
         let own_target = options.request_target.as_deref().unwrap_or(self.target.path_and_query());
         let request = h1::Request {
             method: &self.method,
-            target: forwarded.as_ref().map_or(own_target, |(uri, _)| uri),
+            target: match (&options.request_target, &forwarded) {
+                (None, Some((uri, _))) => uri,
+                _ => own_target,
+            },
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,
@@ -150,7 +153,7 @@ impl Transfer {
 
     /// The cookies of the jar, then those of the user's word (as by curl).
     fn cookie(&self) -> Option<Vec<u8>> {
-        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.target));
+        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.cookie_target()));
         let given = self.options.cookie.as_deref().filter(|_| self.secrets == Secrets::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),

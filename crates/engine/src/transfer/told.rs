@@ -3,6 +3,7 @@
 use haul_proto::head::{Fields, Head};
 
 use super::{Disposition, MOST_HEADS, Transfer};
+use crate::Result;
 use crate::net::proxy::Via;
 use crate::net::stream::Stream;
 use crate::trace::Event;
@@ -40,6 +41,7 @@ impl Transfer {
         }
         if self.options.include_head && self.options.connect_heads && self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(head.raw());
+            self.aside = Some(Box::new(head.clone()));
         }
     }
 
@@ -51,13 +53,22 @@ impl Transfer {
         }
         if self.options.include_head && !self.has_begun && self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(head.raw());
+            self.aside = Some(Box::new(head.clone()));
         }
     }
 
     /// The trailer section of the response under way.
-    pub fn on_trailers(&mut self, trailers: Option<Fields>) {
-        if matches!(self.disposition, Disposition::Deliver) {
-            self.trailers = trailers;
+    ///
+    /// # Errors
+    /// What the sink says, where heads are delivered and these with them.
+    pub fn on_trailers(&mut self, trailers: Option<Fields>) -> Result<()> {
+        if !matches!(self.disposition, Disposition::Deliver) {
+            return Ok(());
         }
+        let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
+        // Behind the body, as it came; the empty line that ends it is none of its fields.
+        let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
+        self.trailers = trailers;
+        outcome
     }
 }

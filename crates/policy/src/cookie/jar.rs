@@ -1,5 +1,6 @@
 //! The store: RFC 6265bis §5.7 (storing) and §5.8.3 (retrieval).
 
+use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::scope::{self, Widest};
@@ -21,6 +22,18 @@ pub struct Jar {
     saved: u64,
     /// Cookies of the file that are no more, and when that was.
     removed: BTreeMap<Key, u64>,
+    manner: Manner,
+}
+
+/// In which order cookies are sent and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Manner {
+    /// As RFC 6265bis §5.8.3 says: the longest paths first, then the oldest. Files have the oldest first.
+    #[default]
+    Standard,
+    /// As curl: the longest paths, domains and names first, then the newest. Files have the newest first, under the heading
+    /// of curl's.
+    Curl,
 }
 
 #[derive(Clone, Debug)]
@@ -50,6 +63,16 @@ impl Jar {
     /// An empty jar.
     pub fn new() -> Jar {
         Jar::default()
+    }
+
+    /// An empty one of this manner.
+    pub fn of(manner: Manner) -> Jar {
+        Jar { manner, ..Jar::default() }
+    }
+
+    /// In which order it sends and writes.
+    pub fn manner(&self) -> Manner {
+        self.manner
     }
 
     /// How many cookies there are, ended ones included.
@@ -111,7 +134,7 @@ impl Jar {
         }
     }
 
-    /// The Cookie field of a request to `target`: the longest paths first, then the oldest (§5.8.3), at most
+    /// The Cookie field of a request to `target`: in the order of its [`Manner`], at most
     /// [`MAX_SENT`] cookies and [`MAX_FIELD`] bytes. `None` if there is none.
     pub fn cookie_for(&self, target: &Target, now: u64) -> Option<Vec<u8>> {
         if self.len == 0 {
@@ -147,7 +170,13 @@ impl Jar {
                 && scope::path_match(path, &cookie.path)
         };
         let mut found: Vec<&Entry> = entries.iter().filter(fits).collect();
-        found.sort_by_key(|entry| (core::cmp::Reverse(entry.cookie.parts().path.len()), entry.born));
+        match self.manner {
+            Manner::Standard => found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born)),
+            Manner::Curl => found.sort_by_key(|entry| {
+                let parts = entry.cookie.parts();
+                Reverse((parts.path.len(), parts.domain.len(), parts.name.len(), entry.born))
+            }),
+        }
         found.into_iter().map(|entry| &entry.cookie).collect()
     }
 

@@ -52,7 +52,7 @@ use core::fmt;
 
 pub use changes::{Changes, Key};
 pub use error::Refusal;
-pub use jar::{Jar, Stored};
+pub use jar::{Jar, Manner, Stored};
 
 /// The longest name and value together, in bytes (§5.6); a longer cookie is refused.
 pub const MAX_PAIR: usize = 4096;

@@ -7,7 +7,7 @@ use super::{Tail, Target, TargetError, check_bytes, known, skip_slashes, split_s
 impl Target {
     /// The target of `reference`, seen from here.
     ///
-    /// As browsers and curl do with a Location: blanks round it are cut, spaces in it become `%20`, non-ASCII
+    /// As browsers and curl do with a Location: blanks round it are cut, spaces in it become `%20`, in a query `+`, non-ASCII
     /// characters are encoded, and the fragment is inherited where the reference has none (RFC 9110 §10.2.2). Other
     /// control bytes are refused. A backslash is an ordinary byte, as to curl: it opens no authority. The userinfo stays
     /// with references that name no host.
@@ -15,9 +15,9 @@ impl Target {
         let reference = escape_spaces(reference.trim_matches([' ', '\t', '\r', '\n']));
         check_bytes(&reference)?;
         let mut target = if let Some((scheme, rest)) = split_scheme(&reference) {
-            Target::from_authority(known(scheme)?, skip_slashes(rest)?, self.path_as_is)?
+            Target::from_authority(known(scheme)?, skip_slashes(rest)?, false)?
         } else if let Some(rest) = reference.strip_prefix("//") {
-            Target::from_authority(self.scheme(), rest, self.path_as_is)?
+            Target::from_authority(self.scheme(), rest, false)?
         } else {
             self.relative(Tail::split(&reference))
         };
@@ -34,6 +34,8 @@ impl Target {
     /// RFC 3986 §5.2.2, for references without scheme and authority.
     fn relative(&self, tail: Tail<'_>) -> Target {
         let mut target = self.clone();
+        // That was the user's word on the user's own URL.
+        target.path_as_is = false;
         target.fragment = tail.fragment.map(Box::from);
         if tail.path.starts_with('/') {
             target.set_line(tail.path, tail.query);
@@ -48,6 +50,17 @@ impl Target {
     }
 }
 
+/// As curl: `%20` in a path, `+` in a query.
 fn escape_spaces(text: &str) -> Cow<'_, str> {
-    if text.contains(' ') { Cow::Owned(text.replace(' ', "%20")) } else { Cow::Borrowed(text) }
+    if !text.contains(' ') {
+        return Cow::Borrowed(text);
+    }
+    let end = text.find('#').unwrap_or(text.len());
+    match text[..end].find('?') {
+        Some(query) => {
+            let (path, query, rest) = (&text[..query], &text[query..end], &text[end..]);
+            Cow::Owned(format!("{}{}{}", path.replace(' ', "%20"), query.replace(' ', "+"), rest.replace(' ', "%20")))
+        }
+        None => Cow::Owned(text.replace(' ', "%20")),
+    }
 }

@@ -65,8 +65,8 @@ impl Target {
         Target::parse_with(text, Scheme::Http, false)
     }
 
-    /// Parses with another scheme for URLs without one; `path_as_is` keeps dot segments, here and in every
-    /// [`join`](Target::join) from here.
+    /// Parses with another scheme for URLs without one; `path_as_is` keeps dot segments, here and not
+    /// in what is [joined](Target::join) to it.
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
         // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.

@@ -11,12 +11,12 @@
 //! | any other Content-Length | error | |
 //! | neither | until the connection ends | closed |
 //!
-//! `gzip, chunked` is an error, because the machine never sends a TE field: nothing that was not asked for is to be
-//! undone, and to hand the coded bytes out as the body would be a false success. RFC 9112 §6.3 reads a response whose
-//! last coding is not chunked until the close; as it names a coding that cannot be undone, it is refused with the rest.
+//! `gzip, chunked` is an error unless [`Liberties::codings`] says that it was asked for: to hand the coded bytes out as the
+//! body would be a false success. Where it was, the body is framed by the last coding: chunks, or what comes until the
+//! close, even if there is a Content-Length.
 
 use super::error::{CodingFault, Error, LengthFault};
-use super::{BodyFraming, CloseReason};
+use super::{BodyFraming, CloseReason, Liberties};
 use crate::head::{Head, Version};
 use crate::syntax::{DecimalFault, decimal, list, trim_ows};
 
@@ -30,11 +30,11 @@ pub(crate) enum AnswerTo {
 
 /// The framing of a final response that is not a tunnel, and why the connection ends with it, if it does.
 ///
-/// With `ignores_length` there is no Content-Length, whatever the fields say.
+/// With [`Liberties::ignore_length`] there is no Content-Length, whatever the fields say.
 pub(crate) fn of_response(
     head: &Head,
     answer_to: AnswerTo,
-    ignores_length: bool,
+    liberties: Liberties,
 ) -> Result<(BodyFraming, Option<CloseReason>), Error> {
     let mut length = None;
     let mut coding = None;
@@ -44,7 +44,7 @@ pub(crate) fn of_response(
         // The length of a name rules out nearly all others before a letter is compared.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => connection.read(value),
-            14 if !bodiless && !ignores_length && name.eq_ignore_ascii_case("content-length") => {
+            14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case("content-length") => {
                 let one = content_length(value).map_err(Error::ContentLength)?;
                 if length.is_some_and(|known| known != one) {
                     return Err(Error::ContentLength(LengthFault::Conflicting));
@@ -52,7 +52,8 @@ pub(crate) fn of_response(
                 length = Some(one);
             }
             17 if !bodiless && name.eq_ignore_ascii_case("transfer-encoding") => {
-                coding = Some(transfer_coding(value, coding.unwrap_or_default())?);
+                let takes_others = liberties.codings || liberties.raw;
+                coding = Some(transfer_coding(value, coding.unwrap_or_default(), takes_others)?);
             }
             _ => {}
         }
@@ -69,6 +70,7 @@ pub(crate) fn of_response(
         (Some(Coding::Chunked), Some(_)) => (BodyFraming::Chunked, Some(CloseReason::LengthAndCoding)),
         (Some(Coding::Chunked), None) => (BodyFraming::Chunked, old.then_some(CloseReason::CodingInHttp10)),
         (Some(Coding::Identity), Some(length)) => (BodyFraming::Length(length), Some(CloseReason::LengthAndCoding)),
+        (Some(Coding::Other), _) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
         (None, Some(length)) => (BodyFraming::Length(length), None),
         (Some(Coding::Identity) | None, None) => (BodyFraming::UntilClose, Some(CloseReason::UntilClose)),
     };
@@ -98,15 +100,19 @@ enum Coding {
     Unnamed,
     Identity,
     Chunked,
+    /// One that whoever reads the body undoes, and not followed by chunked.
+    Other,
 }
 
 /// Codings of several fields make one list (RFC 9110 §5.3), hence the one read so far.
-fn transfer_coding(value: &[u8], mut coding: Coding) -> Result<Coding, Error> {
+fn transfer_coding(value: &[u8], mut coding: Coding, takes_others: bool) -> Result<Coding, Error> {
     for element in list(value) {
         let one = if element.eq_ignore_ascii_case(b"chunked") {
             Coding::Chunked
         } else if element.eq_ignore_ascii_case(b"identity") {
             Coding::Identity
+        } else if takes_others {
+            Coding::Other
         } else {
             return Err(Error::TransferCoding(CodingFault::Unsupported));
         };
@@ -114,6 +120,8 @@ fn transfer_coding(value: &[u8], mut coding: Coding) -> Result<Coding, Error> {
             (Coding::Unnamed, one) => one,
             (Coding::Chunked, Coding::Chunked) => return Err(Error::TransferCoding(CodingFault::Repeated)),
             (Coding::Identity, Coding::Identity) => Coding::Identity,
+            (Coding::Other | Coding::Identity, Coding::Other) => Coding::Other,
+            (Coding::Other, Coding::Chunked) => Coding::Chunked,
             _ => return Err(Error::TransferCoding(CodingFault::Unsupported)),
         };
     }

@@ -113,8 +113,11 @@ pub struct Liberties {
     /// `Content-Length` of responses is not heeded: bodies last until the peer closes. Hazard: a body that breaks off
     /// looks whole.
     pub ignore_length: bool,
-    /// Chunked bodies are handed out as received, their framing with them.
+    /// Bodies are handed out as received: chunked ones with their framing, and those of any other transfer coding coded.
     pub raw: bool,
+    /// Transfer codings besides chunked were asked for (TE, RFC 9110 section 10.1.4): bodies are handed out coded, and
+    /// whoever asked undoes what Transfer-Encoding names before chunked.
+    pub codings: bool,
 }
 
 impl Default for Config {

@@ -1,14 +1,12 @@
 //! One run of the program, under a hard limit of time.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
-use wait4::Wait4;
+pub(crate) use testkit::child::Outcome;
+use testkit::child::run;
 
 use crate::Result;
 
@@ -35,18 +33,6 @@ pub(crate) struct Job {
     pub(crate) limit: Duration,
     /// Bytes a second that the reader of the pipe takes.
     pub(crate) reader: Option<u64>,
-}
-
-/// How a run ended.
-pub(crate) struct Outcome {
-    /// None if a signal ended it.
-    pub(crate) code: Option<i32>,
-    pub(crate) hung: bool,
-    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's peak, so this is no
-    /// less than what the present program ever used.
-    pub(crate) rss: u64,
-    /// The last of what it said.
-    pub(crate) said: String,
 }
 
 impl Haul {
@@ -88,41 +74,12 @@ impl Haul {
 
     /// Runs it to its end; `take` gets what it prints.
     pub(crate) fn run(&self, job: &Job, mut take: impl FnMut(&[u8])) -> Result<Outcome> {
-        let mut child = self.command(job).spawn()?;
-        let pid = Pid::from_child(&child);
-        let stderr = child.stderr.take();
-        let listener = thread::spawn(move || stderr.map(last_words).unwrap_or_default());
-        let (done, alarm) = mpsc::channel::<()>();
-        let limit = job.limit;
-        let watchdog = thread::spawn(move || {
-            let hung = alarm.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-            // Joined before the child is waited for, so the id cannot be another's.
-            hung && kill_process(pid, Signal::KILL).is_ok()
-        });
-        if let Some(mut stdout) = child.stdout.take() {
-            let mut buffer = vec![0; 128 << 10];
-            while let Ok(len @ 1..) = stdout.read(&mut buffer) {
-                take(&buffer[..len]);
-                if let Some(rate) = job.reader {
-                    thread::sleep(Duration::from_secs_f64(len as f64 / rate as f64));
-                }
+        let mut command = self.command(job);
+        Ok(run(&mut command, job.limit, |bytes| {
+            take(bytes);
+            if let Some(rate) = job.reader {
+                thread::sleep(Duration::from_secs_f64(bytes.len() as f64 / rate as f64));
             }
-        }
-        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
-        drop(done);
-        let hung = watchdog.join().unwrap_or(false);
-        let end = child.wait4()?;
-        let said = listener.join().unwrap_or_default();
-        Ok(Outcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
+        })?)
     }
-}
-
-fn last_words(mut from: impl Read) -> String {
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    while let Ok(len @ 1..) = from.read(&mut buffer) {
-        bytes.extend_from_slice(&buffer[..len]);
-        bytes.drain(..bytes.len().saturating_sub(300));
-    }
-    String::from_utf8_lossy(&bytes).trim().replace('\n', " | ")
 }

@@ -4,9 +4,11 @@ use strict;
 use warnings;
 
 use Haul ();
+use HTTP::Headers  ();
 use HTTP::Response ();
 use HTTP::Status   ();
 use LWP::Protocol  ();
+use Scalar::Util qw(reftype);
 
 our @ISA = ('LWP::Protocol');
 our $VERSION = '0.1.0';
@@ -32,9 +34,10 @@ sub _engine {
         %$engines = () if keys %$engines >= 16;
         my $engine = Haul::Engine->_new;
         $engine->_set(redirects  => 0);
-        $engine->_set(without    => 'Accept');
+        $engine->_set(without    => $_) for qw(Accept Expect Proxy-Connection);
         $engine->_set(user_agent => undef);
-        $engine->_set(expect_timeout => 0);
+        # A program that says Expect is waited for as long as LWP waits; nobody else asks.
+        $engine->_set(expect_timeout => 2);
         $engine->_set(keep_alive => $KEEP_ALIVE);
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
@@ -63,27 +66,47 @@ sub _tls {
     return;
 }
 
-# The fields to send, as a list, and the content.
+# Whether HTTP::Headers is the hash that it has been for ever: values by lower-case names. Then replies' fields are put there
+# by C, else by its methods.
+my $is_plain = do {
+    my $headers = HTTP::Headers->new;
+    $headers->push_header('ETag', 1, 'X-haul', 2, 'X-Haul', 3);
+    (reftype $headers || '') eq 'HASH' && join(' ', sort keys %$headers) eq '::std_case etag x-haul' && $headers->{etag} eq 1
+        && ref $headers->{'x-haul'} eq 'ARRAY' && "@{ $headers->{'x-haul'} }" eq '2 3'
+        && ref $headers->{'::std_case'} eq 'HASH' && ($headers->{'::std_case'}{'x-haul'} || '') eq 'X-Haul';
+};
+
+# How HTTP::Headers wants to be told that a name is written, if at all. Asked by C, once a name.
+sub _standard {
+    my ($name) = @_;
+    local $HTTP::Headers::TRANSLATE_UNDERSCORE;
+    my $headers = HTTP::Headers->new;
+    $headers->push_header($name, 1);
+    return ($headers->{'::std_case'} || {})->{ lc $name };
+}
+
+# The fields to send, as a list, and the content. Takes the user out of the URL.
 sub _outgoing {
-    my ($request, $url) = @_;
-    my $headers = $request->headers;
-    my @fields;
-    $headers->scan(sub {
+    my ($request, $url, $is_secure) = @_;
+    my ($length, $authorized, @fields);
+    $request->headers->scan(sub {
         my ($name, $value) = @_;
-        $name =~ s/\A://;
+        $name = substr $name, 1 if ord $name == 58;
         $value =~ tr/\r\n/  /;
+        if ($name eq 'Content-Length') { $length = $value }
+        elsif ($name eq 'Authorization') { $authorized = 1 }
+        # What is for the proxy does not go through its tunnel.
+        elsif ($is_secure && $name eq 'Proxy-Authorization') { return }
         push @fields, $name, $value;
     });
-    if (defined(my $user = $url->userinfo)) {
-        if (!defined $headers->header('Authorization')) {
-            require MIME::Base64;
-            require URI::Escape;
-            push @fields, Authorization => 'Basic ' . MIME::Base64::encode_base64(URI::Escape::uri_unescape($user), '');
-        }
+    if ($$url =~ s{\A([^:/]+://)([^/?]*)\@}{$1} && !$authorized) {
+        my $user = $2;
+        require MIME::Base64;
+        require URI::Escape;
+        push @fields, Authorization => 'Basic ' . MIME::Base64::encode_base64(URI::Escape::uri_unescape($user), '');
     }
     my $content = $request->content_ref;
     $content = $$content if ref $$content;
-    my $length = $headers->header('Content-Length');
     if (ref $content eq 'CODE') {
         return (\@fields, defined $length && !$length ? undef : $content);
     }
@@ -115,6 +138,8 @@ sub _die {
     my ($status, $text, $url, $proxy) = @_;
     my $at = $proxy ? $proxy->host_port : $url->host_port;
     $text =~ s{\A\S+://\S+: }{};
+    die "establishing SSL tunnel failed: $1 " . (HTTP::Status::status_message($1) || '') . "\n"
+        if $text =~ /CONNECT tunnel failed, response ([0-9]{3})/;
     die "Can't connect to $at (Connection timed out)\n\n$text\n" if $status == 28 && $text =~ /connect/i;
     die "read timeout: $text\n" if $status == 28;
     die "Can't connect to $at ($text)\n\n$text\n" if grep { $status == $_ } 5, 6, 7, 35, 45, 60, 97;
@@ -127,34 +152,33 @@ sub request {
     if ($method !~ /\A[A-Za-z0-9_!\#\$%&'*+\-.^`|~]+\z/) {
         return HTTP::Response->new(HTTP::Status::RC_BAD_REQUEST(), "Library does not allow method $method for '" . $url->scheme . ":' URLs");
     }
+    my $text = $url->as_string;
+    $text =~ s/#.*//s if index($text, '#') >= 0;
     # A proxy for ftp and its like: LWP asks here because the proxy is an http one, but haul's URLs are http and https.
-    if ($url->scheme !~ /\Ahttps?\z/) {
+    if ($text !~ /\Ahttp(s)?:/i) {
         require LWP::Protocol::http;
         return LWP::Protocol::http->new('http', $ua)->request($request, $proxy, $arg, $size, $timeout);
     }
+    my $is_secure = defined $1;
     $REQUESTS++;
-    my $engine = _engine($ua, $url->scheme, $proxy, $timeout);
-    my ($fields, $content) = _outgoing($request, $url);
-    my $text = $url->as_string;
-    $text =~ s/#.*//s;
-    $text =~ s{\A([^/]+//)[^/?\@]*\@}{$1};
+    my $engine = _engine($ua, $is_secure ? 'https' : 'http', $proxy, $timeout);
+    my ($fields, $content) = _outgoing($request, \$text, $is_secure);
+    my $response = HTTP::Response->new(0);
+    my $headers = $is_plain ? $response->headers : undef;
     my $stream = _wants_stream($ua, $arg);
-    my ($code, $message, $protocol, $list, $body, $peer, $status, $error)
-        = $stream ? $engine->_open($method, $text, $fields, $content) : $engine->_call($method, $text, $fields, $content);
+    my ($code, $message, $protocol, $list, $body, $is_html, $status, $error)
+        = $stream ? $engine->_open($method, $text, $fields, $content, $headers)
+        :           $engine->_call($method, $text, $fields, $content, $headers);
     _die($status, $error, $url, $proxy) unless defined $code;
 
-    my $response = HTTP::Response->new($code, $message);
+    $response->code($code);
+    $response->message($message);
     $response->protocol($protocol);
-    {
+    $response->request($request);
+    if ($list) {
         local $HTTP::Headers::TRANSLATE_UNDERSCORE;
         $response->push_header(@$list);
     }
-    $response->request($request);
-    $response->push_header('Client-Peer' => $peer) if defined $peer;
-    if (my @codings = $response->remove_header('Transfer-Encoding')) {
-        $response->push_header('Client-Transfer-Encoding' => \@codings);
-    }
-    $response->push_header('Client-Response-Num' => ++$self->{responses});
 
     if ($stream) {
         $size ||= 4096;
@@ -165,7 +189,7 @@ sub request {
         return $response;
     }
     # Nobody looks on: the whole body at once, and what broke it off after it.
-    if (!defined $error && !_looks_at($ua, $response)) {
+    if (!defined $error && !($is_html && _looks_at($ua))) {
         $response->content_ref(\$body) if length $body;
         return $response;
     }
@@ -177,11 +201,11 @@ sub request {
     });
 }
 
+# LWP's parser of heads, unless the program has turned it off.
 sub _looks_at {
-    my ($ua, $response) = @_;
+    my ($ua) = @_;
     my $handlers = $ua->{handlers} or return 0;
-    return 0 unless $handlers->{response_header} && @{ $handlers->{response_header} };
-    return $response->content_type =~ m{\Atext/html\z|xhtml}i;
+    return $handlers->{response_header} && @{ $handlers->{response_header} };
 }
 
 1;

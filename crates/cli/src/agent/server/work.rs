@@ -69,7 +69,7 @@ impl Work {
         if state.calls.contains_key(&id)
             && let Some(inbox) = &state.inbox
         {
-            inbox.send(Message::Abandon(id));
+            inbox.send(Message::Cancel(id));
         }
     }
 

@@ -156,7 +156,8 @@ fn a_later_stage_is_not_told_who_one_is() {
     assert_eq!(second.request.cookie, None);
     assert!(second.transfer.tls.client.certificate.is_none() && !second.transfer.redirect.trusted);
     let jar = || PathBuf::from("jar");
-    let cookies = CookieArgs { files: vec![jar()], engine: false, jar: Some(jar()), junk_session: true };
+    let cookies =
+        CookieArgs { files: vec![jar()], engine: false, jar: Some(jar()), junk_session: true, as_curl: false };
     assert_eq!((&first.transfer.cookies, &second.transfer.cookies), (&cookies, &cookies));
     assert_eq!(second.transfer.hsts, Store::Memory);
     let target = Target::parse("http://h/").expect("a URL");

@@ -331,15 +331,6 @@ impl Link {
         Some(self.close(now, finished))
     }
 
-    /// Nobody waits any more for the transfer with this tag, so it fails. The connection goes with it: the rest of a
-    /// response cannot be refused (RFC 9112 section 9.6).
-    pub fn abandon(&mut self, tag: u64, error: Error, now: Instant, finished: &mut Finished) -> Progress {
-        if self.queue.front().is_some_and(|transfer| transfer.tag == tag) {
-            return self.break_off(error, now, finished);
-        }
-        Progress::More
-    }
-
     /// The transfer under way, for who is to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         self.queue.front()

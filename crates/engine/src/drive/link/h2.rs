@@ -282,7 +282,7 @@ impl Link {
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
         let began = Instant::now();
         let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
-        let sends = self.has_output();
+        let sends = self.has_output() && !self.stream.is_held();
         let waited = direct::wait(std::os::fd::AsFd::as_fd(&self.stream), sends, None, quiet, deadline);
         self.waited += began.elapsed();
         waited
@@ -353,15 +353,6 @@ impl Link {
             finished.push((active.transfer, After::Again(Duration::ZERO)));
         }
         Some(Progress::More)
-    }
-
-    /// Nobody waits any more for the transfer with this tag: its stream is reset, the others go on.
-    pub fn abandon(&mut self, tag: u64, error: Error, now: Instant, finished: &mut Finished) -> Progress {
-        let found = self.active.iter().find(|(_, active)| active.transfer.tag == tag).map(|(id, _)| *id);
-        let Some(id) = found else { return Progress::More };
-        let broke = if self.conn.response_started(RequestId(id)) { Broke::InResponse } else { Broke::BeforeResponse };
-        self.fail(id, error, broke, now, finished);
-        self.after(Progress::More, now, finished)
     }
 
     fn only(&self) -> Option<&Active> {

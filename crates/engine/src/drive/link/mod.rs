@@ -332,12 +332,6 @@ impl Link {
         either!(self, link => link.cancel(tag, now, finished))
     }
 
-    /// Nobody waits any more for the transfer with this tag: it is given back with the error, if it is here and its
-    /// response is under way or next.
-    pub fn abandon(&mut self, tag: u64, error: Error, now: Instant, finished: &mut Finished) -> Progress {
-        either!(self, link => link.abandon(tag, error, now, finished))
-    }
-
     /// The one transfer under way, for who is to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         either!(self, link => link.front())

@@ -31,7 +31,9 @@ const MAX_STARVED: u32 = 250;
 
 /// Whether the peer may take transfers side by side.
 fn may_share(key: &Key) -> bool {
-    key.prior_knowledge || key.tls.as_ref().is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
+    // A proxy that forwards is the peer.
+    let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
+    key.prior_knowledge || tls.is_some_and(|tls| tls.alpn.iter().any(|protocol| protocol == b"h2"))
 }
 
 /// Whether the system refused a descriptor.
@@ -171,6 +173,7 @@ impl Worker {
         if link.has_output() {
             let _ = link.pump();
         }
+        let was_held = link.stream().is_held();
         let mut finished = std::mem::take(&mut self.finished);
         for turn in 1.. {
             let Some(Lane { state: State::Open(link), paused, ended, .. }) = self.lanes.get_mut(token) else { break };
@@ -216,6 +219,10 @@ impl Worker {
             }
         }
         self.finished = finished;
+        // No event of the socket says that a proxy takes more of a tunnel's bytes: it was said in what was received.
+        if was_held {
+            self.pump(token);
+        }
     }
 
     /// Gets on with opening a lane.
@@ -397,42 +404,6 @@ impl Worker {
                     Another::Nothing => {}
                 }
             }
-        }
-    }
-
-    /// Nobody waits any more for the transfer with this tag: it ends wherever it is, and what it holds is free.
-    pub(super) fn abandon(&mut self, tag: u64) {
-        let gone = || Error::new(ErrorKind::Interrupted, "nobody waits for it any more");
-        let is_it = |transfer: &Transfer| transfer.tag == tag;
-        if self.delayed.iter().any(|Reverse(delayed)| is_it(&delayed.transfer)) {
-            let (gone_with, rest): (Vec<_>, Vec<_>) =
-                self.delayed.drain().partition(|Reverse(delayed)| is_it(&delayed.transfer));
-            self.delayed.extend(rest);
-            for Reverse(delayed) in gone_with {
-                if delayed.is_lent {
-                    self.supply.resumed();
-                }
-                self.go_on(*delayed.transfer, After::Done(Err(gone())), None);
-            }
-        }
-        let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
-        for token in tokens {
-            let Some(lane) = self.lanes.get_mut(token) else { continue };
-            if let Some(at) = lane.waiting.iter().position(is_it)
-                && let Some(transfer) = lane.waiting.remove(at)
-            {
-                // A lane that nobody waits for any more is opened all the same: the next one will be glad of it.
-                self.go_on(transfer, After::Done(Err(gone())), None);
-                continue;
-            }
-            let State::Open(link) = &mut lane.state else { continue };
-            let mut finished = std::mem::take(&mut self.finished);
-            if link.abandon(tag, gone(), self.now, &mut finished) == Progress::Closed {
-                self.remove(token);
-            }
-            self.settle(token, &mut finished);
-            self.finished = finished;
-            self.pump(token);
         }
     }
 

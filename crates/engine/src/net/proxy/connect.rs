@@ -1,15 +1,20 @@
-//! A CONNECT and its answer (RFC 9110 §9.3.6), by the same HTTP/1.1 machine as all requests: with its limits on heads and on
-//! interim responses, and its idea of where the body of a refusal ends.
+//! A CONNECT and its answer (RFC 9110 §9.3.6), by the same machines as all requests: with their limits on heads and on
+//! interim responses, and their idea of where the body of a refusal ends. Which of them the proxy speaks was agreed on in the
+//! TLS handshake with it; in the clear it is HTTP/1.1.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use haul_policy::proxy::{connect_authority, connect_fields};
 use haul_policy::target::Target;
-use haul_proto::h1::{self, BodyLength, Conn, Event};
+use haul_proto::h1::{self, BodyLength, Event};
+use haul_proto::h2::{self, ErrorCode, RequestId};
 use haul_proto::head::Head;
 use haul_proto::time::Time;
 
 use super::Hop;
+use crate::clock;
+use crate::net::tunnel::{self, Tunnel};
 use crate::{Error, ErrorKind, Result};
 
 /// How often a proxy may ask anew: it can say for ever that its nonce was too old.
@@ -17,7 +22,7 @@ const MAX_ROUNDS: u32 = 4;
 
 /// One CONNECT, repeated as often as the proxy may ask who we are.
 pub(super) struct Exchange {
-    conn: Conn,
+    speaks: Speaks,
     hop: Arc<Hop>,
     target: Target,
     rounds: u32,
@@ -28,7 +33,14 @@ pub(super) struct Exchange {
     pub(super) heads: Vec<Head>,
     /// The answer is a refusal whose body is read to its end, to ask again.
     again: bool,
-    tail: Vec<u8>,
+}
+
+/// What the proxy speaks.
+enum Speaks {
+    /// With what the machine could not use yet.
+    Http1 { conn: Box<h1::Conn>, tail: Vec<u8> },
+    /// With the stream of the last request.
+    Http2 { conn: Box<h2::Conn>, id: RequestId },
 }
 
 /// Where an exchange stands.
@@ -37,32 +49,36 @@ pub(super) enum Verdict {
     More,
     /// Send [`Exchange::take_output`], then read on.
     Again,
-    /// The tunnel is open, and these bytes came out of it already.
-    Open(Vec<u8>),
+    /// The tunnel is open, and these bytes came behind the answer: out of the tunnel, or where it is a stream of HTTP/2, for
+    /// that to read.
+    Open(Vec<u8>, Option<Tunnel>),
 }
 
 impl Exchange {
-    /// For a tunnel to this host.
+    /// For a tunnel to this host. [`Exchange::begin`] has it ask.
     pub(super) fn new(hop: Arc<Hop>, host: &str, port: u16) -> Result<Self> {
         let host = host.trim_matches(['[', ']']);
         let text =
             if host.contains(':') { format!("http://[{host}]:{port}/") } else { format!("http://{host}:{port}/") };
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
-        let conn = Conn::new(h1::Config::default());
-        let mut exchange = Self {
-            conn,
-            hop,
-            target,
-            rounds: 0,
-            answered: false,
-            status: 0,
-            heads: Vec::new(),
-            again: false,
-            tail: Vec::new(),
-        };
-        exchange.ask()?;
-        Ok(exchange)
+        let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
+        let conn = h1::Conn::new(h1::Config { liberties, ..h1::Config::default() });
+        let speaks = Speaks::Http1 { conn: Box::new(conn), tail: Vec::new() };
+        Ok(Self { speaks, hop, target, rounds: 0, answered: false, status: 0, heads: Vec::new(), again: false })
+    }
+
+    /// The connection stands, and this is the protocol that was agreed on in the TLS handshake with the proxy, if any: what is
+    /// to be sent.
+    ///
+    /// # Errors
+    /// What cannot be asked.
+    pub(super) fn begin(&mut self, protocol: Option<&[u8]>) -> Result<Vec<u8>> {
+        if protocol == Some(b"h2") {
+            self.speaks = Speaks::Http2 { conn: Box::new(h2::Conn::new(tunnel::config())), id: RequestId(0) };
+        }
+        self.ask()?;
+        Ok(self.take_output())
     }
 
     fn ask(&mut self) -> Result<()> {
@@ -73,38 +89,75 @@ impl Exchange {
         let agent = hop.user_agent.as_deref().map(str::as_bytes);
         let fields = connect_fields(&self.target, authorization.as_deref(), agent, &hop.fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
-        let request = h1::Request {
-            method: "CONNECT",
-            target: &authority,
-            fields: &fields,
-            body: BodyLength::None,
-            expect_continue: false,
-        };
         self.again = false;
-        match self.conn.enqueue(Time(0), &request) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error)),
-        }
+        let taken = match &mut self.speaks {
+            Speaks::Http1 { conn, .. } => {
+                let request = h1::Request {
+                    method: "CONNECT",
+                    target: &authority,
+                    fields: &fields,
+                    body: BodyLength::None,
+                    expect_continue: false,
+                };
+                conn.enqueue(Time(0), &request).map(drop).map_err(Into::into)
+            }
+            Speaks::Http2 { conn, id } => {
+                let request = h2::Request {
+                    method: "CONNECT",
+                    scheme: "https",
+                    authority: &authority,
+                    path: "",
+                    fields: &fields,
+                    // What is said in the tunnel.
+                    body: h2::BodyLength::Chunked,
+                    expect_continue: false,
+                    sensitive: &[],
+                };
+                let asked = conn.enqueue(clock::time(Instant::now()), &request);
+                asked.map(|asked| *id = asked).map_err(Into::into)
+            }
+        };
+        taken.map_err(|error: Box<dyn std::error::Error + Send + Sync>| {
+            Error::with_source(ErrorKind::Setup, "the proxy cannot be asked", error)
+        })
     }
 
     /// What is to be sent.
     pub(super) fn take_output(&mut self) -> Vec<u8> {
-        let output = self.conn.output().to_vec();
-        self.conn.advance_output(output.len());
-        output
+        match &mut self.speaks {
+            Speaks::Http1 { conn, .. } => {
+                let output = conn.output().to_vec();
+                conn.advance_output(output.len());
+                output
+            }
+            Speaks::Http2 { conn, .. } => {
+                let output = conn.output().to_vec();
+                conn.advance_output(output.len());
+                output
+            }
+        }
     }
 
     /// Takes what has come.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Verdict> {
-        self.tail.extend_from_slice(bytes);
-        let mut input = std::mem::take(&mut self.tail);
+        match self.speaks {
+            Speaks::Http1 { .. } => self.feed_http1(bytes),
+            Speaks::Http2 { .. } => self.feed_http2(bytes),
+        }
+    }
+
+    fn feed_http1(&mut self, bytes: &[u8]) -> Result<Verdict> {
+        let Speaks::Http1 { tail, .. } = &mut self.speaks else { return Ok(Verdict::More) };
+        tail.extend_from_slice(bytes);
+        let mut input = std::mem::take(tail);
         let mut at = 0;
         loop {
-            let step = self.conn.step(Time(0), &mut input[at..]).map_err(|error| self.broken(error))?;
+            let Speaks::Http1 { conn, tail } = &mut self.speaks else { return Ok(Verdict::More) };
+            let step = conn.step(Time(0), &mut input[at..]).map_err(broken)?;
             at += step.consumed;
             match step.event {
                 Event::NeedInput => {
-                    self.tail = input.split_off(at);
+                    *tail = input.split_off(at);
                     return Ok(Verdict::More);
                 }
                 Event::Interim { .. } | Event::Body { .. } => {}
@@ -112,33 +165,77 @@ impl Exchange {
                     self.status = head.status();
                     self.heads.push(head);
                     return match self.status {
-                        200..300 => Ok(Verdict::Open(input.split_off(at))),
+                        200..300 => Ok(Verdict::Open(input.split_off(at), None)),
                         // 101 changes to a protocol that nobody asked for.
                         _ => Err(self.refused()),
                     };
                 }
-                Event::Head { head, .. } => {
-                    self.status = head.status();
-                    let hop = &self.hop;
-                    let again = self.status == 407
-                        && self.rounds < MAX_ROUNDS
-                        && hop.memory.asked(&hop.proxy, hop.auth, &head, self.answered)?;
-                    self.heads.push(head);
-                    if !again {
-                        return Err(self.refused());
-                    }
-                    self.again = true;
-                }
+                Event::Head { head, .. } => self.hear_refusal(head)?,
                 Event::Complete { reuse, .. } => {
                     if !self.again || reuse.is_err() {
                         return Err(self.refused());
                     }
+                    *tail = input.split_off(at);
                     self.ask()?;
-                    self.tail = input.split_off(at);
                     return Ok(Verdict::Again);
                 }
             }
         }
+    }
+
+    fn feed_http2(&mut self, bytes: &[u8]) -> Result<Verdict> {
+        let now = clock::time(Instant::now());
+        let (mut input, mut at) = (bytes.to_vec(), 0);
+        loop {
+            let Speaks::Http2 { conn, id } = &mut self.speaks else { return Ok(Verdict::More) };
+            let step = conn.step(now, &mut input[at..]).map_err(broken)?;
+            at += step.consumed;
+            match step.event {
+                // The peer's settings have to be acknowledged, for one.
+                h2::Event::NeedInput if !conn.output().is_empty() => return Ok(Verdict::Again),
+                h2::Event::NeedInput => return Ok(Verdict::More),
+                h2::Event::Head { head, id: of, .. } if of == *id => {
+                    if matches!(head.status(), 200..300) {
+                        self.status = head.status();
+                        self.heads.push(head);
+                        return Ok(self.opened(input.split_off(at)));
+                    }
+                    // What it says beside is of no use.
+                    conn.reset(of, ErrorCode::CANCEL);
+                    self.hear_refusal(head)?;
+                    self.ask()?;
+                }
+                h2::Event::Reset { reason, id: of, .. } if of == *id => {
+                    let message = format!("the proxy did not open a tunnel: {reason}");
+                    return Err(Error::new(ErrorKind::Receive, message));
+                }
+                h2::Event::Body { id: of, range } => conn.release(now, of, range.len() as u64),
+                _ => {}
+            }
+        }
+    }
+
+    /// The machine goes on for the tunnel.
+    fn opened(&mut self, ahead: Vec<u8>) -> Verdict {
+        let none = Speaks::Http1 { conn: Box::new(h1::Conn::new(h1::Config::default())), tail: Vec::new() };
+        match std::mem::replace(&mut self.speaks, none) {
+            Speaks::Http2 { conn, id } => Verdict::Open(ahead, Some(Tunnel::new(conn, id))),
+            Speaks::Http1 { .. } => Verdict::Open(ahead, None),
+        }
+    }
+
+    /// The proxy said no.
+    ///
+    /// # Errors
+    /// That, unless it only asked who we are and can be answered: then it is to be asked again.
+    fn hear_refusal(&mut self, head: Head) -> Result<()> {
+        self.status = head.status();
+        let hop = &self.hop;
+        self.again = self.status == 407
+            && self.rounds < MAX_ROUNDS
+            && hop.memory.asked(&hop.proxy, hop.auth, &head, self.answered)?;
+        self.heads.push(head);
+        if self.again { Ok(()) } else { Err(self.refused()) }
     }
 
     /// Whether the proxy has asked who we are for the first time: the answer is known now, and if this connection is of no
@@ -158,8 +255,8 @@ impl Exchange {
     fn refused(&self) -> Error {
         Error::new(ErrorKind::Receive, format!("CONNECT tunnel failed, response {}", self.status))
     }
+}
 
-    fn broken(&self, error: h1::Error) -> Error {
-        Error::with_source(ErrorKind::Receive, "the proxy's answer to CONNECT is broken", error)
-    }
+fn broken(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::with_source(ErrorKind::Receive, "the proxy's answer to CONNECT is broken", error)
 }

@@ -62,9 +62,14 @@ pub struct ProxyOptions {
     pub auth: ProxyAuth,
     /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
     pub tunnel: bool,
+    /// CONNECT says HTTP/1.0 (`--proxy1.0`). Default no.
+    pub http10: bool,
     /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in requests that are forwarded. They replace those that
     /// are made.
     pub fields: Vec<(String, Vec<u8>)>,
+    /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is a stream then (RFC 9113 §8.5), and requests that are
+    /// forwarded share a connection. Default: HTTP/1.1, which every proxy speaks and which costs a frame less.
+    pub http2: bool,
     /// TLS with an https proxy (`--proxy-cacert`, `--proxy-insecure` and their like).
     pub tls: TlsOptions,
     /// What proxies said of how they are to be answered; clones share it.
@@ -79,6 +84,7 @@ impl std::fmt::Debug for ProxyOptions {
             .field("preproxy", &self.preproxy)
             .field("auth", &self.auth)
             .field("tunnel", &self.tunnel)
+            .field("http2", &self.http2)
             .field("tls", &self.tls)
             .finish_non_exhaustive()
     }

@@ -40,7 +40,10 @@ enum Stage {
         has_begun: bool,
     },
     /// The line that tells both ends (the PROXY protocol, version 1).
-    Ends,
+    Ends {
+        /// Told in place of one's own address.
+        client: Option<IpAddr>,
+    },
     Tls(Box<TlsStage>),
     Handshake {
         is_proxy: bool,
@@ -88,7 +91,7 @@ impl Opening {
             });
         }
         if key.connect.haproxy_protocol {
-            stages.push_back(Stage::Ends);
+            stages.push_back(Stage::Ends { client: key.connect.haproxy_client });
         }
         if let Some(tls) = &key.tls {
             stages.push_back(Stage::Tls(Box::new(TlsStage {
@@ -169,8 +172,8 @@ impl Opening {
                     let outcome = self.stream()?.handshake(buffer, deadline);
                     outcome.map_err(|error| if is_proxy { error.about("the proxy") } else { error })?
                 }
-                Stage::Ends => {
-                    self.say(self.ends());
+                Stage::Ends { client } => {
+                    self.say(self.ends(*client));
                     true
                 }
                 Stage::Socks { has_begun, handshake } if !*has_begun => {
@@ -181,7 +184,8 @@ impl Opening {
                 }
                 Stage::Connect { has_begun, exchange } if !*has_begun => {
                     *has_begun = true;
-                    self.say(exchange.take_output());
+                    let asked = exchange.begin(self.stream()?.alpn())?;
+                    self.say(asked);
                     self.stages.push_front(stage);
                     continue;
                 }
@@ -293,8 +297,8 @@ impl Opening {
                     self.say(exchange.take_output());
                     return Ok(false);
                 }
-                Verdict::Open(ahead) => {
-                    stream.nest(ahead);
+                Verdict::Open(ahead, tunnel) => {
+                    stream.nest(ahead, tunnel);
                     return Ok(true);
                 }
             }
@@ -302,13 +306,14 @@ impl Opening {
     }
 
     /// The line of the PROXY protocol, version 1.
-    fn ends(&self) -> Vec<u8> {
+    fn ends(&self, client: Option<IpAddr>) -> Vec<u8> {
         let stream = self.stream.as_ref();
         let ends = stream.and_then(|stream| Some((stream.socket().local_addr().ok()?, stream.peer?)));
         match ends {
             Some((local, peer)) => {
-                let family = if matches!(local.ip(), IpAddr::V4(_)) { "TCP4" } else { "TCP6" };
-                let (ours, theirs) = (local.ip(), peer.ip());
+                let ours = client.unwrap_or(local.ip());
+                let theirs = peer.ip();
+                let family = if matches!(ours, IpAddr::V4(_)) { "TCP4" } else { "TCP6" };
                 format!("PROXY {family} {ours} {theirs} {} {}\r\n", local.port(), peer.port()).into_bytes()
             }
             None => b"PROXY UNKNOWN\r\n".to_vec(),

@@ -37,6 +37,8 @@ pub struct Hop {
     pub tls: Option<TlsOptions>,
     /// How it is told who asks.
     pub auth: ProxyAuth,
+    /// CONNECT says HTTP/1.0.
+    pub http10: bool,
     /// Fields for it.
     pub fields: Vec<(String, Vec<u8>)>,
     /// The User-Agent of a CONNECT.
@@ -73,10 +75,11 @@ impl Via {
         let elsewhere = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
         let manner = proxy.route(target, given.tunnel || elsewhere);
         let hop = Arc::new(Hop {
-            tls: (proxy.kind() == ProxyKind::Https).then(|| given.tls.clone()),
+            tls: (proxy.kind() == ProxyKind::Https).then(|| tls_with(given)),
             proxy,
             preproxy,
             auth: given.auth,
+            http10: given.http10,
             fields: given.fields.clone(),
             user_agent: options.user_agent.clone(),
             memory: given.memory.clone(),
@@ -115,6 +118,15 @@ impl Via {
             _ => Ok(()),
         }
     }
+}
+
+/// TLS with an https proxy.
+fn tls_with(given: &ProxyOptions) -> TlsOptions {
+    let mut tls = given.tls.clone();
+    if given.http2 {
+        tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    }
+    tls
 }
 
 fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<Proxy>, ProxyError> {

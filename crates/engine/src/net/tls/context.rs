@@ -18,6 +18,7 @@ use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObj
 use super::choice;
 use super::identity::{Identity, Passphrase};
 use super::pinned::{Pin, Pinned};
+use super::roots::{self, Lazily};
 use super::verify::{AcceptAll, ListedOrSigned};
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
@@ -277,19 +278,24 @@ fn verifier_of(
         Trust::Unrevoked { trust, lists } => verifier_of(trust, provider, &read_lists(lists)?)?,
         Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
         Trust::System => {
-            let found = rustls_native_certs::load_native_certs();
-            trusting(found.certs, provider, revoked, || {
-                let message = "found no CA certificates on this system";
-                match found.errors.into_iter().next() {
-                    Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
-                    None => Error::new(ErrorKind::CaFile, message),
+            let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
+            let bundle =
+                roots::of_bundle().and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
+            match bundle {
+                Some(bundle) => {
+                    let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
+                    Arc::new(Lazily::new(bundle, Box::new(move || all_of_the_system(&provider, &revoked).ok())))
                 }
-            })?
+                None => all_of_the_system(provider, revoked)?,
+            }
         }
         Trust::Given { file, directory } => {
             let mut certificates = Vec::new();
             if let Some(file) = file {
-                certificates.extend(read_file(file)?);
+                certificates.extend(roots::of_file(file).map_err(|error| {
+                    let message = format!("cannot use the CA certificates in {}", file.display());
+                    Error::with_source(ErrorKind::CaFile, message, error)
+                })?);
             }
             if let Some(directory) = directory {
                 certificates.extend(read_directory(directory)?);
@@ -299,6 +305,20 @@ fn verifier_of(
                 let place = place.map(|path| path.display().to_string()).unwrap_or_default();
                 Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
             })?
+        }
+    })
+}
+
+fn all_of_the_system(
+    provider: &Arc<CryptoProvider>,
+    revoked: &[CertificateRevocationListDer<'static>],
+) -> Result<Arc<dyn ServerCertVerifier>> {
+    let found = rustls_native_certs::load_native_certs();
+    trusting(found.certs, provider, revoked, || {
+        let message = "found no CA certificates on this system";
+        match found.errors.into_iter().next() {
+            Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
+            None => Error::new(ErrorKind::CaFile, message),
         }
     })
 }
@@ -351,14 +371,6 @@ fn trusting(
         Error::with_source(kind, "cannot use the CA certificates", error)
     })?;
     Ok(Arc::new(ListedOrSigned::new(signed, certificates)))
-}
-
-fn read_file(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let place = || format!("cannot use the CA certificates in {}", path.display());
-    let pem = fs::read(path).map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))?;
-    CertificateDer::pem_slice_iter(&pem)
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))
 }
 
 fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {

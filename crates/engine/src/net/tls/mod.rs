@@ -38,6 +38,7 @@ mod identity;
 mod key;
 mod pinned;
 mod record;
+mod roots;
 mod verify;
 
 pub use connection::{Handshake, Tls};
@@ -45,6 +46,7 @@ pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use identity::{Identity, Passphrase};
 pub use pinned::{Pin, key_pin};
 pub use record::{Opened, State};
+pub use roots::system_bundle;
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A
 /// buffer of this size always has room for the next record.

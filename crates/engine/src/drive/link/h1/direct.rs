@@ -53,7 +53,7 @@ impl Link {
     /// # Errors
     /// Those of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
-        let sends = self.has_output();
+        let sends = self.has_output() && !self.stream.is_held();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
             Some(transfer) if self.direct == Direct::Moved(Way::Pipe) => {

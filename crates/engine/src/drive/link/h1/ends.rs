@@ -108,10 +108,10 @@ pub(super) fn from_machine(error: h1::Error) -> Error {
     let kind = match error {
         h1::Error::EndedIdle | h1::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
         h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
-        h1::Error::NotHttp | h1::Error::UnsupportedVersion { .. } => ErrorKind::UnsupportedScheme,
-        h1::Error::StatusLine | h1::Error::Field(_) | h1::Error::ContentLength(_) | h1::Error::UnexpectedUpgrade => {
-            ErrorKind::Protocol
+        h1::Error::NotHttp | h1::Error::StatusLine | h1::Error::UnsupportedVersion { .. } => {
+            ErrorKind::UnsupportedScheme
         }
+        h1::Error::Field(_) | h1::Error::ContentLength(_) | h1::Error::UnexpectedUpgrade => ErrorKind::Protocol,
         h1::Error::TransferCoding(_) => ErrorKind::ContentCoding,
         _ => ErrorKind::Receive,
     };

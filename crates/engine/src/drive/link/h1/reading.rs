@@ -136,7 +136,7 @@ impl Link {
                     }
                 }
                 Event::Complete { reuse, trailers, .. } => {
-                    transfer.on_trailers(trailers);
+                    transfer.on_trailers(trailers)?;
                     self.closing |= reuse.is_err();
                     self.served += 1;
                     self.finish_front(now, finished);

@@ -113,8 +113,10 @@ impl Link {
                     self.hand_on(id.0, buffer, now, finished);
                     self.served += 1;
                     if let Some(mut active) = self.take_out(id.0, now) {
-                        active.transfer.on_trailers(trailers);
-                        let after = active.transfer.on_complete(now);
+                        let after = match active.transfer.on_trailers(trailers) {
+                            Ok(()) => active.transfer.on_complete(now),
+                            Err(error) => active.transfer.on_failure(error, Broke::InResponse, now),
+                        };
                         finished.push((active.transfer, after));
                     }
                 }

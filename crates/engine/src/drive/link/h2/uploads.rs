@@ -68,6 +68,11 @@ impl Machine for Conn {
         scheme: &'static str,
         request: &h1::Request<'_>,
     ) -> Result<h1::RequestId, Box<dyn std::error::Error + Send + Sync>> {
+        // A request that a proxy is to forward says all of it in one (RFC 9112 section 3.2.2).
+        let (scheme, path) = match request.target.split_once("://") {
+            Some(("http", rest)) => ("http", rest.find('/').map_or("/", |at| &rest[at..])),
+            _ => (scheme, request.target),
+        };
         let host = request.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| *value);
         let authority = std::str::from_utf8(host.unwrap_or_default())?;
         Ok(self.enqueue(
@@ -76,7 +81,7 @@ impl Machine for Conn {
                 method: request.method,
                 scheme,
                 authority,
-                path: request.target,
+                path,
                 fields: request.fields,
                 body: request.body,
                 expect_continue: request.expect_continue,

@@ -1,0 +1,198 @@
+/* names.c: the keys of the hashes that responses are, made once for each interpreter. Perl keeps one copy of a key's text for
+ * all hashes, found by its hash value; what is held here is that copy, so that storing by it neither hashes nor compares text,
+ * and giving a hash back to Perl does not throw the copy away. */
+#include "hk.h"
+
+/* Field names that are held, and the longest of them. Others do too, at Perl's usual cost. */
+#define NAMES 128
+#define NAME_ROOM 31
+
+typedef struct name_slot {
+    SV *key;                   /* in lower case */
+    SV *standard;              /* as HTTP::Headers writes it, where it has to be told; NULL: not asked yet */
+    U8 len;
+    char name[NAME_ROOM];      /* as it came */
+} name_slot;
+
+typedef struct {
+    SV *words[HK_WORDS];
+    name_slot names[NAMES];
+} my_cxt_t;
+
+#define MY_CXT_KEY "Haul::_names"
+START_MY_CXT
+
+static const char *const words[HK_WORDS] = {
+    "success", "url", "status", "reason", "content", "headers", "protocol", "_engine", "default_headers", "data_callback",
+    "trailer_callback", "peer", "HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3",
+};
+
+static void begin(pTHX_ my_cxt_t *cxt) {
+    Zero(cxt, 1, my_cxt_t);
+    for (int i = 0; i < HK_WORDS; i++)
+        cxt->words[i] = newSVpvn_share(words[i], (I32)strlen(words[i]), 0);
+}
+
+void hk_names_begin(pTHX) {
+    MY_CXT_INIT;
+    begin(aTHX_ &MY_CXT);
+}
+
+/* A new thread has another interpreter: nothing of the old one's is its own. */
+void hk_names_clone(pTHX) {
+#ifdef USE_ITHREADS
+    MY_CXT_CLONE;
+    begin(aTHX_ &MY_CXT);
+#endif
+}
+
+SV *hk_fetch(pTHX_ HV *hv, int word) {
+    dMY_CXT;
+    SV *key = MY_CXT.words[word];
+    SV **found = (SV **)hv_common(hv, key, NULL, 0, 0, HV_FETCH_JUST_SV, NULL, SvSHARED_HASH(key));
+    return found ? *found : NULL;
+}
+
+static void store(pTHX_ HV *hv, SV *key, SV *value) {
+    if (!hv_common(hv, key, NULL, 0, 0, HV_FETCH_ISSTORE | HV_FETCH_JUST_SV, value, SvSHARED_HASH(key)))
+        SvREFCNT_dec(value);
+}
+
+void hk_store(pTHX_ HV *hv, int word, SV *value) {
+    dMY_CXT;
+    store(aTHX_ hv, MY_CXT.words[word], value);
+}
+
+SV *hk_word(pTHX_ int word) {
+    dMY_CXT;
+    return newSVhek(SvSHARED_HEK_FROM_PV(SvPVX_const(MY_CXT.words[word])));
+}
+
+static SV *lower(pTHX_ const char *name, STRLEN len) {
+    char few[128];
+    char *text = few;
+    SV *key;
+    if (len > sizeof few)
+        Newx(text, len, char);
+    for (STRLEN at = 0; at < len; at++)
+        text[at] = toLOWER(name[at]);
+    key = newSVpvn_share(text, (I32)len, 0);
+    if (text != few)
+        Safefree(text);
+    return key;
+}
+
+/* By a few of its characters. The factor was looked for: it keeps sixty common names apart. Two at one place only cost what
+ * they would without it. */
+static unsigned place_of(const U8 *name, STRLEN len) {
+    U32 mixed = (U32)name[0] | (U32)name[len / 2] << 8 | (U32)name[len - 1] << 16 | (U32)len << 24;
+    mixed ^= (U32)name[len / 4] << 4;
+    return (mixed * 0xA456A271u >> 16) % NAMES;
+}
+
+/* What is held of a field's name; it may go with the next one that is asked for. `spare` is for one that is too long. */
+static name_slot *slot_of(pTHX_ const char *name, STRLEN len, name_slot *spare) {
+    dMY_CXT;
+    name_slot *slot;
+    if (!len || len > NAME_ROOM) {
+        spare->key = sv_2mortal(lower(aTHX_ name, len));
+        spare->standard = NULL;
+        return spare;
+    }
+    slot = &MY_CXT.names[place_of((const U8 *)name, len)];
+    if (slot->len == len && memEQ(slot->name, name, len))
+        return slot;
+    SvREFCNT_dec(slot->key);
+    SvREFCNT_dec(slot->standard);
+    slot->key = lower(aTHX_ name, len);
+    slot->standard = NULL;
+    slot->len = (U8)len;
+    Copy(name, slot->name, len, char);
+    return slot;
+}
+
+/* The fields that no longer say what `content` is once it has been decoded. */
+static bool about_coding(const char *name, STRLEN len) {
+    return (len == 16 && memEQ(name, "content-encoding", 16)) || (len == 14 && memEQ(name, "content-length", 14));
+}
+
+/* Names in lower case; several fields of one name are an array. */
+void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool decoded) {
+    /* The texts of the keys that an empty hash has got so far: they are known by their place. */
+    const char *seen[HK_HEADERS];
+    size_t stored = 0;
+    name_slot spare;
+    bool fresh = !HvUSEDKEYS(hv) && count <= HK_HEADERS;
+    if (fresh && count > 8)
+        hv_ksplit(hv, (IV)count);
+    for (size_t i = 0; i < count; i++) {
+        SV *key = slot_of(aTHX_ headers[i].name.data, headers[i].name.len, &spare)->key, *value;
+        HE *entry;
+        if (decoded && about_coding(SvPVX_const(key), SvCUR(key)))
+            continue;
+        value = newSVpvn(headers[i].value.len ? headers[i].value.data : "", headers[i].value.len);
+        if (fresh) {
+            size_t at = 0;
+            while (at < stored && seen[at] != SvPVX_const(key))
+                at++;
+            if (at == stored) {
+                seen[stored++] = SvPVX_const(key);
+                store(aTHX_ hv, key, value);
+                continue;
+            }
+        }
+        entry = hv_fetch_ent(hv, key, 0, SvSHARED_HASH(key));
+        if (!entry)
+            store(aTHX_ hv, key, value);
+        else {
+            if (!SvROK(HeVAL(entry))) {
+                AV *several = newAV();
+                av_push(several, HeVAL(entry));
+                HeVAL(entry) = newRV_noinc((SV *)several);
+            }
+            av_push((AV *)SvRV(HeVAL(entry)), value);
+        }
+    }
+}
+
+/* What an HTTP::Headers notes of this name: undef, or how to write it. */
+static SV *learn(pTHX_ const char *name, STRLEN len) {
+    dSP;
+    SV *answer;
+    ENTER;
+    SAVETMPS;
+    PUSHMARK(SP);
+    mXPUSHp(name, len);
+    PUTBACK;
+    call_pv("LWP::Protocol::haul::_standard", G_SCALAR);
+    SPAGAIN;
+    answer = newSVsv(POPs);
+    PUTBACK;
+    FREETMPS;
+    LEAVE;
+    return answer;
+}
+
+/* The same into the hash that an HTTP::Headers is: besides the fields, under "::std_case", how names are written that it does
+ * not know. */
+void hk_add_to_http_headers(pTHX_ HV *hv, const haul_header *headers, size_t count) {
+    hk_add_headers(aTHX_ hv, headers, count, FALSE);
+    for (size_t i = 0; i < count; i++) {
+        const haul_slice name = headers[i].name;
+        name_slot spare, *slot = slot_of(aTHX_ name.data, name.len, &spare);
+        SV **cases;
+        if (!slot->standard) {
+            SV *standard = learn(aTHX_ name.data, name.len);
+            /* Perl code ran: look again. */
+            slot = slot_of(aTHX_ name.data, name.len, &spare);
+            SvREFCNT_dec(slot->standard);
+            slot->standard = slot == &spare ? sv_2mortal(standard) : standard;
+        }
+        if (!SvOK(slot->standard))
+            continue;
+        cases = hv_fetchs(hv, "::std_case", TRUE);
+        if (!SvROK(*cases))
+            sv_setrv_noinc(*cases, (SV *)newHV());
+        (void)hv_store_ent((HV *)SvRV(*cases), slot->key, newSVsv(slot->standard), SvSHARED_HASH(slot->key));
+    }
+}

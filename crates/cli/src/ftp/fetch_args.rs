@@ -1,0 +1,102 @@
+//! The command line of FreeBSD's fetch(1), as its ports call it: `fetch -Fpr -S SIZE -o FILE URL`.
+//!
+//! ```
+//! use haul_cli::ftp::fetch_args::parse;
+//!
+//! let words = ["-Fpr", "-S", "1234", "-o", "sub/a.tgz", "https://example.test/a.tgz"].map(Into::into);
+//! let args = parse(words).unwrap();
+//! assert!(args.goes_on && args.fetch.unwrap().length == Some(1234));
+//! ```
+//!
+//! It is a grammar of its own because curl's cannot be used there: ports write `-Fpr` and `-S SIZE` themselves, which are a form
+//! and a URL to curl.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use super::args::{self, Args, Letters, seconds};
+
+/// Letters that take a value; `B` (a buffer's size) and `N` (a netrc file) mean nothing here.
+const VALUED: &str = "BNoSTw";
+/// Letters without one that mean nothing here: passive FTP, links to local files, what is kept of a failure. (`-F` goes
+/// without saying: what is there is gone on with, and the caller checks it.)
+const IGNORED: &str = "FHlPpRtU";
+
+/// How long a failure that may pass is waited for, if nothing else is said: fetch(1)'s own time.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// Reads a command line without the program's name.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, String> {
+    let mut args = args::parse(words, &Letters { valued: VALUED, set, give })?;
+    if args.urls.is_empty() {
+        return Err("usage: fetch [-46AadFlMmnPpqRrUv] [-o file] [-S bytes] [-T seconds] [-w seconds] URL ...".into());
+    }
+    let fetch = args.fetch.get_or_insert_default();
+    if args.goes_on && fetch.mirrors {
+        return Err("the -m and -r flags are mutually exclusive".into());
+    }
+    Ok(args)
+}
+
+fn set(args: &mut Args, letter: char) -> Result<(), String> {
+    let fetch = args.fetch.get_or_insert_default();
+    match letter {
+        '4' => args.family = Some(4),
+        '6' => args.family = Some(6),
+        'A' => fetch.stays = true,
+        'a' => fetch.retry_after = fetch.retry_after.or(Some(WAIT)),
+        'd' => fetch.direct = true,
+        'M' | 'm' => fetch.mirrors = true,
+        'n' => fetch.drops_date = true,
+        'q' => args.verbose = Some(false),
+        'r' => args.goes_on = true,
+        'v' => args.verbose = Some(true),
+        _ if IGNORED.contains(letter) => {}
+        _ => return Err(format!("unknown option: -{letter}")),
+    }
+    Ok(())
+}
+
+fn give(args: &mut Args, letter: char, value: String) -> Result<(), String> {
+    let fetch = args.fetch.get_or_insert_default();
+    match letter {
+        'S' => fetch.length = Some(value.parse().map_err(|_| format!("invalid size ({value})"))?),
+        'T' => fetch.timeout = Some(seconds(&value, "-T")?).filter(|limit| !limit.is_zero()),
+        'w' => fetch.retry_after = Some(seconds(&value, "-w")?),
+        'o' => args.output_to(value),
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::args::Output;
+    use super::*;
+
+    fn read(line: &str) -> Result<Args, String> {
+        parse(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn the_lines_of_ports_are_read() {
+        let args = read("-Fpr -S 77 -o dir/file http://h/file").unwrap();
+        let fetch = args.fetch.unwrap();
+        assert_eq!((args.goes_on, fetch.length, fetch.drops_date), (true, Some(77), false));
+        assert_eq!((args.output, args.urls), (Output::File("dir/file".into()), vec!["http://h/file".to_owned()]));
+        let args = read("-ApRrq http://h/file").unwrap();
+        assert!(args.fetch.unwrap().stays && args.verbose == Some(false));
+        assert_eq!(read("-a u").unwrap().fetch.unwrap().retry_after, Some(WAIT));
+        assert_eq!(read("-aw3 u").unwrap().fetch.unwrap().retry_after, Some(Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in ["-Fpr", "-S much u", "-S", "-mr u", "-Z u", "--what u"] {
+            assert!(read(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Torture: the system refuses the n-th descriptor, thread or piece of memory that a run asks for, for each n that it comes
+//! to. It ends with the whole answer or with an honest failure: never with a false success, never with a torn file under its
+//! final name, never by a panic. (What a refused allocation of a small object does to a Rust program is to end it, with a
+//! message: the one signal that is allowed, and there alone.)
+//!
+//! `HAUL_TORTURE=all` runs every case (`make torture`); without it a few are run, with every seventh allocation.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{HAUL, Ran, installed, program, run, skipped};
+use testkit::origin::Origin;
+
+/// Calls of the system that make something, and what they say when there is no more of it.
+const CALLS: [(&str, &str); 6] = [
+    ("openat", "EMFILE"),
+    ("socket", "EMFILE"),
+    ("pipe2", "EMFILE"),
+    ("epoll_create1", "EMFILE"),
+    ("eventfd2", "EMFILE"),
+    ("clone3", "EAGAIN"),
+];
+/// The least number of command lines of the whole.
+const LEAST: usize = 50;
+/// No run of these comes to so many.
+const MOST: u64 = 100_000;
+
+/// What a run leaves.
+#[derive(Debug, PartialEq, Eq)]
+struct Left {
+    stdout: Vec<u8>,
+    /// Content of each file named `out…`.
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+fn left(ran: &Ran, dir: &Path) -> Left {
+    let files = fs::read_dir(dir).unwrap().filter_map(|entry| {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        name.starts_with("out").then(|| (name, fs::read(entry.path()).unwrap()))
+    });
+    Left { stdout: ran.stdout.clone(), files: files.collect() }
+}
+
+/// All command lines: jobs × ways.
+fn cases(origin: &Origin, ca: &Path) -> Vec<Vec<String>> {
+    let (plain, tls) = (origin.url(""), origin.https_url(""));
+    let ca = ca.to_str().unwrap();
+    let ways: [(&str, Vec<&str>); 4] = [
+        (&plain, vec!["--http1.1"]),
+        (&tls, vec!["--http1.1", "--cacert", ca]),
+        (&tls, vec!["--http2", "--cacert", ca]),
+        (&plain, vec!["--http2-prior-knowledge"]),
+    ];
+    let jobs: [&[&str]; 15] = [
+        &["/bytes/100000"],
+        &["-o", "out", "/bytes/100000"],
+        &["/small/1", "/small/2", "/bytes/70000"],
+        &["-o", "out1", "/small/1", "-o", "out2", "/bytes/70000", "-o", "out3", "/small/3"],
+        &["-b", "", "-c", "jar", "-o", "out", "/small/1"],
+        &["--hsts", "hsts", "--alt-svc", "alt", "/small/1"],
+        &["-d", "a=1&b=2", "/small/1"],
+        &["-F", "f=@upload", "/small/1"],
+        &["-T", "upload", "/small/1"],
+        &["--compressed", "-o", "out", "/gzip/100000"],
+        &["-D", "heads", "--etag-save", "etag", "-o", "out", "/bytes/5000"],
+        &["--extract", "small [0-9]", "--unique", "/small/1", "/small/2"],
+        &["-Z", "--threads", "2", "/small/1", "/small/2", "/small/3"],
+        &["--split", "3", "-o", "out", "/bytes/3000000"],
+        &["--create-dirs", "--output-dir", "deep/er", "-o", "out", "/chunked/50000"],
+    ];
+    let mut all = Vec::new();
+    for (base, options) in &ways {
+        for job in jobs {
+            let word = |word: &&str| if word.starts_with('/') { format!("{base}{word}") } else { (*word).to_owned() };
+            let fixed = ["-q", "-sS", "--max-time", "30", "--retry-delay", "0.01"].iter().chain(options);
+            all.push(fixed.map(|&word| word.to_owned()).chain(job.iter().map(word)).collect());
+        }
+    }
+    all
+}
+
+/// The cases of this run, each with what it leaves when nothing is refused.
+fn each_case(mut torture: impl FnMut(&[String], &Left)) -> usize {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let ca = tempfile::NamedTempFile::new().unwrap();
+    fs::write(ca.path(), origin.ca_pem()).unwrap();
+    let all = cases(&origin, ca.path());
+    assert!(all.len() >= LEAST, "{}", all.len());
+    let is_whole = std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all");
+    let chosen: Vec<_> = if is_whole { all } else { all.into_iter().skip(1).step_by(21).collect() };
+    for args in &chosen {
+        let dir = scratch();
+        let ran = run(&mut in_there(program(HAUL), dir.path(), args));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{args:?}");
+        torture(args, &left(&ran, dir.path()));
+    }
+    chosen.len()
+}
+
+fn scratch() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("upload"), "x".repeat(20_000)).unwrap();
+    dir
+}
+
+/// Without what Cargo adds to the environment: the loader would look through each of its directories.
+fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
+    command.env_remove("LD_LIBRARY_PATH").current_dir(dir).args(args);
+    command
+}
+
+/// Whether the end of a run is an honest one.
+fn check(ran: &Ran, dir: &Path, expected: &Left, may_abort: bool, what: &str) {
+    let found = left(ran, dir);
+    assert!(!ran.stderr.contains("panicked"), "{what}: {}", ran.stderr);
+    if ran.code == 0 {
+        assert!(found == *expected, "a false success: {what}: {}", ran.stderr);
+        return;
+    }
+    let has_aborted = may_abort && ran.code == 128 + 6 && ran.stderr.contains("memory allocation of");
+    assert!(has_aborted || ran.code < 128, "a signal: {what}: {} {}", ran.code, ran.stderr);
+    assert!(!ran.stderr.trim().is_empty(), "nothing is said: {what}: {}", ran.code);
+    for (name, content) in &found.files {
+        assert!(expected.files.get(name) == Some(content), "{name} is torn: {what}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_refused_descriptor_or_thread_ends_in_an_answer_or_an_honest_failure() {
+    let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    if !works.is_ok_and(|status| status.success()) {
+        return skipped("refused descriptors: strace is not installed or may not trace");
+    }
+    let mut refusals = 0;
+    let count = each_case(|args, expected| {
+        for (call, error) in CALLS {
+            for number in 1..MOST {
+                let dir = scratch();
+                let report = dir.path().join("report");
+                let mut strace = program("strace");
+                strace.args(["-f", "-qq", "-e", &format!("trace={call}"), "-e"]);
+                strace.arg(format!("inject={call}:error={error}:when={number}")).arg("-o").arg(&report).arg(HAUL);
+                let ran = run(&mut in_there(strace, dir.path(), args));
+                if !fs::read_to_string(&report).unwrap().contains("(INJECTED)") {
+                    break;
+                }
+                refusals += 1;
+                // The loader's own files come first, and it says so itself.
+                if ran.code == 127 && ran.stderr.contains("error while loading shared libraries") {
+                    continue;
+                }
+                check(&ran, dir.path(), expected, false, &format!("{call} {number} of {args:?}"));
+            }
+        }
+    });
+    println!("{count} command lines, {refusals} refused descriptors and threads");
+    assert!(refusals > count, "nothing was refused");
+}
+
+/// The library that refuses allocations, made with the C compiler of this machine.
+fn preload(dir: &Path) -> Option<PathBuf> {
+    let cc = installed("cc", "refused allocations")?;
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/torture/refuse.c");
+    let library = dir.join("refuse.so");
+    let made =
+        program(cc).args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).stderr(Stdio::null()).status();
+    if !made.is_ok_and(|status| status.success()) {
+        skipped("refused allocations: the C library here is not glibc");
+        return None;
+    }
+    Some(library)
+}
+
+#[test]
+fn a_refused_allocation_ends_in_an_answer_or_an_honest_failure() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some(library) = preload(dir.path()) else { return };
+    let step = if std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all") { 1 } else { 7 };
+    let (mut refusals, mut aborts) = (0, 0);
+    let count = each_case(|args, expected| {
+        for number in (1..MOST).step_by(step) {
+            let dir = scratch();
+            let mut haul = program(HAUL);
+            haul.env("LD_PRELOAD", &library).env("HAUL_REFUSE", number.to_string());
+            let mut ran = run(&mut in_there(haul, dir.path(), args));
+            if !ran.stderr.contains("[refused]") {
+                break;
+            }
+            refusals += 1;
+            aborts += u32::from(ran.code == 128 + 6);
+            ran.stderr = ran.stderr.replace("[refused]\n", "");
+            check(&ran, dir.path(), expected, true, &format!("allocation {number} of {args:?}"));
+        }
+    });
+    println!("{count} command lines, {refusals} refused allocations, {aborts} of them ended the process");
+    assert!(refusals > 0, "nothing was refused");
+}

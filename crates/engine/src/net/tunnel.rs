@@ -1,0 +1,123 @@
+//! A tunnel through a proxy that speaks HTTP/2: the bytes of one stream of the connection with it (RFC 9113 §8.5).
+//!
+//! ```text
+//!  reader ◀── DATA of the stream ◀── machine ◀── [TLS with the proxy] ◀── socket
+//!  writer ──▶ waiting ──▶ DATA ────▶ machine ──▶ [TLS with the proxy] ──▶ socket
+//! ```
+//!
+//! Each tunnel has a connection of its own. Several in one would be for nothing: what is to share a connection with the
+//! origin does so inside of its tunnel, and origins behind a proxy are rarely so many that handshakes with it show.
+
+use std::io;
+use std::ops::Range;
+use std::time::Instant;
+
+use haul_proto::h2::{self, Conn, Event, RequestId};
+
+use crate::clock;
+
+/// What the proxy may send ahead of the reader. No memory is held for it: what is not read waits in the socket, and what was
+/// read is given back as soon as the reader has it.
+const WINDOW: u32 = 4 << 20;
+/// What the writer may give ahead of the proxy's window.
+const AHEAD: usize = 64 << 10;
+
+/// A tunnel that is open.
+#[derive(Debug)]
+pub(super) struct Tunnel {
+    conn: Box<Conn>,
+    id: RequestId,
+    /// Given by the writer, and beyond the proxy's window.
+    waiting: Vec<u8>,
+}
+
+/// What [`Tunnel::take`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// So many bytes are done with, and there may be more to say about them. Here is what the reader is to have.
+    Bytes(usize, Range<usize>),
+    /// More has to come first. All that came is done with.
+    Nothing,
+    /// The other end has closed the tunnel.
+    End,
+}
+
+/// How a connection for one tunnel is set up.
+pub(super) fn config() -> h2::Config {
+    h2::Config { connection_window: WINDOW, stream_window: WINDOW, ..h2::Config::default() }
+}
+
+impl Tunnel {
+    /// Over this connection, whose CONNECT with this id was answered with a 2xx.
+    pub(super) fn new(conn: Box<Conn>, id: RequestId) -> Self {
+        Self { conn, id, waiting: Vec::new() }
+    }
+
+    /// Takes the next thing from what came. To be asked until it says [`Taken::Nothing`].
+    ///
+    /// # Errors
+    /// The proxy has broken the tunnel, or the protocol.
+    pub(super) fn take(&mut self, input: &mut [u8]) -> io::Result<Taken> {
+        let step = self.conn.step(clock::time(Instant::now()), input).map_err(io::Error::other)?;
+        let taken = match step.event {
+            Event::NeedInput => Taken::Nothing,
+            Event::Body { id, range } if id == self.id => Taken::Bytes(step.consumed, range),
+            Event::Complete { id, .. } if id == self.id => Taken::End,
+            Event::Reset { id, reason, .. } if id == self.id => {
+                let message = format!("the proxy has closed the tunnel: {reason}");
+                return Err(io::Error::new(io::ErrorKind::ConnectionReset, message));
+            }
+            _ => Taken::Bytes(step.consumed, 0..0),
+        };
+        // The proxy's window may be open again.
+        self.give()?;
+        Ok(taken)
+    }
+
+    /// The reader has so many bytes.
+    pub(super) fn release(&mut self, n: usize) {
+        self.conn.release(clock::time(Instant::now()), self.id, n as u64);
+    }
+
+    /// Takes what the writer gives: all of it, or nothing as long as too much waits for the proxy's window.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] then, and [`io::ErrorKind::BrokenPipe`] where the tunnel is closed.
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_held() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.waiting.extend_from_slice(bytes);
+        self.give()
+    }
+
+    /// Whether too much waits. Where all output is on its way, the proxy has to say something first.
+    pub(super) fn is_held(&self) -> bool {
+        self.waiting.len() >= AHEAD
+    }
+
+    /// Bytes for the proxy, if there are any.
+    pub(super) fn output(&mut self) -> Option<&[u8]> {
+        Some(self.conn.output()).filter(|output| !output.is_empty())
+    }
+
+    /// They are on their way. What waited behind them may follow.
+    pub(super) fn sent(&mut self) -> io::Result<()> {
+        self.conn.advance_output(self.conn.output().len());
+        self.give()
+    }
+
+    fn give(&mut self) -> io::Result<()> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let closed = || io::Error::new(io::ErrorKind::BrokenPipe, "the tunnel through the proxy is closed");
+        let credit = self.conn.body_credit(self.id).ok_or_else(closed)?;
+        let n = self.waiting.len().min(usize::try_from(credit).unwrap_or(usize::MAX));
+        if n > 0 {
+            let n = self.conn.send_body(self.id, &self.waiting[..n]).map_err(io::Error::other)?;
+            self.waiting.drain(..n);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! HPACK against libnghttp2, which most servers and curl are built on: its blocks are read by us, ours by it, session by
+//! session, with tables that grow and shrink. It is reached through Python, so that no C is linked; without either this
+//! says so and passes.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+type Fields = Vec<(Vec<u8>, Vec<u8>)>;
+
+const SESSIONS: usize = 100;
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hpack_nghttp2.py");
+
+/// A block's limit of the table, and its fields.
+fn session() -> impl Strategy<Value = Vec<(u32, Fields)>> {
+    let name = prop_oneof![
+        prop::sample::select(vec![":path", "cookie", "etag", "authorization", "x-a"]).prop_map(str::to_owned),
+        "[a-z][a-z0-9-]{0,12}",
+    ];
+    let value = prop_oneof![
+        prop::sample::select(vec!["", "/", "a", "same value"]).prop_map(|value| value.as_bytes().to_vec()),
+        prop::collection::vec(any::<u8>(), 0..60),
+        "[ -~]{0,300}".prop_map(String::into_bytes),
+    ];
+    let field = (name.prop_map(String::into_bytes), value);
+    let limit = prop_oneof![4 => Just(4096u32), 1 => 0u32..300, 1 => Just(0u32), 1 => Just(10_000u32)];
+    prop::collection::vec((limit, prop::collection::vec(field, 1..12)), 1..12)
+}
+
+/// The same sessions each time.
+fn sessions() -> Vec<Vec<(u32, Fields)>> {
+    let mut runner = TestRunner::deterministic();
+    (0..SESSIONS).map(|_| session().new_tree(&mut runner).expect("a session").current()).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal")).collect()
+}
+
+fn pairs(fields: &Fields) -> String {
+    fields.iter().map(|(name, value)| format!("{}={}", hex(name), hex(value))).collect::<Vec<_>>().join(" ")
+}
+
+/// What libnghttp2 answers to these lines; `None` where there is none.
+fn nghttp2(what: &str, lines: String) -> Option<Vec<String>> {
+    let there = Command::new("python3").args(["-c", "import ctypes; ctypes.CDLL('libnghttp2.so.14')"]).output();
+    if !there.is_ok_and(|ran| ran.status.success()) {
+        println!("skipped: no python3 with libnghttp2, the comparison with its HPACK");
+        return None;
+    }
+    let mut child = Command::new("python3")
+        .args([SCRIPT, what])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 starts");
+    let mut to = child.stdin.take().expect("a pipe");
+    let writer = std::thread::spawn(move || to.write_all(lines.as_bytes()));
+    let ran = child.wait_with_output().expect("python3 ends");
+    writer.join().expect("no panic").expect("all is read");
+    assert!(ran.status.success(), "libnghttp2 refuses a block");
+    Some(String::from_utf8(ran.stdout).expect("text").lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn what_nghttp2_encodes_we_decode() {
+    let mut lines = String::new();
+    for session in sessions() {
+        for (limit, fields) in session {
+            lines += &format!("{limit} {}\n", pairs(&fields));
+        }
+        lines += "\n";
+    }
+    let Some(blocks) = nghttp2("deflate", lines) else { return };
+    let mut blocks = blocks.iter();
+    for session in sessions() {
+        // As large as nghttp2's may get: how it uses its table is its own affair.
+        let mut decoder = Decoder::new(10_000);
+        for (_, expected) in session {
+            let block = bytes(blocks.next().expect("an answer to each line"));
+            let (mut block, mut text, mut got) = (Block::new(&block), Vec::new(), Fields::new());
+            while let Some(line) = decoder.line(&mut block, &mut text).expect("a valid block") {
+                got.push((text[line.name].to_vec(), text[line.value].to_vec()));
+            }
+            assert_eq!(got, expected);
+        }
+    }
+    assert_eq!(blocks.next(), None);
+}
+
+#[test]
+fn what_we_encode_nghttp2_decodes() {
+    let mut lines = String::new();
+    for (number, session) in sessions().into_iter().enumerate() {
+        let indexing = [Indexing::Add, Indexing::Skip, Indexing::Never][number % 3];
+        let mut encoder = Encoder::new(8192);
+        for (limit, fields) in session {
+            encoder.set_peer_limit(limit);
+            let mut block = Vec::new();
+            encoder.begin(&mut block);
+            for (name, value) in &fields {
+                encoder.encode(name, value, indexing, &mut block);
+            }
+            lines += &format!("{limit} {}\n", hex(&block));
+        }
+        lines += "\n";
+    }
+    let Some(answers) = nghttp2("inflate", lines) else { return };
+    let expected: Vec<_> = sessions().iter().flatten().map(|(_, fields)| pairs(fields)).collect();
+    assert_eq!(answers, expected);
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# curl's own tests with haul in curl's place: the test cases, servers and runner of curl's source package as Debian has it,
+# every case that runs the command line against HTTP(S), a proxy, or no server at all.
+#
+#   sh scripts/curl-suite.sh                  all of them; says how many pass, and lists those that fail
+#   sh scripts/curl-suite.sh 1 to 100         words for the runner in place of the list: numbers, `A to B`, -p, -v, -j4
+#
+#   HAUL=PATH         the program (target/release/haul, else target/debug/haul)
+#   SUITE_DIR=DIR     where source and servers are kept from one run to the next (a temporary directory otherwise)
+#
+# Cases that do not apply stand in scripts/curl-suite/excluded with their reasons. Nothing of curl's comes into this
+# repository. Fails when a case fails that is not in that list; passes, and says so, where the source cannot be fetched.
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+target=${CARGO_TARGET_DIR:-$top/target}
+haul=${HAUL:-$target/release/haul}
+[ -x "$haul" ] || haul=$target/debug/haul
+[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p haul-cli"; exit 2; }
+haul=$(cd "$(dirname "$haul")" && pwd)/$(basename "$haul")
+
+if [ -n "${SUITE_DIR:-}" ]; then
+    work=$SUITE_DIR
+    mkdir -p "$work"
+else
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+fi
+
+# The stable release after this host's is nearer to the curl that haul takes the place of.
+fetch() {
+    mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
+    apt="-o Dir::Etc::sourcelist=$work/apt/sources.list -o Dir::Etc::sourceparts=/dev/null
+        -o Dir::State::lists=$work/apt/lists -o Dir::Cache=$work/apt/cache -o APT::Sandbox::User="
+    for release in ${SUITE_RELEASE:-trixie bookworm}; do
+        echo "deb-src http://deb.debian.org/debian $release main" > "$work/apt/sources.list"
+        # shellcheck disable=SC2086 # words
+        (cd "$work" && apt-get $apt update -q && apt-get $apt source -q --only-source curl) >> "$work/apt.log" 2>&1 && return 0
+    done
+    return 1
+}
+
+unpacked() {
+    find "$work" -maxdepth 1 -type d -name 'curl-[0-9]*' | head -n 1
+}
+
+source=$(unpacked)
+if [ -z "$source" ]; then
+    fetch || { echo "skipped: the source package of curl could not be fetched"; exit 0; }
+    source=$(unpacked)
+fi
+cd "$source" || exit 2
+
+# Its servers, and the little program that says what curl was built with; curl itself is never built. What haul has not is
+# off here, so that the cases about it are passed over.
+if [ ! -x tests/server/sws ]; then
+    command -v cc >/dev/null 2>&1 || { echo "skipped: no C compiler for the servers"; exit 0; }
+    {
+        ./configure --quiet --disable-shared --without-ssl --without-libpsl --without-zlib --without-brotli --without-zstd \
+            --without-nghttp2 --without-libidn2 --without-librtmp --without-libssh2 --disable-ldap --disable-ntlm \
+            --disable-negotiate-auth --disable-kerberos-auth --disable-aws --disable-doh --disable-libcurl-option \
+            --disable-docs --disable-manual &&
+            make -s -C lib curl_config.h && make -s -C src curlinfo && make -s -C tests/server &&
+            { ! command -v openssl >/dev/null || make -s -C tests/certs; }
+    } > "$work/build.log" 2>&1 || { echo "skipped: curl's servers could not be built: $work/build.log"; exit 0; }
+fi
+
+mkdir -p "$work/bin"
+ln -sf "$haul" "$work/bin/curl"
+if [ $# -eq 0 ]; then
+    # The cases whose program is the command line and whose servers are of HTTP, of proxies, or none.
+    # shellcheck disable=SC2046 # words
+    set -- $(perl "$top/scripts/curl-suite/cases.pl" tests/data)
+fi
+
+cd tests || exit 2
+env -u http_proxy -u https_proxy -u HTTPS_PROXY -u no_proxy -u NO_PROXY -u ALL_PROXY -u all_proxy \
+    perl runtests.pl -a -n -E "$top/scripts/curl-suite/excluded" -c "$work/bin/curl" -vc "$(command -v curl)" "$@" \
+    > "$work/results" 2>&1
+code=$?
+grep -E '^TEST(DONE|FAIL|INFO)|FAILED' "$work/results" || tail -n 20 "$work/results"
+echo "the whole of it: $work/results"
+exit $code

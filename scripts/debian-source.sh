@@ -1,0 +1,27 @@
+#!/bin/sh
+# A Debian source package, unpacked: for the test suites of other projects that scripts here run.
+#
+#   sh scripts/debian-source.sh PACKAGE DIR [MEMBER]    into DIR; of its archive only MEMBER, where one is named
+#
+# A source list, a package cache and a download that are all of this run: the system's stay as they are. Prints the
+# directory; exits with 1 where the package cannot be had.
+set -u
+
+package=$1
+into=$2
+member=${3:-}
+release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-stable}")
+command -v apt-get >/dev/null 2>&1 || exit 1
+mkdir -p "$into/apt/lists/partial" "$into/apt/cache/archives/partial"
+echo "deb-src http://deb.debian.org/debian $release main" > "$into/apt/sources.list"
+apt="-o Dir::Etc::sourcelist=$into/apt/sources.list -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$into/apt/lists
+    -o Dir::Cache=$into/apt/cache -o APT::Sandbox::User="
+cd "$into" || exit 1
+# shellcheck disable=SC2086 # words
+apt-get $apt update -q >apt.log 2>&1 && apt-get $apt source -q --tar-only --only-source "$package" >>apt.log 2>&1 || exit 1
+# An archive of the original, and maybe further ones beside it (-NAME.tar): the first is the one that counts.
+archive=$(find . -maxdepth 1 -name "${package}_*.orig.tar.*" ! -name '*.asc' | head -n 1)
+[ -n "$archive" ] || exit 1
+top=$(tar tf "$archive" | head -n 1 | cut -d/ -f1)
+# shellcheck disable=SC2086 # nothing, or one word
+tar xf "$archive" ${member:+"$top/$member"} && rm -f "$archive" && echo "$into/$top${member:+/$member}"

@@ -1,0 +1,126 @@
+//! The command lines that meet hostile replies.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use testkit::hostile::Protocol;
+use testkit::rng::Rng;
+
+/// One of them.
+pub(crate) struct Line {
+    pub(crate) args: Vec<String>,
+    pub(crate) place: Place,
+    /// It asks more often than most replies answer.
+    pub(crate) may_stall: bool,
+}
+
+/// Where the body is afterwards, if the command line is one that takes the reply as it is.
+pub(crate) enum Place {
+    Stdout,
+    File(PathBuf),
+    /// What is delivered depends on the options too.
+    Nowhere,
+}
+
+/// A command line of options that take a reply as it is.
+const PLAIN: &[&[&str]] = &[
+    &[],
+    &[],
+    &["-v"],
+    &["-b", "", "-c", "jar"],
+    &["--hsts", "hsts", "--alt-svc", "alt"],
+    &["--etag-save", "etag"],
+    &["-D", "heads", "--no-location"],
+    &["-u", "me:secret"],
+    &["--retry", "0"],
+    &["--limit-rate", "50M"],
+    &["--trace", "trace"],
+];
+
+/// And of such that do not.
+const OTHER: &[&[&str]] = &[
+    &["--compressed"],
+    &["-i"],
+    &["-OJ"],
+    &["-OJ", "--compressed", "-b", "", "-c", "jar"],
+    &["-I"],
+    &["-u", "me:secret", "--anyauth"],
+    &["-u", "me:secret", "--digest"],
+    &["-r", "0-9"],
+    &["-C", "-", "-o", "partial"],
+    &["--split", "4", "-o", "split"],
+    &["-z", "partial", "-R", "-o", "dated"],
+    &["-d", "a=1"],
+    &["-T", "partial"],
+    &["-H", "Expect: 100-continue", "-T", "partial"],
+    &["--raw"],
+    &["--ignore-content-length"],
+    &["--extract", "[a-f]+", "--unique", "--sort"],
+    &["--extract", "([a-z])", "--then", "{}"],
+    &["-w", "%{json}%{header_json}", "--stats=json"],
+    &["-X", "HEAD"],
+    &["--fail-with-body", "--max-filesize", "1000"],
+    &["-e", ";auto", "--location-trusted", "--post301"],
+    &["--retry-all-errors", "--retry", "2"],
+    &["--tr-encoding"],
+    &["--http0.9"],
+];
+
+/// A command line by chance. Files that it reads are written into `dir`, where it is to be run.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> io::Result<Line> {
+    std::fs::write(dir.join("partial"), b"a part of something\n")?;
+    let mut args: Vec<String> = Vec::new();
+    if rng.below(5) == 0 {
+        args.push("curl".to_owned());
+    }
+    let fixed = ["-q", "-sS", "-A", "x", "--retry-delay", "0.01", "--retry-max-time", "1"];
+    args.extend(fixed.map(str::to_owned));
+    let prior = if protocol == Protocol::Http2 { "--http2-prior-knowledge" } else { "--http1.1" };
+    args.push(prior.to_owned());
+    let own = |options: &[&str]| options.iter().map(|&option| option.to_owned()).collect::<Vec<_>>();
+    let mut place = Place::Nowhere;
+    let mut may_stall = false;
+    match rng.below(12) {
+        0..=5 => {
+            args.extend(own(PLAIN[rng.below(PLAIN.len() as u64) as usize]));
+            place = Place::Stdout;
+            if rng.below(3) == 0 {
+                args.extend(own(&["-o", "out"]));
+                place = Place::File(dir.join("out"));
+            }
+            args.push(url.to_owned());
+        }
+        6 => {
+            // Several over one connection.
+            let many = [&["-Z"][..], &["--pipeline", "3"], &["--unordered"], &["--next"]];
+            args.extend(own(many[rng.below(3) as usize]));
+            args.extend([url, url, url].map(str::to_owned));
+            may_stall = true;
+        }
+        7 if protocol == Protocol::Http1 => {
+            // As a proxy it may say the same; as one that is asked for a tunnel it says what it likes.
+            let proxy = url.trim_end_matches("/file");
+            args.extend(own(&["-x", proxy, "http://example.test/file"]));
+            place = Place::Stdout;
+            if rng.below(3) == 0 {
+                args.extend(own(&["-p", "-U", "me:secret", "--proxy-anyauth"]));
+                place = Place::Nowhere;
+                may_stall = true;
+            }
+        }
+        7 => {
+            let scheme = ["socks4", "socks5", "socks5h", "https"][rng.below(4) as usize];
+            args.extend(own(&["-x", &url.replacen("http", scheme, 1), "http://example.test/file"]));
+            may_stall = true;
+        }
+        _ => {
+            args.extend(own(OTHER[rng.below(OTHER.len() as u64) as usize]));
+            args.push(url.to_owned());
+            may_stall = args.iter().any(|arg| arg == "-T" || arg == "--then" || arg == "--split");
+        }
+    }
+    Ok(Line { args, place, may_stall })
+}

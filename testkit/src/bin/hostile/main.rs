@@ -1,0 +1,131 @@
+//! Runs the program haul against thousands of replies that no honest server sends, and says what came of it.
+//!
+//! ```text
+//! hostile --haul target/release/haul --replies 10000
+//! ```
+//!
+//! It knows haul by its path only. Each try is a reply of [`testkit::hostile`] and a command line, both of one seed; what
+//! must not be is a panic, a signal, a hang, more memory than allowed, a success with other bytes than the reply's, and a
+//! success where the reply breaks a rule.
+
+mod lines;
+mod options;
+mod tally;
+
+use std::error::Error;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use testkit::child::{self, Outcome};
+use testkit::hostile::{Promise, Reply, Server};
+use testkit::rng::{Rng, mix};
+
+use lines::{Line, Place};
+use options::Options;
+use tally::{Tally, Try, Verdict};
+
+type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// The limit of time that haul is given where a reply may end in silence, and elsewhere, where it is never reached.
+const SHORT: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(20);
+
+fn main() -> Result<ExitCode> {
+    let Some(options) = options::parse()? else {
+        print!("{}", options::USAGE);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let output = Command::new(&options.haul).arg("--version").stdin(Stdio::null()).output()?;
+    let version = String::from_utf8_lossy(&output.stdout).lines().next().unwrap_or_default().to_owned();
+    println!("{version} · seed {} · {} replies", options.seed, options.replies);
+    let work = tempfile::Builder::new().prefix("haul-hostile").tempdir_in(&options.work)?;
+    let (first, last) = options.only.map_or((0, options.replies), |only| (only, only + 1));
+    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
+    let work_off = || -> Result<()> {
+        loop {
+            let number = next.fetch_add(1, SeqCst);
+            if number >= last {
+                return Ok(());
+            }
+            let tried = attempt(&options, work.path(), number)?;
+            tally.lock().unwrap_or_else(PoisonError::into_inner).add(tried, options.only.is_some());
+        }
+    };
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..options.jobs).map(|_| scope.spawn(work_off)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().map_err(|_| "a worker panicked")?)
+    })?;
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    tally.print();
+    tally.write(&options, &version)?;
+    Ok(if tally.is_right() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The try of this number: the same for the same seed.
+fn attempt(options: &Options, work: &std::path::Path, number: u64) -> Result<Try> {
+    let seed = mix(options.seed, number);
+    let reply = Reply::of(seed);
+    let server = Server::start(reply.clone())?;
+    // What a server's word may make it write must stay in the inner one.
+    let outer = tempfile::tempdir_in(work)?;
+    let inner = outer.path().join("inner");
+    std::fs::create_dir(&inner)?;
+    let line = lines::line(&mut Rng::new(mix(seed, 1)), reply.protocol, &server.url(), &inner)?;
+    let max_time = if reply.may_stall() || line.may_stall { SHORT } else { LONG };
+    let mut command = Command::new(&options.haul);
+    command.env_clear().env("HOME", &inner).env("LC_ALL", "C").current_dir(&inner);
+    command.args(&line.args).args(["--max-time", &max_time.as_secs().to_string()]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut printed = Vec::new();
+    let outcome = child::run(&mut command, options.limit, |bytes| {
+        // More than any promised body tells enough.
+        if printed.len() < 4 << 20 {
+            printed.extend_from_slice(bytes);
+        }
+    })?;
+    let escaped = std::fs::read_dir(outer.path())?.count() != 1;
+    let verdict = if escaped { Verdict::Escaped } else { judge(options, &reply, &line, &outcome, &printed) };
+    let told = format!(
+        "reply {number} ({:?}; {}) → exit {:?}, {} KiB, {} connections: {} | haul {}",
+        reply.protocol,
+        reply.made_of.join(", "),
+        outcome.code,
+        outcome.rss >> 10,
+        server.connections(),
+        outcome.said,
+        line.args.join(" "),
+    );
+    let promise = match &reply.promise {
+        Promise::Body(_) => "whole",
+        Promise::Failure => "broken",
+        Promise::Nothing => "unsure",
+    };
+    Ok(Try { verdict, code: outcome.code, rss: outcome.rss, protocol: reply.protocol, promise, told })
+}
+
+fn judge(options: &Options, reply: &Reply, line: &Line, outcome: &Outcome, printed: &[u8]) -> Verdict {
+    let Some(code) = outcome.code else {
+        return if outcome.hung { Verdict::Hung } else { Verdict::Signal };
+    };
+    if code == 101 || outcome.said.contains("panicked at") {
+        return Verdict::Panic;
+    }
+    if outcome.rss > options.memory {
+        return Verdict::Memory;
+    }
+    let is_right = |body: &[u8]| match &line.place {
+        Place::Stdout => printed == body,
+        Place::File(path) => std::fs::read(path).is_ok_and(|held| held == body),
+        Place::Nowhere => true,
+    };
+    match &reply.promise {
+        _ if matches!(line.place, Place::Nowhere) => Verdict::Survived,
+        Promise::Body(body) if code != 0 => Verdict::Refused(body.len()),
+        Promise::Body(body) if !is_right(body) => Verdict::WrongBytes,
+        Promise::Failure if code == 0 => Verdict::FalseSuccess,
+        _ => Verdict::Survived,
+    }
+}

@@ -1,0 +1,79 @@
+//! A program run to its end, under a hard limit of time: what it printed, how it ended, what memory it had.
+//!
+//! ```
+//! use std::process::{Command, Stdio};
+//! use std::time::Duration;
+//! use testkit::child;
+//!
+//! let mut command = Command::new("sh");
+//! command.args(["-c", "echo out; echo err >&2; exit 3"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+//! let mut out = Vec::new();
+//! let outcome = child::run(&mut command, Duration::from_secs(60), |bytes| out.extend_from_slice(bytes)).unwrap();
+//! assert_eq!((outcome.code, outcome.hung, outcome.said.as_str()), (Some(3), false, "err"));
+//! assert_eq!(out, b"out\n");
+//! ```
+
+use std::io::{self, Read};
+use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use wait4::Wait4;
+
+/// How much of what a program says on standard error is kept: the last of it.
+const WORDS: usize = 600;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// None if a signal ended it.
+    pub code: Option<i32>,
+    /// It had not ended when its time was up, and was killed.
+    pub hung: bool,
+    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's peak, so this is no
+    /// less than what the present program ever used.
+    pub rss: u64,
+    /// The last of what it said on standard error, if that is a pipe, its lines joined by ` | `.
+    pub said: String,
+}
+
+/// Runs it to its end or for so long; `take` gets what it prints, if its standard output is a pipe.
+///
+/// # Errors
+/// The system's, if it cannot be started or waited for.
+pub fn run(command: &mut Command, limit: Duration, mut take: impl FnMut(&[u8])) -> io::Result<Outcome> {
+    let mut child = command.spawn()?;
+    let pid = Pid::from_child(&child);
+    let stderr = child.stderr.take();
+    let listener = thread::spawn(move || stderr.map(last_words).unwrap_or_default());
+    let (done, alarm) = mpsc::channel::<()>();
+    let watchdog = thread::spawn(move || {
+        let hung = alarm.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        // Joined before the child is waited for, so the id cannot be another's.
+        hung && kill_process(pid, Signal::KILL).is_ok()
+    });
+    if let Some(mut stdout) = child.stdout.take() {
+        let mut buffer = vec![0; 128 << 10];
+        while let Ok(len @ 1..) = stdout.read(&mut buffer) {
+            take(&buffer[..len]);
+        }
+    }
+    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    drop(done);
+    let hung = watchdog.join().unwrap_or(false);
+    let end = child.wait4()?;
+    let said = listener.join().unwrap_or_default();
+    Ok(Outcome { code: end.status.code(), hung, rss: end.rusage.maxrss, said })
+}
+
+fn last_words(mut from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(len @ 1..) = from.read(&mut buffer) {
+        bytes.extend_from_slice(&buffer[..len]);
+        bytes.drain(..bytes.len().saturating_sub(WORDS));
+    }
+    String::from_utf8_lossy(&bytes).trim().replace('\n', " | ")
+}

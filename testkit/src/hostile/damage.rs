@@ -1,0 +1,94 @@
+//! Damage: what links, faulty memory and people who search for flaws do to bytes.
+
+use super::draft::{Draft, one};
+use super::{Piece, Protocol};
+use crate::rng::Rng;
+
+/// Bytes that mean something somewhere.
+const BYTES: &[u8] = b"\0\r\n\t :;,=\"\\-+0159af\x7f\x80\xff";
+
+/// Words that mean something to HTTP/1.
+const WORDS: &[&[u8]] = &[
+    b"\r\n",
+    b"\r\n\r\n",
+    b"\n",
+    b"\r",
+    b"0\r\n\r\n",
+    b"Content-Length: 0\r\n",
+    b"Content-Length: 18446744073709551615\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"chunked",
+    b"HTTP/1.1 200 OK\r\n\r\n",
+    b"HTTP/1.1 100 \r\n\r\n",
+    b"ffffffffffffffff",
+    b"Connection: close\r\n",
+    b"\r\n ",
+    b"Content-Encoding: gzip\r\n",
+    b"Location: /\r\n",
+    b"HTTP/2 200\r\n",
+];
+
+/// Frames that mean something to HTTP/2: length, type, flags, stream.
+const FRAMES: &[&[u8]] = &[
+    b"\0\0\0\x04\x01\0\0\0\0",
+    b"\0\0\0\0\x01\0\0\0\x01",
+    b"\0\0\0\0\0\0\0\0\x01",
+    b"\0\0\x01\x01\x05\0\0\0\x01\x88",
+    b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\0",
+    b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    b"\0\0\0\x09\x04\0\0\0\x01",
+    b"\0\0\x04\x08\0\0\0\0\0\x7f\xff\xff\xff",
+    b"\0\0\x06\x04\0\0\0\0\0\0\x01\0\0\0\0",
+    b"\xff\xff\xff",
+    b"\0\0\0\xff\0\0\0\0\0",
+];
+
+/// Most bytes after all damage, repeated ones apart.
+const MOST: usize = 2 << 20;
+
+pub(super) fn damage(draft: &mut Draft, rng: &mut Rng) {
+    draft.is_damaged = true;
+    draft.note("damaged");
+    for _ in 0..=rng.below(4) {
+        let at = rng.below(draft.pieces.len() as u64) as usize;
+        let words = if draft.protocol == Protocol::Http1 { WORDS } else { FRAMES };
+        match &mut draft.pieces[at] {
+            Piece::Send(bytes) if bytes.len() < MOST => change(bytes, words, rng),
+            Piece::Send(bytes) => bytes.truncate(MOST),
+            Piece::Repeat(bytes, _) => change(bytes, words, rng),
+            Piece::Await(_) => {}
+        }
+    }
+    if rng.below(20) == 0 {
+        let at = rng.below(draft.pieces.len() as u64) as usize;
+        draft.pieces.truncate(at + 1);
+        draft.note("cut short");
+    }
+}
+
+fn change(bytes: &mut Vec<u8>, words: &[&[u8]], rng: &mut Rng) {
+    // Heads are short and bodies are long: half of the places are near the beginning.
+    let near = if rng.below(2) == 0 { bytes.len().min(200) } else { bytes.len() };
+    let at = rng.below(near as u64 + 1) as usize;
+    let end = (at + 1 + rng.below(30) as usize).min(bytes.len());
+    match rng.below(9) {
+        0 if at < bytes.len() => bytes[at] ^= 1 << rng.below(8),
+        1 if at < bytes.len() => bytes[at] = one(rng, BYTES),
+        2 => bytes.insert(at, one(rng, BYTES)),
+        3 => drop(bytes.drain(at..end)),
+        4 | 5 => {
+            bytes.splice(at..at, one(rng, words).iter().copied());
+        }
+        6 => {
+            let again = bytes[at..end].repeat(1 + rng.below(500) as usize);
+            bytes.splice(at..at, again);
+        }
+        7 => bytes.truncate(at),
+        _ => {
+            // A part of it elsewhere.
+            let part: Vec<u8> = bytes.drain(at..end).collect();
+            let to = rng.below(bytes.len() as u64 + 1) as usize;
+            bytes.splice(to..to, part);
+        }
+    }
+}

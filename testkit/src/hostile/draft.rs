@@ -1,0 +1,130 @@
+//! A reply under way, and what the grammar has said of its parts so far.
+
+use super::{End, Piece, Promise, Protocol, Reply};
+use crate::pattern::Pattern;
+use crate::rng::Rng;
+
+/// Most writes of one piece.
+const MOST_CUTS: u64 = 12;
+
+pub(super) struct Draft {
+    pub(super) protocol: Protocol,
+    pub(super) pieces: Vec<Piece>,
+    pub(super) end: End,
+    pub(super) body: Vec<u8>,
+    /// Nobody who reads the head can take it for one.
+    pub(super) head_is_broken: bool,
+    /// Nobody who reads the body can take it for whole. Does not count where there may be none.
+    pub(super) body_is_broken: bool,
+    /// What comes of it is for the client to decide.
+    pub(super) is_unsure: bool,
+    /// It was changed after the grammar had spoken.
+    pub(super) is_damaged: bool,
+    pub(super) made_of: Vec<&'static str>,
+}
+
+impl Draft {
+    pub(super) fn new(protocol: Protocol) -> Draft {
+        Draft {
+            protocol,
+            pieces: vec![Piece::Await(1)],
+            end: End::Close,
+            body: Vec::new(),
+            head_is_broken: false,
+            body_is_broken: false,
+            is_unsure: false,
+            is_damaged: false,
+            made_of: Vec::new(),
+        }
+    }
+
+    pub(super) fn note(&mut self, what: &'static str) {
+        self.made_of.push(what);
+    }
+
+    /// Sends, behind what is sent already.
+    pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        match self.pieces.last_mut() {
+            Some(Piece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
+            _ => self.pieces.push(Piece::Send(bytes.as_ref().to_vec())),
+        }
+    }
+
+    pub(super) fn repeat(&mut self, bytes: impl Into<Vec<u8>>, times: u32) {
+        self.pieces.push(Piece::Repeat(bytes.into(), times));
+    }
+
+    /// How it ends, where nothing depends on that.
+    pub(super) fn choose_end(&mut self, rng: &mut Rng) {
+        match rng.below(40) {
+            0 => {
+                self.end = End::Stall;
+                self.is_unsure = true;
+                self.note("stall");
+            }
+            1..=3 => {
+                self.end = End::Reset;
+                // What was under way is lost with it, or not.
+                self.is_unsure = true;
+                self.note("reset");
+            }
+            _ => {}
+        }
+    }
+
+    /// Some pieces in several writes, so that they are read in several.
+    pub(super) fn scatter(&mut self, rng: &mut Rng) {
+        if rng.below(3) > 0 {
+            return;
+        }
+        let mut pieces = Vec::new();
+        for piece in self.pieces.drain(..) {
+            let Piece::Send(mut bytes) = piece else {
+                pieces.push(piece);
+                continue;
+            };
+            for _ in 0..rng.below(MOST_CUTS) {
+                if bytes.len() > 1 {
+                    let rest = bytes.split_off(1 + rng.below(bytes.len() as u64 - 1) as usize);
+                    pieces.push(Piece::Send(std::mem::replace(&mut bytes, rest)));
+                }
+            }
+            pieces.push(Piece::Send(bytes));
+        }
+        self.pieces = pieces;
+    }
+
+    pub(super) fn finish(self) -> Reply {
+        let promise = if self.is_damaged {
+            Promise::Nothing
+        } else if self.head_is_broken {
+            Promise::Failure
+        } else if self.is_unsure {
+            Promise::Nothing
+        } else if self.body_is_broken {
+            Promise::Failure
+        } else {
+            Promise::Body(self.body)
+        };
+        Reply { protocol: self.protocol, pieces: self.pieces, end: self.end, promise, made_of: self.made_of }
+    }
+}
+
+/// A body of one of the lengths at which programs change their ways.
+pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
+    let length = match rng.below(8) {
+        0 => 0,
+        1 => 1,
+        2 => 1 + rng.below(100),
+        3 => 16_384,
+        4 => 65_536 + rng.below(3) - 1,
+        5 => rng.below(300_000),
+        _ => rng.below(5_000),
+    };
+    Pattern::new(rng.next()).slice(0, length as usize)
+}
+
+/// One of them.
+pub(super) fn one<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize]
+}

@@ -1,0 +1,343 @@
+//! The grammar of replies over HTTP/1.
+
+use super::draft::{Draft, body, one};
+use super::fields::{self, Field};
+use super::{End, Protocol};
+use crate::coding::{self, Coding};
+use crate::rng::Rng;
+
+/// Lines that no response begins with (RFC 9112 §4).
+const BAD_LINES: &[&[u8]] = &[
+    b"HTTP/1.1 OK",
+    b"HTTP/1.1 20 OK",
+    b"HTTP/1.1 2000 OK",
+    b"HTTP/1.1 099 OK",
+    b"HTTP/1.1  200 OK",
+    b"HTTP/1.1200 OK",
+    b"HTTP/1.1 200 O\0K",
+    b"SSH-2.0-OpenSSH_9.2",
+    b"<html>hello</html>",
+    b"http/1.1 200 OK",
+    b"HTTP/2 200",
+    b"HTTP/1.2 200 OK",
+    b"HTTP/1.1 -20 OK",
+    b"HTTP/11 200 OK",
+    b"ICY 200 OK",
+    b"\0",
+    b"HTTP/1.1 2\xd9\xa00 OK",
+];
+
+/// Lines that no head may have (RFC 9112 §5).
+const BAD_FIELDS: &[&[u8]] =
+    &[b"Content-Length : 5", b"no colon", b": no name", b"a name: x", b"X\0: y", b"X: a\0b", b"X: a\rb", b"X\r: y"];
+
+/// Framing that cannot be followed (RFC 9112 §6), where there is a body at all.
+const BAD_FRAMING: &[&str] = &[
+    "Content-Length: -1",
+    "Content-Length: +5",
+    "Content-Length: 42s",
+    "Content-Length: 42, 30",
+    "Content-Length: 0x2a",
+    "Content-Length: 99999999999999999999999999",
+    "Content-Length: 1\r\nContent-Length: 2",
+    "Content-Length:",
+    "Transfer-Encoding: chunked, chunked",
+    "Transfer-Encoding: gzip, chunked",
+    "Transfer-Encoding: identity, chunked",
+    "Transfer-Encoding: chunked;q=1",
+    "Transfer-Encoding:",
+    "Transfer-Encoding: xchunked",
+    "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+];
+
+/// What is no chunk (RFC 9112 §7.1).
+const BAD_CHUNKS: &[&[u8]] = &[
+    b"\r\nhello\r\n",
+    b";a\r\n",
+    b"-5\r\nhello\r\n",
+    b"+5\r\nhello\r\n",
+    b" 5\r\nhello\r\n",
+    b"0x5\r\nhello\r\n",
+    b"5h\r\nhello\r\n",
+    b"5,5\r\nhello\r\n",
+    b"10000000000000005\r\nhello\r\n",
+    b"5 \r\nhello\r\n",
+    b"5\nhello\r\n",
+    b"5\r\nhello\n",
+    b"5\rhello\r\n",
+    b"5;a\0b\r\nhello\r\n",
+    b"5\r\nhello!\r\n",
+    b"7\r\nhello\r\n",
+    b"0\n\r\n",
+    b"0\r\nA : b\r\n\r\n",
+    b"0\r\nA: b\r\n c\r\n\r\n",
+    b"0\r\n\n",
+];
+
+/// Statuses whose meaning is for the client's options to decide.
+const STATUSES: &[&str] = &[
+    "101 Switching Protocols",
+    "204 No Content",
+    "205 Reset Content",
+    "206 Partial Content",
+    "300 Multiple Choices",
+    "301 Moved",
+    "302 Found",
+    "303 See Other",
+    "304 Not Modified",
+    "307 Temporary",
+    "308 Permanent",
+    "399 x",
+    "401 Unauthorized",
+    "404 Not Found",
+    "407 Proxy",
+    "408 Timeout",
+    "412 No",
+    "416 Range",
+    "417 Expect",
+    "421 Misdirected",
+    "429 Slow down",
+    "500 x",
+    "502 x",
+    "503 x",
+    "599 x",
+    "600 x",
+    "999 x",
+    "000 x",
+];
+
+/// Fields that change what a response means, or not.
+const UNSURE: &[&str] = &[
+    "Location: /next",
+    "Location: http://[",
+    "Location: //",
+    "Location: http://user:pw@127.0.0.1:1/",
+    "Location: \u{e9}/%zz#?",
+    "Location: file:///etc/passwd",
+    "Location: https://127.0.0.1:1/",
+    "Location:",
+    "Location: /a\r\nLocation: /b",
+    "Content-Range: bytes 0-9/10",
+    "Content-Range: bytes 9-0/1",
+    "Content-Range: bytes */*",
+    "Content-Range: bytes 0-18446744073709551615/*",
+    "Content-Range: x",
+    "Connection: close, keep-alive, \"",
+    "Connection: upgrade",
+    "Upgrade: h2c, websocket",
+    "Retry-After: 1",
+    "Retry-After: 99999999999999999999",
+    "Retry-After: soon",
+    "Retry-After: Sun, 06 Nov 1994 08:49:37 GMT",
+    "Keep-Alive: timeout=99999999999999, max=-1",
+    "X: a\r\n b\r\n\tc",
+    "Content-Encoding: gzip",
+    "Content-Encoding: gzip, br, zstd, deflate, gzip, gzip",
+    "Content-Encoding: x-unknown",
+    "Content-Encoding: identity, identity",
+    "Content-Encoding: ,",
+    "Transfer-Encoding: identity",
+    "Trailer: Content-Length",
+    "Content-Type: multipart/byteranges; boundary=",
+    "Proxy-Connection: close",
+];
+
+/// Repetitions of a flood: more than any limit of number allows.
+const FLOOD: u32 = 20_000;
+
+pub(super) fn reply(rng: &mut Rng) -> Draft {
+    let mut draft = Draft::new(Protocol::Http1);
+    interim(&mut draft, rng);
+    let version = if rng.below(8) == 0 { "1.0" } else { "1.1" };
+    let line = if rng.below(10) == 0 {
+        draft.head_is_broken = true;
+        draft.note("bad line");
+        one(rng, BAD_LINES).to_vec()
+    } else if rng.below(6) == 0 {
+        draft.is_unsure = true;
+        draft.note("status");
+        format!("HTTP/{version} {}", one(rng, STATUSES)).into_bytes()
+    } else {
+        format!("HTTP/{version} 200 OK").into_bytes()
+    };
+    draft.send(line);
+    draft.send("\r\n");
+    let fields: Vec<Field> = fields::some(rng);
+    for (name, value) in &fields {
+        draft.send(format!("{}: {value}\r\n", cased(name, rng)));
+    }
+    if rng.below(6) == 0 {
+        draft.is_unsure = true;
+        draft.note("unsure field");
+        for _ in 0..=rng.below(2) {
+            draft.send(format!("{}\r\n", one(rng, UNSURE)));
+        }
+    }
+    if rng.below(10) == 0 {
+        draft.head_is_broken = true;
+        draft.note("bad field");
+        draft.send(one(rng, BAD_FIELDS));
+        draft.send("\r\n");
+    }
+    if rng.below(10) == 0 {
+        draft.body_is_broken = true;
+        draft.note("bad framing");
+        draft.send(one(rng, BAD_FRAMING));
+        draft.send("\r\n");
+    }
+    if rng.below(60) == 0 {
+        draft.head_is_broken = true;
+        draft.note("endless head");
+        draft.repeat(format!("X-{}: y\r\n", "z".repeat(rng.below(60) as usize)), FLOOD);
+    }
+    content(&mut draft, rng, version == "1.0");
+    if draft.end == End::Close {
+        draft.choose_end(rng);
+    }
+    draft
+}
+
+fn cased(name: &str, rng: &mut Rng) -> String {
+    if rng.below(3) == 0 { name.to_ascii_uppercase() } else { name.to_owned() }
+}
+
+/// What comes before the response (RFC 9110 §15.2).
+fn interim(draft: &mut Draft, rng: &mut Rng) {
+    match rng.below(30) {
+        0 => {
+            draft.head_is_broken = true;
+            draft.note("endless 1xx");
+            draft.repeat(*b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", FLOOD);
+        }
+        1..=4 => {
+            draft.note("1xx");
+            for _ in 0..=rng.below(5) {
+                draft.send(one(
+                    rng,
+                    &["HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 102 x\r\nA: b\r\n\r\n", "HTTP/1.1 199 \r\n\r\n"],
+                ));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn content(draft: &mut Draft, rng: &mut Rng, is_old: bool) {
+    draft.body = body(rng);
+    match rng.below(10) {
+        0 => {
+            draft.note("until the end");
+            draft.send("Connection: close\r\n\r\n");
+            draft.send(draft.body.clone());
+        }
+        1..=4 => length(draft, rng),
+        // A decompression bomb, and one that is long without being coded.
+        5 if rng.below(6) == 0 => bomb(draft, rng),
+        _ => {
+            // Chunks of an old server: it does not know of them.
+            draft.is_unsure |= is_old;
+            chunks(draft, rng);
+        }
+    }
+}
+
+fn length(draft: &mut Draft, rng: &mut Rng) {
+    let length = draft.body.len();
+    let told = match rng.below(8) {
+        0 => {
+            draft.note("short");
+            draft.body_is_broken = true;
+            length as u64 + 1 + rng.below(1_000)
+        }
+        1 => {
+            // Nobody can tell a body that is cut from one that something follows; so it ends there.
+            draft.note("long");
+            let cut = rng.below(length as u64 + 1);
+            draft.send(format!("Content-Length: {cut}\r\n\r\n"));
+            draft.send(draft.body.clone());
+            draft.body.truncate(cut as usize);
+            return;
+        }
+        2 if rng.below(4) == 0 => {
+            draft.note("huge length");
+            draft.body_is_broken = true;
+            u64::MAX - rng.below(3)
+        }
+        _ => length as u64,
+    };
+    draft.send(format!("Content-Length: {told}\r\n\r\n"));
+    draft.send(draft.body.clone());
+    if !draft.body_is_broken && rng.below(8) == 0 {
+        draft.note("bytes behind");
+        draft.send(one(rng, &["HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n", "\0\0\0", "garbage"]));
+    }
+}
+
+fn chunks(draft: &mut Draft, rng: &mut Rng) {
+    draft.note("chunks");
+    if rng.below(10) == 0 {
+        // It does not count (RFC 9112 §6.3).
+        draft.send(format!("Content-Length: {}\r\n", rng.below(100)));
+        draft.note("length beside chunks");
+    }
+    draft.send("Transfer-Encoding: chunked\r\n\r\n");
+    let content = draft.body.clone();
+    let mut rest = content.as_slice();
+    let bad_at = (rng.below(5) == 0).then(|| rng.below(4));
+    for number in 0.. {
+        if bad_at == Some(number) || (rest.is_empty() && bad_at.is_some()) {
+            draft.body_is_broken = true;
+            draft.note("bad chunk");
+            draft.send(one(rng, BAD_CHUNKS));
+            return;
+        }
+        if rest.is_empty() {
+            break;
+        }
+        let most = if rng.below(4) == 0 { 30 } else { 70_000 };
+        let (chunk, behind) = rest.split_at(1 + rng.below(most.min(rest.len() as u64)) as usize);
+        // Small chunks to the end would make a long script.
+        let (chunk, behind) = if number > 60 { (rest, &rest[rest.len()..]) } else { (chunk, behind) };
+        let extension = one(rng, &["", "", "", ";a", ";a=b;c=\"d\"", ";"]);
+        draft.send(format!("{:x}{extension}\r\n", chunk.len()));
+        draft.send(chunk);
+        draft.send("\r\n");
+        rest = behind;
+    }
+    match rng.below(12) {
+        0 => {
+            draft.body_is_broken = true;
+            draft.note("no last chunk");
+        }
+        1 => {
+            draft.body_is_broken = true;
+            draft.note("endless extensions");
+            draft.repeat(format!("1;{}\r\nx\r\n", "y".repeat(200)), FLOOD);
+        }
+        2 => {
+            draft.body_is_broken = true;
+            draft.note("endless trailers");
+            draft.send("0\r\n");
+            draft.repeat(*b"X-Trailer: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n", FLOOD);
+        }
+        3 => {
+            // Trailers change nothing of a head (RFC 9110 §6.5.1).
+            draft.note("trailers");
+            draft.send("0\r\nContent-Length: 5\r\nX-Trailer: y\r\nSet-Cookie: a=b\r\n\r\n");
+        }
+        _ => draft.send("0\r\n\r\n"),
+    }
+}
+
+fn bomb(draft: &mut Draft, rng: &mut Rng) {
+    draft.is_unsure = true;
+    draft.note("bomb");
+    let coding = one(rng, &[Coding::Gzip, Coding::Deflate, Coding::Br, Coding::Zstd]);
+    if coding == Coding::Gzip {
+        draft.send("Content-Encoding: gzip\r\nConnection: close\r\n\r\n");
+        coding::bomb(64 + rng.below(200)).iter().for_each(|piece| draft.send(piece));
+    } else {
+        draft.send(format!("Content-Encoding: {}, {}\r\nConnection: close\r\n\r\n", coding.token(), coding.token()));
+        draft.send(coding.encode(&coding.encode(&vec![b'a'; 1 << 22])));
+    }
+}

@@ -1,0 +1,104 @@
+//! Replies that no honest server sends: sessions of HTTP/1 and HTTP/2 that a grammar makes from a seed, half of them damaged
+//! afterwards, and a server that plays one to whoever connects.
+//!
+//! ```text
+//! seed ──▶ grammar (h1, h2) ──▶ Draft ──▶ damage, every second one ──▶ cuts ──▶ Reply ──▶ Server
+//! ```
+//!
+//! A reply that was not damaged knows what it is, by [`Promise`]: the grammar has marked each thing it put in as harmless, as
+//! a breach, or as unsure. So a test can ask for more than that nothing panics and nothing hangs.
+//!
+//! ```
+//! use testkit::hostile::{Promise, Protocol, Reply};
+//!
+//! let replies: Vec<Reply> = (0..200).map(|seed| Reply::of(seed)).collect();
+//! assert_eq!(replies, (0..200).map(|seed| Reply::of(seed)).collect::<Vec<_>>());
+//! assert!(replies.iter().any(|reply| reply.protocol == Protocol::Http2 && reply.promise == Promise::Failure));
+//! assert!(replies.iter().any(|reply| matches!(&reply.promise, Promise::Body(_))));
+//! ```
+
+mod damage;
+mod draft;
+mod fields;
+mod h1;
+mod h2;
+mod server;
+
+pub use server::Server;
+
+use crate::rng::{Rng, mix};
+
+/// What is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 or HTTP/1.0.
+    Http1,
+    /// HTTP/2, known beforehand.
+    Http2,
+}
+
+/// One thing that the server does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Sends these bytes in one write.
+    Send(Vec<u8>),
+    /// Sends these bytes so many times, or until the client has had enough.
+    Repeat(Vec<u8>, u32),
+    /// Waits until the client has sent so many heads of requests; for any but the first, a moment at most.
+    Await(u32),
+}
+
+/// What follows the last piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The connection is closed in order.
+    Close,
+    /// It is reset.
+    Reset,
+    /// Nothing: it stays open until the client leaves.
+    Stall,
+}
+
+/// What a client that asks once by GET, for all of the content and as it is, may make of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// It is a whole response with this body, in spite of all that is around it.
+    Body(Vec<u8>),
+    /// It breaks a rule that must not be overlooked: never a success.
+    Failure,
+    /// Nobody knows.
+    Nothing,
+}
+
+/// A session of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What is done, in order, on each connection.
+    pub pieces: Vec<Piece>,
+    /// And then.
+    pub end: End,
+    /// What may come of it.
+    pub promise: Promise,
+    /// What it was made of, for whoever looks into a failure.
+    pub made_of: Vec<&'static str>,
+}
+
+impl Reply {
+    /// The reply of this seed, always the same one.
+    pub fn of(seed: u64) -> Reply {
+        let mut rng = Rng::new(mix(seed, 0x0068_6f73_7469_6c65));
+        let mut draft = if rng.below(2) == 0 { h1::reply(&mut rng) } else { h2::reply(&mut rng) };
+        if rng.below(2) == 0 {
+            damage::damage(&mut draft, &mut rng);
+        }
+        draft.scatter(&mut rng);
+        draft.finish()
+    }
+
+    /// Whether it may come to rest with the connection open, so that only a limit of time ends the wait for more.
+    pub fn may_stall(&self) -> bool {
+        self.end == End::Stall
+    }
+}

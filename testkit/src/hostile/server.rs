@@ -1,0 +1,200 @@
+//! Plays a reply on each connection that comes.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use socket2::SockRef;
+
+use super::{End, Piece, Protocol, Reply};
+
+/// How long a reader or a writer waits for a client that does nothing, before the session is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a second request is waited for: most replies are no reason to send one.
+const MOMENT: Duration = Duration::from_millis(50);
+/// What opens a connection of HTTP/2.
+const PREFACE: usize = 24;
+
+/// A running server. Dropping it stops it from accepting; sessions under way end with their clients.
+pub struct Server {
+    addr: SocketAddr,
+    stop: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Server {
+    /// A server of this reply, on a port of its own.
+    ///
+    /// # Errors
+    /// If no port can be bound on loopback.
+    pub fn start(reply: Reply) -> io::Result<Server> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let addr = listener.local_addr()?;
+        let (stop, connections) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let server = Server { addr, stop: stop.clone(), connections: connections.clone() };
+        let reply = Arc::new(reply);
+        thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                if stop.load(SeqCst) {
+                    return;
+                }
+                connections.fetch_add(1, SeqCst);
+                let reply = reply.clone();
+                // A client that goes away in the middle is what most sessions end with.
+                thread::spawn(move || drop(play(&stream, &reply)));
+            }
+        });
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// `http://ADDRESS/file`.
+    pub fn url(&self) -> String {
+        format!("http://{}/file", self.addr)
+    }
+
+    /// How many connections were accepted so far.
+    pub fn connections(&self) -> usize {
+        self.connections.load(SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, SeqCst);
+        // Wakes the accept call; if it fails there is nobody to wake.
+        let _ = TcpStream::connect(self.addr);
+    }
+}
+
+fn play(stream: &TcpStream, reply: &Reply) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (sender, heads) = channel();
+    let (reading, protocol) = (stream.try_clone()?, reply.protocol);
+    let reader = thread::spawn(move || read(reading, protocol, &sender));
+    let sent = send(stream, &reply.pieces, &heads);
+    match reply.end {
+        End::Close => stream.shutdown(Shutdown::Write)?,
+        // The reader has the socket too: only its end closes it.
+        End::Reset => {
+            SockRef::from(stream).set_linger(Some(Duration::ZERO))?;
+            stream.shutdown(Shutdown::Read)?;
+        }
+        End::Stall => {}
+    }
+    // Unread bytes would make the end a reset, which may overtake what was sent.
+    let _ = reader.join();
+    sent
+}
+
+fn send(mut stream: &TcpStream, pieces: &[Piece], heads: &Receiver<()>) -> io::Result<()> {
+    let mut seen = 0;
+    for piece in pieces {
+        match piece {
+            Piece::Send(bytes) => stream.write_all(bytes)?,
+            Piece::Repeat(bytes, times) => {
+                // Many small writes would only wear out the machine.
+                let batch = (1 + 16_000 / bytes.len().max(1)).min(*times as usize).max(1);
+                let several = bytes.repeat(batch);
+                for _ in 0..(*times as usize).div_ceil(batch) {
+                    stream.write_all(&several)?;
+                }
+            }
+            Piece::Await(count) => {
+                while seen < *count {
+                    match heads.recv_timeout(if *count == 1 { PATIENCE } else { MOMENT }) {
+                        Ok(()) => seen += 1,
+                        Err(RecvTimeoutError::Timeout) => break,
+                        Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads whatever the client says until it leaves, and tells of each head of a request.
+fn read(mut stream: TcpStream, protocol: Protocol, heads: &Sender<()>) {
+    let mut finder = match protocol {
+        Protocol::Http1 => Finder::Lines(0),
+        Protocol::Http2 => Finder::Frames { skip: PREFACE, head: Vec::new() },
+    };
+    let mut buffer = [0; 8 << 10];
+    while let Ok(length @ 1..) = stream.read(&mut buffer) {
+        for _ in 0..finder.find(&buffer[..length]) {
+            // The session may be over.
+            let _ = heads.send(());
+        }
+    }
+}
+
+/// Finds ends of heads, however the bytes are cut.
+enum Finder {
+    /// So much of an empty line was there.
+    Lines(usize),
+    /// So many bytes to the next frame, and what is there of its header.
+    Frames { skip: usize, head: Vec<u8> },
+}
+
+impl Finder {
+    fn find(&mut self, bytes: &[u8]) -> usize {
+        let mut found = 0;
+        for &byte in bytes {
+            match self {
+                Finder::Lines(matched) => {
+                    *matched = match (byte, *matched) {
+                        (b'\r', 0 | 2) | (b'\n', 1 | 3) => *matched + 1,
+                        (b'\r', _) => 1,
+                        _ => 0,
+                    };
+                    if *matched == 4 {
+                        (*matched, found) = (0, found + 1);
+                    }
+                }
+                Finder::Frames { skip, .. } if *skip > 0 => *skip -= 1,
+                Finder::Frames { skip, head } => {
+                    head.push(byte);
+                    if let [a, b, c, kind, _, _, _, _, _] = head[..] {
+                        *skip = u32::from_be_bytes([0, a, b, c]) as usize;
+                        found += usize::from(kind == crate::frames::Frame::HEADERS);
+                        head.clear();
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_found_however_they_are_cut() {
+        let lines = b"GET / HTTP/1.1\r\nA: b\r\n\r\nGET /\r\r\n\r\n";
+        let frames =
+            [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], b"\0\0\x02\x04\0\0\0\0\0xx", b"\0\0\x01\x01\x05\0\0\0\x01\x82"]
+                .concat();
+        for (protocol, bytes, expected) in [(Protocol::Http1, &lines[..], 2), (Protocol::Http2, &frames, 1)] {
+            for cut in 0..bytes.len() {
+                let mut finder = match protocol {
+                    Protocol::Http1 => Finder::Lines(0),
+                    Protocol::Http2 => Finder::Frames { skip: PREFACE, head: Vec::new() },
+                };
+                assert_eq!(finder.find(&bytes[..cut]) + finder.find(&bytes[cut..]), expected, "{protocol:?} {cut}");
+            }
+        }
+    }
+}
