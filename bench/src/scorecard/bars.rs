@@ -102,7 +102,7 @@ fn bar(area: &Area<'_>, sheet: &Sheet, entry: &Entry, what: What, (left, middle)
     };
     let length = value * scale;
     let is_cut = length > LONGEST + 0.5;
-    let right = left + length.min(LONGEST).max(1.0).round() as i32;
+    let right = left + length.clamp(1.0, LONGEST).round() as i32;
     let (up, down) = (middle - 8, middle + 8);
     area.draw(&Rectangle::new([(left, up), (right, down)], colour(entry.role).filled()))?;
     if is_cut {
