@@ -337,7 +337,7 @@ fn is_left(error: &Error) -> bool {
 /// The server's words about its status: no control character of theirs reaches the terminal.
 fn reason(outcome: &Outcome) -> String {
     let head = outcome.head.as_ref();
-    head.map(|head| one_line(&String::from_utf8_lossy(head.reason())).into()).unwrap_or_default()
+    head.map(|head| one_line(&String::from_utf8_lossy(head.reason()))).unwrap_or_default()
 }
 
 /// A line on standard error; nobody is left to tell when that is closed.

@@ -83,10 +83,8 @@ fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), 
 }
 
 fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
-    if group.remote_header_name {
-        if !group.remote_name_all && !group.outputs.contains(&Output::RemoteName) {
-            warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
-        }
+    if group.remote_header_name && !group.remote_name_all && !group.outputs.contains(&Output::RemoteName) {
+        warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
     }
     if group.skip_existing && group.stages[0].request.continue_at.is_some() {
         warnings.push("--skip-existing leaves nothing to --continue-at".to_owned());
