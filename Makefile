@@ -179,8 +179,7 @@ bench-smoke: bench-build ## haul alone in every job, everything tiny: only wheth
 scorecard: bench-build ## docs/benchmarks.md, its charts and the README's figures from the newest whole run in bench/results
 	$(TARGET_DIR)/release/bench scorecard
 
-instructions: libhaul ## instructions of fixed cases against bench/instructions.json (needs valgrind); UPDATE=1 makes that anew
-	$(CARGO) build $(LOCKED) --release -p haul-bench
+instructions: libhaul bench-build ## instructions of fixed cases against bench/instructions.json (needs valgrind); UPDATE=1 makes that anew
 	$(TARGET_DIR)/release/bench instructions $(if $(UPDATE),--update)
 
 fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)

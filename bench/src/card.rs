@@ -184,6 +184,18 @@ impl What {
             _ => (value, "s"),
         }
     }
+
+    /// The figure and its unit in words: CPU by the request where many are counted.
+    pub(crate) fn words(self, value: f64, unit: Unit) -> String {
+        if let (What::Cpu | What::Client, Unit::Requests(requests @ 2..)) = (self, unit) {
+            return format!("{:.1} µs a request", value * 1e6 / requests as f64);
+        }
+        match self.readable(value, unit) {
+            (value, "s") if value < 0.1 => format!("{:.2} ms", value * 1e3),
+            (value, unit @ "MB") => format!("{value:.1} {unit}"),
+            (value, unit) => format!("{value:.3} {unit}"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -205,5 +217,9 @@ mod tests {
         assert_eq!(What::Cpu.readable(0.5, Unit::Bytes(2_000_000_000)), (0.25, "s/GB"));
         assert_eq!(What::Cpu.readable(0.5, Unit::Requests(2)), (0.5, "s"));
         assert_eq!(What::Rss.readable(2048.0, Unit::Run), (2.0, "MB"));
+        assert_eq!(What::Cpu.words(0.5, Unit::Requests(10_000)), "50.0 µs a request");
+        assert_eq!(What::Cpu.words(0.0015, Unit::Requests(1)), "1.50 ms");
+        assert_eq!(What::Wall.words(0.5, Unit::Requests(10_000)), "0.500 s");
+        assert_eq!(What::Rss.words(2048.0, Unit::Run), "2.0 MB");
     }
 }

@@ -110,11 +110,7 @@ fn bar(area: &Area<'_>, sheet: &Sheet, entry: &Entry, what: What, (left, middle)
         let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }
-    let (shown, unit) = what.readable(value, sheet.unit);
-    let figure = match unit {
-        "s" if shown < 0.1 => format!("{:.2} ms", shown * 1e3),
-        _ => format!("{shown:.3} {unit}"),
-    };
+    let figure = what.words(value, sheet.unit);
     let ratio = sheet.ratio(what, &entry.name, report::measure_of(sheet, what));
     let text = ratio.map_or(figure.clone(), |ratio| format!("{figure} · {ratio:.2}×"));
     let style = font(12, TEXT, HPos::Left).pos(Pos::new(HPos::Left, VPos::Center));

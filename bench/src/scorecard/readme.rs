@@ -35,7 +35,7 @@ fn site(record: &Record) -> Option<String> {
     let text = format!(
         "On {} cores that nginx shared, that line on 5,706 pages took {wall:.2} of the wall time and {cpu:.2} of the CPU of the \
          best shell recipe whose answer is right ({peer}), in {memory:.0} MB: medians of {} rounds in turn, {}. \
-         [All figures](docs/benchmarks.md); `make bench` repeats them.",
+         All figures are in [docs/benchmarks.md](docs/benchmarks.md); `make bench` repeats them.",
         record.host.cpus, sheet.rounds, record.date
     );
     Some(wrapped(&text) + "\n")

@@ -111,13 +111,7 @@ fn show(value: f64, what: What, unit: Unit, bound: &Bound) -> String {
     match (bound, unit) {
         (Bound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
         (Bound::Speed(_), Unit::Bytes(bytes)) => format!("{:.1} MB/s", bytes as f64 / value / 1e6),
-        (_, Unit::Requests(requests)) if what == What::Cpu && requests > 1 => {
-            format!("{:.1} µs a request", value * 1e6 / requests as f64)
-        }
-        _ => {
-            let (value, unit) = what.readable(value, unit);
-            if unit == "s" && value < 0.1 { format!("{:.2} ms", value * 1e3) } else { format!("{value:.3} {unit}") }
-        }
+        _ => what.words(value, unit),
     }
 }
 

@@ -188,6 +188,10 @@ impl Sink for FileSink {
             };
             return (at > 0).then_some(Partial { gap: at..u64::MAX, known: None });
         }
+        // Of a device nothing is ever left, and looking for it is three system calls for each of thousands of bodies.
+        if self.devices.as_ref().is_some_and(|devices| devices.find(&self.path).is_some()) {
+            return None;
+        }
         let left = PartialFile::open(&PartialFile::beside(&self.target())?, target, self.options.sync)?;
         let partial = left.partial();
         self.left = Some(Arc::new(left));
