@@ -6,7 +6,6 @@ use super::{Disposition, MOST_HEADS, Transfer};
 use crate::Result;
 use crate::net::proxy::Via;
 use crate::net::stream::Stream;
-use crate::sink::Begin;
 use crate::trace::Event;
 
 impl Transfer {
@@ -67,42 +66,13 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Deliver) {
             return Ok(());
         }
-<<<<<<< HEAD
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
             trace.event(&Event::Trailers { fields });
         }
-=======
->>>>>>> main
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Behind the body, as it came; the empty line that ends it is none of its fields.
         let outcome = shown.map_or(Ok(()), |raw| self.body.append(raw.strip_suffix(b"\r\n").unwrap_or(raw)));
         self.trailers = trailers;
         outcome
-<<<<<<< HEAD
-    }
-
-    /// Heads are delivered where they are wanted, though no body follows them.
-    pub(super) fn show_heads(&mut self) {
-        if !self.options.include_head || self.has_begun || self.is_part || self.heads.is_empty() {
-            return;
-        }
-        let Some(head) = self.head.as_ref().or(self.aside.as_deref()) else { return };
-        self.has_begun = true;
-        let begin = Begin {
-            head,
-            target: self.asked.as_deref().unwrap_or(&self.target),
-            place: &self.target,
-            history: &self.history,
-            facts: &self.facts,
-            length: Some(0),
-            offset: self.extent.at,
-            total: None,
-            validator: None,
-            deadline: self.deadline(),
-        };
-        // What made it end is told; that this could not be shown either, is the lesser trouble.
-        let _ = self.body.begin(&begin, &self.heads, b"", self.options.decode_limits);
-=======
->>>>>>> main
     }
 }
