@@ -283,9 +283,14 @@ impl Link {
         let began = Instant::now();
         let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
         let sends = self.has_output() && !self.stream.is_held();
-        let waited = direct::wait(std::os::fd::AsFd::as_fd(&self.stream), sends, None, quiet, deadline);
+        // A stream at its rate has its window opened again when its time has come, and until then nothing may come.
+        let until = [deadline, self.resumes_at].into_iter().flatten().min();
+        let waited = direct::wait(std::os::fd::AsFd::as_fd(&self.stream), sends, None, quiet, until);
         self.waited += began.elapsed();
-        waited
+        match waited {
+            Ok(Waited::Late) if self.resumes_at.is_some_and(|at| at <= Instant::now()) => Ok(Waited::Ready),
+            waited => waited,
+        }
     }
 
     /// How long [`Link::wait`] has waited for the server.
