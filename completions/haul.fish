@@ -135,6 +135,7 @@ complete -c haul -l proxy-ciphers -x -d 'Offer these cipher suites, of the proxy
 complete -c haul -l proxy-crlfile -r -d 'Refuse what a list revokes, of the proxy'
 complete -c haul -l proxy-digest -d 'Allow Digest authentication with the proxy'
 complete -c haul -l proxy-header -x -d 'Send a header to the proxy'
+complete -c haul -l proxy-http2 -d 'Offer HTTP/2 to an https proxy'
 complete -c haul -l proxy-insecure -d 'Accept any certificate of the proxy'
 complete -c haul -l proxy-key -r -d 'Key of the client certificate for the proxy'
 complete -c haul -l proxy-key-type -x -d 'How the key is written (proxy)'
