@@ -315,7 +315,7 @@ fn config_errors_name_file_and_line() {
 fn config_oddities_warn() {
     let text = "url = http://h/a b\nurl = \"http://h/\n";
     let low = read(&["-K", "c"], Memory::default().with("c", text)).expect("taken as in curl");
-    assert_eq!(low.warnings.len(), 2);
+    assert_eq!(low.warnings.len(), 3);
     assert!(low.warnings[0].starts_with("c:1: warning: 'url' uses unquoted whitespace"));
     assert_eq!(urls(&low, 0), ["http://h/a", "http://h/"].map(UrlSource::Argument));
     let many = "url = a b\n".repeat(100_000);
@@ -327,7 +327,7 @@ fn config_oddities_warn() {
 #[test]
 fn file_names_that_look_like_flags_warn() {
     let low = ok(&["-o", "--foo", "u"]);
-    assert_eq!(low.warnings, ["The file name argument '--foo' looks like a flag."]);
+    assert_eq!(low.warnings, ["The filename argument '--foo' looks like a flag."]);
     assert!(ok(&["-o", "-", "u"]).warnings.is_empty());
     assert!(ok(&["-d", "-x", "u"]).warnings.is_empty());
 }
