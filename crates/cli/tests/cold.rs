@@ -83,18 +83,17 @@ fn a_small_page_on_a_warm_connection_costs_few_calls() {
 }
 
 #[test]
-fn a_body_for_a_device_costs_no_call_about_files() {
+fn bodies_for_a_device_look_for_no_partial_file_each() {
     if !can_trace() {
         return;
     }
     let origin = Origin::builder().record(false).start().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = many(&origin, dir.path(), 100);
-    let which = "trace=open,openat,readlink,stat,statx,newfstatat,lstat";
-    let report = traced(&["-e", which], &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
+    let report = traced(&["-e", "trace=openat"], &["-s", "--threads", "1", "-o", "/dev/null", "--input-file", &file]);
     let about: Vec<&str> = report.lines().filter(|line| line.contains("null")).collect();
     // Those of the first body, and of those that begin before it has opened the device.
-    assert!(about.len() <= 40, "{about:#?}");
+    assert!(!about.is_empty() && about.len() <= 20, "{about:#?}");
 }
 
 /// A program under callgrind: a count that no other load of the machine changes.
