@@ -24,6 +24,9 @@ const WORTH_ENTERING: u64 = 64 << 10;
 /// Longer bodies are gathered as they come, whatever length a server announces.
 const TRUSTED: u64 = 1 << 30;
 
+/// Most that is set aside at once for a body that is gathered, whatever length a server announces.
+const RESERVED: u64 = 16 << 20;
+
 /// A `bytes` object that nobody else has yet, and how much of it is written.
 struct Object {
     bytes: Py<PyBytes>,
@@ -159,7 +162,14 @@ impl Sink for BytesSink {
         } else {
             None
         };
-        self.store = object.map_or(Store::Empty, Store::Object);
+        self.store = match object {
+            Some(object) => Store::Object(object),
+            // Grown as it comes, it would be copied as often as it doubles.
+            None if (1..=RESERVED).contains(&known) => {
+                Store::Gathered(Vec::with_capacity(usize::try_from(known).unwrap_or_default()))
+            }
+            None => Store::Empty,
+        };
         Ok(())
     }
 
