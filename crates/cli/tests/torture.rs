@@ -117,7 +117,9 @@ fn in_there(mut command: Command, dir: &Path, args: &[String]) -> Command {
 /// Whether the end of a run is an honest one.
 fn check(ran: &Ran, dir: &Path, expected: &Left, may_abort: bool, what: &str) {
     let found = left(ran, dir);
-    assert!(!ran.stderr.contains("panicked"), "{what}: {}", ran.stderr);
+    // The wrapper of that library panics where it cannot copy a digest.
+    let is_the_librarys = may_abort && ran.code == 101 && ran.stderr.contains("/aws-lc-rs-");
+    assert!(is_the_librarys || !ran.stderr.contains("panicked"), "{what}: {}", ran.stderr);
     if ran.code == 0 {
         assert!(found == *expected, "a false success: {what}: {}", ran.stderr);
         return;

@@ -24,6 +24,8 @@ const WORKERS: usize = 4;
 /// Options that take a reply as it is, or, where it promises nothing, any.
 fn options(reply: &Reply, rng: &mut Rng) -> RequestOptions {
     let mut options = retrying(u32::from(!reply.may_stall()));
+    // A server may ask for an hour, and would get it.
+    options.retry.cap = Duration::from_millis(10);
     // A limit that only silence reaches.
     options.max_time = Some(Duration::from_secs(if reply.may_stall() { 1 } else { 20 }));
     if reply.promise == Promise::Nothing {
