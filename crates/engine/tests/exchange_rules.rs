@@ -203,6 +203,18 @@ fn a_reset_connection_is_tried_again_where_asked_for() {
     }
 }
 
+/// What cannot be resumed begins anew, however far it got: a server that always breaks off there is given up.
+#[test]
+fn a_long_body_that_always_breaks_off_is_not_tried_for_ever() {
+    let half = [b"HTTP/1.1 200 OK\r\nContent-Length: 400000\r\n\r\n".to_vec(), vec![b'x'; 300_000]].concat();
+    let broken = vec![Step::ReadHead, Step::Send(half), Step::Close];
+    let whole = vec![Step::ReadHead, Step::send(OK)];
+    let peer = RawPeer::start(vec![broken.clone(), broken.clone(), broken, whole]);
+    // Its sink can take back what it has.
+    let got = get(Driver::Blocking, &peer.url("/"), &retrying(2));
+    assert_eq!((got.exit, got.facts.retries), (18, 2), "{}", got.message);
+}
+
 /// The first URL of a fleet streams, so what it delivered stands; the second's can be taken back.
 fn behind_a_slower_one(url: &str, options: &RequestOptions) -> Got {
     let slow =

@@ -134,11 +134,11 @@ impl Transfer {
         if self.is_part {
             return self.done(Err(error), now);
         }
-        if self.extent.at.saturating_sub(self.failed_at) >= PROGRESS {
-            // It got on: this is the first failure here.
+        let resumes = self.options.resume && self.has_begun && self.may_range && self.extent.is_resumable();
+        if resumes && self.extent.at.saturating_sub(self.failed_at) >= PROGRESS {
+            // It got on, and what it has is kept: this is the first failure here.
             self.attempt = 0;
         }
-        let resumes = self.options.resume && self.has_begun && self.may_range && self.extent.is_resumable();
         match self.may_retry(trouble, None) {
             Some(wait) if resumes || !self.has_begun => {
                 self.failed_at = self.extent.at;
