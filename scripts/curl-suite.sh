@@ -32,8 +32,10 @@ fetch() {
     mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
     apt="-o Dir::Etc::sourcelist=$work/apt/sources.list -o Dir::Etc::sourceparts=/dev/null
         -o Dir::State::lists=$work/apt/lists -o Dir::Cache=$work/apt/cache -o APT::Sandbox::User="
+    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 2>/dev/null | sed -n 's/^Debian Debian //p' | head -n 1)
+    [ -n "$mirror" ] || return 1
     for release in ${SUITE_RELEASE:-trixie bookworm}; do
-        echo "deb-src http://deb.debian.org/debian $release main" > "$work/apt/sources.list"
+        echo "deb-src $mirror $release main" > "$work/apt/sources.list"
         # shellcheck disable=SC2086 # words
         (cd "$work" && apt-get $apt update -q && apt-get $apt source -q --only-source curl) >> "$work/apt.log" 2>&1 && return 0
     done

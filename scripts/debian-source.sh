@@ -3,8 +3,8 @@
 #
 #   sh scripts/debian-source.sh PACKAGE DIR [MEMBER]    into DIR; of its archive only MEMBER, where one is named
 #
-# A source list, a package cache and a download that are all of this run: the system's stay as they are. Prints the
-# directory; exits with 1 where the package cannot be had.
+# From the system's own mirror, by a source list, a package cache and a download that are all of this run: the system's stay
+# as they are. Prints the directory; exits with 1 where the package cannot be had.
 set -u
 
 package=$1
@@ -13,7 +13,9 @@ member=${3:-}
 release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-stable}")
 command -v apt-get >/dev/null 2>&1 || exit 1
 mkdir -p "$into/apt/lists/partial" "$into/apt/cache/archives/partial"
-echo "deb-src http://deb.debian.org/debian $release main" > "$into/apt/sources.list"
+mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 2>/dev/null | sed -n 's/^Debian Debian //p' | head -n 1)
+[ -n "$mirror" ] || exit 1
+echo "deb-src $mirror $release main" > "$into/apt/sources.list"
 apt="-o Dir::Etc::sourcelist=$into/apt/sources.list -o Dir::Etc::sourceparts=/dev/null -o Dir::State::lists=$into/apt/lists
     -o Dir::Cache=$into/apt/cache -o APT::Sandbox::User="
 cd "$into" || exit 1
