@@ -15,7 +15,7 @@ const MOST_ANSWERS: u8 = 3;
 /// Where the authentication of a transfer stands.
 #[derive(Debug)]
 pub(super) struct Login {
-    /// The first target, where it has a user: redirects back to its origin need not name that again.
+    /// The first target, where it has a user: what a redirect says instead is not the user's word.
     first: Option<Target>,
     /// What may be used at the present target; none: it was not looked for yet.
     identity: Option<Identity>,
@@ -88,9 +88,8 @@ impl Transfer {
     fn look_up(&self) -> Result<Identity> {
         let auth = &self.options.auth;
         let first = self.login.first.as_ref().filter(|_| self.secrets == Secrets::Keep);
-        // A URL's user and password are of its origin, even to a trusting user, until that origin names others.
-        let is_renamed = self.asked.is_some() && self.target.userinfo_bytes().is_some();
-        let target = first.filter(|_| self.same_origin && !is_renamed).unwrap_or(&self.target);
+        // A URL's user and password are of its origin, even to a trusting user; what a redirect to it names instead counts not.
+        let target = first.filter(|_| self.same_origin).unwrap_or(&self.target);
         auth.identity(auth.user.as_ref(), target, self.secrets, self.is_downgraded).map_err(|error| match error {
             IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
             IdentityError::Auth(error) => refused(error),
