@@ -7,13 +7,13 @@
 //! use haul_c::batch::{haul_batch_free, haul_batch_new, haul_batch_next, haul_batch_pending};
 //! use haul_c::client::haul_client_new;
 //! use haul_c::error::haul_status;
-//! let client = haul_client_new().unwrap();
+//! let mut client = haul_client_new().unwrap();
 //! let mut response = std::ptr::null_mut();
 //! // SAFETY: the client and the batch live, and the place is ours.
 //! unsafe {
-//!     let batch = haul_batch_new(&*client).unwrap();
-//!     assert_eq!(haul_batch_pending(&*batch), 0);
-//!     assert_eq!(haul_batch_next(&*batch, -1, &mut response, std::ptr::null_mut()), haul_status::Ok);
+//!     let mut batch = haul_batch_new(&mut *client).unwrap();
+//!     assert_eq!(haul_batch_pending(&mut *batch), 0);
+//!     assert_eq!(haul_batch_next(&mut *batch, -1, &mut response, std::ptr::null_mut()), haul_status::Ok);
 //!     assert!(response.is_null());
 //!     haul_batch_free(Some(batch));
 //! }

@@ -7,10 +7,10 @@
 //! use haul_c::error::haul_status;
 //! use haul_c::response::haul_response_new;
 //! use haul_c::text::haul_slice;
-//! let (client, mut place) = (haul_client_new().unwrap(), haul_response_new().unwrap());
+//! let (mut client, mut place) = (haul_client_new().unwrap(), haul_response_new().unwrap());
 //! let call = haul_call { url: haul_slice::of(b"http://h.example:x/"), ..haul_call::default() };
 //! // SAFETY: all of them live, and the call's memory does.
-//! let status = unsafe { haul_client_call(&*client, &call, &mut *place, std::ptr::null_mut()) };
+//! let status = unsafe { haul_client_call(&mut *client, &call, &mut *place, std::ptr::null_mut()) };
 //! assert_eq!(status, haul_status::Url);
 //! ```
 

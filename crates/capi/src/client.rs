@@ -7,9 +7,9 @@
 //! use haul_c::client::{haul_client_free, haul_client_new};
 //! use haul_c::error::haul_status;
 //! use haul_c::settings::haul_client_set_timeout;
-//! let client = haul_client_new().unwrap();
+//! let mut client = haul_client_new().unwrap();
 //! // SAFETY: the client lives.
-//! assert_eq!(unsafe { haul_client_set_timeout(&*client, 30_000) }, haul_status::Ok);
+//! assert_eq!(unsafe { haul_client_set_timeout(&mut *client, 30_000) }, haul_status::Ok);
 //! haul_client_free(Some(client));
 //! ```
 

@@ -5,11 +5,11 @@
 //! use haul_c::client::haul_client_new;
 //! use haul_c::connection::haul_client_set_proxy;
 //! use haul_c::error::haul_status;
-//! let client = haul_client_new().unwrap();
+//! let mut client = haul_client_new().unwrap();
 //! // SAFETY: the client lives, and the strings end with NUL.
 //! unsafe {
-//!     assert_eq!(haul_client_set_proxy(&*client, c"socks5h://127.0.0.1".as_ptr()), haul_status::Ok);
-//!     assert_eq!(haul_client_set_proxy(&*client, c"gopher://h".as_ptr()), haul_status::Setup);
+//!     assert_eq!(haul_client_set_proxy(&mut *client, c"socks5h://127.0.0.1".as_ptr()), haul_status::Ok);
+//!     assert_eq!(haul_client_set_proxy(&mut *client, c"gopher://h".as_ptr()), haul_status::Setup);
 //! }
 //! ```
 

@@ -2,11 +2,11 @@
 //!
 //! ```
 //! use haul_c::jar::{haul_jar_count, haul_jar_free, haul_jar_new, haul_jar_set};
-//! let jar = haul_jar_new().unwrap();
+//! let mut jar = haul_jar_new().unwrap();
 //! // SAFETY: the jar lives, and the strings end with NUL.
 //! unsafe {
-//!     haul_jar_set(&*jar, c"http://h.example/".as_ptr(), c"sid=31; Path=/".as_ptr());
-//!     assert_eq!(haul_jar_count(&*jar), 1);
+//!     haul_jar_set(&mut *jar, c"http://h.example/".as_ptr(), c"sid=31; Path=/".as_ptr());
+//!     assert_eq!(haul_jar_count(&mut *jar), 1);
 //! }
 //! haul_jar_free(Some(jar));
 //! ```

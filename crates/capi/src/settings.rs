@@ -4,9 +4,9 @@
 //! use haul_c::client::haul_client_new;
 //! use haul_c::error::haul_status;
 //! use haul_c::settings::haul_client_set_header;
-//! let client = haul_client_new().unwrap();
+//! let mut client = haul_client_new().unwrap();
 //! // SAFETY: the client lives, and the strings end with NUL.
-//! let status = unsafe { haul_client_set_header(&*client, c"X-Key".as_ptr(), c"a\r\nb".as_ptr()) };
+//! let status = unsafe { haul_client_set_header(&mut *client, c"X-Key".as_ptr(), c"a\r\nb".as_ptr()) };
 //! assert_eq!(status, haul_status::Setup);
 //! ```
 
