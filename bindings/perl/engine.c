@@ -286,12 +286,12 @@ SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *ur
             return newSVpvf("Size of response body exceeds the maximum allowed of %" UVuf "\n", limit);
         return newSVpvf("Response too large: %s\n", why);
     case HAUL_STATUS_UNSUPPORTED_SCHEME:
-        /* One number for both, curl's. */
+        /* One number for all of them, curl's. */
+        if (strstr(why, "status line"))
+            return newSVpvf("Malformed Status-Line: %s\n", why);
         if (len > 5 && strncasecmp(url, "http", 4) == 0 && (url[4] == ':' || strncasecmp(url + 4, "s:", 2) == 0))
             return newSVpvf("Unsupported HTTP protocol: %s\n", why);
         return newSVpvf("Unsupported URL scheme '%.*s'\n", (int)strcspn(url, ":"), url);
-    case HAUL_STATUS_PROTOCOL:
-        return newSVpvf("%s%s\n", strstr(why, "status line") ? "Malformed Status-Line: " : "", why);
     case HAUL_STATUS_SETUP:
         if (strnEQ(why, "the header name", 15))
             return newSVpvf("Invalid HTTP header field name: %s\n", why);
