@@ -6,14 +6,14 @@
 //! ```
 //!
 //! One crossing a request: everything that may be different from request to request is an argument of one call, and
-//! everything that stays the same is a [`plan::Plan`], made once. The interpreter is left while the call waits, and the
-//! body is written straight into the `bytes` object that the program gets ([`sink`]). What a program rarely asks of a
-//! reply (fields, cookies, addresses) is taken apart when it asks ([`reply`]).
+//! everything that stays the same is a `plan::Plan`, made once. The interpreter is left while the call waits, and the
+//! body is written straight into the `bytes` object that the program gets (`sink`). What a program rarely asks of a
+//! reply (fields, cookies, addresses) is taken apart when it asks (`reply`).
 //!
 //! Left out: policy. Which redirects are followed, which credentials go where, is decided in `python/haul`, as requests
 //! has it, one call a hop.
 //!
-//! `unsafe` is used in [`sink`] alone, to write into a `bytes` object before anyone else has it.
+//! `unsafe` is used in `sink` alone, to write into a `bytes` object before anyone else has it.
 
 mod batch;
 mod client;

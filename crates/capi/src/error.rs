@@ -1,6 +1,6 @@
 //! What a call that failed leaves behind: a number, and behind it an error that says more.
 //!
-//! Every function here that can fail goes through [`guard`]: a panic becomes [`haul_status::Internal`], a [`Fault`] becomes
+//! Every function here that can fail goes through `guard`: a panic becomes [`haul_status::Internal`], a [`Fault`] becomes
 //! the thread's last error. Keeping it by thread spares every function an argument that most callers would pass as NULL.
 //!
 //! ```
@@ -103,7 +103,7 @@ pub struct haul_error {
     is_connect: bool,
 }
 
-/// Why a call failed, on its way to [`guard`].
+/// Why a call failed, on its way to `guard`.
 #[derive(Debug)]
 pub struct Fault(Box<haul_error>);
 
