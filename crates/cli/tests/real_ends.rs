@@ -35,6 +35,8 @@ fn start() -> Option<Nginx> {
 fn a_socket_in_the_file_system() {
     let Some(nginx) = start() else { return };
     let socket = nginx.path("socket").display().to_string();
+    // It is made after the port that was waited for.
+    common::eventually("nginx listens there", || std::path::Path::new(&socket).exists());
     let got = text(&both(&["--unix-socket", &socket, "http://any.test/echo"]));
     assert!(got.starts_with("HTTP/1.1 any.test unix:"), "{got}");
     assert_eq!(both(&["--unix-socket", "/nonexistent/socket", "http://any.test/echo"]).code, 7);
