@@ -12,15 +12,14 @@
 //! }
 //! ```
 
-use std::collections::hash_map::RandomState;
 use std::ffi::{CStr, c_char, c_void};
-use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haul::body::upload::{Body, Once, Piece, Source};
-use haul_policy::multipart::{self, Boundary, Escape, Layout, Part};
+use haul::request::Form;
+use haul_policy::multipart::{self, Part};
 use haul_policy::urlencode;
 
 use crate::callbacks::{User, haul_read_fn, haul_rewind_fn};
@@ -165,13 +164,6 @@ impl Read for CallbackReader {
     }
 }
 
-/// A form with parts.
-#[derive(Clone, Default)]
-pub(crate) struct Form {
-    parts: Vec<Part>,
-    files: Vec<Piece>,
-}
-
 impl Content {
     /// As the engine has it. `fields` get the type of a form.
     pub(crate) fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Option<Body>, Fault> {
@@ -186,7 +178,11 @@ impl Content {
                 of_type(fields, "application/x-www-form-urlencoded");
                 Body::from(pairs.as_str())
             }
-            Self::Form(form) => form.body(fields)?,
+            Self::Form(form) => {
+                let (content_type, body) = form.finish()?;
+                of_type(fields, &content_type);
+                body
+            }
         }))
     }
 
@@ -209,40 +205,11 @@ impl Content {
     }
 }
 
-impl Form {
-    fn body(&self, fields: &mut Vec<(String, Vec<u8>)>) -> Result<Body, Fault> {
-        let wrong = |error: &dyn std::fmt::Display| Fault::setup(format!("the form cannot be written: {error}"));
-        let layout =
-            Layout::new(&self.parts, &Boundary::new(entropy()), Escape::Percent).map_err(|error| wrong(&error))?;
-        of_type(fields, &layout.content_type);
-        let body = Body::multipart(&layout, &self.files).map_err(|error| wrong(&error))?;
-        let literal = |piece: &multipart::Piece| match piece {
-            multipart::Piece::Literal(bytes) => Some(bytes.clone()),
-            multipart::Piece::Source { .. } => None,
-        };
-        let small = body.length().is_some_and(|length| length <= TOGETHER as u64);
-        // In one place it leaves in one write with the head.
-        match layout.pieces.iter().map(literal).collect::<Option<Vec<_>>>() {
-            Some(literals) if small => Ok(Body::from(literals.concat())),
-            _ => Ok(body),
-        }
-    }
-}
-
 /// The type of the content, unless the caller has said one.
 fn of_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     if !fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         fields.push(("Content-Type".to_owned(), content_type.as_bytes().to_vec()));
     }
-}
-
-/// What no content knows beforehand, so that none can hold the boundary.
-fn entropy() -> [u8; 16] {
-    let half = || RandomState::new().build_hasher().finish().to_be_bytes();
-    let mut both = [0; 16];
-    both[..8].copy_from_slice(&half());
-    both[8..].copy_from_slice(&half());
-    both
 }
 
 /// The body: a copy of these bytes. NULL and 0: an empty one.
@@ -358,9 +325,7 @@ pub unsafe extern "C" fn haul_request_add_part(
                 part = Part::file(name, text::bytes(filename, "filename")?, part.content);
             }
             typed(&mut part, content_type)?;
-            let mut form = request.content.take_form();
-            form.parts.push(part);
-            request.content = Content::Form(form);
+            request.content = Content::Form(request.content.take_form().part(part));
             Ok(())
         })
     }
@@ -383,13 +348,9 @@ pub unsafe extern "C" fn haul_request_add_part_file(
             let own = file(path)?.file_name().unwrap_or_default().as_encoded_bytes();
             let filename = if filename.is_null() { own } else { CStr::from_ptr(filename).to_bytes() };
             let piece = file_piece(path)?;
-            let mut part = Part::file(name, filename, multipart::Content::Source { index: 0, length: piece.length() });
+            let mut part = Part::file(name, filename, multipart::Content::Bytes(Vec::new()));
             typed(&mut part, content_type)?;
-            let mut form = request.content.take_form();
-            part.content = multipart::Content::Source { index: form.files.len(), length: piece.length() };
-            form.files.push(piece);
-            form.parts.push(part);
-            request.content = Content::Form(form);
+            request.content = Content::Form(request.content.take_form().piece(part, piece));
             Ok(())
         })
     }

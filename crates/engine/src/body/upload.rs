@@ -33,6 +33,9 @@ use haul_policy::multipart::{self, Layout};
 
 use super::trailers::Field;
 
+/// Up to so many bytes of a form that lies in memory are taken together.
+const TOGETHER: usize = 64 << 10;
+
 /// What a request sends.
 #[derive(Debug, Clone)]
 pub enum Body {
@@ -153,7 +156,16 @@ impl Body {
                 .cloned()
                 .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a part of the form has no source")),
         };
-        layout.pieces.iter().map(piece).collect::<io::Result<Vec<_>>>().map(Self::pieces)
+        let pieces = layout.pieces.iter().map(piece).collect::<io::Result<Vec<_>>>()?;
+        let in_memory = |piece: &Piece| match piece {
+            Piece::Bytes(bytes) => Some(Arc::clone(bytes)),
+            Piece::File { .. } | Piece::Once(_) | Piece::Source(_) => None,
+        };
+        // In one place it leaves in one write with the head.
+        Ok(match pieces.iter().map(in_memory).collect::<Option<Vec<_>>>() {
+            Some(all) if all.iter().map(|bytes| bytes.len()).sum::<usize>() <= TOGETHER => Self::from(all.concat()),
+            _ => Self::pieces(pieces),
+        })
     }
 
     /// How long it is, in bytes; `None` where a reader decides that.
@@ -547,5 +559,16 @@ mod tests {
         assert_eq!(body.length(), layout.length);
         assert_eq!(all(&mut *body.upload(), 333).unwrap().len() as u64, layout.length.unwrap());
         assert!(Body::multipart(&layout, &[]).is_err());
+    }
+
+    #[test]
+    fn a_small_form_without_files_lies_in_one_place() {
+        let of = |length: usize| {
+            let parts = [Part::field("who", "me"), Part::field("what", "x".repeat(length))];
+            let layout = Layout::new(&parts, &Boundary::new([7; 16]), Escape::Percent).unwrap();
+            Body::multipart(&layout, &[]).unwrap()
+        };
+        assert!(matches!(of(300), Body::Bytes(_)));
+        assert!(!matches!(of(TOGETHER), Body::Bytes(_)), "a large one is not copied once more");
     }
 }

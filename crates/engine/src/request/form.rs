@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Result};
 /// let form = Form::new().text("who", "me").bytes("what", "a.txt", "the file");
 /// # drop(form);
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Form {
     parts: Vec<Part>,
@@ -38,9 +38,7 @@ impl Form {
 
     /// Bytes as a file of this name; its type is guessed by the name.
     pub fn bytes(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, bytes: impl Into<Vec<u8>>) -> Self {
-        let bytes = bytes.into();
-        let length = Some(bytes.len() as u64);
-        self.source(name, filename, Piece::Bytes(bytes.into()), length)
+        self.source(name, filename, Piece::Bytes(bytes.into().into()))
     }
 
     /// A file, under its own name.
@@ -51,9 +49,8 @@ impl Form {
         let path = path.as_ref();
         let piece = Piece::file(path)
             .map_err(|error| Error::with_source(ErrorKind::Read, format!("cannot read {}", path.display()), error))?;
-        let length = piece.length();
         let filename = path.file_name().unwrap_or_default().as_encoded_bytes();
-        Ok(self.source(name, filename, piece, length))
+        Ok(self.source(name, filename, piece))
     }
 
     /// All that a reader gives, as a file of this name. The form can be sent once then, and by chunks.
@@ -63,7 +60,7 @@ impl Form {
         filename: impl AsRef<[u8]>,
         reader: impl Read + Send + 'static,
     ) -> Self {
-        self.source(name, filename, Piece::Once(Once::new(reader)), None)
+        self.source(name, filename, Piece::Once(Once::new(reader)))
     }
 
     /// A part with a type and fields of its own; [`Content::Source`] in it counts from 0 over what [`bytes`](Self::bytes)
@@ -73,18 +70,22 @@ impl Form {
         self
     }
 
-    fn source(mut self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: Piece, length: Option<u64>) -> Self {
-        let content = Content::Source { index: self.sources.len(), length };
+    /// A part with a type and fields of its own whose content is this piece.
+    pub fn piece(mut self, mut part: Part, piece: Piece) -> Self {
+        part.content = Content::Source { index: self.sources.len(), length: piece.length() };
         self.sources.push(piece);
-        self.parts.push(Part::file(name, filename, content));
-        self
+        self.part(part)
+    }
+
+    fn source(self, name: impl AsRef<[u8]>, filename: impl AsRef<[u8]>, piece: Piece) -> Self {
+        self.piece(Part::file(name, filename, Content::Bytes(Vec::new())), piece)
     }
 
     /// The type and the content.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] for a part that cannot be written so.
-    pub fn finish(self) -> Result<(String, Body)> {
+    pub fn finish(&self) -> Result<(String, Body)> {
         let wrong = "the form cannot be written";
         let layout = Layout::new(&self.parts, &Boundary::new(entropy()), Escape::Percent)
             .map_err(|error| Error::with_source(ErrorKind::Setup, wrong, error))?;
