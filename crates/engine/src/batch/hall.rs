@@ -18,7 +18,6 @@ use crate::drive::worker::{self, Another, Supply, Workers};
 use crate::facts::Facts;
 use crate::request::Request;
 use crate::sink::Sink;
-use crate::sink::output::Room;
 use crate::transfer::{Outcome, Transfer};
 use crate::{Client, Error, ErrorKind, Result};
 
@@ -308,32 +307,14 @@ impl Supply for Hall {
         false
     }
 
-    fn resumed(&self) {}
-
     fn gave_away(&self, slot: HostId) {
         self.lock().queue.release(slot);
-    }
-
-    fn is_heavy(&self) -> bool {
-        false
     }
 
     fn fewer(&self) {
         let mut state = self.lock();
         let running = state.queue.running();
         state.queue.set_total(running.saturating_sub(1).max(1));
-    }
-
-    fn flush(&self, _worker: usize) -> Result<Room> {
-        Ok(Room::Free)
-    }
-
-    fn wants_flush(&self) -> bool {
-        false
-    }
-
-    fn output(&self) -> Option<i32> {
-        None
     }
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {

@@ -19,7 +19,6 @@ use crate::body::path::BodyPath;
 use crate::clock;
 use crate::drive::inbox::Inbox;
 use crate::drive::worker::{Another, Supply};
-use crate::sink::output::Room;
 use crate::sink::partial::PartialFile;
 use crate::sink::{Counter, Sink};
 use crate::transfer::{Cut, Splittable, Transfer, Watch};
@@ -477,34 +476,10 @@ impl Supply for Crew {
         self.drain(state);
     }
 
-    fn delayed(&self, _transfer: &Transfer) -> bool {
-        false
-    }
-
-    fn resumed(&self) {}
-
-    fn gave_away(&self, _slot: HostId) {}
-
-    fn is_heavy(&self) -> bool {
-        false
-    }
-
     fn fewer(&self) {
         let mut state = self.state();
         let connections = state.parts.len() + 1;
         state.splitter.refused(connections);
-    }
-
-    fn flush(&self, _worker: usize) -> Result<Room> {
-        Ok(Room::Free)
-    }
-
-    fn wants_flush(&self) -> bool {
-        false
-    }
-
-    fn output(&self) -> Option<i32> {
-        None
     }
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
@@ -522,10 +497,6 @@ impl Supply for Crew {
         let look = state.splitter.next_look().map(clock::instant);
         let pause = state.not_before.filter(|&at| at > now);
         [look, pause, state.watch.look_at(), Some(silent_at)].into_iter().flatten().min()
-    }
-
-    fn backlog(&self) -> usize {
-        0
     }
 
     fn is_over(&self) -> bool {

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use haul::drive::inbox::{Inbox, Message};
 use haul::drive::worker::{Another, Supply};
-use haul::sink::output::Room;
 use haul::transfer::Transfer;
 use haul::{Error, Result};
 use haul_policy::queue::HostId;
@@ -99,38 +98,10 @@ impl Supply for Work {
         call.is_over(&outcome);
     }
 
-    fn delayed(&self, _transfer: &Transfer) -> bool {
-        false
-    }
-
-    fn resumed(&self) {}
-
-    fn gave_away(&self, _slot: HostId) {}
-
-    fn is_heavy(&self) -> bool {
-        false
-    }
-
     fn fewer(&self) {}
-
-    fn flush(&self, _worker: usize) -> Result<Room> {
-        Ok(Room::Free)
-    }
-
-    fn wants_flush(&self) -> bool {
-        false
-    }
-
-    fn output(&self) -> Option<i32> {
-        None
-    }
 
     fn wakes_at(&self, _now: Instant) -> Option<Instant> {
         None
-    }
-
-    fn backlog(&self) -> usize {
-        0
     }
 
     fn is_over(&self) -> bool {

@@ -11,6 +11,8 @@ use crate::transfer::Transfer;
 use crate::{Error, Result};
 
 /// Where transfers come from and go to. Shared by all workers of a run.
+///
+/// What has an answer here is for runs that gather output, lend slots or count the cost of bodies; the others have no such.
 pub trait Supply: Send + Sync {
     /// The next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Transfer>;
@@ -23,16 +25,20 @@ pub trait Supply: Send + Sync {
 
     /// A transfer waits before it is tried again. Whether somebody else may use its share of the work meanwhile:
     /// [`Supply::resumed`] is called then when it goes on.
-    fn delayed(&self, transfer: &Transfer) -> bool;
+    fn delayed(&self, _transfer: &Transfer) -> bool {
+        false
+    }
 
     /// A transfer whose share was lent goes on.
-    fn resumed(&self);
+    fn resumed(&self) {}
 
     /// The connection of this slot was left for another worker.
-    fn gave_away(&self, slot: HostId);
+    fn gave_away(&self, _slot: HostId) {}
 
     /// Whether bodies cost more than moving them: they are decoded, decrypted or searched.
-    fn is_heavy(&self) -> bool;
+    fn is_heavy(&self) -> bool {
+        false
+    }
 
     /// The system has no descriptor left: so many at once are too many.
     fn fewer(&self);
@@ -41,19 +47,27 @@ pub trait Supply: Send + Sync {
     ///
     /// # Errors
     /// When the output is gone; the run is over.
-    fn flush(&self, worker: usize) -> Result<Room>;
+    fn flush(&self, _worker: usize) -> Result<Room> {
+        Ok(Room::Free)
+    }
 
     /// Whether there is gathered output.
-    fn wants_flush(&self) -> bool;
+    fn wants_flush(&self) -> bool {
+        false
+    }
 
     /// The descriptor to watch when the output is full.
-    fn output(&self) -> Option<i32>;
+    fn output(&self) -> Option<i32> {
+        None
+    }
 
     /// When to ask for a next transfer though nothing happened; `now` is what [`Supply::next`] was last asked with.
     fn wakes_at(&self, now: Instant) -> Option<Instant>;
 
     /// How many transfers wait for a slot or a worker.
-    fn backlog(&self) -> usize;
+    fn backlog(&self) -> usize {
+        0
+    }
 
     /// Whether the run is over.
     fn is_over(&self) -> bool;

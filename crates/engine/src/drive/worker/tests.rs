@@ -47,18 +47,6 @@ impl Supply for Faulty {
 
     fn finished(&self, _: usize, _: Transfer, _: Result<()>) {}
 
-    fn delayed(&self, _: &Transfer) -> bool {
-        false
-    }
-
-    fn resumed(&self) {}
-
-    fn gave_away(&self, _: HostId) {}
-
-    fn is_heavy(&self) -> bool {
-        false
-    }
-
     fn fewer(&self) {}
 
     fn flush(&self, _: usize) -> Result<Room> {
@@ -78,10 +66,6 @@ impl Supply for Faulty {
         self.pause.is_none()
     }
 
-    fn output(&self) -> Option<i32> {
-        None
-    }
-
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
         if let Some(pause) = &self.pause {
             let mut pause = pause.lock().unwrap();
@@ -92,10 +76,6 @@ impl Supply for Faulty {
         }
         // Long enough for a worker that polls to show it; it is over then.
         Some(now + Duration::from_millis(200))
-    }
-
-    fn backlog(&self) -> usize {
-        0
     }
 
     fn is_over(&self) -> bool {
