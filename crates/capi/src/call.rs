@@ -28,7 +28,7 @@ use crate::output::Output;
 use crate::request::{Own, haul_request, parse_method, parse_url};
 use crate::response::{haul_reply, haul_response};
 use crate::settings::limit;
-use crate::streaming::whole;
+use crate::streaming::{answered, whole};
 use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
 
@@ -226,16 +226,6 @@ pub unsafe extern "C" fn haul_client_perform(
     request: *const haul_request,
     response: *mut *mut haul_response,
 ) -> haul_status {
-    guard(|| {
-        // SAFETY: the header's contract, as above.
-        let (client, request, place) =
-            unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
-        *place = std::ptr::null_mut();
-        let shared = client.shared();
-        let mut made = Box::<haul_response>::default();
-        whole(&shared.engine, request.prepare(&shared)?, request.output, &mut made)?;
-        *place = Box::into_raw(made);
-        Ok(())
-    })
+    // SAFETY: the header's contract, as above.
+    unsafe { answered(client, request, response, whole) }
 }

@@ -75,6 +75,30 @@ fn shown(
     result
 }
 
+/// Sends a request by `send`. `response` gets a new one that it has filled, or NULL where it fails.
+///
+/// # Safety
+/// What is not NULL lives, and the place is the caller's.
+pub(crate) unsafe fn answered(
+    client: *mut haul_client,
+    request: *const haul_request,
+    response: *mut *mut haul_response,
+    send: impl FnOnce(&Client, Request, Output, &mut haul_response) -> Result<(), Fault>,
+) -> haul_status {
+    guard(|| {
+        // SAFETY: the caller's word.
+        let (client, request, place) =
+            unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
+        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
+        *place = std::ptr::null_mut();
+        let shared = client.shared();
+        let mut made = Box::<haul_response>::default();
+        send(&shared.engine, request.prepare(&shared)?, request.output, &mut made)?;
+        *place = Box::into_raw(made);
+        Ok(())
+    })
+}
+
 /// What an error of reading was before it became one.
 fn of_read(error: std::io::Error) -> Fault {
     match error.downcast::<haul::Error>() {
@@ -91,19 +115,13 @@ pub unsafe extern "C" fn haul_client_open(
     request: *const haul_request,
     response: *mut *mut haul_response,
 ) -> haul_status {
-    guard(|| {
-        // SAFETY: the header's contract: what is not NULL lives, and the place is the caller's.
-        let (client, request, place) =
-            unsafe { (text::object(client, "client")?, text::object(request, "request")?, response.as_mut()) };
-        let place = place.ok_or_else(|| Fault::setup("response is NULL"))?;
-        *place = std::ptr::null_mut();
-        let shared = client.shared();
-        let mut made = Box::<haul_response>::default();
-        let streaming = open(&shared.engine, request.prepare(&shared)?, &mut made)?;
-        made.streaming = Some(streaming);
-        *place = Box::into_raw(made);
-        Ok(())
-    })
+    // SAFETY: the header's contract: what is not NULL lives, and the place is the caller's.
+    unsafe {
+        answered(client, request, response, |engine, prepared, _, made| {
+            made.streaming = Some(open(engine, prepared, made)?);
+            Ok(())
+        })
+    }
 }
 
 /// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` gets how many, 0 at the end.
