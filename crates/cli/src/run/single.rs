@@ -106,10 +106,9 @@ pub(super) fn run(
     let wanted = stage.request.time_cond;
     let unwanted = Arc::new(AtomicBool::new(false));
     let progress = Arc::clone(reporter.progress());
-    let shows_heads = request.include_head;
-    let heads = if shows_heads { Heads::Shown } else { Heads::Hidden };
+    let heads = if request.include_head { Heads::Shown } else { Heads::Hidden };
     let (names, drops) = (Arc::clone(&named), Arc::clone(&unwanted));
-    let sink = Box::new(Counted { sink, progress, named: names, wanted, heads, shows_heads, unwanted: drops });
+    let sink = Box::new(Counted { sink, progress, named: names, wanted, heads, unwanted: drops });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
     let mut outcome = client.fetch(target, Arc::clone(&request), sink);
@@ -225,7 +224,6 @@ struct Counted {
     wanted: Option<TimeCond>,
     /// Heads stand before bodies: those of what is not wanted are shown all the same.
     heads: Heads,
-    shows_heads: bool,
     /// The body is older (or newer) than the user wants, and is dropped.
     unwanted: Arc<AtomicBool>,
 }
@@ -258,8 +256,11 @@ impl Sink for Counted {
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         if self.unwanted.load(Ordering::Relaxed) {
             // They come first, and in one piece.
-            let is_due = std::mem::replace(&mut self.heads, Heads::Hidden) == Heads::Due;
-            return if is_due { self.sink.bytes(lease) } else { Ok(()) };
+            if self.heads != Heads::Due {
+                return Ok(());
+            }
+            self.heads = Heads::Shown;
+            return self.sink.bytes(lease);
         }
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
@@ -307,7 +308,7 @@ impl Sink for Counted {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if self.unwanted.load(Ordering::Relaxed) && !self.shows_heads {
+        if self.unwanted.load(Ordering::Relaxed) && self.heads == Heads::Hidden {
             return Ok(());
         }
         let outcome = self.sink.finish();
