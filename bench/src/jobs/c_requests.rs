@@ -19,7 +19,7 @@ const HAUL: &str = "libhaul";
 const CURL: &str = "libcurl";
 const LIMIT: &str = "send + recv";
 /// The length of a page of the first job that is larger than most.
-const PAGE: u64 = 335_114;
+pub(super) const PAGE: u64 = 335_114;
 pub(crate) const FORM: &str = "user=somebody&password=secret&remember=yes";
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
@@ -30,6 +30,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     // nginx answers no POST of a file: the forms go to the origin that tells what it got.
     let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
     let part = |part, server: &Server, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
+        let count = bench.count(count);
         let all = Print { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
             let argv = words(way, server, path, count, form);

@@ -2,6 +2,7 @@
 
 mod bulk;
 pub(crate) mod c_requests;
+mod clients;
 mod cold;
 mod curves;
 mod fetch;

@@ -3,14 +3,13 @@
 //!
 //! The programs are those of `bench/perl/requests.pl`; Haul is what `make bindings` has left in `bindings/perl/blib`.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::{Bench, Job, SiteFiles, c_requests, home};
+use super::clients::{Client, OneByOne, installed};
+use super::{Bench, Job, SiteFiles, home};
 use crate::Result;
-use crate::bodies::Bodies;
 use crate::card::{Card, Check, Contestant, Goal, Unit, What};
 use crate::digest::Print;
-use crate::server::Server;
 
 pub(super) const JOB: Job = Job {
     name: "perl",
@@ -21,9 +20,8 @@ pub(super) const JOB: Job = Job {
 const HAUL: &str = "Haul";
 const LWP_HAUL: &str = "LWP, haul";
 const LWP: &str = "LWP";
-const LIMIT: &str = "send + recv, C";
-/// The clients: the name shown, what requests.pl calls it, the module that must be there.
-const CLIENTS: [(&str, &str, &str); 8] = [
+/// The clients of requests.pl.
+const CLIENTS: [Client; 8] = [
     (HAUL, "haul", "Carp"),
     (LWP_HAUL, "lwp+haul", "LWP::UserAgent"),
     (LWP, "lwp", "LWP::UserAgent"),
@@ -33,69 +31,30 @@ const CLIENTS: [(&str, &str, &str); 8] = [
     ("Hijk", "hijk", "Hijk"),
     ("Mojo", "mojo", "Mojo::UserAgent"),
 ];
-/// A page of the first job that is larger than most.
-const PAGE: u64 = 335_114;
-const FORM: &str = "user=somebody&password=secret&remember=yes";
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     if !home().join("../bindings/perl/blib/arch/auto/Haul").is_dir() {
         return Err("perl needs the Perl module: make bindings".into());
     }
-    c_requests::compile(&bench.work)?;
-    let clients: Vec<_> = CLIENTS.into_iter().filter(|(name, _, module)| is_installed(name, module)).collect();
-    let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
-    let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
-    let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
-    // nginx answers no POST of a file.
-    let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
-    let part = |part, server: &Server, length: u64, count: usize, form: Option<&str>, goal: f64| {
-        let all = Print { len: length * count as u64, sha256: String::new() };
-        let contestant = |name, program: &[&str], way: &str| {
-            let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
-            let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
-            argv.extend([way.to_owned(), host, port, Bodies::path(length), count.to_string()]);
-            argv.extend(form.map(str::to_owned));
-            Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
-        };
-        let script = ["perl", "../../perl/requests.pl"];
-        let mut contestants: Vec<_> = clients.iter().map(|(name, way, _)| contestant(name, &script, way)).collect();
-        contestants.push(contestant(LIMIT, &["./requests"], "limit"));
-        let mut goals = vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal)];
-        goals.extend(
-            clients
-                .iter()
-                .filter(|(_, way, _)| !way.contains("haul"))
-                .map(|(of, ..)| Goal::ratio(What::Cpu, HAUL, of, 1.0)),
-        );
-        if clients.iter().any(|(name, ..)| *name == LWP) {
-            goals.push(Goal::ratio(What::Cpu, LWP_HAUL, LWP, 0.5));
-        }
-        Card {
-            part,
-            contestants,
-            baseline: LIMIT,
-            limit: Some(LIMIT),
-            goals,
-            rounds: 5,
-            warm_up: true,
-            calls: true,
-            server: server.name.clone(),
-            unit: Unit::Requests(count),
-        }
+    let clients = installed(&CLIENTS, |module| {
+        let mut perl = Command::new("perl");
+        perl.args([&format!("-M{module}"), "-e1"]);
+        perl
+    });
+    let one_by_one = OneByOne {
+        script: ["perl", "../../perl/requests.pl"],
+        clients: &clients,
+        haul: HAUL,
+        parts: [(10_000, 1.3), (2_000, 1.6), (5_000, 1.4)],
+        replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.5)),
     };
-    let cards = vec![
-        part("small", &files, small.len, 10_000, None, 1.3),
-        part("page", &files, page.len, 2_000, None, 1.6),
-        part("post", &forms, small.len, 5_000, Some(FORM), 1.4),
-        pages(bench, &clients)?,
-    ];
-    bench.hold(files);
-    bench.hold(forms);
+    let mut cards = one_by_one.cards(bench)?;
+    cards.push(pages(bench, &clients)?);
     Ok(cards)
 }
 
 /// All pages of the site, six at once: by Haul's `each`, and by what other clients have for it.
-fn pages(bench: &mut Bench, clients: &[(&'static str, &'static str, &'static str)]) -> Result<Card> {
+fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
@@ -110,8 +69,8 @@ fn pages(bench: &mut Bench, clients: &[(&'static str, &'static str, &'static str
             check: Check::Told(None, all.clone()),
         })
         .collect();
-    let peers = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
-    let goals = peers.map(|of| Goal::ratio(What::Cpu, HAUL, of, 1.0)).collect();
+    let names = contestants.iter().map(|contestant| contestant.name).filter(|&name| name != HAUL);
+    let goals = names.map(|of| Goal::ratio(What::Cpu, HAUL, of, 1.0)).collect();
     let server_name = server.name.clone();
     bench.hold(server);
     Ok(Card {
@@ -126,18 +85,4 @@ fn pages(bench: &mut Bench, clients: &[(&'static str, &'static str, &'static str
         server: server_name,
         unit: Unit::Requests(paths.len()),
     })
-}
-
-/// Whether perl has the module; says which it has not.
-fn is_installed(name: &str, module: &str) -> bool {
-    let found = Command::new("perl")
-        .args([&format!("-M{module}"), "-e1"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !found {
-        println!("{name}: skipped, {module} is not installed");
-    }
-    found
 }

@@ -6,14 +6,12 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use super::{Bench, Job, SiteFiles, c_requests, home};
+use super::clients::{self, Client, OneByOne, peers};
+use super::{Bench, Job, SiteFiles};
 use crate::Result;
-use crate::bodies::Bodies;
 use crate::card::{Card, Check, Contestant, Goal, Unit, What};
-use crate::digest::Print;
-use crate::server::Server;
 
 pub(super) const JOB: Job = Job {
     name: "python",
@@ -25,10 +23,6 @@ const HAUL: &str = "haul";
 const ADAPTER: &str = "requests, haul";
 const REQUESTS: &str = "requests";
 const AIOHTTP: &str = "aiohttp";
-const LIMIT: &str = "send + recv, C";
-
-/// A client: the name shown, what the programs call it, the module that must be there.
-type Client = (&'static str, &'static str, &'static str);
 
 /// Those of `one_by_one.py`.
 const ONE_BY_ONE: [Client; 11] = [
@@ -63,9 +57,6 @@ const PAGES: [Client; 14] = [
     ("pycurl", "pycurl", "pycurl"),
 ];
 
-/// A page of the first job that is larger than most.
-const PAGE: u64 = 335_114;
-const FORM: &str = "user=somebody&password=secret&remember=yes";
 /// The interpreter, seen from where commands run.
 const PYTHON: &str = "environment/bin/python";
 
@@ -76,55 +67,16 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         return Err("python needs its peers: make python, then sh scripts/bench-python.sh".into());
     };
     symlink(built, bench.work.join("environment"))?;
-    c_requests::compile(&bench.work)?;
-    let mut cards = one_by_one(bench)?;
-    cards.push(pages(bench)?);
-    Ok(cards)
-}
-
-fn one_by_one(bench: &mut Bench) -> Result<Vec<Card>> {
-    let clients = installed(&bench.work, &ONE_BY_ONE);
-    let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
-    let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
-    let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
-    // nginx answers no POST of a file.
-    let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
-    let part = |part, server: &Server, length: u64, count: usize, form: Option<&str>, goal: f64| {
-        let all = Print { len: length * count as u64, sha256: String::new() };
-        let contestant = |name, program: &[&str], way: &str| {
-            let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
-            let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
-            argv.extend([way.to_owned(), host, port, Bodies::path(length), count.to_string()]);
-            argv.extend(form.map(str::to_owned));
-            Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
-        };
-        let script = [PYTHON, "../../python/one_by_one.py"];
-        let mut contestants: Vec<_> = clients.iter().map(|&(name, way, _)| contestant(name, &script, way)).collect();
-        contestants.push(contestant(LIMIT, &["./requests"], "limit"));
-        let mut goals = vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal)];
-        goals.extend(peers(&clients).map(|peer| Goal::ratio(What::Cpu, HAUL, peer, 1.0)));
-        goals.push(Goal::ratio(What::Cpu, ADAPTER, REQUESTS, 1.0 / 1.5));
-        Card {
-            part,
-            contestants,
-            baseline: LIMIT,
-            limit: Some(LIMIT),
-            goals,
-            rounds: 5,
-            warm_up: true,
-            calls: true,
-            server: server.name.clone(),
-            unit: Unit::Requests(count),
-        }
-    };
     // The goals are 30, 80 and 33 µs where this limit was at 20, 45 and 20; the interpreter's start is counted along.
-    let cards = vec![
-        part("small", &files, small.len, 10_000, None, 1.5),
-        part("page", &files, page.len, 4_000, None, 1.78),
-        part("post", &forms, small.len, 10_000, Some(FORM), 1.65),
-    ];
-    bench.hold(files);
-    bench.hold(forms);
+    let one_by_one = OneByOne {
+        script: [PYTHON, "../../python/one_by_one.py"],
+        clients: &installed(&bench.work, &ONE_BY_ONE),
+        haul: HAUL,
+        parts: [(10_000, 1.5), (4_000, 1.78), (10_000, 1.65)],
+        replaced: Some((ADAPTER, REQUESTS, 1.0 / 1.5)),
+    };
+    let mut cards = one_by_one.cards(bench)?;
+    cards.push(pages(bench)?);
     Ok(cards)
 }
 
@@ -162,25 +114,12 @@ fn pages(bench: &mut Bench) -> Result<Card> {
     Ok(card)
 }
 
-/// The names of those that are not haul in one way or another.
-fn peers(clients: &[Client]) -> impl Iterator<Item = &'static str> {
-    clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
-}
-
-/// Those whose module the interpreter has; says which it has not.
+/// Those whose module the interpreter has.
 fn installed(work: &Path, clients: &[Client]) -> Vec<Client> {
-    let has = |(name, _, module): &Client| {
-        let found = Command::new(PYTHON)
-            .current_dir(work)
-            .args(["-c", &format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}")])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success());
-        if !found {
-            println!("{name}: skipped, the module {module} is not installed");
-        }
-        found
-    };
-    clients.iter().copied().filter(has).collect()
+    clients::installed(clients, |module| {
+        let mut python = Command::new(PYTHON);
+        let script = format!("import sys; sys.path.append(sys.prefix + '/apart'); import {module}");
+        python.current_dir(work).args(["-c", &script]);
+        python
+    })
 }

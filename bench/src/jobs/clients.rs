@@ -1,0 +1,110 @@
+//! What the jobs of a language share: its clients, each run with the words `WAY HOST PORT PATH COUNT [FORM]` for requests one at
+//! a time, beside the C program of `c-requests` as the limit.
+
+use std::process::{Command, Stdio};
+
+use super::c_requests::{self, FORM, PAGE};
+use super::{Bench, home};
+use crate::Result;
+use crate::bodies::Bodies;
+use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::digest::Print;
+use crate::server::Server;
+
+/// A client: the name shown, what the language's program calls it, the module that must be there.
+pub(super) type Client = (&'static str, &'static str, &'static str);
+
+/// The name shown of the least there is.
+const LIMIT: &str = "send + recv, C";
+
+/// Requests one at a time in a language.
+pub(super) struct OneByOne<'a> {
+    /// Interpreter and program.
+    pub(super) script: [&'a str; 2],
+    /// Those that are there.
+    pub(super) clients: &'a [Client],
+    /// The client that the goals are about.
+    pub(super) haul: &'static str,
+    /// Of the parts small, page and post: how many requests, and how many times the limit's CPU they may take.
+    pub(super) parts: [(usize, f64); 3],
+    /// A client with haul, the same without, and how much of its CPU that may take.
+    pub(super) replaced: Option<(&'static str, &'static str, f64)>,
+}
+
+impl OneByOne<'_> {
+    /// The cards; what serves them goes on until the job is over.
+    pub(super) fn cards(&self, bench: &mut Bench) -> Result<Vec<Card>> {
+        c_requests::compile(&bench.work)?;
+        let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
+        let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
+        let site = testkit::site::Site::scaled(1, 12);
+        let files = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
+        // nginx answers no POST of a file.
+        let forms = Server::embedded(site, &bench.work)?;
+        let [of_small, of_page, of_post] = self.parts;
+        let cards = vec![
+            self.card(bench, "small", &files, small.len, of_small, None),
+            self.card(bench, "page", &files, page.len, of_page, None),
+            self.card(bench, "post", &forms, small.len, of_post, Some(FORM)),
+        ];
+        bench.hold(files);
+        bench.hold(forms);
+        Ok(cards)
+    }
+
+    fn card(
+        &self,
+        bench: &Bench,
+        part: &'static str,
+        server: &Server,
+        length: u64,
+        (count, goal): (usize, f64),
+        form: Option<&str>,
+    ) -> Card {
+        let count = bench.count(count);
+        let all = Print { len: length * count as u64, sha256: String::new() };
+        let contestant = |name, program: &[&str], way: &str| {
+            let (host, port) = (server.addr.ip().to_string(), server.addr.port().to_string());
+            let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
+            argv.extend([way.to_owned(), host, port, Bodies::path(length), count.to_string()]);
+            argv.extend(form.map(str::to_owned));
+            Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
+        };
+        let mut contestants: Vec<_> =
+            self.clients.iter().map(|&(name, way, _)| contestant(name, &self.script, way)).collect();
+        contestants.push(contestant(LIMIT, &["./requests"], "limit"));
+        let mut goals = vec![Goal::ratio(What::Cpu, self.haul, LIMIT, goal)];
+        goals.extend(peers(self.clients).map(|peer| Goal::ratio(What::Cpu, self.haul, peer, 1.0)));
+        goals.extend(self.replaced.map(|(with, without, most)| Goal::ratio(What::Cpu, with, without, most)));
+        Card {
+            part,
+            contestants,
+            baseline: LIMIT,
+            limit: Some(LIMIT),
+            goals,
+            rounds: 5,
+            warm_up: true,
+            calls: true,
+            server: server.name.clone(),
+            unit: Unit::Requests(count),
+        }
+    }
+}
+
+/// The names of those that are not haul in one way or another.
+pub(super) fn peers(clients: &[Client]) -> impl Iterator<Item = &'static str> {
+    clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
+}
+
+/// Those whose module is there, as a command that `asks` for it says; names the others.
+pub(super) fn installed(clients: &[Client], asks: impl Fn(&str) -> Command) -> Vec<Client> {
+    let has = |(name, _, module): &Client| {
+        let found =
+            asks(module).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        if !found {
+            println!("{name}: skipped, the module {module} is not installed");
+        }
+        found
+    };
+    clients.iter().copied().filter(has).collect()
+}
