@@ -1,6 +1,5 @@
 #!/bin/sh
-# The peers of the scorecard that no package manager brings, into bench/work/bin, which comes first when the bench looks for a
-# program:
+# The peers of the scorecard that no package manager brings, into the directory where the bench looks for programs first:
 #
 #   curl      the command of the version whose library easyget has: the sources are in the same crate (CMake, OpenSSL's and
 #             nghttp2's headers); else the system's is measured
