@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::glob::Glob;
 
+use super::carried::Part;
+use super::has_glob;
 use super::report::Reporter;
 use super::single::{self, Job};
 use super::stores::Stores;
-use super::carried::Part;
-use super::has_glob;
 use crate::plan::{Operation, Plan, Upload, UrlSource, name_upload};
 
 /// Whether an operation is carried out so.

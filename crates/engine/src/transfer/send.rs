@@ -82,7 +82,8 @@ impl Transfer {
             let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
             found.map(|(_, value)| value.as_slice())
         };
-        let frames = |name: &str| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
+        let frames =
+            |name: &str| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
         let is_framed = given.iter().any(|(name, _)| frames(name));
         let length = match framing {
             h1::BodyLength::Known(length) if !is_framed => Some(length.to_string()),
