@@ -84,17 +84,21 @@ impl Transfer {
             let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
             found.map(|(_, value)| value.as_slice())
         };
-        let is_framed = is_given("Content-Length") || is_given("Transfer-Encoding");
+        let frames =
+            |name: &str| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
+        let is_framed = given.iter().any(|(name, _)| frames(name));
         let length = match framing {
             h1::BodyLength::Known(length) if !is_framed => Some(length.to_string()),
             _ => None,
         };
         let is_chunked = framing == h1::BodyLength::Chunked && !is_framed;
+        let part = options.content_range.as_deref().filter(|_| self.with_body).map(|part| format!("bytes {part}"));
         let content_type = options.content_type.as_deref().filter(|_| self.with_body && is_made("Content-Type"));
         // The order is curl's: servers and tests exist that look at it.
-        let made: [(&str, Option<&[u8]>); 9] = [
+        let made: [(&str, Option<&[u8]>); 10] = [
             ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
+            ("Content-Range", part.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
@@ -111,7 +115,7 @@ impl Transfer {
         let of_proxy = |name: &str| to_proxy(name).is_some();
         let answer = to_proxy("Proxy-Authorization");
         self.proxy_answered = answer.is_some();
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 14);
+        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 15);
         // A Host of the user's stands where the engine's own does.
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
         fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));
