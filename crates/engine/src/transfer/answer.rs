@@ -23,7 +23,7 @@ impl Transfer {
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
         self.facts.head_came(&head, now, continues);
-        self.pace.came(0);
+        self.pace.came(0, now);
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }

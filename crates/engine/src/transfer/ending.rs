@@ -231,17 +231,9 @@ impl Transfer {
 
     /// The end: the body path gives back what it holds.
     #[must_use]
-    pub fn into_outcome(self, result: Result<()>) -> (Outcome, BodyPath) {
-        let outcome = Outcome {
-            result,
-            target: self.target,
-            head: self.head,
-            facts: self.facts,
-            tag: self.tag,
-            history: self.history,
-            trailers: self.trailers,
-        };
-        (outcome, self.body)
+    pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
+        let Self { target, head, facts, tag, history, trailers, body, .. } = *self;
+        (Outcome { result, target, head, facts, tag, history, trailers }, body)
     }
 }
 

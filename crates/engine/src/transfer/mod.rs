@@ -350,7 +350,7 @@ impl Transfer {
 
     /// A part of its request has left: the server is not silent while it is being sent to.
     pub fn took_content(&mut self) {
-        self.pace.stirs();
+        self.pace.stirs(Instant::now());
     }
 
     /// Whether the server's silence is limited.

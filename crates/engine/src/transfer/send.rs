@@ -54,7 +54,9 @@ impl Transfer {
         };
         let allowed = || given(&options.fields, own).filter(|(name, _)| may_go(name));
         let is_left_out = |name: &str| options.without.iter().any(|field| field.eq_ignore_ascii_case(name));
-        let is_given = |name: &str| allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
+        // Most requests have none, and are asked this of each field that the engine makes.
+        let has_given = allowed().next().is_some();
+        let is_given = |name: &str| has_given && allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
         // What a user leaves out of a request to one host, another may need: that it is another, the user cannot know.
         let is_made = |name: &str| !is_given(name) && (!is_left_out(name) || is_host(name) && !same_origin);
 

@@ -96,7 +96,7 @@ impl Supply for Work {
         Another::Nothing
     }
 
-    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let (outcome, path) = transfer.into_outcome(result);
         // It holds the call's descriptor, which must be closed when the call hears that it is over.
         drop(path);
