@@ -301,3 +301,43 @@ fn join_as_browsers_and_curl() {
     assert_eq!(base.join("//h:8443/x").unwrap().userinfo(), None);
     assert_eq!(base.join("x").unwrap().explicit_port(), Some(8443));
 }
+
+#[test]
+fn beside_a_known_origin_the_answer_is_the_same() {
+    let origins = [
+        "http://h",
+        "https://h:8443",
+        "http://1.2.3.4:81",
+        "https://[::1]",
+        "http://[fe80::1%25lo]:8080",
+        "https://h:443",
+    ];
+    let tails = [
+        "",
+        "/",
+        "/a/../b?q#f",
+        "?q",
+        "#f",
+        ":81/x",
+        "0/x",
+        "@evil/x",
+        "\\x",
+        ".evil/",
+        "/%zz",
+        "/a b",
+        "/\u{e4}",
+        "/\u{7f}",
+        "/..",
+    ];
+    for known in origins {
+        let near = t(known).origin();
+        for text in origins.iter().flat_map(|start| tails.iter().map(move |tail| format!("{start}{tail}"))) {
+            for path_as_is in [false, true] {
+                let plain = Target::parse_with(&text, Scheme::Https, path_as_is);
+                let beside = Target::parse_near(&text, Some(&near), Scheme::Https, path_as_is);
+                assert_eq!(beside.is_ok(), plain.is_ok(), "{text} beside {known}");
+                assert_eq!(beside.ok(), plain.ok(), "{text} beside {known}");
+            }
+        }
+    }
+}
