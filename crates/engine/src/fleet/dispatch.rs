@@ -215,12 +215,13 @@ impl Dispatch {
                 Pulled::Item(item) => {
                     let slot = view.windows[0].reserve();
                     let number = state.numbers[0];
-                    let near = state.last_origin.as_ref();
-                    let parsed = item.and_then(|item| {
-                        match Target::parse_near(&item.url, near, Scheme::Http, view.path_as_is) {
-                            Ok(target) => Ok((item, target)),
-                            Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
-                        }
+                    let parse = |url: &str| match &state.last_origin {
+                        Some(near) => Target::parse_near(url, near, Scheme::Http, view.path_as_is),
+                        None => Target::parse_with(url, Scheme::Http, view.path_as_is),
+                    };
+                    let parsed = item.and_then(|item| match parse(&item.url) {
+                        Ok(target) => Ok((item, target)),
+                        Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
                     });
                     match parsed {
                         Ok((item, target)) => {

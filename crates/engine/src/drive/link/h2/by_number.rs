@@ -4,8 +4,8 @@
 //! them to collide, and the hash that guards against that is not needed: with those of origins it took 2,200 of the 52,000
 //! instructions of a small response.
 //!
-//! The sorted list that the machine has was the alternative: what is kept of a stream here is two kilobytes, too much to
-//! move along when one in the middle ends.
+//! The sorted list that the machine has was the alternative: what is kept of a stream here is larger, and would be moved
+//! along when one in the middle ends.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
