@@ -309,7 +309,7 @@ impl Supply for Hall {
         }
     }
 
-    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let (pause, slot) = (transfer.host_pause(), transfer.slot);
         let (outcome, path) = transfer.into_outcome(result);
         let mut state = self.lock();

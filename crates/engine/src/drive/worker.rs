@@ -139,7 +139,7 @@ struct Worker {
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// Transfers that have no connection yet, and a lane that may be free for them. A list, for a transfer that fails at
     /// once makes room for the next, and a million of them must not be a million calls deep.
-    to_place: VecDeque<(Transfer, Option<usize>)>,
+    to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     /// Shared lanes with new requests: those of one turn leave in one write.
     unsent: Vec<usize>,
     /// Lanes that had their turn and have more to receive.
@@ -253,7 +253,7 @@ impl Worker {
         let mut messages = Vec::new();
         loop {
             while let Some(transfer) = self.supply.next(self.index, self.now) {
-                self.to_place.push_back((transfer, None));
+                self.to_place.push_back((Box::new(transfer), None));
                 self.place_all();
             }
             for lane in std::mem::take(&mut self.unsent) {
@@ -373,7 +373,7 @@ impl Worker {
                 if delayed.is_lent {
                     self.supply.resumed();
                 }
-                self.to_place.push_back((*delayed.transfer, None));
+                self.to_place.push_back((delayed.transfer, None));
             }
         }
         let now = self.now;

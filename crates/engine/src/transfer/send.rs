@@ -54,7 +54,9 @@ impl Transfer {
         };
         let allowed = || given(&options.fields, own).filter(|(name, _)| may_go(name));
         let is_left_out = |name: &str| options.without.iter().any(|field| field.eq_ignore_ascii_case(name));
-        let is_given = |name: &str| allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
+        // Most requests have none, and are asked this of each field that the engine makes.
+        let has_given = allowed().next().is_some();
+        let is_given = |name: &str| has_given && allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
         // What a user leaves out of a request to one host, another may need: that it is another, the user cannot know.
         let is_made = |name: &str| !is_given(name) && (!is_left_out(name) || is_host(name) && !same_origin);
 
@@ -82,17 +84,21 @@ impl Transfer {
             let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
             found.map(|(_, value)| value.as_slice())
         };
-        let is_framed = is_given("Content-Length") || is_given("Transfer-Encoding");
+        let frames =
+            |name: &str| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
+        let is_framed = given.iter().any(|(name, _)| frames(name));
         let length = match framing {
             h1::BodyLength::Known(length) if !is_framed => Some(length.to_string()),
             _ => None,
         };
         let is_chunked = framing == h1::BodyLength::Chunked && !is_framed;
+        let part = options.content_range.as_deref().filter(|_| self.with_body).map(|part| format!("bytes {part}"));
         let content_type = options.content_type.as_deref().filter(|_| self.with_body && is_made("Content-Type"));
         // The order is curl's: servers and tests exist that look at it.
-        let made: [(&str, Option<&[u8]>); 9] = [
+        let made: [(&str, Option<&[u8]>); 10] = [
             ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
+            ("Content-Range", part.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
@@ -109,7 +115,7 @@ impl Transfer {
         let of_proxy = |name: &str| to_proxy(name).is_some();
         let answer = to_proxy("Proxy-Authorization");
         self.proxy_answered = answer.is_some();
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 14);
+        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 15);
         // A Host of the user's stands where the engine's own does.
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
         fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));

@@ -105,6 +105,11 @@ impl Origin {
         Origin(Arc::new(Parts { scheme, port, host, text: text.into_boxed_str(), host_len }))
     }
 
+    /// Whether both are one, made once.
+    pub(super) fn is_same_as(&self, other: &Origin) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The scheme.
     pub fn scheme(&self) -> Scheme {
         self.0.scheme

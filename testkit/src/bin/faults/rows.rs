@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::faulty::Plan;
@@ -165,7 +166,7 @@ impl Row {
             file: self.file.then(|| file.clone()),
             one_stream: self.one_stream,
             // Its own limit comes first: what the hard one ends is a hang.
-            max_time: self.fault.max_time.min(options.limit * 2 / 3),
+            max_time: self.fault.max_time.unwrap_or(Duration::MAX).min(options.limit * 2 / 3),
             limit: options.limit,
             reader: None,
         };

@@ -69,7 +69,7 @@ pub struct Link {
 
 /// A transfer under way.
 struct Active {
-    transfer: Transfer,
+    transfer: Box<Transfer>,
     /// Content that is still to be sent.
     upload: Option<Box<dyn Upload>>,
     /// Bytes that came and were not given back to the window.
@@ -152,7 +152,7 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
@@ -366,12 +366,12 @@ impl Link {
 
     /// The one transfer under way.
     pub(crate) fn front(&self) -> Option<&Transfer> {
-        self.only().map(|active| &active.transfer)
+        self.only().map(|active| &*active.transfer)
     }
 
     /// The same, to be told so.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
-        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut active.transfer) } else { None }
+        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
 }
 

@@ -70,8 +70,9 @@ pub struct Waker<'a> {
     pub token: usize,
 }
 
-/// Transfers whose exchange is over, and what becomes of them.
-pub type Finished = Vec<(Transfer, After)>;
+/// Transfers whose exchange is over, and what becomes of them. (In boxes, here and wherever a transfer is handed on: it is
+/// large, and goes through many hands.)
+pub type Finished = Vec<(Box<Transfer>, After)>;
 
 /// An open connection.
 pub enum Link {
@@ -194,7 +195,7 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, transfer: Transfer, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
         either!(self, link => link.start(transfer, now, finished));
     }
 

@@ -22,7 +22,7 @@ impl Worker {
                     if delayed.is_lent {
                         self.supply.resumed();
                     }
-                    given_up.push(*delayed.transfer);
+                    given_up.push(delayed.transfer);
                 } else {
                     self.delayed.push(Reverse(delayed));
                 }
@@ -38,7 +38,7 @@ impl Worker {
         self.place_all();
     }
 
-    fn cancel_on(&mut self, token: usize, tag: u64, given_up: &mut Vec<Transfer>) {
+    fn cancel_on(&mut self, token: usize, tag: u64, given_up: &mut Vec<Box<Transfer>>) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
         if let Some(place) = lane.waiting.iter().position(|transfer| transfer.tag == tag && !transfer.is_part()) {
             given_up.extend(lane.waiting.remove(place));

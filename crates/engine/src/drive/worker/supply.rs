@@ -21,7 +21,7 @@ pub trait Supply: Send + Sync {
     fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;
 
     /// A transfer is over.
-    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>);
+    fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>);
 
     /// A transfer waits before it is tried again. Whether somebody else may use its share of the work meanwhile:
     /// [`Supply::resumed`] is called then when it goes on.
