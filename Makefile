@@ -30,15 +30,22 @@ MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice faults-build hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test bench fuzz-smoke instructions http-tiny-suite agent-kills bench-build bench-smoke scorecard \
+	fmt-check lint unit faults faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
+	python python-test bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
 	generate install uninstall clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Cargo joins the features of all packages that one command names. So the command is always built by itself, as `cargo install`
+# builds it and with what libhaul needs, and all that drives it by another: nothing of haul is compiled for one target and again for
+# the next, and what is tested and measured is what is shipped.
 build: ## haul, optimised: target/release/haul
 	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul
+
+# The drivers: bench, faults, hostile, origin and the other servers.
+tools:
+	$(CARGO) build $(LOCKED) --release -p haul-bench -p testkit --bins
 
 bindings: libhaul perl python ## libhaul for C in target/capi, the Perl module in bindings/perl/blib, the Python module in target/py
 
@@ -111,23 +118,20 @@ lint: ## clippy over everything, warnings are errors
 unit: ## unit, integration and doc tests of all crates
 	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
-faults: faults-build ## every fault of ranges at OFFSETS=100 places, KILLS=200, bodies up to 5 GiB, SEED=1 (an hour or two)
+faults: build tools ## every fault of ranges at OFFSETS=100 places, KILLS=200, bodies up to 5 GiB, SEED=1 (an hour or two)
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets $(OFFSETS) \
 		--kills $(KILLS) --sizes 1,4.6M,13M,100M,1Gi,5Gi --slow-body 40M
 
 # One place a row; the same seed every time, so that what fails here fails again.
-faults-slice: faults-build ## the same in under a minute: one place a row, a few kills, small bodies
+faults-slice: build tools ## the same in under a minute: one place a row, a few kills, small bodies
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets 1 \
 		--kills 4 --sizes 1,4.6M,13M --quiet --json ''
 
-faults-build:
-	$(CARGO) build $(LOCKED) --release -p haul-cli --bin haul -p testkit --bin faults --bin hostile
-
-hostile: faults-build ## the command and the library against REPLIES=10000 replies that no honest server sends
+hostile: build tools ## the command and the library against REPLIES=10000 replies that no honest server sends
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies $(REPLIES)
 	HAUL_HOSTILE_REPLIES=$(REPLIES) $(CARGO) test $(LOCKED) -p haul --test hostile_replies -- --nocapture
 
-hostile-slice: faults-build ## the same for the command in some seconds: 400 replies
+hostile-slice: build tools ## the same for the command in some seconds: 400 replies
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies 400 --json ''
 
 torture: ## each descriptor, thread and allocation of 60 command lines refused, one by one (an hour)
@@ -162,25 +166,22 @@ bench: ## the whole scorecard: table, bench/results, docs/benchmarks.md, charts,
 ifeq ($(JOB),)
 	sh scripts/setup-bench.sh
 	sh scripts/bench-peers.sh
-	$(MAKE) bindings bench-build
+	$(MAKE) bindings build tools
 	test ! -f scripts/bench-python.sh || sh scripts/bench-python.sh || true
 	$(TARGET_DIR)/release/bench all $(if $(BUDGET),--budget $(BUDGET)) $(if $(ROUNDS),--rounds $(ROUNDS)); \
 		status=$$?; $(MAKE) scorecard && exit $$status
 else
-	$(MAKE) bench-build
+	$(MAKE) build tools
 	$(TARGET_DIR)/release/bench $(JOB) $(if $(ROUNDS),--rounds $(ROUNDS))
 endif
 
-bench-build:
-	$(CARGO) build $(LOCKED) --release -p haul-cli -p haul-bench
-
-bench-smoke: bench-build ## haul alone in every job, everything tiny: only whether its answers are right
+bench-smoke: build tools ## haul alone in every job, everything tiny: only whether its answers are right
 	$(TARGET_DIR)/release/bench all --smoke
 
-scorecard: bench-build ## docs/benchmarks.md, its charts and the README's figures from the newest whole run in bench/results
+scorecard: tools ## docs/benchmarks.md, its charts and the README's figures from the newest whole run in bench/results
 	$(TARGET_DIR)/release/bench scorecard
 
-instructions: libhaul bench-build ## instructions of fixed cases against bench/instructions.json (needs valgrind); UPDATE=1 makes that anew
+instructions: libhaul build tools ## instructions of fixed cases against bench/instructions.json (needs valgrind); UPDATE=1 makes that anew
 	$(TARGET_DIR)/release/bench instructions $(if $(UPDATE),--update)
 
 fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)

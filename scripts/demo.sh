@@ -12,7 +12,9 @@ pages=${PAGES:-5703}
 seed=${SEED:-1}
 target=${CARGO_TARGET_DIR:-target}
 
-${CARGO:-cargo} build --release -p haul-cli --bin haul -p testkit --bin origin
+# As the Makefile builds them, so that nothing is built twice.
+${CARGO:-cargo} build --release -p haul-cli --bin haul
+${CARGO:-cargo} build --release -p haul-bench -p testkit --bin origin
 
 work=$(mktemp -d)
 origin_pid=

@@ -49,6 +49,7 @@ impl Transfer {
         unwanted
             && match framing {
                 BodyFraming::None => false,
+                _ if self.options.head_only => true,
                 BodyFraming::Length(length) => length > WORTH_DRAINING,
                 BodyFraming::Chunked => self.facts.body_bytes > WORTH_DRAINING,
                 BodyFraming::UntilClose => true,

@@ -19,7 +19,8 @@ faults --haul PATH [options]: haul against an origin with faults
   --body BYTES      body of the rows (default 6000011)
   --rate BYTES      bytes a second of each body there, so that splitting helps (default 12M)
   --jobs N          runs at once (default 8)
-  --limit SECONDS   a run that takes longer hangs (default 30)
+  --limit SECONDS   a run that takes longer hangs; its --max-time is two thirds of it (default 30; more where
+                    others work on the machine)
 
   --kills N         kill -9 at so many random moments (default 0)
   --kill-body BYTES (default 64M), --kill-rate BYTES of each connection (default 25M)
