@@ -64,6 +64,8 @@ pub struct Queue<T, K = Origin> {
     hosts: Vec<Slot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
+    /// The host that a job was pushed for last: the next one is likely to be for it as well.
+    last: u32,
     /// All waiting jobs and their hosts.
     waiting: BTreeMap<Place, u32>,
     /// Hosts that may start their first job.
@@ -119,6 +121,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
             hosts: Vec::new(),
             free: Vec::new(),
             by_key: HashMap::new(),
+            last: 0,
             waiting: BTreeMap::new(),
             ready: BTreeSet::new(),
             starved: BTreeSet::new(),
@@ -285,7 +288,12 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     fn intern(&mut self, key: &K) -> u32 {
+        let is_last = |slot: &Slot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
+        if self.hosts.get(self.last as usize).is_some_and(is_last) {
+            return self.last;
+        }
         if let Some(index) = self.by_key.get(key) {
+            self.last = *index;
             return *index;
         }
         let host = HostState {
