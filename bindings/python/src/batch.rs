@@ -87,7 +87,12 @@ impl Batch {
             interrupt: Some(signals()),
             ..BatchOptions::default()
         };
-        Self { batch: client.client.batch(options), pending: Mutex::default(), fd: Mutex::default(), last: Last::default() }
+        Self {
+            batch: client.client.batch(options),
+            pending: Mutex::default(),
+            fd: Mutex::default(),
+            last: Last::default(),
+        }
     }
 
     /// Adds a request; its arguments are those of `Client.send`. Never waits. Answers its number; they count from 0.
