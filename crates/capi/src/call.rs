@@ -25,7 +25,7 @@ use crate::client::{Shared, haul_client};
 use crate::content::{Borrowed, Callback};
 use crate::error::{Fault, guard, haul_status};
 use crate::output::Output;
-use crate::request::{Own, haul_request, parse_method, parse_url};
+use crate::request::{Own, haul_request, parse_method, url_fault};
 use crate::response::{haul_reply, haul_response};
 use crate::settings::limit;
 use crate::streaming::{answered, whole};
@@ -189,7 +189,8 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
         trailers: trailers::of(call.trailers, call.trailers_user),
         max_time: limit(call.timeout_ms),
     };
-    Ok(Request::new(parse_url(url, own.raw_path)?, own.options(shared), particulars))
+    let target = shared.engine.target(url, own.raw_path).map_err(|error| url_fault(&error))?;
+    Ok(Request::new(target, own.options(shared), particulars))
 }
 
 /// The fields that are sent; the names of those that are only taken away go to `without`.

@@ -6,8 +6,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use haul::buffer::Lease;
-use haul::sink::memory::receive_into;
+use haul::buffer::{Lease, until_aligned};
+use haul::sink::memory::{WORTH_ALIGNING, receive_into};
 use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
@@ -159,9 +159,13 @@ impl Sink for Filler {
         let received = if self.is_kept() {
             receive_into(&mut self.kept, socket, most)?
         } else {
-            let room = (self.room - self.len).min(most);
+            let mut room = (self.room - self.len).min(most);
             if room == 0 {
                 return None;
+            }
+            let few = until_aligned(self.start.wrapping_add(self.len));
+            if few > 0 && room >= WORTH_ALIGNING {
+                room = few;
             }
             // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the caller's, and nobody else
             // looks at it meanwhile.

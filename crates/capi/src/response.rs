@@ -11,9 +11,9 @@
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
-use haul::Version;
 use haul::facts::Facts;
 use haul::transfer::{Outcome, Redirected};
+use haul::{Target, Version};
 use haul_proto::head::{Fields, Head};
 
 use crate::error::{Fault, guard, guard_new, guard_or, haul_error, haul_status};
@@ -119,9 +119,12 @@ impl haul_response {
     }
 
     /// Takes a head. `decodes`: coded content is decoded.
-    pub(crate) fn take_head(&mut self, head: Option<Head>, url: String, decodes: bool) {
+    pub(crate) fn take_head(&mut self, head: Option<Head>, target: &Target, decodes: bool) {
         self.headers.clear();
-        self.url = url;
+        self.url.clear();
+        if head.is_some() {
+            target.push_url(&mut self.url);
+        }
         self.head = head;
         if let Some(head) = &self.head {
             self.version = Some(head.version());
@@ -158,8 +161,7 @@ impl haul_response {
     /// Takes what became of a request. Answers why it failed, if it did.
     pub(crate) fn take_outcome(&mut self, outcome: Outcome, decodes: bool) -> Result<(), Fault> {
         let Outcome { result, target, head, facts, history, trailers, .. } = outcome;
-        let url = if head.is_some() { target.to_url() } else { String::new() };
-        self.take_head(head, url, decodes);
+        self.take_head(head, &target, decodes);
         self.take_facts(facts);
         self.take_history(history);
         self.take_trailers(trailers);

@@ -22,7 +22,7 @@ pub(crate) struct Streaming {
 pub(crate) fn open(engine: &Client, request: Request, response: &mut haul_response) -> Result<Streaming, Fault> {
     let decodes = request.options().decode;
     let reply = engine.send(request)?;
-    response.take_head(Some(reply.head().clone()), reply.url(), decodes);
+    response.take_head(Some(reply.head().clone()), reply.target(), decodes);
     response.take_facts(reply.facts().clone());
     response.take_history(reply.history().to_vec());
     Ok(Streaming { reply })

@@ -64,8 +64,10 @@ pub enum Special {
 pub struct Group {
     /// Sources of URLs in order.
     pub urls: UrlList,
-    /// `-o` and `-O` in order; they pair with `urls` by position.
+    /// `-o` and `-O` in order; they pair with `urls` by position, but for `lists`.
     pub outputs: Vec<Output>,
+    /// Positions in `urls` of files of URLs that take names from those URLs, as by curl, whatever `-o` says.
+    pub lists: Vec<usize>,
     /// `-T` in order; they pair with `urls` by position.
     pub uploads: Vec<Upload>,
     /// `--remote-name-all`.
@@ -104,6 +106,7 @@ impl Group {
         Group {
             urls: UrlList::default(),
             outputs: Vec::new(),
+            lists: Vec::new(),
             uploads: Vec::new(),
             remote_name_all: false,
             globoff: false,

@@ -75,6 +75,11 @@ impl Resolver<'_> {
             true => Output::RemoteName,
             false => Output::Stdout,
         };
+        for &at in &group.lists {
+            let missing = at.saturating_sub(outputs.len());
+            outputs.extend(std::iter::repeat_n(output_default.clone(), missing));
+            outputs.insert(at, Output::RemoteName);
+        }
         if group.stages.len() > 1 {
             // The URLs of later stages are not known to the user: nothing pairs with them.
             if outputs.len() > 1 {

@@ -51,7 +51,7 @@ fn the_same_command_line_does_the_same() {
     let cases = Arc::new(cases);
     let next = Arc::new(AtomicUsize::new(0));
     let faults = Arc::new(Mutex::new(Vec::new()));
-    let workers: Vec<_> = (0..4)
+    let workers: Vec<_> = (0..8)
         .map(|_| {
             let (cases, next, faults) = (Arc::clone(&cases), Arc::clone(&next), Arc::clone(&faults));
             thread::spawn(move || {

@@ -66,10 +66,18 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
         if name.eq_ignore_ascii_case(b"filename*") {
             extended = extended.or_else(|| decode_extended(&value));
         } else if name.eq_ignore_ascii_case(b"filename") {
-            plain = plain.or_else(|| Some(text_of(&value)));
+            plain = plain.or_else(|| Some(unquoted(text_of(&value))));
         }
     }
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
+}
+
+/// Without the single quotes that some servers take for those of the grammar (RFC 6266 has double ones).
+fn unquoted(name: String) -> String {
+    match name.strip_prefix('\'') {
+        Some(rest) => rest.strip_suffix('\'').unwrap_or(rest).to_owned(),
+        None => name,
+    }
 }
 
 /// The last segment of a suggested path as a name on any system: no separators, controls or characters that reorder
@@ -239,6 +247,8 @@ mod tests {
     fn from_dispositions() {
         let table: &[(&[u8], Option<&str>)] = &[
             (b"attachment; filename=a.txt", Some("a.txt")),
+            (b"inline; filename='a.txt", Some("a.txt")),
+            (b"inline; filename='a b.txt'", Some("a b.txt")),
             (b"attachment;FILENAME = \"a b.txt\"", Some("a b.txt")),
             (b"attachment; filename=a b.txt; x=y", Some("a b.txt")),
             (b"filename=x", Some("x")),

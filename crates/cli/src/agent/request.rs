@@ -94,16 +94,20 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         body,
         // It goes with the content.
         content_type: _,
+        content_range: _,
         expect_timeout: _,
         decode,
         decode_limits: _,
         include_head,
+        // It goes with `include_head`.
+        head_only: _,
         // It belongs to `include_head`.
         connect_heads: _,
         fail,
         fail_with_body,
         redirects,
         retry,
+        retries_whole,
         // Only content is held back.
         probes: _,
         resume,
@@ -133,7 +137,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         keep_history,
     } = options;
     let stays = jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some();
-    let is_own = interrupt.is_some() || *keep_history || *liberties != Liberties::default();
+    let is_own =
+        *retries_whole && retry.max > 0 || interrupt.is_some() || *keep_history || *liberties != Liberties::default();
     // How connections are made, as far as the agent's are made otherwise.
     let like_ours = ConnectOptions {
         attempt_delay: connect.attempt_delay,

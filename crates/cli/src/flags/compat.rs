@@ -60,19 +60,20 @@ const INERT: &[(&str, &str)] = &[
 /// What works otherwise than in curl, in the persona of curl, and how.
 const DIFFERS: &[(&str, &str)] = &[
     ("alt-svc", "kept and written; connections do not follow it yet"),
-    ("cert-type", "PEM only"),
+    ("cert-type", "PEM and DER, whichever the file is"),
     ("ciphers", "the suites that rustls has"),
-    ("continue-at", "no uploads; 416 is no success where its Content-Range says another size"),
-    ("cookie", "lines of Set-Cookie in a file count only with a Domain"),
+    ("continue-at", "416 is no success where its Content-Range says another size"),
+    ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
     ("form", "no encoders"),
     ("header", "one blank stands behind the colon, whatever was written"),
-    ("key-type", "PEM only"),
+    ("key-type", "PEM and DER, whichever the file is"),
     ("location", "305 and 304 lead nowhere; credentials stay with scheme, host and port"),
-    ("pass", "a key with a passphrase is refused"),
-    ("proxy-cert-type", "PEM only"),
-    ("proxy-key-type", "PEM only"),
-    ("proxy-pass", "a key with a passphrase is refused"),
-    ("retry", "on standard output stands the last reply alone"),
+    ("parallel", "uploads go one after the other"),
+    ("pass", "keys of PKCS#8; of PEM's older encryption none"),
+    ("proxy-cert-type", "PEM and DER, whichever the file is"),
+    ("proxy-key-type", "PEM and DER, whichever the file is"),
+    ("proxy-pass", "keys of PKCS#8; of PEM's older encryption none"),
+    ("retry", "a body that broke off and has gone out in part to a pipe is not sent there again"),
     ("tlsv1", "1.2 or newer"),
     ("tlsv1.0", "1.2 or newer"),
     ("tlsv1.1", "1.2 or newer"),
@@ -80,6 +81,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("trace-ascii", "secrets are left out"),
     ("trace-config", "components of curl show nothing more"),
     ("verbose", "secrets are left out"),
+    ("write-out", "certs is empty and num_certs is 0: no certificates are kept"),
 ];
 
 /// How an option of curl fares here.

@@ -19,7 +19,8 @@ impl Flag for ContinueAt {
                   error (33), not a second copy of the beginning. The body is asked for without \
                   compression. Not with --range, --remove-on-error or --no-clobber, and \"-\" not with \
                   --remote-header-name. What haul itself left unfinished under a temporary name is resumed \
-                  without this option.",
+                  without this option. With -T the file is sent from OFFSET on, with Content-Range; \"-\" then sends all \
+                  of it.",
             example: "haul -C - -O https://example.com/file.tar.gz",
             see_also: &["range", "remote-name", "skip-existing"],
         }

@@ -16,7 +16,8 @@ impl Flag for Retry {
             doc: "Tries a transfer up to NUM times more after a timeout, a break, or a status of 408, \
                   429, 500, 502, 503 or 504. A body that broke begins anew, and only if nothing of it has \
                   been delivered yet. Default 3; 0 never. Pauses double from one second unless \
-                  --retry-delay is given; Retry-After is obeyed.",
+                  --retry-delay is given; Retry-After is obeyed. As `curl` a reply that is tried again is delivered \
+                  all the same: to a file the next one takes its place, on standard output it stands behind it.",
             example: "haul --retry 5 https://example.com/",
             see_also: &["retry-delay", "retry-max-time", "retry-connrefused", "retry-all-errors"],
         }

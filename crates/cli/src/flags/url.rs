@@ -1,7 +1,6 @@
 //! `--url`.
 
 use super::prelude::*;
-use crate::plan::Output;
 
 pub(super) struct Url;
 
@@ -27,9 +26,8 @@ impl Flag for Url {
             Some(file) => {
                 let is_curl = args.global.persona.is_curl();
                 let group = args.group();
-                // curl gives files to what comes from a list.
-                if is_curl && group.outputs.len() == group.urls.len() {
-                    group.outputs.push(Output::RemoteName);
+                if is_curl {
+                    group.lists.push(group.urls.len());
                 }
                 group.urls.push_input_file(file);
             }

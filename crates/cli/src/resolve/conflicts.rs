@@ -46,14 +46,14 @@ fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
-        (!group.uploads.is_empty(), "an upload cannot be gone on with"),
         (!stage.request.data.is_empty() && !stage.request.get, "--continue-at is mutually exclusive with --data"),
         (group.stages.len() > 1 || stage.extract.is_some(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
         return Err(misused("-C", text));
     }
-    if from == ContinueAt::OutputSize {
+    // Of an upload it is about what is sent.
+    if from == ContinueAt::OutputSize && group.uploads.is_empty() {
         if group.remote_header_name {
             return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
         }

@@ -10,7 +10,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::auth::Allowed;
 use haul_policy::multipart::{Boundary, Layout};
 
-use crate::plan::{self, AuthArgs, Form, Source};
+use crate::plan::{self, AuthArgs, ContinueAt, Form, RequestArgs, Source};
 
 /// Whose name requests are in.
 pub(super) fn auth(args: &AuthArgs) -> Auth {
@@ -42,8 +42,58 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
     Ok(())
 }
 
+/// What `-T` sends: a file or a part of it.
+pub(super) struct Part {
+    /// Its bytes.
+    pub(super) body: Body,
+    /// Which bytes of the file they are, where that is to be said.
+    pub(super) range: Option<String>,
+}
+
+impl Part {
+    /// All of standard input.
+    pub(super) fn stdin() -> Self {
+        Self { body: Body::reader(stdin()), range: None }
+    }
+
+    /// A file from where `-C` begins; with `-r`, as by curl, the server is told of that range, and gets the whole.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has nothing behind that offset: it is there already, says curl's exit code.
+    pub(super) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
+        let mut piece = Piece::file(path).map_err(|error| unreadable(path, error))?;
+        let Piece::File { offset, length, .. } = &mut piece else {
+            return match request.continue_at {
+                Some(ContinueAt::Offset(_)) => {
+                    Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"))
+                }
+                _ => Ok(Self { body: Body::pieces([piece]), range: None }),
+            };
+        };
+        let total = *length;
+        let from = match request.continue_at {
+            Some(ContinueAt::Offset(from)) => Some(from),
+            // Only the server knows what it has: curl says that it begins at 0.
+            Some(ContinueAt::OutputSize) => Some(0),
+            None => None,
+        };
+        let range = match (from, &request.range) {
+            (Some(from), _) if from >= total => {
+                return Err(Error::new(ErrorKind::PartialBody, "the file has been uploaded already"));
+            }
+            (Some(from), _) => {
+                (*offset, *length) = (from, total - from);
+                Some(format!("{from}-{}/{total}", total - 1))
+            }
+            (None, Some(range)) => Some(format!("{range}/{total}")),
+            (None, None) => None,
+        };
+        Ok(Self { body: Body::pieces([piece]), range })
+    }
+}
+
 /// A file as content.
-pub(super) fn file(path: &Path) -> Result<Body> {
+fn file(path: &Path) -> Result<Body> {
     Body::file(path).map_err(|error| unreadable(path, error))
 }
 

@@ -85,6 +85,7 @@ fn divert(path: &Path) -> std::io::Result<()> {
 }
 
 fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>, stores: &mut Stores) -> u8 {
+    stores.begin(operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress)).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         match single_url(operation) {

@@ -35,6 +35,7 @@ pub(super) fn request(
         range: request.range.clone(),
         decode: stage.asks_compressed(),
         include_head: stage.report.include || request.head,
+        head_only: request.head,
         connect_heads: global.persona.is_curl() && !stage.proxy.suppress_connect_headers,
         fail: transfer.fail,
         fail_with_body: transfer.fail_with_body,
@@ -56,6 +57,7 @@ pub(super) fn request(
             any_method: global.persona.is_curl(),
             ..RetryRules::default()
         },
+        retries_whole: global.persona.is_curl(),
         auto_referer: request.auto_referer,
         max_time: transfer.max_time,
         max_size: transfer.max_filesize,

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haul::body::upload::Body;
 use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::glob::Glob;
 
+use super::carried::Part;
+use super::has_glob;
 use super::report::Reporter;
 use super::single::{self, Job};
 use super::stores::Stores;
-use super::{carried, has_glob};
 use crate::plan::{Operation, Plan, Upload, UrlSource, name_upload};
 
 /// Whether an operation is carried out so.
@@ -44,7 +44,7 @@ pub(super) fn run(
         };
         let mut each = |url: &str, parts: &[String], upload: &Sent| -> Result<bool> {
             let began = Instant::now();
-            let done = upload.for_url(url).and_then(|(url, upload)| {
+            let done = upload.for_url(url, operation).and_then(|(url, upload)| {
                 let job = Job { url: &url, index, number, parts, upload };
                 single::run(client, &plan.global, operation, job, reporter, stores)
             });
@@ -102,11 +102,14 @@ enum Sent {
 
 impl Sent {
     /// The content, and the URL that it goes to: with the name of the file where that has to be added.
-    fn for_url(&self, url: &str) -> Result<(String, Option<Body>)> {
+    fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<Part>)> {
         Ok(match self {
             Sent::Nothing => (url.to_owned(), None),
-            Sent::Stdin => (url.to_owned(), Some(Body::reader(std::io::stdin()))),
-            Sent::File(file) => (name_upload(url, file), Some(carried::file(Path::new(file))?)),
+            Sent::Stdin => (url.to_owned(), Some(Part::stdin())),
+            Sent::File(file) => {
+                let part = Part::of(Path::new(file), &operation.stages[0].request)?;
+                (name_upload(url, file), Some(part))
+            }
         })
     }
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use haul::body::upload::Body;
 use haul::buffer::Lease;
 use haul::sink::checksum::{Checksum, Verified};
 use haul::sink::file::{Append, FileOptions, FileSink};
@@ -19,6 +18,7 @@ use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 
+use super::carried::Part;
 use super::progress::Progress;
 use super::report::{Reporter, Told};
 use super::stores::Stores;
@@ -39,7 +39,7 @@ pub(super) struct Job<'a> {
     /// The values of its source's globs.
     pub(super) parts: &'a [String],
     /// What is sent.
-    pub(super) upload: Option<Body>,
+    pub(super) upload: Option<Part>,
 }
 
 /// The target that a URL of a stage names: with the query that is added to each, if its scheme may be used.
@@ -71,9 +71,12 @@ pub(super) fn run(
     let stage = &operation.stages[0];
     options::resolve(client, stage)?;
     let mut request = options::request(global, stage, reporter.trace(0), stores)?;
-    if job.upload.is_some() {
+    let uploads = job.upload.is_some();
+    if let Some(part) = job.upload {
         request.method = stage.request.method_for(operation.upload_of(job.index)).to_owned();
-        request.body = job.upload;
+        (request.body, request.content_range) = (Some(part.body), part.range);
+        // They are about what is sent.
+        (request.resume_from, request.range) = (None, None);
     }
     let request = Arc::new(request);
     let url = job.url;
@@ -98,7 +101,11 @@ pub(super) fn run(
     }
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
-        (Some(path), checksum) => Box::new(FileSink::with(path, file_options(operation, job.index, checksum))),
+        (Some(path), checksum) => {
+            let options = file_options(operation, job.index, checksum);
+            let append = options.append.filter(|_| !uploads);
+            Box::new(FileSink::with(path, FileOptions { append, ..options }))
+        }
         (None, None) => Box::new(Waiting::new(standard_output(operation), None)),
         (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(standard_output(operation), None), checksum)),
     };

@@ -6,10 +6,10 @@ use std::path::Path;
 use haul::state::alt_svc::AltSvc;
 use haul::state::hsts::Hsts;
 use haul::state::jar::{Jar, Manner};
-use haul::{Error, ErrorKind, RequestOptions, Result};
+use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
 use super::say;
-use crate::plan::{CookieArgs, StageArgs, Store};
+use crate::plan::{CookieArgs, Operation, StageArgs, Store, UrlSource};
 
 /// What the stages of an operation share.
 #[derive(Default)]
@@ -17,9 +17,19 @@ pub(super) struct Stores {
     jars: Vec<(CookieArgs, Jar)>,
     hsts: Vec<(Store, Hsts)>,
     alt_svc: Vec<(Store, AltSvc)>,
+    /// The host of the first URL: a `Set-Cookie` line of a file that names none is its.
+    host: Option<String>,
 }
 
 impl Stores {
+    /// An operation begins.
+    pub(super) fn begin(&mut self, operation: &Operation) {
+        self.host = match operation.urls.get(0) {
+            Some(UrlSource::Argument(url)) => Target::parse(url).ok().map(|target| target.host_text().to_owned()),
+            _ => None,
+        };
+    }
+
     /// Gives a stage's requests what it shares with others.
     pub(super) fn give(&mut self, stage: &StageArgs, options: &mut RequestOptions) -> Result<()> {
         let transfer = &stage.transfer;
@@ -61,12 +71,12 @@ impl Stores {
                 stdin()
                     .read_to_end(&mut text)
                     .map_err(|error| Error::with_source(ErrorKind::Read, "failed to read the cookies", error))?;
-                jar.import_text(&text);
+                jar.import_text_of(&text, self.host.as_deref());
             } else if file.exists() {
                 if args.jar.as_ref() == Some(file) {
                     jar.load(file)?
                 } else {
-                    jar.import(file)?
+                    jar.import_of(file, self.host.as_deref())?
                 };
             }
         }

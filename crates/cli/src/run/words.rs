@@ -33,7 +33,10 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
             ErrorKind::Url => format!("URL rejected: {}", cause()),
             ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
                 Some((_, scheme)) => format!("Protocol {scheme}"),
-                None => cause(),
+                None => match cause().split_once(" is not among the protocols") {
+                    Some((scheme, _)) => format!("Protocol \"{scheme}\" disabled"),
+                    None => cause(),
+                },
             },
             _ => cause(),
         };
@@ -47,6 +50,11 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
             "Received HTTP/0.9 when not allowed".to_owned()
         }
         ErrorKind::Resolve => format!("Could not resolve host: {}", target.host_text()),
+        ErrorKind::ProxyResolve => match cause().split_once("could not resolve host: ") {
+            Some((_, host)) => format!("Could not resolve proxy: {}", host.split(':').next().unwrap_or(host)),
+            None => cause(),
+        },
+        ErrorKind::PeerCertificate => certificate(&cause(), target),
         ErrorKind::Connect => {
             let (host, port) = place(target);
             format!("Failed to connect to {host} port {port} after {millis} ms: Could not connect to server")
@@ -72,6 +80,22 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         },
         _ => cause(),
     }
+}
+
+/// OpenSSL's sentences: scripts look for some of them, and for what stands before them.
+fn certificate(cause: &str, target: &Target) -> String {
+    let why = cause.rsplit(": ").next().unwrap_or(cause);
+    let known = match why {
+        "no trusted certificate has signed it" => "unable to get local issuer certificate",
+        "it has expired" => "certificate has expired",
+        "it is not valid yet" => "certificate is not yet valid",
+        _ if cause.contains("not valid for name") => {
+            let host = target.host_text();
+            return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
+        }
+        _ => why,
+    };
+    format!("SSL certificate problem: {known}")
 }
 
 fn place(target: &Target) -> (&str, u16) {

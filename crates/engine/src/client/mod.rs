@@ -20,11 +20,11 @@
 
 mod builder;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
 use haul_policy::queue::Caps;
-use haul_policy::target::Target;
+use haul_policy::target::{Origin, Scheme, Target, TargetError};
 
 pub use builder::ClientBuilder;
 
@@ -78,6 +78,8 @@ struct Parts {
     wide: Arc<Shelf>,
     windows: Windows,
     stats: Stats,
+    /// Where the last URL goes.
+    last_origin: Mutex<Option<Origin>>,
     /// Where requests run that are not waited for.
     hall: OnceLock<Arc<Hall>>,
     /// What a child of this process has.
@@ -96,6 +98,7 @@ impl Parts {
             wide: Shelf::new(WIDE_BUFFER),
             windows: Windows::default(),
             stats: Stats::default(),
+            last_origin: Mutex::default(),
             hall: OnceLock::new(),
             child: OnceLock::new(),
         }
@@ -148,6 +151,32 @@ impl Client {
             });
         }
         parts
+    }
+
+    /// Parses a URL as [`Target::parse_with`] does, `http` where it has no scheme. A URL that goes where the one before it
+    /// went, as those of most programs do, takes a fifth of the time.
+    ///
+    /// # Errors
+    /// It is no URL that can be used.
+    pub fn target(&self, url: &str, path_as_is: bool) -> std::result::Result<Target, TargetError> {
+        // Whoever finds another thread here does without.
+        let Ok(mut last) = self.parts().last_origin.try_lock() else {
+            return Target::parse_with(url, Scheme::Http, path_as_is);
+        };
+        match &*last {
+            Some(origin) => {
+                let target = Target::parse_near(url, origin, Scheme::Http, path_as_is)?;
+                if !target.is_at(origin) {
+                    *last = Some(target.origin());
+                }
+                Ok(target)
+            }
+            None => {
+                let target = Target::parse_with(url, Scheme::Http, path_as_is)?;
+                *last = Some(target.origin());
+                Ok(target)
+            }
+        }
     }
 
     /// A GET (RFC 9110 section 9.3.1).
@@ -249,7 +278,7 @@ impl Client {
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> Outcome {
         let now = Instant::now();
-        blocking::run(self, Transfer::new(target, options, BodyPath::new(sink), now, 0))
+        blocking::run(self, Box::new(Transfer::new(target, options, BodyPath::new(sink), now, 0)))
     }
 
     /// The options that its requests begin with.

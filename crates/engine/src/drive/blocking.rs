@@ -42,12 +42,12 @@ const NOBODY: Waker<'static> = Waker { wake: None, token: 0 };
 const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
-pub fn run(client: &Client, transfer: Transfer) -> Outcome {
+pub fn run(client: &Client, transfer: Box<Transfer>) -> Outcome {
     run_to_end(client, transfer).0
 }
 
 /// The same; what the body's path held comes back, too.
-pub(crate) fn run_to_end(client: &Client, transfer: Transfer) -> (Outcome, crate::body::path::BodyPath) {
+pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> (Outcome, crate::body::path::BodyPath) {
     let split = transfer.options().split;
     let mut exchanges = Exchanges::new(transfer, split);
     loop {
@@ -62,11 +62,12 @@ pub(crate) struct Exchanges {
     state: State,
     split: Split,
     ticker: Ticker,
+    /// The time, where it has just been read.
+    now: Option<Instant>,
 }
 
 enum State {
-    /// The next exchange is to begin, at this moment if one is given. (In a box: a state is moved about, and a transfer is
-    /// large.)
+    /// The next exchange is to begin, at this moment if one is given.
     Next(Box<Transfer>, From, Option<Instant>),
     /// One is under way.
     Live(Live),
@@ -95,6 +96,8 @@ enum Waits {
 /// An exchange under way.
 struct Live {
     link: Link,
+    /// When it began, before it was first driven.
+    began: Option<Instant>,
     deadline: Option<Instant>,
     scout: Scout,
     mover: Mover,
@@ -116,10 +119,11 @@ enum Stopped {
 }
 
 impl Exchanges {
-    /// Of a transfer that was not begun; `split` as its sink allows.
-    pub(crate) fn new(transfer: Transfer, split: Split) -> Self {
+    /// Of a transfer that was made just now; `split` as its sink allows.
+    pub(crate) fn new(transfer: Box<Transfer>, split: Split) -> Self {
         let ticker = Ticker::new(transfer.options().interrupt.as_ref());
-        Self { state: State::Next(Box::new(transfer), From::Pool, None), split, ticker }
+        let now = Some(transfer.facts.started);
+        Self { state: State::Next(transfer, From::Pool, None), split, ticker, now }
     }
 
     /// The transfer, while it is not over.
@@ -145,49 +149,48 @@ impl Exchanges {
         mut is_enough: impl FnMut() -> bool,
     ) -> Option<(Outcome, crate::body::path::BodyPath)> {
         loop {
-            match std::mem::replace(&mut self.state, State::Over) {
+            let mut live = match std::mem::replace(&mut self.state, State::Over) {
                 State::Next(transfer, from, at) => {
                     if let Some(Err(error)) = at.map(|at| self.ticker.sleep(at)) {
-                        return Some(end(client, *transfer, Err(error)));
+                        return Some(end(client, transfer, Err(error)));
                     }
-                    match begin(client, transfer, from, self.split, &mut self.ticker) {
-                        Ok(live) => self.state = State::Live(live),
-                        Err(over) => {
-                            if let Some(end) = self.settle(client, *over, From::Pool) {
-                                return Some(end);
-                            }
-                        }
-                    }
-                }
-                State::Live(mut live) => {
-                    let mut finished = Finished::new();
-                    match live.drive(client, &mut self.ticker, &mut finished, &mut is_enough) {
-                        Stopped::Finished => {
-                            let from = live.leave(client);
-                            let over = finished.pop().expect("a link gives back every transfer that was started on it");
-                            if let Some(end) = self.settle(client, over, from) {
-                                return Some(end);
-                            }
-                        }
-                        Stopped::Enough => {
-                            self.state = State::Live(live);
-                            return None;
-                        }
-                        Stopped::WorthSplitting => {
-                            if let Some(end) = self.split(client, live) {
-                                return Some(end);
-                            }
-                        }
-                        Stopped::Interrupted(error) => {
-                            let again = Error::new(error.kind(), error.cause());
-                            live.link.break_off(again, Instant::now(), &mut finished);
-                            client.stats().connection_closed(&live.link);
-                            let over = finished.pop().expect("a link gives back every transfer that was started on it");
-                            return Some(end(client, over.0, Err(error)));
-                        }
+                    let now = self.now.take().unwrap_or_else(Instant::now);
+                    match begin(client, transfer, from, self.split, &mut self.ticker, now) {
+                        Ok(live) => live,
+                        Err(over) => match self.settle(client, over, From::Pool) {
+                            Some(end) => return Some(end),
+                            None => continue,
+                        },
                     }
                 }
+                State::Live(live) => live,
                 State::Over => unreachable!("who was given the outcome does not go on"),
+            };
+            let mut finished = Finished::new();
+            match live.drive(client, &mut self.ticker, &mut finished, &mut is_enough) {
+                Stopped::Finished => {
+                    let from = live.leave(client);
+                    let over = finished.pop().expect("a link gives back every transfer that was started on it");
+                    if let Some(end) = self.settle(client, over, from) {
+                        return Some(end);
+                    }
+                }
+                Stopped::Enough => {
+                    self.state = State::Live(live);
+                    return None;
+                }
+                Stopped::WorthSplitting => {
+                    if let Some(end) = self.split(client, live) {
+                        return Some(end);
+                    }
+                }
+                Stopped::Interrupted(error) => {
+                    let again = Error::new(error.kind(), error.cause());
+                    live.link.break_off(again, Instant::now(), &mut finished);
+                    client.stats().connection_closed(&live.link);
+                    let over = finished.pop().expect("a link gives back every transfer that was started on it");
+                    return Some(end(client, over.0, Err(error)));
+                }
             }
         }
     }
@@ -195,14 +198,14 @@ impl Exchanges {
     fn settle(
         &mut self,
         client: &Client,
-        (transfer, after): (Transfer, After),
+        (transfer, after): (Box<Transfer>, After),
         from: From,
     ) -> Option<(Outcome, crate::body::path::BodyPath)> {
         match after {
             After::Done(result) => Some(end(client, transfer, result)),
             After::Again(wait) => {
                 let at = (!wait.is_zero()).then(|| crate::clock::after(Instant::now(), wait));
-                self.state = State::Next(Box::new(transfer), from, at);
+                self.state = State::Next(transfer, from, at);
                 None
             }
         }
@@ -220,7 +223,7 @@ impl Exchanges {
             Ok((transfer, split::After::Alone)) => {
                 // Once is enough: it was refused, or brought nothing.
                 self.split.connections = 1;
-                self.state = State::Next(Box::new(transfer), From::Pool, None);
+                self.state = State::Next(transfer, From::Pool, None);
                 None
             }
             Err(link) => {
@@ -232,7 +235,7 @@ impl Exchanges {
 }
 
 /// The end of a transfer.
-fn end(client: &Client, mut transfer: Transfer, result: Result<()>) -> (Outcome, crate::body::path::BodyPath) {
+fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> (Outcome, crate::body::path::BodyPath) {
     let result = result.map_err(|error| error.with_url(transfer.target().to_url()));
     if transfer.facts.total.is_zero() {
         transfer.facts.finished(Instant::now());
@@ -249,8 +252,8 @@ fn begin(
     from: From,
     split: Split,
     ticker: &mut Ticker,
-) -> Result<Live, Box<(Transfer, After)>> {
-    let now = Instant::now();
+    now: Instant,
+) -> Result<Live, (Box<Transfer>, After)> {
     let warm = match from {
         From::Pool if !transfer.wants_fresh => {
             client.take_idle_for(transfer.target(), transfer.options(), now).filter(Link::can_start)
@@ -262,24 +265,24 @@ fn begin(
         None => match open(client, Key::new(transfer.target(), transfer.options()), &mut transfer, ticker) {
             Ok(link) => (link, Instant::now()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
-                return Err(Box::new((*transfer, After::Done(Err(error)))));
+                return Err((transfer, After::Done(Err(error))));
             }
             Err(error) => {
                 let after = transfer.on_failure(error, Broke::BeforeSending, Instant::now());
-                return Err(Box::new((*transfer, after)));
+                return Err((transfer, after));
             }
         },
     };
     let deadline = transfer.deadline();
     let mut finished = Finished::new();
-    link.start(*transfer, now, &mut finished);
+    link.start(transfer, now, &mut finished);
     match finished.pop() {
         Some(over) => {
             // It could not even be put into the machine: the connection is as it was.
             client.put_idle(link, now);
-            Err(Box::new(over))
+            Err(over)
         }
-        None => Ok(Live::new(link, deadline, Scout::new(split))),
+        None => Ok(Live { began: Some(now), ..Live::new(link, deadline, Scout::new(split)) }),
     }
 }
 
@@ -295,7 +298,7 @@ impl Live {
         } else {
             Waits::InReceive
         };
-        Self { link, deadline, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
+        Self { link, began: None, deadline, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
     }
 
     /// Leaves the connection to the pool, if it is of further use. Says where the next one should come from.
@@ -320,10 +323,10 @@ impl Live {
     ) -> Stopped {
         let mut buffer = client.shelf().take();
         let mut wide = None;
-        let Self { link, deadline, scout, mover, waits, is_drained, send_error } = self;
-        let mut began = Some(Instant::now());
+        let Self { link, began, deadline, scout, mover, waits, is_drained, send_error } = self;
+        began.get_or_insert_with(Instant::now);
         // The program may have taken its time with what it was given.
-        if let (Some(transfer), Some(now)) = (link.front_mut(), began) {
+        if let (Some(transfer), Some(now)) = (link.front_mut(), *began) {
             transfer.is_held_up(false, now);
         }
         loop {

@@ -139,7 +139,7 @@ struct Worker {
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// Transfers that have no connection yet, and a lane that may be free for them. A list, for a transfer that fails at
     /// once makes room for the next, and a million of them must not be a million calls deep.
-    to_place: VecDeque<(Transfer, Option<usize>)>,
+    to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     /// Shared lanes with new requests: those of one turn leave in one write.
     unsent: Vec<usize>,
     /// Lanes that had their turn and have more to receive.
@@ -154,6 +154,8 @@ struct Worker {
     flushed_in_vain: bool,
     /// Since when there is gathered output.
     gathering_since: Option<Instant>,
+    /// When the supply is told of a turn though nothing happens.
+    turned_until: Option<Instant>,
     idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,
 }
@@ -227,6 +229,7 @@ impl Worker {
             output_watched: false,
             flushed_in_vain: false,
             gathering_since: None,
+            turned_until: None,
             idle_cores: IdleCores::default(),
             others: Vec::new(),
         })
@@ -250,13 +253,14 @@ impl Worker {
         let mut messages = Vec::new();
         loop {
             while let Some(transfer) = self.supply.next(self.index, self.now) {
-                self.to_place.push_back((transfer, None));
+                self.to_place.push_back((Box::new(transfer), None));
                 self.place_all();
             }
             for lane in std::mem::take(&mut self.unsent) {
                 self.pump(lane);
             }
             self.flush()?;
+            self.turned_until = self.supply.turned(self.now);
             if self.supply.is_over() {
                 return Ok(());
             }
@@ -345,7 +349,7 @@ impl Worker {
         let gathered = self.gathering_since.filter(|_| !self.output_watched).map(|since| since + GATHERING);
         // The supply is asked with the time that it was last asked for a transfer with: a pause that has ended since was
         // not over then, and would be slept through.
-        [lanes, delayed, gathered, self.supply.wakes_at(self.now)].into_iter().flatten().min()
+        [lanes, delayed, gathered, self.turned_until, self.supply.wakes_at(self.now)].into_iter().flatten().min()
     }
 
     fn hear(&mut self, message: Message) {
@@ -369,7 +373,7 @@ impl Worker {
                 if delayed.is_lent {
                     self.supply.resumed();
                 }
-                self.to_place.push_back((*delayed.transfer, None));
+                self.to_place.push_back((delayed.transfer, None));
             }
         }
         let now = self.now;

@@ -411,7 +411,7 @@ impl Supply for Run {
         self.heavy
     }
 
-    fn finished(&self, worker: usize, transfer: Transfer, result: Result<()>) {
+    fn finished(&self, worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         self.colleague(worker, |colleague| colleague.running -= 1);
         let pause = transfer.host_pause();
         let slot = transfer.slot;

@@ -284,16 +284,15 @@ impl RequestBuilder {
                 let both = with_query(&target.query().map_or_else(String::new, |old| format!("?{old}")), &query);
                 target.join(&both).map_err(not_usable)
             }
-            Place::Text(url) if query.is_empty() => parse(&url, &options),
-            Place::Text(url) => parse(&with_query(&url, &query), &options),
+            Place::Text(url) if query.is_empty() => parse(&client, &url, &options),
+            Place::Text(url) => parse(&client, &with_query(&url, &query), &options),
         };
         (client, target.map(|target| Request { target, options, own }))
     }
 }
 
-fn parse(url: &str, options: &RequestOptions) -> Result<Target> {
-    let parsed = Target::parse_with(url, haul_policy::target::Scheme::Http, options.path_as_is);
-    parsed.map_err(not_usable)
+fn parse(client: &Client, url: &str, options: &RequestOptions) -> Result<Target> {
+    client.target(url, options.path_as_is).map_err(not_usable)
 }
 
 fn not_usable(error: TargetError) -> Error {

@@ -58,7 +58,8 @@ pub struct RequestOptions {
     /// Where cookies are kept and taken from. Default: none are.
     pub jar: Option<Jar>,
     /// Cookies are those of the host that a `Host` field of the caller's names, as by curl, where that field may go along.
-    /// Default no: they are the target's.
+    /// A `Cookie` field of the caller's stands beside the jar's, as by curl, and not in its place. Default no: they are the
+    /// target's.
     pub cookies_by_host: bool,
     /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
     /// certificate was not checked is not believed. Default: none is known.
@@ -74,6 +75,9 @@ pub struct RequestOptions {
     pub body: Option<Body>,
     /// `Content-Type` of the content; it goes and stays with it. Default: none.
     pub content_type: Option<String>,
+    /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). A server has
+    /// to know that it takes parts. Default: none.
+    pub content_range: Option<String>,
     /// How long the server is waited for that is asked whether it wants the content (`Expect: 100-continue`), as it is with
     /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
     pub expect_timeout: Duration,
@@ -83,6 +87,9 @@ pub struct RequestOptions {
     pub decode_limits: DecodeLimits,
     /// Deliver the response's head before its body, and before that the heads of the redirects that led to it.
     pub include_head: bool,
+    /// The head is all that is wanted, whatever the method: the body is not delivered, nor read. Default no. HEAD
+    /// needs no such word.
+    pub head_only: bool,
     /// With [`include_head`](Self::include_head): what proxies answer to CONNECT belongs to it. Default no.
     pub connect_heads: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
@@ -93,13 +100,18 @@ pub struct RequestOptions {
     pub redirects: RedirectRules,
     /// Which failures are tried again. Default: none.
     pub retry: RetryRules,
+    /// Whether another try is the whole anew, from the first URL and method on, and a response whose status asks for it is
+    /// delivered all the same, as by curl: to a file the next one takes its place, elsewhere it stands behind it. Default
+    /// no: the request that failed is sent again, and only the last response is delivered.
+    pub retries_whole: bool,
     /// Whether content waits until the server has asked who sends it, where that has to be known from a challenge: the first
     /// request then has none. Default no: only content that can be read once waits so.
     pub probes: bool,
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
-    /// With [`resume_from`](Self::resume_from): what begins behind the end is complete, as by curl, though the server does not
-    /// say in a Content-Range where the end is. Default no.
+    /// The server's word counts where it can do no harm, as by curl. With [`resume_from`](Self::resume_from), what begins
+    /// behind the end is complete though no Content-Range says where the end is; a 206 that nobody asked for is delivered as it
+    /// is. Default no.
     pub trusts_end: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
     /// A proxy that forwards is told the same. Default: none.
@@ -280,15 +292,18 @@ impl Default for RequestOptions {
             range: None,
             body: None,
             content_type: None,
+            content_range: None,
             expect_timeout: Duration::from_secs(1),
             decode: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,
+            head_only: false,
             connect_heads: false,
             fail: false,
             fail_with_body: false,
             probes: false,
             resume: true,
+            retries_whole: false,
             trusts_end: false,
             request_target: None,
             liberties: Liberties::default(),

@@ -78,7 +78,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
     let path = BodyPath::new(Box::new(intake));
-    let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
+    let transfer = Box::new(Transfer::with(target, options, own, path, Instant::now(), 0));
     // Parts that come in another order would have to wait for a program that may never ask for them.
     let mut exchanges = Exchanges::new(transfer, Split { connections: 1, ..Split::default() });
     let (outcome, source) = match exchanges.go_on(client, || outlet.has_begun()) {

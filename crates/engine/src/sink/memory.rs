@@ -17,11 +17,14 @@ use rustix::net::{RecvFlags, recv};
 
 use super::{Begin, Sink};
 use crate::Result;
-use crate::buffer::Lease;
+use crate::buffer::{ALIGNMENT, Lease, until_aligned};
 
 /// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
 /// costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
+
+/// So much to come is worth a receive of its own for the few bytes up to where a large one is fast ([`ALIGNMENT`]).
+pub const WORTH_ALIGNING: usize = 16 << 10;
 
 /// Receives once into the unused memory of a vector, if there is some and it is no more than `most` bytes: for sinks that
 /// keep a body in one ([`Sink::receive`]).
@@ -29,6 +32,16 @@ pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) ->
     let room = bytes.capacity() - bytes.len();
     if room == 0 || room > most {
         return None;
+    }
+    let few = until_aligned(bytes.as_ptr().wrapping_add(bytes.len()));
+    if few > 0 && room >= WORTH_ALIGNING {
+        let mut place = [0; ALIGNMENT];
+        let received = recv(socket, &mut place[..few], RecvFlags::empty());
+        let received = received.map(|(_, n)| {
+            bytes.extend_from_slice(&place[..n]);
+            n
+        });
+        return Some(received.map_err(io::Error::from));
     }
     let received = recv(socket, spare_capacity(bytes), RecvFlags::empty());
     Some(received.map(|(n, _)| n).map_err(io::Error::from))

@@ -58,7 +58,7 @@ struct State {
     /// How long the first response took to come, with its connection.
     set_up: Duration,
     /// The transfer, once it has no response of its own any more.
-    first: Option<Transfer>,
+    first: Option<Box<Transfer>>,
     first_id: usize,
     first_at: u64,
     /// What parts are made after.
@@ -213,7 +213,7 @@ impl Crew {
     ///
     /// # Panics
     /// If the first stream is still at work.
-    pub(super) fn disband(&self, outcome: Result<()>) -> (Transfer, After) {
+    pub(super) fn disband(&self, outcome: Result<()>) -> (Box<Transfer>, After) {
         let mut state = self.state();
         let end = match (state.end.take(), outcome) {
             (Some(end), _) => end,
@@ -322,7 +322,7 @@ impl Crew {
     }
 
     /// The first stream is over, or has stopped where a part begins.
-    fn first_is_back(&self, state: &mut State, first: Transfer, result: Result<()>) {
+    fn first_is_back(&self, state: &mut State, first: Box<Transfer>, result: Result<()>) {
         self.follow_first(state);
         state.window.release(state.first_id);
         // An answer by HTTP/1.1 that is not read to its end takes its connection along.
@@ -382,7 +382,7 @@ impl Crew {
         }
         let is_back = state.first.is_some();
         if state.end.is_none() && is_back && state.window.missing() == 0 {
-            let finished = state.first.as_mut().map_or(Ok(()), Transfer::finish);
+            let finished = state.first.as_mut().map_or(Ok(()), |first| first.finish());
             state.end = Some(After::Done(finished));
         }
         if state.end.is_none() && is_back && state.is_off && state.parts.is_empty() {
@@ -452,7 +452,7 @@ impl Supply for Crew {
         Another::Nothing
     }
 
-    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let mut guard = self.state();
         let state = &mut *guard;
         match transfer.crew_id() {

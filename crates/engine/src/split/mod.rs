@@ -82,7 +82,7 @@ pub(crate) enum After {
 ///
 /// # Panics
 /// If no transfer is under way there, or the scout has not asked for it.
-pub(crate) fn run(client: &Client, mut link: Link, scout: Scout) -> Result<(Transfer, After), Box<Link>> {
+pub(crate) fn run(client: &Client, mut link: Link, scout: Scout) -> Result<(Box<Transfer>, After), Box<Link>> {
     let Scout::Watching(splitter, body) = scout else { panic!("only a scout that watches asks for a split") };
     let first = link.front_mut().expect("a body is under way");
     let split = first.options().split;

@@ -71,9 +71,23 @@ impl Jar {
         Ok(self.import_text(&files::read(path.as_ref())?))
     }
 
+    /// As [`Jar::import`], of a file of `Set-Cookie:` lines, too, that are not bound to a domain: they are of this host, and of no
+    /// other.
+    ///
+    /// # Errors
+    /// As [`Jar::load`].
+    pub fn import_of(&self, path: impl AsRef<Path>, host: Option<&str>) -> Result<usize> {
+        Ok(self.import_text_of(&files::read(path.as_ref())?, host))
+    }
+
     /// As [`Jar::import`], of a text.
     pub fn import_text(&self, text: &[u8]) -> usize {
-        let read = netscape::read(text, clock::unix_now());
+        self.import_text_of(text, None)
+    }
+
+    /// As [`Jar::import_of`], of a text.
+    pub fn import_text_of(&self, text: &[u8], host: Option<&str>) -> usize {
+        let read = netscape::read_of(text, clock::unix_now(), host);
         let mut jar = self.write();
         for cookie in read.cookies {
             jar.insert(cookie);

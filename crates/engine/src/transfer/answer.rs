@@ -23,7 +23,7 @@ impl Transfer {
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
         self.facts.head_came(&head, now, continues);
-        self.pace.came(0);
+        self.pace.came(0, now);
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
@@ -86,6 +86,8 @@ impl Transfer {
         if self.may_range {
             match self.extent.judge(head, framing) {
                 Verdict::Ordinary => {}
+                // Servers exist that call all that they send a part.
+                _ if options.trusts_end && head.status() == 206 && !self.extent.is_ranged() => {}
                 Verdict::Refused(_) if options.trusts_end && self.is_fixed && self.is_behind_end(head, framing) => {
                     return Disposition::Complete;
                 }
@@ -96,7 +98,8 @@ impl Transfer {
             let retry_after =
                 head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
             let may_retry = self.may_retry(Trouble::Status(status), retry_after);
-            if let Some(wait) = may_retry.filter(|_| self.cannot_send_again().is_none()) {
+            let wait = may_retry.filter(|_| self.cannot_send_again().is_none());
+            if let Some(wait) = wait.filter(|_| !options.retries_whole) {
                 return Disposition::Retry(wait);
             }
             if options.fail && !options.fail_with_body {
@@ -106,11 +109,14 @@ impl Transfer {
                         return Disposition::Fail(error);
                     }
                 }
-                return Disposition::Fail(bad_status(head));
+                return wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry);
             }
+            self.tries_behind = wait;
         }
-        match self.begin(head, framing) {
-            Ok(()) => Disposition::Deliver,
+        let has_wanted = framing == BodyFraming::None || !options.head_only;
+        match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
+            Ok(()) if has_wanted => Disposition::Deliver,
+            Ok(()) => Disposition::Complete,
             Err(error) => Disposition::Fail(error),
         }
     }

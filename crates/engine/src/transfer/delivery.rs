@@ -49,6 +49,7 @@ impl Transfer {
         unwanted
             && match framing {
                 BodyFraming::None => false,
+                _ if self.options.head_only => true,
                 BodyFraming::Length(length) => length > WORTH_DRAINING,
                 BodyFraming::Chunked => self.facts.body_bytes > WORTH_DRAINING,
                 BodyFraming::UntilClose => true,
@@ -59,10 +60,10 @@ impl Transfer {
     ///
     /// # Errors
     /// What the decoder, the extraction or the sink says; the transfer cannot go on then.
-    pub fn on_body(&mut self, lease: Lease<'_>) -> Result<()> {
+    pub fn on_body(&mut self, lease: Lease<'_>, now: Instant) -> Result<()> {
         let bytes = lease.bytes().len() as u64;
         self.show(lease.bytes());
-        self.pace.came(bytes);
+        self.pace.came(bytes, now);
         if !matches!(self.disposition, Disposition::Deliver) {
             self.facts.body_bytes += bytes;
             return Ok(());
@@ -102,15 +103,15 @@ impl Transfer {
     ///
     /// # Errors
     /// As [`Transfer::on_body`].
-    pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+    pub fn on_pieces(&mut self, pieces: &mut [IoSlice<'_>], now: Instant) -> Result<()> {
         let bytes = pieces.iter().map(|piece| piece.len() as u64).sum::<u64>();
         let (at, to) = (self.extent.at, self.extent.at + bytes);
         let is_whole = self.skip == 0 && self.cut.as_ref().is_none_or(|cut| cut.shorten(at, to) == to);
         if !is_whole || !matches!(self.disposition, Disposition::Deliver) {
-            return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece)));
+            return pieces.iter().try_for_each(|piece| self.on_body(Lease::borrowed(piece), now));
         }
         pieces.iter().for_each(|piece| self.show(piece));
-        self.pace.came(bytes);
+        self.pace.came(bytes, now);
         self.wanted(bytes)?;
         self.body.push_pieces(pieces)
     }
@@ -150,8 +151,8 @@ impl Transfer {
     ///
     /// # Errors
     /// The transfer cannot go on: the body is larger than is allowed.
-    pub fn on_moved(&mut self, bytes: u64) -> Result<()> {
-        self.pace.came(bytes);
+    pub fn on_moved(&mut self, bytes: u64, now: Instant) -> Result<()> {
+        self.pace.came(bytes, now);
         self.moved_to(self.extent.at + bytes);
         self.facts.body_bytes += bytes;
         self.body.moved(bytes);

@@ -24,6 +24,9 @@ impl Transfer {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
+                if let Some(after) = self.tries_behind(now) {
+                    return after;
+                }
                 self.show_heads();
                 let result = self.body.finish();
                 self.done(result, now)
@@ -39,6 +42,7 @@ impl Transfer {
                 }
                 let left = std::mem::replace(&mut self.target, hop.target);
                 self.asked.get_or_insert_with(|| Box::new(left));
+                self.asked_method.get_or_insert_with(|| self.method.clone());
                 if self.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
@@ -80,8 +84,19 @@ impl Transfer {
             self.extent.moves_to(gap);
             return After::Again(Duration::ZERO);
         }
+        if let Some(after) = self.tries_behind(now) {
+            return after;
+        }
         let result = self.body.finish().and_then(|()| self.failed_status());
         self.done(result, now)
+    }
+
+    /// The next try, where the response that was delivered asked for it.
+    fn tries_behind(&mut self, now: Instant) -> Option<After> {
+        let wait = self.tries_behind.take()?;
+        // What cannot be taken back stays where it is.
+        self.body.restart();
+        Some(self.again(wait, now))
     }
 
     /// The error that a response's status is, where its body was wanted all the same.
@@ -161,6 +176,9 @@ impl Transfer {
     fn again(&mut self, wait: Duration, now: Instant) -> After {
         self.attempt += 1;
         self.facts.retries += 1;
+        if self.options.retries_whole {
+            self.ask_anew();
+        }
         self.began = clock::after(now, wait);
         After::Again(wait)
     }
@@ -213,17 +231,9 @@ impl Transfer {
 
     /// The end: the body path gives back what it holds.
     #[must_use]
-    pub fn into_outcome(self, result: Result<()>) -> (Outcome, BodyPath) {
-        let outcome = Outcome {
-            result,
-            target: self.target,
-            head: self.head,
-            facts: self.facts,
-            tag: self.tag,
-            history: self.history,
-            trailers: self.trailers,
-        };
-        (outcome, self.body)
+    pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
+        let Self { target, head, facts, tag, history, trailers, body, .. } = *self;
+        (Outcome { result, target, head, facts, tag, history, trailers }, body)
     }
 }
 

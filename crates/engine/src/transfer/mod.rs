@@ -83,6 +83,8 @@ pub struct Transfer {
     /// What was asked for, once a redirect has led elsewhere.
     asked: Option<Box<Target>>,
     method: Cow<'static, str>,
+    /// What the first exchange's was, once a redirect has led elsewhere.
+    asked_method: Option<Cow<'static, str>>,
     with_body: bool,
     secrets: Secrets,
     same_origin: bool,
@@ -120,6 +122,8 @@ pub struct Transfer {
     crew_id: Option<usize>,
     body: BodyPath,
     head: Option<Head>,
+    /// Behind the response that is delivered it is tried again after a while.
+    tries_behind: Option<Duration>,
     /// How long the last response wants its host to be left alone.
     asked_pause: Option<Duration>,
     /// The request under way tells a proxy who asks.
@@ -197,7 +201,7 @@ impl Transfer {
         let method = own.method.take().unwrap_or_else(|| method(&options.method));
         let with_body = own.body.is_some() || options.body.is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&own.fields).any(is_range);
-        let may_range = method == "GET" && !is_ranged && !with_body;
+        let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
         Self {
             login: Login::new(&target),
             referer: options.referer.clone(),
@@ -205,6 +209,7 @@ impl Transfer {
             asked: None,
             target,
             method,
+            asked_method: None,
             with_body,
             own,
             extent: Extent::of(&options),
@@ -231,6 +236,7 @@ impl Transfer {
             disposition: Disposition::Unknown,
             body,
             head: None,
+            tries_behind: None,
             asked_pause: None,
             proxy_answered: false,
             proxy_rounds: 0,
@@ -272,6 +278,25 @@ impl Transfer {
         self.skip = 0;
         self.failed_at = 0;
         self.facts.body_bytes = 0;
+    }
+
+    /// As if nothing had been asked for yet: what redirects led to is left.
+    fn ask_anew(&mut self) {
+        self.start_over();
+        if let Some(first) = self.asked.take() {
+            self.target = *first;
+        }
+        if let Some(method) = self.asked_method.take() {
+            self.method = method;
+        }
+        self.with_body = self.own.body.is_some() || self.options.body.is_some();
+        self.login = Login::new(&self.target);
+        self.referer = self.options.referer.clone();
+        (self.secrets, self.same_origin, self.is_downgraded) = (Secrets::Keep, true, false);
+        (self.hops, self.facts.redirects, self.proxy_rounds) = (0, 0, 0);
+        self.heads.clear();
+        self.aside = None;
+        self.history.clear();
     }
 
     /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
@@ -325,7 +350,7 @@ impl Transfer {
 
     /// A part of its request has left: the server is not silent while it is being sent to.
     pub fn took_content(&mut self) {
-        self.pace.stirs();
+        self.pace.stirs(Instant::now());
     }
 
     /// Whether the server's silence is limited.

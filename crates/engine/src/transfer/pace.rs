@@ -118,17 +118,17 @@ impl Pace {
     }
 
     /// So many bytes came.
-    pub(super) fn came(&mut self, bytes: u64) {
-        self.stirs();
+    pub(super) fn came(&mut self, bytes: u64, now: Instant) {
+        self.stirs(now);
         if let Some(bucket) = &self.rate {
             bucket.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
         }
     }
 
     /// Something happened between us and the server: the time of its silence begins anew.
-    pub(super) fn stirs(&mut self) {
+    pub(super) fn stirs(&mut self, now: Instant) {
         if let Some(silence) = &mut self.silence {
-            silence.since = Instant::now();
+            silence.since = now;
         }
     }
 

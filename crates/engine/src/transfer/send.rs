@@ -54,7 +54,9 @@ impl Transfer {
         };
         let allowed = || given(&options.fields, own).filter(|(name, _)| may_go(name));
         let is_left_out = |name: &str| options.without.iter().any(|field| field.eq_ignore_ascii_case(name));
-        let is_given = |name: &str| allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
+        // Most requests have none, and are asked this of each field that the engine makes.
+        let has_given = allowed().next().is_some();
+        let is_given = |name: &str| has_given && allowed().any(|(field, _)| field.eq_ignore_ascii_case(name));
         // What a user leaves out of a request to one host, another may need: that it is another, the user cannot know.
         let is_made = |name: &str| !is_given(name) && (!is_left_out(name) || is_host(name) && !same_origin);
 
@@ -67,7 +69,7 @@ impl Transfer {
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
         // Bytes that continue others must be of their coding.
         let decodes = options.decode && !self.extent.is_plain_part();
-        let cookie = self.cookie();
+        let cookie = self.cookie(is_made("Cookie"));
         let given: Vec<(&str, &[u8])> = allowed()
             .filter(|(name, _)| !self.is_orphan(name))
             .map(|(name, value)| (name.as_str(), value.as_slice()))
@@ -82,17 +84,24 @@ impl Transfer {
             let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
             found.map(|(_, value)| value.as_slice())
         };
-        let is_framed = is_given("Content-Length") || is_given("Transfer-Encoding");
+        let frames =
+            |name: &str| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
+        let is_framed = given.iter().any(|(name, _)| frames(name));
         let length = match framing {
             h1::BodyLength::Known(length) if !is_framed => Some(length.to_string()),
             _ => None,
         };
         let is_chunked = framing == h1::BodyLength::Chunked && !is_framed;
+        let part = options.content_range.as_deref().filter(|_| self.with_body).map(|part| format!("bytes {part}"));
+        // As by curl: who is only to be challenged is told of a form's fields, but not of its parts, which are not there.
+        let says_type = |kind: &&str| !(self.login.is_probe && kind.starts_with("multipart/"));
         let content_type = options.content_type.as_deref().filter(|_| self.with_body && is_made("Content-Type"));
+        let content_type = content_type.filter(says_type);
         // The order is curl's: servers and tests exist that look at it.
-        let made: [(&str, Option<&[u8]>); 9] = [
+        let made: [(&str, Option<&[u8]>); 10] = [
             ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
+            ("Content-Range", part.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
@@ -109,14 +118,14 @@ impl Transfer {
         let of_proxy = |name: &str| to_proxy(name).is_some();
         let answer = to_proxy("Proxy-Authorization");
         self.proxy_answered = answer.is_some();
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 14);
+        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 15);
         // A Host of the user's stands where the engine's own does.
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
         fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));
         fields.extend(answer.map(|value| ("Proxy-Authorization", value)));
         let kept = made.iter().filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) });
         fields.extend(kept.filter_map(|&(name, value)| Some((name, value?))));
-        fields.extend(cookie.as_deref().filter(|_| is_made("Cookie")).map(|value| ("Cookie", value)));
+        fields.extend(cookie.as_deref().map(|value| ("Cookie", value)));
         fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name)));
         let more = for_proxy.iter().filter(|(name, _)| {
             !["proxy-authorization", "proxy-connection"].iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -151,10 +160,12 @@ impl Transfer {
         })
     }
 
-    /// The cookies of the jar, then those of the user's word (as by curl).
-    fn cookie(&self) -> Option<Vec<u8>> {
-        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.cookie_target()));
-        let given = self.options.cookie.as_deref().filter(|_| self.secrets == Secrets::Keep);
+    /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
+    /// curl's ways the jar's have a field beside it.
+    fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
+        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.cookies_by_host);
+        let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
+        let given = self.options.cookie.as_deref().filter(|_| is_made && self.secrets == Secrets::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
             (Some(kept), None) => Some(kept),

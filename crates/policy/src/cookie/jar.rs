@@ -335,12 +335,14 @@ fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
     }
 }
 
-/// Reads the lines of `Set-Cookie:` that curl takes from a file; there is no request they answer, so the domain must be written.
-pub(super) fn from_header_line(field: &[u8], now: u64) -> Result<Cookie, Refusal> {
+/// Reads the lines of `Set-Cookie:` that curl takes from a file. There is no request they answer: without a Domain they are of
+/// `host`, if the caller knows one.
+pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refusal> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
     let text = core::str::from_utf8(domain).map_err(|_| Refusal::Domain)?;
-    let (domain, widest) = scope::canonical(text, false)?;
-    let host_only = widest == Widest::Host;
+    let is_told = host.filter(|_| text.is_empty());
+    let (domain, widest) = scope::canonical(is_told.unwrap_or(text), false)?;
+    let host_only = widest == Widest::Host || is_told.is_some();
     let (name, value, path) = (name.to_vec(), value.to_vec(), path.unwrap_or(b"/").to_vec());
     Cookie::new(CookieParts { name, value, domain, host_only, path, secure, http_only, same_site, expires })
 }

@@ -43,6 +43,20 @@ const SET_COOKIE: &[u8] = b"Set-Cookie:";
 
 /// Reads a file; `now` in seconds since 1970. Any text is one: what is no cookie is counted.
 pub fn read(text: &[u8], now: u64) -> Read {
+    read_of(text, now, None)
+}
+
+/// The same of a file whose `Set-Cookie` lines may have no Domain: such are of this host alone.
+///
+/// ```
+/// use haul_policy::cookie::netscape;
+///
+/// let text = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\n\r\n";
+/// assert!(netscape::read(text, 0).cookies.is_empty());
+/// let read = netscape::read_of(text, 0, Some("h.example"));
+/// assert_eq!((read.cookies[0].parts().domain.as_str(), read.cookies[0].parts().host_only), ("h.example", true));
+/// ```
+pub fn read_of(text: &[u8], now: u64, host: Option<&str>) -> Read {
     let mut found = Read::default();
     for line in text.split(|b| *b == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -50,7 +64,7 @@ pub fn read(text: &[u8], now: u64) -> Read {
         if line.trim_ascii().is_empty() || is_comment {
             continue;
         }
-        match parse_line(line, now) {
+        match parse_line(line, now, host) {
             Ok(cookie) if cookie.is_expired(now) => {}
             Ok(cookie) => found.cookies.push(cookie),
             Err(_) => found.refused += 1,
@@ -98,9 +112,9 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-fn parse_line(line: &[u8], now: u64) -> Result<Cookie, Refusal> {
+fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refusal> {
     if line.get(..SET_COOKIE.len()).is_some_and(|start| start.eq_ignore_ascii_case(SET_COOKIE)) {
-        return jar::from_header_line(&line[SET_COOKIE.len()..], now);
+        return jar::from_header_line(&line[SET_COOKIE.len()..], now, host);
     }
     let (http_only, line) = match line.strip_prefix(HTTP_ONLY) {
         Some(rest) => (true, rest),

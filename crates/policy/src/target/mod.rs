@@ -32,7 +32,7 @@ mod tests;
 use core::fmt::{self, Write};
 use std::borrow::Cow;
 
-use memchr::{memchr, memchr3};
+use memchr::{memchr, memchr2, memchr3};
 
 pub use error::{Flaw, TargetError};
 pub use origin::{Host, Origin, Scheme};
@@ -78,24 +78,51 @@ impl Target {
         Target::from_authority(scheme, rest, path_as_is)
     }
 
+    /// The same for a URL that most likely goes where the one before it went: begins it with `origin` as that is written,
+    /// nothing of that is looked at again. Others are parsed as ever.
+    ///
+    /// ```
+    /// use haul_policy::{Scheme, Target};
+    /// let first = Target::parse("http://h.example:8080/a")?;
+    /// let next = Target::parse_near("http://h.example:8080/b?c", &first.origin(), Scheme::Http, false)?;
+    /// assert_eq!(next, Target::parse("http://h.example:8080/b?c")?);
+    /// # Ok::<(), haul_policy::TargetError>(())
+    /// ```
+    pub fn parse_near(
+        text: &str,
+        origin: &Origin,
+        default_scheme: Scheme,
+        path_as_is: bool,
+    ) -> Result<Target, TargetError> {
+        let rest = text.strip_prefix(origin.text()).filter(|rest| {
+            // Only what ends an authority: a longer port or name begins the same. A zone has more than one spelling.
+            matches!(rest.as_bytes().first(), None | Some(b'/' | b'?' | b'#'))
+                && !matches!(origin.host(), Host::V6(_, Some(_)))
+        });
+        let Some(rest) = rest else { return Target::parse_with(text, default_scheme, path_as_is) };
+        check_bytes(text)?;
+        let port = Some(origin.port()).filter(|port| *port != origin.scheme().default_port());
+        Ok(Target::of(origin.clone(), None, port, rest, path_as_is))
+    }
+
     /// Parses what follows `scheme://`.
     fn from_authority(scheme: Scheme, rest: &str, path_as_is: bool) -> Result<Target, TargetError> {
         let end = memchr3(b'/', b'?', b'#', rest.as_bytes()).unwrap_or(rest.len());
         let parsed = authority::parse(&rest[..end])?;
         let port = parsed.port.unwrap_or(scheme.default_port());
-        let mut target = Target {
-            origin: Origin::new(scheme, parsed.host, port),
-            userinfo: parsed.userinfo.map(Box::from),
-            explicit_port: parsed.port,
-            line: Box::default(),
-            path_len: 0,
-            fragment: None,
-            path_as_is,
-        };
-        let tail = Tail::split(&rest[end..]);
+        let origin = Origin::new(scheme, parsed.host, port);
+        Ok(Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is))
+    }
+
+    /// Of an origin, and what follows it.
+    fn of(origin: Origin, userinfo: Option<&str>, explicit_port: Option<u16>, tail: &str, path_as_is: bool) -> Target {
+        let (line, path_len, fragment) = (Box::default(), 0, None);
+        let userinfo = userinfo.map(Box::from);
+        let mut target = Target { origin, userinfo, explicit_port, line, path_len, fragment, path_as_is };
+        let tail = Tail::split(tail);
         target.set_line(tail.path, tail.query);
         target.fragment = tail.fragment.map(Box::from);
-        Ok(target)
+        target
     }
 
     fn set_line(&mut self, path: &str, query: Option<&str>) {
@@ -207,6 +234,18 @@ impl Target {
         [self.origin.text(), &self.line].concat()
     }
 
+    /// The same at the end of `out`, whose memory may be used again and again.
+    pub fn push_url(&self, out: &mut String) {
+        out.reserve(self.origin.text().len() + self.line.len());
+        out.push_str(self.origin.text());
+        out.push_str(&self.line);
+    }
+
+    /// Whether this very origin is its own: not one that was made anew, though it may be equal.
+    pub fn is_at(&self, origin: &Origin) -> bool {
+        self.origin.is_same_as(origin)
+    }
+
     pub(crate) fn inherit_userinfo(&mut self, from: &Target) {
         self.userinfo = self.userinfo.take().or_else(|| from.userinfo.clone());
     }
@@ -238,6 +277,9 @@ impl<'t> Tail<'t> {
             Some(i) => (&text[..i], Some(&text[i + 1..])),
             None => (text, None),
         };
+        if memchr2(b'?', b'#', text.as_bytes()).is_none() {
+            return Tail { path: text, query: None, fragment: None };
+        }
         let (text, fragment) = cut(text, b'#');
         let (path, query) = cut(text, b'?');
         Tail { path, query, fragment }
@@ -248,7 +290,12 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
     if text.len() > MAX_LEN {
         return Err(Flaw::TooLong.into());
     }
-    match text.bytes().position(|b| b <= b' ' || b == 0x7f) {
+    let is_bad = |b: u8| b <= b' ' || b == 0x7f;
+    // Without a way out in the midst the compiler looks at many bytes at once.
+    if !text.bytes().fold(false, |found, b| found | is_bad(b)) {
+        return Ok(());
+    }
+    match text.bytes().position(is_bad) {
         Some(at) => Err(Flaw::Byte(at).into()),
         None => Ok(()),
     }

@@ -301,3 +301,46 @@ fn join_as_browsers_and_curl() {
     assert_eq!(base.join("//h:8443/x").unwrap().userinfo(), None);
     assert_eq!(base.join("x").unwrap().explicit_port(), Some(8443));
 }
+
+#[test]
+fn near_another_the_result_is_the_same() {
+    let origins = [
+        "http://h.example",
+        "http://h.example:8080",
+        "https://127.0.0.1:8443",
+        "http://[::1]:81",
+        "http://[fe80::1%25lo]",
+    ];
+    let tails = [
+        "",
+        "/",
+        "/a/../b?c=1#d",
+        "?q",
+        "#f",
+        ":81/",
+        "0/",
+        ".evil/",
+        "@evil/",
+        "\\@evil/",
+        "/a b",
+        "/\u{e9}",
+        "/x\r\n",
+        "%2e/",
+        "/./@:",
+    ];
+    for known in origins {
+        let known = t(known).origin();
+        for written in origins {
+            for tail in tails {
+                for as_is in [false, true] {
+                    let text = format!("{written}{tail}");
+                    let near = Target::parse_near(&text, &known, Scheme::Http, as_is);
+                    assert_eq!(near, Target::parse_with(&text, Scheme::Http, as_is), "{text} near {known}");
+                }
+            }
+        }
+    }
+    let known = t("http://h.example:8080/").origin();
+    let is_at = |text: &str| Target::parse_near(text, &known, Scheme::Http, false).unwrap().is_at(&known);
+    assert!(is_at("http://h.example:8080?q") && !is_at("HTTP://h.example:8080/") && !is_at("http://h.example:808/"));
+}

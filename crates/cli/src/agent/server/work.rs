@@ -62,10 +62,19 @@ impl Work {
         true
     }
 
-    /// Nobody waits for a call any more.
+    /// Nobody waits for a call any more: what has not begun never does, what has is given up.
     pub(super) fn abandon(&self, id: u64) {
-        let state = self.lock();
-        if state.calls.contains_key(&id)
+        let mut state = self.lock();
+        if let Some(place) = state.waiting.iter().position(|transfer| transfer.tag == id) {
+            // The worker has not taken it, and could not find it: it would take it after the message.
+            let transfer = state.waiting.remove(place);
+            let call = state.calls.remove(&id);
+            drop(state);
+            drop(transfer);
+            if let Some(call) = call {
+                call.cut();
+            }
+        } else if state.calls.contains_key(&id)
             && let Some(inbox) = &state.inbox
         {
             inbox.send(Message::Cancel(id));
@@ -87,7 +96,7 @@ impl Supply for Work {
         Another::Nothing
     }
 
-    fn finished(&self, _worker: usize, transfer: Transfer, result: Result<()>) {
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
         let (outcome, path) = transfer.into_outcome(result);
         // It holds the call's descriptor, which must be closed when the call hears that it is over.
         drop(path);
@@ -119,5 +128,41 @@ impl Supply for Work {
 
     fn joined(&self, inbox: &Arc<Inbox>) {
         self.lock().inbox = Some(Arc::clone(inbox));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::net::UnixStream;
+
+    use haul::body::path::BodyPath;
+    use haul::{RequestOptions, Target};
+    use mio::{Poll, Token};
+
+    use super::super::call::CallSink;
+    use super::*;
+
+    #[test]
+    fn what_was_abandoned_before_it_was_taken_is_never_begun() {
+        let (poll, work) = (Poll::new().expect("a poll"), Work::default());
+        let call = |id| {
+            let (socket, _) = UnixStream::pair().expect("a pair");
+            let output = File::open("/dev/null").expect("the null device").into();
+            let registry = poll.registry().try_clone().expect("a registry");
+            Arc::new(Call::new(id, Arc::new(socket), output, registry, Token(1)))
+        };
+        let (first, second) = (call(1), call(2));
+        for call in [&first, &second] {
+            let target = Target::parse("http://example.test/").expect("a target");
+            let sink = BodyPath::new(Box::new(CallSink::new(call)));
+            let options = Arc::new(RequestOptions::default());
+            assert!(work.begin(call, Transfer::new(target, options, sink, Instant::now(), call.id())));
+        }
+        work.abandon(first.id());
+        assert!(first.is_settled() && !second.is_settled());
+        assert_eq!(work.running(), 1);
+        assert_eq!(work.next(0, Instant::now()).map(|transfer| transfer.tag), Some(2));
+        assert!(work.next(0, Instant::now()).is_none());
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::{Form, Source, append_query};
+use crate::plan::{ContinueAt, Form, Source, append_query};
 use haul_policy::multipart::{Boundary, Layout, Piece};
 
 fn query(args: &[&str]) -> Option<String> {
@@ -122,13 +122,14 @@ fn uploads_pair_with_urls() {
     assert_eq!(patched.stages[0].request.method_for(patched.upload_of(0)), "PATCH");
     assert_eq!(plan(&["-T", "body", "-T", "big", "u"]).warnings, ["Got more uploads than URLs"]);
     assert!(read(&["-T", "{body,big}", "u"]).is_ok());
+    let rest = plan(&["-C", "5", "-T", "body", "u"]).operations.remove(0);
+    assert_eq!(rest.stages[0].request.continue_at, Some(ContinueAt::Offset(5)));
     for (args, code) in [
         (&["-T", "none", "u"][..], 26),
         (&["-T", "{body,none}", "u"], 26),
         (&["-g", "-T", "{body,big}", "u"], 26),
         (&["-T", "{body", "u"], 2),
         (&["-T", "-", "-T", ".", "u", "v"], 2),
-        (&["-C", "5", "-T", "body", "u"], 2),
     ] {
         assert_eq!(read(args).expect_err("a bad upload").exit_code(), code, "{args:?}");
     }

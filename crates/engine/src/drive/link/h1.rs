@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use haul_proto::h1::{self, Conn};
 
 use super::{Finished, Progress, Waker, sending};
-use crate::buffer::Buffer;
+use crate::buffer::{ALIGNMENT, Buffer};
 use crate::clock;
 use crate::drive::bulk::Bulk;
 use crate::net::pool::Key;
@@ -34,13 +34,16 @@ use direct::Direct;
 /// The least that is read at once, however small the credit: a head has to fit in.
 const LEAST_READ: u64 = 4096;
 
+/// So much goes into the memory of a socket whatever its peer does.
+const LEAVES_AT_ONCE: usize = 4096;
+
 /// An open connection.
 pub struct Link {
     stream: Stream,
     conn: Conn,
     /// Plaintext that the machine could not use yet: a head or chunk line that came in part.
     tail: Vec<u8>,
-    queue: VecDeque<Transfer>,
+    queue: VecDeque<Box<Transfer>>,
     content: Content,
     served: u64,
     closing: bool,
@@ -52,6 +55,8 @@ pub struct Link {
     bulk: Bulk,
     resumes_at: Option<Instant>,
     waited: Duration,
+    /// How long the head of the last response was.
+    head_len: usize,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -85,6 +90,7 @@ impl Link {
             bulk: Bulk::default(),
             resumes_at: None,
             waited: Duration::ZERO,
+            head_len: 0,
             key,
         }
     }
@@ -116,7 +122,7 @@ impl Link {
     /// The transfer whose request was sent last, of those that wait.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
-        self.queue.back()
+        self.queue.back().map(|transfer| &**transfer)
     }
 
     /// Whether the peer left requests unanswered that it should not have had to be sent again: it cannot be trusted with
@@ -148,11 +154,11 @@ impl Link {
     /// The earliest limit of its transfers.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.queue.iter().filter_map(Transfer::deadline).min()
+        self.queue.iter().filter_map(|transfer| transfer.deadline()).min()
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0;
         transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
@@ -162,7 +168,7 @@ impl Link {
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
                 self.content.begin(transfer.upload(), held_until);
                 self.queue.push_back(transfer);
-                let last = self.queue.back_mut();
+                let last = self.queue.back_mut().map(|transfer| &mut **transfer);
                 self.content.feed(&mut self.conn, told(&RefCell::new(last)));
             }
             Err(error) => {
@@ -178,9 +184,11 @@ impl Link {
     /// The socket's. A response may have come all the same: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, .. } = self;
-        let last = RefCell::new(queue.back_mut());
+        // What leaves at once is no sign of life.
+        let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
+        let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
         let sent = || {
-            if let Some(transfer) = last.borrow_mut().as_deref_mut() {
+            if takes_a_while && let Some(transfer) = last.borrow_mut().as_deref_mut() {
                 transfer.took_content();
             }
         };
@@ -216,19 +224,24 @@ impl Link {
         }
         // A sealed record must fit, however small the credit.
         let room = if self.stream.is_secure() {
-            let paced = self.queue.front().is_some_and(Transfer::is_paced);
+            let paced = self.queue.front().is_some_and(|transfer| transfer.is_paced());
             if paced { buffer.len().min(LARGEST_RECORD.max(credit as usize)) } else { buffer.len() }
         } else {
             buffer.len().min(usize::try_from(credit.max(LEAST_READ)).unwrap_or(usize::MAX))
         };
-        let outcome = self.stream.receive(&mut buffer[..room]);
+        // A server's heads are mostly of one length: behind this one the body begins where copying to is fast.
+        let is_plain_head = !self.stream.is_secure() && self.tail.is_empty() && !self.conn.response_started();
+        let start = if is_plain_head { self.head_len.wrapping_neg() % ALIGNMENT } else { 0 };
+        let outcome = self.stream.receive(&mut buffer[start..room]);
         // On a blocking socket the call has waited: what came came now.
         let now = if waker.wake.is_none() { Instant::now() } else { now };
         match outcome {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
-            Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
+            Ok(Received::Bytes { filled, more }) => match self.take(buffer, start..start + filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
-                Ok(()) if self.queue.front().is_some_and(Transfer::is_satisfied) => self.leave_off(now, finished),
+                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) => {
+                    self.leave_off(now, finished)
+                }
                 Ok(()) => {
                     self.pace(filled as u64, now);
                     if more { Progress::More } else { Progress::Drained }
@@ -249,7 +262,7 @@ impl Link {
 
     /// The transfer under way takes nothing now.
     fn stop(&mut self, stopped: Credit, now: Instant, finished: &mut Finished) -> Progress {
-        if self.queue.front().is_some_and(Transfer::is_satisfied) {
+        if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) {
             return self.leave_off(now, finished);
         }
         match stopped {
@@ -274,7 +287,7 @@ impl Link {
 
     /// So many bytes came: sees to it that a bulk body wakes us seldom, and any other at once.
     fn pace(&mut self, bytes: u64, now: Instant) {
-        if self.queue.front().is_some_and(Transfer::is_paced) {
+        if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
             return;
         }
         if let Some(mark) = self.bulk.came(bytes, self.remaining(), now) {
@@ -303,7 +316,7 @@ impl Link {
     /// When [`Link::expire`] is to be called though nothing happened.
     #[must_use]
     pub fn look_at(&self) -> Option<Instant> {
-        let look = self.queue.front().and_then(Transfer::look_at);
+        let look = self.queue.front().and_then(|transfer| transfer.look_at());
         [self.deadline(), look, self.content.look_at(&self.conn)].into_iter().flatten().min()
     }
 
@@ -333,12 +346,12 @@ impl Link {
 
     /// The transfer under way, for who is to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
-        self.queue.front()
+        self.queue.front().map(|transfer| &**transfer)
     }
 
     /// The same, to be told so.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
-        self.queue.front_mut()
+        self.queue.front_mut().map(|transfer| &mut **transfer)
     }
 }
 

@@ -10,15 +10,16 @@
 //! | `reading` | what came: through TLS and the machine to the transfers |
 //! | `windows` | what is given back to the peer's windows, and how often the socket wakes us |
 //! | `share` | how much of what came may wait for sinks |
+//! | `by_number` | streams by their numbers |
 //! | `ends` | how streams and the connection end |
 
+mod by_number;
 mod ends;
 mod reading;
 mod share;
 mod uploads;
 mod windows;
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
+use by_number::ByNumber;
 use ends::from_machine;
 pub use share::{Share, Windows};
 use uploads::Uploads;
@@ -44,7 +46,7 @@ use uploads::Uploads;
 pub struct Link {
     stream: Stream,
     conn: Conn,
-    active: HashMap<u64, Active>,
+    active: ByNumber<Active>,
     /// Streams that something came for in this round.
     touched: Vec<u64>,
     /// Streams whose sinks took no more.
@@ -69,7 +71,7 @@ pub struct Link {
 
 /// A transfer under way.
 struct Active {
-    transfer: Transfer,
+    transfer: Box<Transfer>,
     /// Content that is still to be sent.
     upload: Option<Box<dyn Upload>>,
     /// Bytes that came and were not given back to the window.
@@ -92,7 +94,7 @@ impl Link {
         Self {
             stream,
             conn: Conn::new(config),
-            active: HashMap::new(),
+            active: ByNumber::default(),
             touched: Vec::new(),
             held: Vec::new(),
             uploads: Uploads::default(),
@@ -127,10 +129,15 @@ impl Link {
         !self.closing && self.conn.can_enqueue()
     }
 
-    /// Whether a transfer of a higher rank is under way.
+    /// Whether a request of this rank may never find room: there is none, every stream has one whose sink takes no more,
+    /// and one of them at least comes behind it in the output.
     #[must_use]
-    pub fn has_one_above(&self, rank: u64) -> bool {
-        self.highest_rank > rank && self.active.values().any(|active| active.transfer.rank > rank)
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
+        self.highest_rank > rank
+            && self.held.len() == self.active.len()
+            && self.resumes_at.is_none()
+            && !self.can_start()
+            && self.active.values().any(|active| active.transfer.rank > rank)
     }
 
     /// Whether it takes no further request, ever.
@@ -152,7 +159,7 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, mut transfer: Transfer, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
@@ -366,12 +373,12 @@ impl Link {
 
     /// The one transfer under way.
     pub(crate) fn front(&self) -> Option<&Transfer> {
-        self.only().map(|active| &active.transfer)
+        self.only().map(|active| &*active.transfer)
     }
 
     /// The same, to be told so.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
-        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut active.transfer) } else { None }
+        if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
 }
 

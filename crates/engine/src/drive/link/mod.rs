@@ -70,8 +70,9 @@ pub struct Waker<'a> {
     pub token: usize,
 }
 
-/// Transfers whose exchange is over, and what becomes of them.
-pub type Finished = Vec<(Transfer, After)>;
+/// Transfers whose exchange is over, and what becomes of them. (In boxes, here and wherever a transfer is handed on: it is
+/// large, and goes through many hands.)
+pub type Finished = Vec<(Box<Transfer>, After)>;
 
 /// An open connection.
 pub enum Link {
@@ -157,12 +158,13 @@ impl Link {
         }
     }
 
-    /// Whether a transfer of a higher rank is under way on it, where they are side by side.
+    /// Whether a transfer of this rank would wait for those under way side by side, and they for it: see
+    /// [`h2::Link::is_stuck_before`].
     #[must_use]
-    pub fn has_one_above(&self, rank: u64) -> bool {
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
         match self {
             Self::H1(_) => false,
-            Self::H2(link) => link.has_one_above(rank),
+            Self::H2(link) => link.is_stuck_before(rank),
         }
     }
 
@@ -194,7 +196,7 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, transfer: Transfer, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
         either!(self, link => link.start(transfer, now, finished));
     }
 

@@ -14,7 +14,6 @@ use super::Worker;
 use crate::drive::lane::{Lane, State};
 use crate::drive::link::Link;
 use crate::net::pool::Key;
-use crate::transfer::Transfer;
 
 /// Hosts that are remembered as wanting connections of their own; beyond this all are forgotten, and each costs one more
 /// 421.
@@ -48,8 +47,7 @@ impl Worker {
     fn find_host(&self, token: usize) -> Option<usize> {
         let lane = self.lanes.get(token)?;
         let State::Connecting(connector, _) = &lane.state else { return None };
-        let wants_own = |transfer: &Transfer| transfer.wants_fresh;
-        if lane.waiting.iter().any(wants_own) || self.apart.contains(&lane.key) {
+        if lane.waiting.iter().any(|transfer| transfer.wants_fresh) || self.apart.contains(&lane.key) {
             return None;
         }
         let may_carry = |other: &Lane| match &other.state {

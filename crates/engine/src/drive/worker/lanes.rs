@@ -66,7 +66,7 @@ impl Worker {
     }
 
     /// Finds a connection for a transfer, or begins to make one.
-    pub(super) fn place(&mut self, transfer: Transfer, warm: Option<usize>) {
+    pub(super) fn place(&mut self, transfer: Box<Transfer>, warm: Option<usize>) {
         if let Some(token) = warm
             && !transfer.wants_fresh
             && let Some(lane) = self.lanes.get(token)
@@ -121,7 +121,7 @@ impl Worker {
     }
 
     /// Gives a transfer to a lane.
-    pub(super) fn start(&mut self, token: usize, transfer: Transfer) {
+    pub(super) fn start(&mut self, token: usize, transfer: Box<Transfer>) {
         let now = self.now;
         let lane = &mut self.lanes[token];
         let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
@@ -140,7 +140,12 @@ impl Worker {
                 self.finished = finished;
                 self.send(token);
             }
-            _ => lane.wait(transfer),
+            _ => {
+                // It may have come before one whose sink has no room.
+                if lane.wait(transfer) && lane.is_shared() {
+                    self.start_waiting(token);
+                }
+            }
         }
     }
 
@@ -275,7 +280,7 @@ impl Worker {
     }
 
     /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
-    pub(super) fn could_not_open(&mut self, waiting: VecDeque<Transfer>, error: Error) {
+    pub(super) fn could_not_open(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = lacks_descriptors(&error);
         let (kind, cause) = (error.kind(), error.cause());
         let mut error = Some(error);
@@ -314,12 +319,12 @@ impl Worker {
     }
 
     /// Lets a transfer wait until there are descriptors again.
-    pub(super) fn starve(&mut self, mut transfer: Transfer) {
+    pub(super) fn starve(&mut self, mut transfer: Box<Transfer>) {
         transfer.starved += 1;
         self.close_idle_lanes();
         self.supply.fewer();
         let at = self.now + DESCRIPTOR_WAIT;
-        self.delayed.push(Reverse(Delayed { at, is_lent: false, transfer: Box::new(transfer) }));
+        self.delayed.push(Reverse(Delayed { at, is_lent: false, transfer }));
     }
 
     /// Deals with transfers whose exchange on a lane is over.
@@ -338,11 +343,10 @@ impl Worker {
 
     /// A shared connection that takes no more requests keeps none waiting, however long its last responses take.
     fn move_on(&mut self, token: usize) {
-        if let Some(Lane { state: State::Open(link), waiting, .. }) = self.lanes.get_mut(token)
-            && link.is_shared()
-            && link.is_closing()
+        if let Some(lane) = self.lanes.get_mut(token)
+            && !lane.waiting.is_empty()
         {
-            self.to_place.extend(waiting.drain(..).map(|transfer| (transfer, None)));
+            self.to_place.extend(lane.evicted().into_iter().map(|transfer| (transfer, None)));
         }
     }
 
@@ -372,7 +376,7 @@ impl Worker {
         self.serial.insert(key);
     }
 
-    pub(super) fn go_on(&mut self, mut transfer: Transfer, after: After, warm: Option<usize>) {
+    pub(super) fn go_on(&mut self, mut transfer: Box<Transfer>, after: After, warm: Option<usize>) {
         match after {
             // The file that it should have gone to could not be opened.
             After::Done(Err(error)) if lacks_descriptors(&error) && self.may_starve(&transfer) && transfer.revive() => {
@@ -382,7 +386,7 @@ impl Worker {
             After::Again(wait) => {
                 let is_lent = self.supply.delayed(&transfer);
                 let at = clock::after(self.now, wait);
-                self.delayed.push(Reverse(Delayed { at, is_lent, transfer: Box::new(transfer) }));
+                self.delayed.push(Reverse(Delayed { at, is_lent, transfer }));
             }
             After::Done(result) => {
                 let slot = transfer.slot;
@@ -393,7 +397,7 @@ impl Worker {
                 self.supply.finished(self.index, transfer, result);
                 let Some(slot) = slot else { return };
                 match self.supply.another(self.index, slot, self.now) {
-                    Another::Transfer(transfer) => self.to_place.push_back((*transfer, warm)),
+                    Another::Transfer(transfer) => self.to_place.push_back((transfer, warm)),
                     Another::GiveAway => {
                         if let Some(token) = warm {
                             self.give_away(token);

@@ -45,7 +45,7 @@ impl Supply for Faulty {
         Another::Nothing
     }
 
-    fn finished(&self, _: usize, _: Transfer, _: Result<()>) {}
+    fn finished(&self, _: usize, _: Box<Transfer>, _: Result<()>) {}
 
     fn fewer(&self) {}
 

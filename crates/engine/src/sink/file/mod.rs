@@ -54,6 +54,8 @@ pub struct FileSink {
     state: State,
     /// It was opened in place, by this run, and is not complete.
     is_begun: bool,
+    /// The reply is about what is there already: as by curl, only the heads that somebody wants to see make it a file.
+    shows_unchanged: bool,
 }
 
 impl FileSink {
@@ -73,6 +75,7 @@ impl FileSink {
             hasher: None,
             state: State::Closed,
             is_begun: false,
+            shows_unchanged: false,
         }
     }
 
@@ -105,6 +108,7 @@ impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
         // What is there already is what the server means (RFC 9110 section 15.4.5).
         if begin.head.status() == 304 {
+            self.shows_unchanged = self.options.in_place;
             return Ok(());
         }
         if self.options.named_by_response {
@@ -135,6 +139,10 @@ impl Sink for FileSink {
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         if let Some(hasher) = &mut self.hasher {
             hasher.update(lease.bytes());
+        }
+        if self.shows_unchanged && !lease.bytes().is_empty() {
+            self.shows_unchanged = false;
+            self.state = self.open(None).map_err(|error| self.error(error))?;
         }
         match (&mut self.state, lease.bytes()) {
             (State::Null(_), _) => Ok(()),

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::super::{Finished, Pipes, Progress, Waker};
 use super::Link;
+use crate::buffer::ALIGNMENT;
 use crate::drive::direct::{self, Mover, Stop, Waited, Way};
-use crate::transfer::{Credit, Transfer};
+use crate::transfer::Credit;
 
 /// How the rest of the body under way gets to its sink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Link {
             if !granted {
                 return false;
             }
-            let output = self.queue.front_mut().and_then(Transfer::direct);
+            let output = self.queue.front_mut().and_then(|transfer| transfer.direct());
             self.direct = output
                 .and_then(direct::way)
                 .filter(|way| *way == Way::Through || pipes == Pipes::Awaited)
@@ -103,7 +104,7 @@ impl Link {
             return Progress::More;
         };
         let step = mover.step(self.stream.as_fd(), output, way, remaining.min(credit));
-        let outcome = transfer.on_moved(step.moved);
+        let outcome = transfer.on_moved(step.moved, now);
         if self.advance(step.moved, now, finished) {
             self.pace(step.moved, now);
             return if self.closing { self.close(now, finished) } else { Progress::More };
@@ -137,13 +138,14 @@ impl Link {
         Some(match received {
             Ok(0) => self.end(false, now, finished),
             Ok(n) => {
-                let outcome = transfer.on_moved(n as u64);
+                let outcome = transfer.on_moved(n as u64, now);
                 let is_all = self.advance(n as u64, now, finished);
                 self.pace(n as u64, now);
                 match outcome {
                     Err(error) if !is_all => self.break_off(error, now, finished),
                     _ if self.closing => self.close(now, finished),
-                    _ if waker.wake.is_some() && (n as u64) < most => Progress::Drained,
+                    // A sink may have asked for a few bytes only, up to where a large receive is fast.
+                    _ if waker.wake.is_some() && (n as u64) < most && n >= ALIGNMENT => Progress::Drained,
                     _ => Progress::More,
                 }
             }

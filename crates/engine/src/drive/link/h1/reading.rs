@@ -18,11 +18,11 @@ impl Link {
     pub(super) fn take(
         &mut self,
         buffer: &mut Buffer,
-        filled: usize,
+        received: Range<usize>,
         now: Instant,
         finished: &mut Finished,
     ) -> Result<()> {
-        let mut at = 0;
+        let Range { start: mut at, end: filled } = received;
         let mut gathered = Gathered::default();
         loop {
             let opened = self.stream.open(buffer, &mut at, filled);
@@ -69,13 +69,16 @@ impl Link {
 
     /// Passes on what was gathered of the body under way.
     fn deliver(&mut self, buffer: &[u8], gathered: &mut Gathered, now: Instant, finished: &mut Finished) -> Result<()> {
+        if gathered.count == 0 {
+            return Ok(());
+        }
         let Gathered { ranges, count, bytes } = std::mem::take(gathered);
-        if let Some(transfer) = self.queue.front_mut().filter(|_| count > 0) {
+        if let Some(transfer) = self.queue.front_mut() {
             let mut pieces = [IoSlice::new(&[]); GATHERED];
             for (piece, &(start, end)) in pieces.iter_mut().zip(&ranges[..count]) {
                 *piece = IoSlice::new(&buffer[start..end]);
             }
-            transfer.on_pieces(&mut pieces[..count])?;
+            transfer.on_pieces(&mut pieces[..count], now)?;
             self.advance(bytes, now, finished);
         }
         Ok(())
@@ -119,6 +122,7 @@ impl Link {
                     let _ = self.pump();
                 }
                 Event::Head { head, framing, .. } => {
+                    self.head_len = head.raw().len();
                     transfer.on_head(head, framing, now);
                     if transfer.is_cut_short(framing) {
                         self.closing = true;
@@ -128,7 +132,7 @@ impl Link {
                 }
                 Event::Body { range, .. } => {
                     let range = base + range.start..base + range.end;
-                    transfer.on_body(input.lease(range, at == end))?;
+                    transfer.on_body(input.lease(range, at == end), now)?;
                     if transfer.is_cut_short(BodyFraming::Chunked) {
                         self.closing = true;
                         self.finish_front(now, finished);

@@ -50,13 +50,13 @@ impl Link {
         let Some(Active { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
         let outcome = match pieces.as_slice() {
             [] => return,
-            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()])),
+            [piece] => transfer.on_body(Lease::borrowed(&buffer[piece.clone()]), now),
             pieces => {
                 let mut slices = [IoSlice::new(&[]); GATHERED];
                 for (slice, piece) in slices.iter_mut().zip(pieces) {
                     *slice = IoSlice::new(&buffer[piece.clone()]);
                 }
-                transfer.on_pieces(&mut slices[..pieces.len()])
+                transfer.on_pieces(&mut slices[..pieces.len()], now)
             }
         };
         pieces.clear();
