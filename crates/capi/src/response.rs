@@ -11,9 +11,9 @@
 use std::ffi::{CString, c_char};
 use std::sync::OnceLock;
 
-use haul::{Target, Version};
 use haul::facts::Facts;
 use haul::transfer::{Outcome, Redirected};
+use haul::{Target, Version};
 use haul_proto::head::{Fields, Head};
 
 use crate::error::{Fault, guard, guard_new, guard_or, haul_error, haul_status};

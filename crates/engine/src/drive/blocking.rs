@@ -298,16 +298,7 @@ impl Live {
         } else {
             Waits::InReceive
         };
-        Self {
-            link,
-            began: None,
-            deadline,
-            scout,
-            mover: Mover::default(),
-            waits,
-            is_drained: false,
-            send_error: None,
-        }
+        Self { link, began: None, deadline, scout, mover: Mover::default(), waits, is_drained: false, send_error: None }
     }
 
     /// Leaves the connection to the pool, if it is of further use. Says where the next one should come from.

@@ -304,9 +304,30 @@ fn join_as_browsers_and_curl() {
 
 #[test]
 fn near_another_the_result_is_the_same() {
-    let origins = ["http://h.example", "http://h.example:8080", "https://127.0.0.1:8443", "http://[::1]:81", "http://[fe80::1%25lo]"];
-    let tails =
-        ["", "/", "/a/../b?c=1#d", "?q", "#f", ":81/", "0/", ".evil/", "@evil/", "\\@evil/", "/a b", "/\u{e9}", "/x\r\n", "%2e/", "/./@:"];
+    let origins = [
+        "http://h.example",
+        "http://h.example:8080",
+        "https://127.0.0.1:8443",
+        "http://[::1]:81",
+        "http://[fe80::1%25lo]",
+    ];
+    let tails = [
+        "",
+        "/",
+        "/a/../b?c=1#d",
+        "?q",
+        "#f",
+        ":81/",
+        "0/",
+        ".evil/",
+        "@evil/",
+        "\\@evil/",
+        "/a b",
+        "/\u{e9}",
+        "/x\r\n",
+        "%2e/",
+        "/./@:",
+    ];
     for known in origins {
         let known = t(known).origin();
         for written in origins {

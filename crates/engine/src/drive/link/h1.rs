@@ -188,8 +188,7 @@ impl Link {
         let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
         let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
         let sent = || {
-            if takes_a_while
-                && let Some(transfer) = last.borrow_mut().as_deref_mut() {
+            if takes_a_while && let Some(transfer) = last.borrow_mut().as_deref_mut() {
                 transfer.took_content();
             }
         };
@@ -240,7 +239,9 @@ impl Link {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
             Ok(Received::Bytes { filled, more }) => match self.take(buffer, start..start + filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
-                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) => self.leave_off(now, finished),
+                Ok(()) if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) => {
+                    self.leave_off(now, finished)
+                }
                 Ok(()) => {
                     self.pace(filled as u64, now);
                     if more { Progress::More } else { Progress::Drained }
