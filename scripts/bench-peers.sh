@@ -19,7 +19,7 @@ skip() {
     echo "bench-peers: no $1: $2" >&2
     missing=1
 }
-lock=$(cksum <bench/libcurl/Cargo.lock)
+lock=$(cat bench/libcurl/Cargo.lock bench/libcurl/Cargo.toml bench/libcurl/src/*.rs | cksum)
 # Whether the peer of this name was built from the same versions.
 has() {
     [ "${again:-}" != --again ] && [ -x "$work/bin/$1" ] && [ "$(cat "$work/$1.lock" 2>/dev/null)" = "$lock" ]

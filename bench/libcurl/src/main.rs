@@ -4,6 +4,7 @@
 //! easyget URL >body
 //! easyget --discard --say URL               prints the length
 //! easyget --multi --to body. URL URL URL    body.1 body.2 body.3, side by side in this one thread
+//! easyget --parallel 50 --list FILE         so many side by side, until all of the list are there
 //! ```
 //!
 //! Left out: everything that a benchmark does not ask for.
@@ -28,6 +29,8 @@ easyget [options] URL...: GET by libcurl
   --to PREFIX     body N goes to the file PREFIXN
   --output FILE   the body of the only URL goes to FILE
   --multi         all URLs side by side in one thread (default: one after the other)
+  --parallel N    the same, with N at a time
+  --list FILE     the URLs in FILE as well, one a line
   --http2         HTTP/2 over TLS; with --multi all URLs share a connection
   --say           print the length of all bodies
   --version       print the version of libcurl
@@ -41,7 +44,8 @@ const WAIT: Duration = Duration::from_secs(1);
 struct Asked {
     ca: Option<String>,
     sink: Sink,
-    multi: bool,
+    /// How many side by side; none is one after the other.
+    parallel: Option<usize>,
     http2: bool,
     say: bool,
     urls: Vec<String>,
@@ -83,27 +87,19 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), Box<dyn Error>> {
     let Some(asked) = parse()? else { return Ok(()) };
-    let mut transfers = Vec::new();
-    for (index, url) in asked.urls.iter().enumerate() {
-        transfers.push(transfer(&asked, index + 1, url)?);
-    }
-    let len = if asked.multi { together(transfers, asked.http2)? } else { in_turn(transfers)? };
+    let len = match asked.parallel {
+        Some(parallel) => together(&asked, parallel)?,
+        None => in_turn(&asked)?,
+    };
     if asked.say {
         println!("{len}");
     }
     Ok(())
 }
 
-fn transfer(asked: &Asked, number: usize, url: &str) -> Result<Easy2<Body>, Box<dyn Error>> {
-    let out = match &asked.sink {
-        Sink::Discard => None,
-        // Unbuffered: libcurl hands over pieces that are large enough.
-        Sink::Stdout => Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?)),
-        Sink::File(path) => Some(File::create(path)?),
-        Sink::Prefix(prefix) => Some(File::create(format!("{prefix}{number}"))?),
-    };
-    let mut easy = Easy2::new(Body { out, len: 0 });
-    easy.url(url)?;
+/// A handle for every transfer that comes its way.
+fn handle(asked: &Asked) -> Result<Easy2<Body>, Box<dyn Error>> {
+    let mut easy = Easy2::new(Body { out: None, len: 0 });
     easy.fail_on_error(true)?;
     easy.buffer_size(RECEIVE)?;
     if let Some(ca) = &asked.ca {
@@ -115,47 +111,75 @@ fn transfer(asked: &Asked, number: usize, url: &str) -> Result<Easy2<Body>, Box<
     Ok(easy)
 }
 
-/// One after the other; gives the length of all bodies.
-fn in_turn(transfers: Vec<Easy2<Body>>) -> Result<u64, Box<dyn Error>> {
-    let mut len = 0;
-    for easy in transfers {
-        easy.perform()?;
-        len += easy.get_ref().len;
-    }
-    Ok(len)
+/// Makes it ready for the URL of this index.
+fn aim(easy: &mut Easy2<Body>, asked: &Asked, index: usize) -> Result<(), Box<dyn Error>> {
+    easy.url(&asked.urls[index])?;
+    easy.get_mut().out = match &asked.sink {
+        Sink::Discard => None,
+        // Unbuffered: libcurl hands over pieces that are large enough.
+        Sink::Stdout => Some(File::from(std::io::stdout().as_fd().try_clone_to_owned()?)),
+        Sink::File(path) => Some(File::create(path)?),
+        Sink::Prefix(prefix) => Some(File::create(format!("{prefix}{}", index + 1))?),
+    };
+    Ok(())
 }
 
-/// All at once, in this thread.
-fn together(transfers: Vec<Easy2<Body>>, http2: bool) -> Result<u64, Box<dyn Error>> {
+/// One after the other; gives the length of all bodies.
+fn in_turn(asked: &Asked) -> Result<u64, Box<dyn Error>> {
+    let mut easy = handle(asked)?;
+    for index in 0..asked.urls.len() {
+        aim(&mut easy, asked, index)?;
+        easy.perform()?;
+    }
+    Ok(easy.get_ref().len)
+}
+
+/// So many at a time, in this thread; a handle that is done takes the next URL.
+fn together(asked: &Asked, parallel: usize) -> Result<u64, Box<dyn Error>> {
     let mut multi = Multi::new();
-    multi.pipelining(false, http2)?;
+    multi.pipelining(false, asked.http2)?;
+    let mut next = parallel.clamp(1, asked.urls.len());
     let mut handles = Vec::new();
-    for easy in transfers {
-        handles.push(multi.add2(easy)?);
+    for index in 0..next {
+        let mut easy = handle(asked)?;
+        aim(&mut easy, asked, index)?;
+        let mut added = multi.add2(easy)?;
+        added.set_token(index)?;
+        handles.push(Some(added));
     }
-    while multi.perform()? > 0 {
-        multi.wait(&mut [], WAIT)?;
-    }
-    let mut failed = None;
-    multi.messages(|message| {
-        for handle in &handles {
-            if let Some(Err(error)) = message.result_for2(handle) {
-                failed = Some(error);
+    let (mut left, mut len) = (handles.len(), 0);
+    while left > 0 {
+        multi.perform()?;
+        let mut done = Vec::new();
+        multi.messages(|message| {
+            if let (Ok(slot), Some(result)) = (message.token(), message.result()) {
+                done.push((slot, result));
+            }
+        });
+        for (slot, result) in done {
+            result?;
+            let added = handles[slot].take().ok_or("a transfer is over twice")?;
+            let mut easy = multi.remove2(added)?;
+            if next < asked.urls.len() {
+                aim(&mut easy, asked, next)?;
+                next += 1;
+                let mut added = multi.add2(easy)?;
+                added.set_token(slot)?;
+                handles[slot] = Some(added);
+            } else {
+                len += easy.get_ref().len;
+                left -= 1;
             }
         }
-    });
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    let mut len = 0;
-    for handle in handles {
-        len += multi.remove2(handle)?.get_ref().len;
+        if left > 0 {
+            multi.wait(&mut [], WAIT)?;
+        }
     }
     Ok(len)
 }
 
 fn parse() -> Result<Option<Asked>, Box<dyn Error>> {
-    let mut asked = Asked { ca: None, sink: Sink::Stdout, multi: false, http2: false, say: false, urls: Vec::new() };
+    let mut asked = Asked { ca: None, sink: Sink::Stdout, parallel: None, http2: false, say: false, urls: Vec::new() };
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -163,7 +187,12 @@ fn parse() -> Result<Option<Asked>, Box<dyn Error>> {
             Long("discard") => asked.sink = Sink::Discard,
             Long("to") => asked.sink = Sink::Prefix(parser.value()?.string()?),
             Long("output") => asked.sink = Sink::File(parser.value()?.string()?),
-            Long("multi") => asked.multi = true,
+            Long("multi") => asked.parallel = Some(usize::MAX),
+            Long("parallel") => asked.parallel = Some(parser.value()?.parse()?),
+            Long("list") => {
+                let list = std::fs::read_to_string(parser.value()?)?;
+                asked.urls.extend(list.lines().map(str::to_owned));
+            }
             Long("http2") => asked.http2 = true,
             Long("say") => asked.say = true,
             Long("version") => {

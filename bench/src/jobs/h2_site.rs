@@ -1,6 +1,7 @@
 //! The pages of the site over one HTTP/2 connection: all thrown away, and in list order.
 
-use super::{Bench, Job, SiteFiles, pages_in_order, plain};
+use super::bulk::LIBCURL;
+use super::{Bench, H2LOAD, Job, SiteFiles, h2load, pages_in_order, plain};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 
@@ -17,6 +18,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let pages = files.pages(&paths);
     let proof = |line: &str| Check::Proof(line.to_owned(), pages.clone());
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
+    let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
         // As -Z writes them: each to a place of its own, in any order.
         plain(
@@ -30,6 +32,18 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
         plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&pages_in_order(&format!("$CURL {curl} files.cfg")))),
+        plain(
+            LIBCURL,
+            &format!("{easyget} --discard --say --list list"),
+            Check::Told(
+                Some(format!(
+                    "{easyget} --to page. --list list && seq -f page.%.0f {0} | xargs cat; rm page.*",
+                    paths.len()
+                )),
+                pages.clone(),
+            ),
+        ),
+        h2load(paths.len(), "-i list", pages.clone()),
     ];
     let server_name = format!("{}, HTTP/2", server.name);
     bench.hold(server);
@@ -37,7 +51,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         part: "",
         contestants: bench.entries(entries),
         baseline: PARALLEL,
-        limit: None,
+        limit: Some(H2LOAD),
         goals: vec![Goal::ratio(What::Cpu, HAUL, PARALLEL, 0.7)],
         rounds: 7,
         warm_up: true,

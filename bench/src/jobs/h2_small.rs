@@ -1,5 +1,6 @@
 //! 20,000 replies of 300 bytes on one HTTP/2 connection: what a stream costs when the body costs nothing.
 
+use super::bulk::LIBCURL;
 use super::{Bench, H2LOAD, Job, SMALL, SiteFiles, h2load, plain, small_body};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
@@ -22,6 +23,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let proof = |line: &str| Check::Proof(line.to_owned(), all.clone());
     let haul = "-s --threads 1 --unordered --parallel-max 50 --cacert ca.pem";
     let curl = "-s -Z --http2 --parallel-max 50 --cacert ca.pem -K";
+    let easyget = "easyget --http2 --parallel 50 --cacert ca.pem";
     let entries = vec![
         plain(
             HAUL,
@@ -35,7 +37,12 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         ),
         // The bodies are equal, so it does not show if those of -Z come in another order.
         plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
-        h2load(REPLIES, &urls[0], all.clone()),
+        plain(
+            LIBCURL,
+            &format!("{easyget} --discard --say --list list"),
+            Check::Told(Some(format!("{easyget} --list list")), all.clone()),
+        ),
+        h2load(REPLIES, "-i list", all.clone()),
     ];
     let server_name = format!("{}, HTTP/2", server.name);
     bench.hold(server);

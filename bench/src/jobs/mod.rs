@@ -207,10 +207,11 @@ fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestan
 /// nghttp2's load generator, which throws bodies away and checks nothing: what one connection can do at all.
 const H2LOAD: &str = "h2load";
 
-/// So many requests of it for a URL, on one connection, 50 at a time. It says how many bytes the bodies had.
-fn h2load(requests: usize, url: &str, all: Print) -> Contestant {
+/// So many requests of it on one connection, 50 at a time: for a URL in quotes, or `-i` and a list of them. It says how many
+/// bytes the bodies had.
+fn h2load(requests: usize, what: &str, all: Print) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
-    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 '{url}' | {data}"), Check::Told(None, all))
+    shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), Check::Told(None, all))
 }
 
 /// Shows what parallel writers to files have fetched, in the order of the list.

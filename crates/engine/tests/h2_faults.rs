@@ -411,25 +411,6 @@ fn a_full_output_stops_its_own_stream_only() {
 }
 
 #[test]
-fn a_server_that_raises_its_limit_is_given_more() {
-    let peer = FramePeer::start(|_, conn| {
-        conn.greet(&[(3, 1)])?;
-        let first = conn.request()?;
-        conn.send(settings(&[(3, 100)]))?;
-        let others: Vec<_> = (0..4).map(|_| conn.request()).collect::<io::Result<_>>()?;
-        answer(conn, &first)?;
-        others.iter().try_for_each(|asked| answer(conn, asked))?;
-        answer_all(conn)
-    });
-    let mut options = defaults();
-    options.max_time = Some(Duration::from_secs(20));
-    let run = run(&Client::new(), fetching(&options), one_thread(), (0..5).map(|n| peer.url(&format!("/{n}"))));
-    // The first burst goes out before the limit is known, and is none of the peer's to refuse here.
-    assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4");
-    assert_eq!(peer.connections(), 1);
-}
-
-#[test]
 fn a_response_in_one_record_of_many_frames_and_one_in_single_bytes() {
     for driver in DRIVERS {
         for size in [1, 7, 1 << 20] {

@@ -64,6 +64,8 @@ pub struct Queue<T, K = Origin> {
     hosts: Vec<Slot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
+    /// The host that a job was pushed for last: the next one is likely to be for it as well.
+    last: u32,
     /// All waiting jobs and their hosts.
     waiting: BTreeMap<Place, u32>,
     /// Hosts that may start their first job.
@@ -119,6 +121,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
             hosts: Vec::new(),
             free: Vec::new(),
             by_key: HashMap::new(),
+            last: 0,
             waiting: BTreeMap::new(),
             ready: BTreeSet::new(),
             starved: BTreeSet::new(),
@@ -243,6 +246,13 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map_or(0, |state| state.running)
     }
 
+    /// Whether jobs of `host` have to wait for others to end, so that one more pushed there changes nothing.
+    pub fn is_full(&self, host: HostId) -> bool {
+        let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
+        let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
+        self.running >= self.caps.total || is_at_cap
+    }
+
     /// How many hosts are remembered.
     pub fn hosts(&self) -> usize {
         self.by_key.len()
@@ -278,7 +288,12 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
     }
 
     fn intern(&mut self, key: &K) -> u32 {
+        let is_last = |slot: &Slot<T, K>| slot.host.as_ref().is_some_and(|host| host.key == *key);
+        if self.hosts.get(self.last as usize).is_some_and(is_last) {
+            return self.last;
+        }
         if let Some(index) = self.by_key.get(key) {
+            self.last = *index;
             return *index;
         }
         let host = HostState {

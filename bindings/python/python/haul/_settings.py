@@ -226,6 +226,10 @@ class Netrc:
         found = netrc_login(self._text, url)
         return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
 
+    def is_empty(self) -> bool:
+        """Whether there was none when it was last looked for."""
+        return self._text is None
+
     def _look(self, named: str | None) -> None:
         """Reads the file, if it is another one."""
         for name in (named,) if named else ("~/.netrc", "~/_netrc"):

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["AsyncResponse", "AsyncSession"]
 
 
+_MOST_AT_ONCE = 64
+
+
 class AsyncResponse(Response):
     """A response whose body, if it is streamed, is read without holding the event loop up."""
 
@@ -276,8 +279,8 @@ class AsyncSession:
     def _drain(self) -> None:
         """Gives what has come to the tasks that wait for it."""
         batch = self._batch
-        while batch is not None and (over := batch.try_next()) is not None:
-            number, reply, error = over
+        # No more than this at once: the loop has other things to do.
+        for number, reply, error in batch.try_next(_MOST_AT_ONCE) if batch is not None else ():
             future = self._futures.pop(number, None)
             if future is None or future.done():
                 continue

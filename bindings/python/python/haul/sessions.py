@@ -293,6 +293,12 @@ class Session(_HooksMixin):
         cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
         return self._plan(url, timeout, verify, cert, proxies), method, url, query, fields, body, jar._jar, cookie
 
+    def _suits_all_urls(self) -> bool:
+        """Whether what the short way makes of one URL is the same for all: no proxy and no login depends on which it is."""
+        if self.proxies:
+            return False
+        return not self.trust_env or (_settings.environment() is None and (self.auth is not None or self._netrc.is_empty()))
+
     # The long way.
 
     def _request_long(

@@ -13,7 +13,7 @@ use haul::sink::output::Output as Descriptor;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::glob::{Expansions, Glob};
 use haul_policy::protocols::Protocols;
-use haul_policy::target::Scheme;
+use haul_policy::target::{Origin, Scheme};
 
 use super::checksum;
 use super::options;
@@ -106,6 +106,8 @@ struct Sources {
     list: Option<(Vec<u8>, String)>,
     at: usize,
     current: Current,
+    /// The origin of the last URL, which the next one is likely to have too.
+    near: Option<Origin>,
 }
 
 enum Current {
@@ -116,11 +118,11 @@ enum Current {
 
 impl Sources {
     fn new(operation: &Operation, list: Option<(Vec<u8>, String)>) -> Self {
-        Self { operation: operation.clone(), list, at: 0, current: Current::None }
+        Self { operation: operation.clone(), list, at: 0, current: Current::None, near: None }
     }
 
     /// The item of a URL; `None` if there is nothing to do for it.
-    fn item(&self, source: usize, url: String, parts: &[String]) -> Result<Option<Item>> {
+    fn item(&mut self, source: usize, url: String, parts: &[String]) -> Result<Option<Item>> {
         let url = self.prepared(url)?;
         if self.operation.stages.len() > 1 || matches!(self.operation.output_of(source), Output::Stdout) {
             if self.list.is_some() {
@@ -131,7 +133,12 @@ impl Sources {
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
         let path_as_is = self.operation.stages[0].transfer.path_as_is;
-        let destination = match Target::parse_with(&url, Scheme::Http, path_as_is) {
+        let parsed = match &self.near {
+            Some(near) => Target::parse_near(&url, near, Scheme::Http, path_as_is),
+            None => Target::parse_with(&url, Scheme::Http, path_as_is),
+        };
+        self.near = parsed.as_ref().map(Target::origin).ok();
+        let destination = match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, parts)? {
                 Some(path) if self.operation.existing == Existing::Skip && path.exists() => return Ok(None),
                 Some(path) => {

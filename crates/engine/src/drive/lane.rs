@@ -141,13 +141,9 @@ impl Lane {
     pub fn takes(&self, transfer: &Transfer) -> bool {
         let last = match &self.state {
             State::Open(link) if link.is_closing() => return false,
-            // Those that find no room wait for it here: another connection would bring nothing. But not one that the others
-            // wait for, as after a refusal: they might never make room for it.
-            State::Open(link) if link.is_shared() => {
-                let waits_behind = self.waiting.back().is_some_and(|last| last.rank > transfer.rank);
-                return (self.waiting.is_empty() && link.can_start())
-                    || !(waits_behind || link.has_one_above(transfer.rank));
-            }
+            // Those that find no room wait for it here: another connection would bring nothing. But not one that all
+            // the others wait for: they would never make room for it.
+            State::Open(link) if link.is_shared() => return !link.is_stuck_before(transfer.rank),
             State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
             _ if self.hopes_to_share => return true,
             State::Open(link) => self.waiting.back().map(|last| &**last).or(link.last()),
@@ -156,10 +152,28 @@ impl Lane {
         self.depth() < self.depth && last.is_none_or(|last| transfer.may_follow(last))
     }
 
-    /// Lets a transfer wait behind the others.
-    pub fn wait(&mut self, transfer: Box<Transfer>) {
+    /// Lets a transfer wait behind the others; where they are side by side, before those of a higher rank, for one that is
+    /// sent again after a refusal may be what their output waits for. Whether it is the next one.
+    pub fn wait(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_until = [self.waiting_until, transfer.deadline()].into_iter().flatten().min();
-        self.waiting.push_back(transfer);
+        let place = match self.is_shared() {
+            true => self.waiting.partition_point(|other| other.rank <= transfer.rank),
+            false => self.waiting.len(),
+        };
+        self.waiting.insert(place, transfer);
+        place == 0
+    }
+
+    /// The transfers that have to leave: all where no more requests are taken, and the next one where those under way
+    /// wait for it and it for them.
+    pub fn evicted(&mut self) -> VecDeque<Box<Transfer>> {
+        match &self.state {
+            State::Open(link) if link.is_shared() && link.is_closing() => std::mem::take(&mut self.waiting),
+            State::Open(link) if self.waiting.front().is_some_and(|next| link.is_stuck_before(next.rank)) => {
+                self.waiting.pop_front().into_iter().collect()
+            }
+            _ => VecDeque::new(),
+        }
     }
 
     /// Those that wait and should be over by now.
@@ -167,8 +181,8 @@ impl Lane {
         if self.waiting_until.is_none_or(|at| at > now) {
             return VecDeque::new();
         }
-        let is_late = |transfer: &Box<Transfer>| transfer.deadline().is_some_and(|at| at <= now);
-        let (late, waiting): (VecDeque<_>, _) = self.waiting.drain(..).partition(is_late);
+        let (late, waiting): (VecDeque<_>, _) =
+            self.waiting.drain(..).partition(|transfer| transfer.deadline().is_some_and(|at| at <= now));
         self.waiting_until = waiting.iter().filter_map(|transfer| transfer.deadline()).min();
         self.waiting = waiting;
         late

@@ -83,6 +83,8 @@ pub(super) struct State {
     numbers: Vec<u64>,
     /// The origin of the first URL of all.
     first_origin: Option<Origin>,
+    /// That of the last one, which the next is likely to have too.
+    last_origin: Option<Origin>,
     pipeline: usize,
     /// Slots of transfers that wait until their host may be asked again, which others use meanwhile.
     lent: usize,
@@ -112,6 +114,7 @@ impl Dispatch {
                 full: vec![false; stages],
                 numbers: vec![0; stages],
                 first_origin: None,
+                last_origin: None,
                 pipeline,
                 lent: 0,
                 // One at a time means that they are wanted one after the other.
@@ -212,14 +215,18 @@ impl Dispatch {
                 Pulled::Item(item) => {
                     let slot = view.windows[0].reserve();
                     let number = state.numbers[0];
-                    let parsed =
-                        item.and_then(|item| match Target::parse_with(&item.url, Scheme::Http, view.path_as_is) {
-                            Ok(target) => Ok((item, target)),
-                            Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
-                        });
+                    let parse = |url: &str| match &state.last_origin {
+                        Some(near) => Target::parse_near(url, near, Scheme::Http, view.path_as_is),
+                        None => Target::parse_with(url, Scheme::Http, view.path_as_is),
+                    };
+                    let parsed = item.and_then(|item| match parse(&item.url) {
+                        Ok(target) => Ok((item, target)),
+                        Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
+                    });
                     match parsed {
                         Ok((item, target)) => {
                             state.first_origin.get_or_insert_with(|| target.origin());
+                            state.last_origin = Some(target.origin());
                             let job = state.job(0, item.url, [number].into(), item.destination, target, slot);
                             self.push(state, job);
                         }

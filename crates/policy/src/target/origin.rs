@@ -1,6 +1,7 @@
 //! Scheme, host and port: what secrets, pools and queues are keyed by (RFC 6454 §4, RFC 9110 §4.3.1).
 
 use core::fmt::{self, Write};
+use core::hash::{Hash, Hasher};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ impl fmt::Display for Host {
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(Arc<Parts>);
 
-#[derive(PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Parts {
     scheme: Scheme,
     port: u16,
@@ -68,6 +69,13 @@ struct Parts {
     text: Box<str>,
     /// How much of it is the host without brackets and zone.
     host_len: usize,
+}
+
+/// By the text alone: it says all that the parts say, and each URL of a queue is looked up by its origin.
+impl Hash for Parts {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
 }
 
 impl Origin {

@@ -61,11 +61,8 @@ impl Encoder {
 
     /// Appends one field. `name` has to be in lower case already.
     pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
-        let mut index = match fixed::find(name, value) {
-            fixed::Found::Field(index) if indexing != Indexing::Never => return integer::encode(index, 0x80, 7, out),
-            fixed::Found::Field(index) | fixed::Found::Name(index) => index,
-            fixed::Found::Nothing => 0,
-        };
+        let mut index = 0;
+        // First what was sent before: that is most of a further request, and its table is the shorter one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
                 let here = (fixed::TABLE.len() + place) as u32 + 1;
@@ -76,6 +73,11 @@ impl Encoder {
                     index = here;
                 }
             }
+        }
+        match fixed::find(name, value) {
+            fixed::Found::Field(index) if indexing != Indexing::Never => return integer::encode(index, 0x80, 7, out),
+            fixed::Found::Field(place) | fixed::Found::Name(place) => index = place,
+            fixed::Found::Nothing => {}
         }
         let (pattern, prefix) = match indexing {
             Indexing::Add => (0x40, 6),

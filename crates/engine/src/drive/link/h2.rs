@@ -10,15 +10,16 @@
 //! | `reading` | what came: through TLS and the machine to the transfers |
 //! | `windows` | what is given back to the peer's windows, and how often the socket wakes us |
 //! | `share` | how much of what came may wait for sinks |
+//! | `by_number` | streams by their numbers |
 //! | `ends` | how streams and the connection end |
 
+mod by_number;
 mod ends;
 mod reading;
 mod share;
 mod uploads;
 mod windows;
 
-use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
+use by_number::ByNumber;
 use ends::from_machine;
 pub use share::{Share, Windows};
 use uploads::Uploads;
@@ -44,7 +46,7 @@ use uploads::Uploads;
 pub struct Link {
     stream: Stream,
     conn: Conn,
-    active: HashMap<u64, Active>,
+    active: ByNumber<Active>,
     /// Streams that something came for in this round.
     touched: Vec<u64>,
     /// Streams whose sinks took no more.
@@ -92,7 +94,7 @@ impl Link {
         Self {
             stream,
             conn: Conn::new(config),
-            active: HashMap::new(),
+            active: ByNumber::default(),
             touched: Vec::new(),
             held: Vec::new(),
             uploads: Uploads::default(),
@@ -127,10 +129,15 @@ impl Link {
         !self.closing && self.conn.can_enqueue()
     }
 
-    /// Whether a transfer of a higher rank is under way.
+    /// Whether a request of this rank may never find room: there is none, every stream has one whose sink takes no more,
+    /// and one of them at least comes behind it in the output.
     #[must_use]
-    pub fn has_one_above(&self, rank: u64) -> bool {
-        self.highest_rank > rank && self.active.values().any(|active| active.transfer.rank > rank)
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
+        self.highest_rank > rank
+            && self.held.len() == self.active.len()
+            && self.resumes_at.is_none()
+            && !self.can_start()
+            && self.active.values().any(|active| active.transfer.rank > rank)
     }
 
     /// Whether it takes no further request, ever.

@@ -158,12 +158,13 @@ impl Link {
         }
     }
 
-    /// Whether a transfer of a higher rank is under way on it, where they are side by side.
+    /// Whether a transfer of this rank would wait for those under way side by side, and they for it: see
+    /// [`h2::Link::is_stuck_before`].
     #[must_use]
-    pub fn has_one_above(&self, rank: u64) -> bool {
+    pub fn is_stuck_before(&self, rank: u64) -> bool {
         match self {
             Self::H1(_) => false,
-            Self::H2(link) => link.has_one_above(rank),
+            Self::H2(link) => link.is_stuck_before(rank),
         }
     }
 

@@ -140,7 +140,12 @@ impl Worker {
                 self.finished = finished;
                 self.send(token);
             }
-            _ => lane.wait(transfer),
+            _ => {
+                // It may have come before one whose sink has no room.
+                if lane.wait(transfer) && lane.is_shared() {
+                    self.start_waiting(token);
+                }
+            }
         }
     }
 
@@ -338,11 +343,10 @@ impl Worker {
 
     /// A shared connection that takes no more requests keeps none waiting, however long its last responses take.
     fn move_on(&mut self, token: usize) {
-        if let Some(Lane { state: State::Open(link), waiting, .. }) = self.lanes.get_mut(token)
-            && link.is_shared()
-            && link.is_closing()
+        if let Some(lane) = self.lanes.get_mut(token)
+            && !lane.waiting.is_empty()
         {
-            self.to_place.extend(waiting.drain(..).map(|transfer| (transfer, None)));
+            self.to_place.extend(lane.evicted().into_iter().map(|transfer| (transfer, None)));
         }
     }
 

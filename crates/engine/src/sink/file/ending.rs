@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Seek};
+use std::path::PathBuf;
 
 use super::super::naming::{self, Clobber};
 use super::super::partial::PartialFile;
@@ -11,8 +12,12 @@ use crate::Result;
 
 impl FileSink {
     pub(super) fn give_name(&mut self, state: State) -> io::Result<()> {
-        let target = self.target();
         let clobber = self.clobber;
+        // Not before it is needed: thousands of bodies for a device have no target to be looked for.
+        let target = match &state {
+            State::InPlace(_) | State::Null(_) | State::Closed => PathBuf::new(),
+            _ => self.target(),
+        };
         let named = match state {
             #[cfg(target_os = "linux")]
             State::Unnamed(file) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::naming::{self, Clobber};
 use super::super::partial::{PartWriter, PartialFile};
 use super::space::{WORTH_RESERVING, is_full};
-use super::state::State;
+use super::state::{Device, State};
 use super::{Begin, File, FileSink};
 
 impl FileSink {
@@ -19,16 +19,16 @@ impl FileSink {
     }
 
     pub(super) fn open(&mut self, begin: Option<&Begin<'_>>) -> io::Result<State> {
-        if let Some(file) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
-            return Ok(State::in_place(file));
+        if let Some(device) = self.devices.as_ref().and_then(|devices| devices.find(&self.path)) {
+            return Ok(State::of(device));
         }
         let metadata = fs::metadata(&self.path).ok();
         if let Some(metadata) = metadata.as_ref().filter(|metadata| !metadata.is_file()) {
-            let file = Arc::new(OpenOptions::new().write(true).open(&self.path)?);
+            let device = Device::new(OpenOptions::new().write(true).open(&self.path)?);
             if let Some(devices) = self.devices.as_ref().filter(|_| metadata.file_type().is_char_device()) {
-                devices.keep(&self.path, &file);
+                devices.keep(&self.path, &device);
             }
-            return Ok(State::in_place(file));
+            return Ok(State::of(device));
         }
         if self.options.in_place && self.options.append.is_none() {
             return self.open_in_place().map(|file| State::InPlace(Arc::new(file)));

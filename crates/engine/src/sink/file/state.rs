@@ -13,17 +13,31 @@ use super::super::partial::PartWriter;
 /// not open it thousands of times. (A FIFO is not kept: its reader waits for the end that closing it is.)
 #[derive(Debug, Default)]
 pub struct Devices {
-    last: Mutex<Option<(PathBuf, Arc<File>)>>,
+    last: Mutex<Option<(PathBuf, Device)>>,
+}
+
+/// What is no regular file, and what it was found to be.
+#[derive(Debug, Clone)]
+pub(super) struct Device {
+    file: Arc<File>,
+    is_null: bool,
+}
+
+impl Device {
+    pub(super) fn new(file: File) -> Self {
+        Self { is_null: is_null(&file), file: Arc::new(file) }
+    }
 }
 
 impl Devices {
-    pub(super) fn find(&self, path: &Path) -> Option<Arc<File>> {
+    pub(super) fn find(&self, path: &Path) -> Option<Device> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(name, _)| name == path).map(|(_, file)| Arc::clone(file))
+        // As text: it is the very name that comes again, and paths are compared part by part.
+        last.as_ref().filter(|(name, _)| name.as_os_str() == path.as_os_str()).map(|(_, device)| device.clone())
     }
 
-    pub(super) fn keep(&self, path: &Path, file: &Arc<File>) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((path.to_owned(), Arc::clone(file)));
+    pub(super) fn keep(&self, path: &Path, device: &Device) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((path.to_owned(), device.clone()));
     }
 }
 
@@ -41,9 +55,8 @@ pub(super) enum State {
 }
 
 impl State {
-    /// What is no regular file.
-    pub(super) fn in_place(file: Arc<File>) -> Self {
-        if is_null(&file) { Self::Null(file) } else { Self::InPlace(file) }
+    pub(super) fn of(device: Device) -> Self {
+        if device.is_null { Self::Null(device.file) } else { Self::InPlace(device.file) }
     }
 
     pub(super) fn file(&self) -> Option<&File> {

@@ -1,6 +1,5 @@
 //! The content of requests that share a connection: a part of each in turn, as far as the peer's windows go.
 
-use std::collections::HashMap;
 use std::io;
 
 use haul_proto::h1;
@@ -9,6 +8,7 @@ use haul_proto::time::Time;
 
 use super::super::sending::{Fed, Machine, feed};
 use super::Active;
+use super::by_number::ByNumber;
 use crate::{Error, ErrorKind};
 
 /// Uploads under way.
@@ -42,7 +42,7 @@ impl Uploads {
     }
 
     /// Puts content into the machine as far as it takes it.
-    pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut HashMap<u64, Active>) {
+    pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut ByNumber<Active>) {
         let Self { turns, failed } = self;
         turns.retain(|&id| {
             let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };

@@ -1,0 +1,132 @@
+//! How many streams a server takes at a time, when it says so late, changes its mind, and refuses what was too much.
+
+mod common;
+
+use std::io;
+use std::time::Duration;
+
+use common::{fetching, http2_origin, knowing, one_thread, run};
+use haul::fleet::FleetOptions;
+use haul::{Client, RequestOptions};
+use testkit::frames::{Asked, Conn, Frame, FramePeer, data, headers, rst, settings};
+use testkit::pattern::Pattern;
+
+const MAX_CONCURRENT_STREAMS: u16 = 3;
+const REFUSED_STREAM: u32 = 7;
+
+fn defaults() -> RequestOptions {
+    RequestOptions { max_time: Some(Duration::from_secs(20)), ..knowing(RequestOptions::default()) }
+}
+
+fn side_by_side(max_memory: u64) -> FleetOptions {
+    FleetOptions { per_host: 64, max_memory, ..one_thread() }
+}
+
+fn head(conn: &mut Conn, asked: &Asked, length: usize) -> io::Result<()> {
+    conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
+}
+
+/// Answers with the request's path as the body.
+fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
+    head(conn, asked, asked.path().len())?;
+    conn.send(data(asked.stream, true, asked.path().as_bytes()))
+}
+
+/// Answers all that comes so.
+fn answer_all(conn: &mut Conn) -> io::Result<()> {
+    loop {
+        let asked = conn.request()?;
+        answer(conn, &asked)?;
+    }
+}
+
+fn requests(conn: &mut Conn, count: usize) -> io::Result<Vec<Asked>> {
+    (0..count).map(|_| conn.request()).collect()
+}
+
+#[test]
+fn a_server_that_raises_its_limit_is_given_more() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[(MAX_CONCURRENT_STREAMS, 1)])?;
+        let first = conn.request()?;
+        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
+        let others = requests(conn, 4)?;
+        answer(conn, &first)?;
+        others.iter().try_for_each(|asked| answer(conn, asked))?;
+        answer_all(conn)
+    });
+    let run = run(&Client::new(), fetching(&defaults()), one_thread(), (0..5).map(|n| peer.url(&format!("/{n}"))));
+    // The first burst goes out before the limit is known, and is none of the peer's to refuse here.
+    assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4");
+    assert_eq!(peer.connections(), 1);
+}
+
+#[test]
+fn what_was_refused_waits_for_room_behind_later_ones() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        let asked = requests(conn, 8)?;
+        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 2)]))?;
+        let (refused, taken) = asked.split_at(6);
+        refused.iter().try_for_each(|asked| conn.send(rst(asked.stream, REFUSED_STREAM)))?;
+        taken.iter().try_for_each(|asked| answer(conn, asked))?;
+        answer_all(conn)
+    });
+    let urls = (0..8).map(|n| peer.url(&format!("/{n}")));
+    let run = run(&Client::new(), fetching(&defaults()), side_by_side(64 << 20), urls);
+    assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4/5/6/7");
+    assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
+}
+
+#[test]
+fn what_all_streams_wait_for_has_a_connection_of_its_own() {
+    const FIRST: usize = 140_000;
+    let body = Pattern::new(3).slice(0, 200_000);
+    let served = body.clone();
+    let peer = FramePeer::start(move |connection, conn| {
+        conn.greet(&[])?;
+        if connection > 0 {
+            return answer_all(conn);
+        }
+        let asked = requests(conn, 4)?;
+        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 2)]))?;
+        for refused in &asked[..2] {
+            conn.send(rst(refused.stream, REFUSED_STREAM))?;
+        }
+        // Nobody takes these before the refused ones are there.
+        for taken in &asked[2..] {
+            head(conn, taken, served.len())?;
+            served[..FIRST].chunks(10_000).try_for_each(|piece| conn.send(data(taken.stream, false, piece)))?;
+        }
+        let mut stopped = vec![asked[2].stream, asked[3].stream];
+        while !stopped.is_empty() {
+            let opened = conn.frame_of(Frame::WINDOW_UPDATE)?.stream;
+            if stopped.contains(&opened) {
+                stopped.retain(|stream| *stream != opened);
+                let rest = served[FIRST..].chunks(10_000).collect::<Vec<_>>();
+                for (at, piece) in rest.iter().enumerate() {
+                    conn.send(data(opened, at + 1 == rest.len(), piece))?;
+                }
+            }
+        }
+        conn.drain()
+    });
+    let urls = (0..4).map(|n| peer.url(&format!("/{n}")));
+    let run = run(&Client::new(), fetching(&defaults()), side_by_side(64 << 10), urls);
+    assert!(run.output == [b"/0/1", &body[..], &body[..]].concat(), "{:?}", run.reports);
+    assert_eq!((peer.connections(), peer.requests().len()), (2, 6));
+}
+
+#[test]
+fn many_bodies_in_order_from_a_server_of_few_streams_come_by_one_connection() {
+    let origin = http2_origin(3);
+    let lengths: Vec<usize> = (0..60).map(|n| if n % 7 == 0 { 400_000 } else { n * 100 }).collect();
+    for max_memory in [1 << 20, 64 << 20] {
+        let before = origin.connections();
+        let urls = lengths.iter().map(|length| origin.url(&format!("/bytes/{length}")));
+        let run = run(&Client::new(), fetching(&defaults()), side_by_side(max_memory), urls);
+        let expected: Vec<u8> = lengths.iter().flat_map(|length| origin.pattern().slice(0, *length)).collect();
+        assert!(run.output == expected, "{:?}", run.reports);
+        assert_eq!(origin.connections() - before, 1, "{max_memory}");
+    }
+}
