@@ -56,7 +56,7 @@ fn sum(rows: &[Value], field: &str) -> u64 {
 fn other_bytes_and_exit_0_are_a_false_success() {
     for body in ["echo other > ${out:-/dev/stdout}", "exit 0"] {
         let (rows, content) = run(body, "reset-always/");
-        assert_eq!((rows.len(), sum(&rows, "tried"), sum(&rows, "false_successes")), (8, 16, 16), "{body}");
+        assert_eq!((rows.len(), sum(&rows, "tried"), sum(&rows, "false_successes")), (16, 32, 32), "{body}");
         assert!(!content);
     }
 }
@@ -64,20 +64,20 @@ fn other_bytes_and_exit_0_are_a_false_success() {
 #[test]
 fn other_bytes_are_wrong_even_with_an_error() {
     let (rows, content) = run("echo other > ${out:-/dev/stdout}; exit 18", "reset-always/");
-    assert_eq!(sum(&rows, "wrong_bytes"), 16);
+    assert_eq!(sum(&rows, "wrong_bytes"), 32);
     assert!(!content);
     let (rows, _) = run("[ -n \"$out\" ] && rm -f $out; exit 18", "reset-always/");
-    assert_eq!((sum(&rows, "wrong_bytes"), sum(&rows, "refused")), (4, 12), "a file that was there is gone");
+    assert_eq!((sum(&rows, "wrong_bytes"), sum(&rows, "refused")), (8, 24), "a file that was there is gone");
 }
 
 #[test]
 fn an_honest_error_is_right_only_where_the_row_allows_it() {
     let (rows, content) = run("exit 18", "reset-always/");
-    assert_eq!((sum(&rows, "refused"), content), (16, true));
+    assert_eq!((sum(&rows, "refused"), content), (32, true));
     let (rows, content) = run("exit 3", "reset-always/");
-    assert_eq!((sum(&rows, "unexpected"), content), (16, false));
+    assert_eq!((sum(&rows, "unexpected"), content), (32, false));
     let (rows, content) = run("exit 18", "reset-once/");
-    assert_eq!((sum(&rows, "unexpected"), content), (16, false), "that has to be survived");
+    assert_eq!((sum(&rows, "unexpected"), content), (32, false), "that has to be survived");
     let (rows, _) = run("kill -9 $$", "reset-always/plain/pipe/one");
     assert_eq!((sum(&rows, "unexpected"), &rows[0]["codes"]["-1"]), (2, &Value::from(2)));
 }

@@ -3,11 +3,13 @@
 //! ```python
 //! batch = Batch(client, max_parallel=100, per_host=100, ordered=False)
 //! number = batch.submit(plan, "GET", "http://example.test/")
-//! number, reply, error = batch.next()
+//! for number, reply, error in batch.next():
+//!     ...
 //! ```
 //!
 //! Bodies are gathered outside the interpreter and copied when they are taken: the thread that moves all of them must never wait for
-//! who happens to hold it.
+//! who happens to hold it. What has come is handed over in bunches: to enter the interpreter, and to be woken for it, once for each
+//! small body would cost more than its exchange.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -24,7 +26,7 @@ use crate::plan::Plan;
 use crate::reply::Reply;
 use crate::sink::BytesSink;
 use crate::upload::Raised;
-use crate::url::prepare;
+use crate::url::Last;
 
 /// What is kept of a request until it is over.
 struct Pending {
@@ -39,6 +41,7 @@ pub(crate) struct Batch {
     batch: haul::batch::Batch,
     pending: Mutex<HashMap<u64, Pending>>,
     fd: Mutex<Option<OwnedFd>>,
+    last: Last,
 }
 
 /// A number, and what came of it.
@@ -49,17 +52,25 @@ impl Batch {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn over(&self, py: Python<'_>, finished: Finished) -> Option<Over> {
-        let id = finished.id();
-        let Pending { url, cookie, raised } = self.pending().remove(&id)?;
-        let (outcome, sink) = finished.into_parts::<BytesSink>();
-        Some(match reply_of(outcome, url, cookie, &raised) {
-            Ok(mut reply) => {
-                reply.body = Some(sink.unwrap_or_default().into_bytes(py));
-                (id, Some(reply), None)
+    fn over(&self, py: Python<'_>, finished: Vec<Finished>) -> Vec<Over> {
+        let mut pending = self.pending();
+        let known: Vec<_> = finished
+            .into_iter()
+            .filter_map(|finished| pending.remove(&finished.id()).map(|pending| (pending, finished)))
+            .collect();
+        drop(pending);
+        let over = |(Pending { url, cookie, raised }, finished): (Pending, Finished)| {
+            let id = finished.id();
+            let (outcome, sink) = finished.into_parts::<BytesSink>();
+            match reply_of(outcome, url, cookie, &raised) {
+                Ok(mut reply) => {
+                    reply.body = Some(sink.unwrap_or_default().into_bytes(py));
+                    (id, Some(reply), None)
+                }
+                Err(error) => (id, None, Some(error.into_value(py).into_any())),
             }
-            Err(error) => (id, None, Some(error.into_value(py).into_any())),
-        })
+        };
+        known.into_iter().map(over).collect()
     }
 }
 
@@ -76,7 +87,12 @@ impl Batch {
             interrupt: Some(signals()),
             ..BatchOptions::default()
         };
-        Self { batch: client.client.batch(options), pending: Mutex::default(), fd: Mutex::default() }
+        Self {
+            batch: client.client.batch(options),
+            pending: Mutex::default(),
+            fd: Mutex::default(),
+            last: Last::default(),
+        }
     }
 
     /// Adds a request; its arguments are those of `Client.send`. Never waits. Answers its number; they count from 0.
@@ -93,8 +109,8 @@ impl Batch {
         jar: Option<&Jar>,
         cookie: Option<&str>,
     ) -> PyResult<u64> {
-        let Asked { request, url, raised, cookie } =
-            Asked::new(plan, method, prepare(url, query)?, fields, body, jar, cookie)?;
+        let url = self.last.prepare(url, query)?;
+        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
         // Held until it is noted: it may be over, and be asked for, before this returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::gathering()));
@@ -107,21 +123,27 @@ impl Batch {
         py.detach(|| self.batch.cancel(id))
     }
 
-    /// The next one that is over, waiting for it, for so many seconds at most: its number, and its reply or an exception. `None` when
-    /// nothing is under way.
-    #[pyo3(signature = (timeout=None))]
-    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Over>> {
+    /// Those that are over, `most` at most, waiting for the first one, for so many seconds at most: their numbers, and of each its reply
+    /// or an exception. None when nothing is under way.
+    #[pyo3(signature = (most=64, timeout=None))]
+    fn next(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Vec<Over>> {
         let wait = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
-        match py.detach(|| self.batch.next_by(deadline)) {
-            Ok(finished) => Ok(finished.and_then(|finished| self.over(py, finished))),
+        // To leave the interpreter for what is there already would be in vain.
+        let there = self.batch.try_bunch(most);
+        if !there.is_empty() {
+            return Ok(self.over(py, there));
+        }
+        match py.detach(|| self.batch.next_bunch(most, deadline)) {
+            Ok(finished) => Ok(self.over(py, finished)),
             Err(error) => Err(interrupted(&error).unwrap_or_else(|| failure(&error, Phase::Wait))),
         }
     }
 
-    /// The next one that is over, if there is one now.
-    fn try_next(&self, py: Python<'_>) -> Option<Over> {
-        self.batch.try_next().and_then(|finished| self.over(py, finished))
+    /// Those that are over now, `most` at most.
+    #[pyo3(signature = (most=64))]
+    fn try_next(&self, py: Python<'_>, most: usize) -> Vec<Over> {
+        self.over(py, self.batch.try_bunch(most))
     }
 
     /// A descriptor that can be read when there is something to take.

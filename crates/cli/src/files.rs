@@ -47,6 +47,14 @@ pub trait Files {
     fn password(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
         Err(io::ErrorKind::Unsupported.into())
     }
+
+    /// A password by the next line of standard input, where there is no terminal to ask.
+    ///
+    /// # Errors
+    /// Those of reading. The default implementation reads nothing.
+    fn password_line(&mut self, _prompt: &str) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// The real files of the system.
@@ -90,6 +98,14 @@ impl Files for SystemFiles {
         let terminal = File::options().read(true).write(true).open("/dev/tty")?;
         ask(terminal, prompt)
     }
+
+    fn password_line(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
+        let _ = write!(io::stderr(), "{prompt}");
+        let mut line = Vec::new();
+        // What stands behind the line is for who reads there next.
+        io::stdin().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line)?;
+        Ok(without_end(line))
+    }
 }
 
 /// Longest password taken, in bytes.
@@ -111,8 +127,12 @@ fn converse(mut terminal: &File, prompt: &str) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     BufReader::new(terminal.take(PASSWORD_MAX)).read_until(b'\n', &mut line)?;
     writeln!(terminal)?;
+    Ok(without_end(line))
+}
+
+fn without_end(mut line: Vec<u8>) -> Vec<u8> {
     while let Some(b'\n' | b'\r') = line.last() {
         line.pop();
     }
-    Ok(line)
+    line
 }

@@ -74,6 +74,12 @@ impl Ticker {
         self.hook.is_some()
     }
 
+    /// Whether a while has passed since the hook was last asked. The first call begins the while.
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+        // A wait may end a little before its time.
+        self.hook.is_some() && now.saturating_duration_since(*self.asked.get_or_insert(now)) >= TICK * 3 / 4
+    }
+
     /// A signal has come: asks.
     ///
     /// # Errors
@@ -86,17 +92,12 @@ impl Ticker {
         }
     }
 
-    /// Asks if a while has passed since it did so last. The first call begins the while.
+    /// Asks if that [is due](Self::is_due).
     ///
     /// # Errors
     /// As [`Ticker::signalled`].
     pub(crate) fn tick(&mut self, now: Instant) -> Result<()> {
-        if self.hook.is_none() {
-            return Ok(());
-        }
-        let asked = *self.asked.get_or_insert(now);
-        // A wait may end a little before its time.
-        if now.saturating_duration_since(asked) >= TICK * 3 / 4 { self.signalled(now) } else { Ok(()) }
+        if self.is_due(now) { self.signalled(now) } else { Ok(()) }
     }
 
     /// Sleeps until this moment.

@@ -246,6 +246,13 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref()).map_or(0, |state| state.running)
     }
 
+    /// Whether jobs of `host` have to wait for others to end, so that one more pushed there changes nothing.
+    pub fn is_full(&self, host: HostId) -> bool {
+        let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
+        let is_at_cap = state.is_some_and(|state| state.running >= state.cap.unwrap_or(self.caps.per_host));
+        self.running >= self.caps.total || is_at_cap
+    }
+
     /// How many hosts are remembered.
     pub fn hosts(&self) -> usize {
         self.by_key.len()

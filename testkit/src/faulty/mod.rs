@@ -2,7 +2,8 @@
 //!
 //! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. What is wrong with it is a
 //! [`Plan`]: put there by [`Faulty::serve`], or the query of the first URL that names it, so that a command line can
-//! ask for a fault. Plain sockets and a thread a connection; over TLS the same on another port.
+//! ask for a fault. Plain sockets and a thread a connection; over TLS the same on another port. A client that knows
+//! HTTP/2 beforehand gets it on either; by ALPN it is agreed on with [`Builder::http2`].
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -25,6 +26,7 @@
 //!
 //! Left out: bytes of another place under the right Content-Range. No client can see that without a digest.
 
+mod h2;
 mod plan;
 mod query;
 mod record;
@@ -51,6 +53,7 @@ pub struct Builder {
     http_port: u16,
     https_port: u16,
     connection_limit: Option<usize>,
+    http2: bool,
 }
 
 impl Builder {
@@ -72,6 +75,12 @@ impl Builder {
         self
     }
 
+    /// Over TLS, HTTP/2 with those who want it. Default: HTTP/1.1 alone.
+    pub fn http2(mut self) -> Builder {
+        self.http2 = true;
+        self
+    }
+
     /// Binds both ports and starts serving.
     ///
     /// # Errors
@@ -82,7 +91,8 @@ impl Builder {
         let http = TcpListener::bind((Ipv4Addr::LOCALHOST, self.http_port))?;
         let https = TcpListener::bind((Ipv4Addr::LOCALHOST, self.https_port))?;
         let (http_addr, https_addr) = (http.local_addr()?, https.local_addr()?);
-        let tls = identity.server_config(&[b"http/1.1"]);
+        let protocols: [&[u8]; 2] = [b"h2", b"http/1.1"];
+        let tls = identity.server_config(&protocols[usize::from(!self.http2)..]);
         for (listener, tls) in [(http, None), (https, Some(tls))] {
             let shared = shared.clone();
             thread::spawn(move || serve::accept(&listener, tls.as_ref(), &shared));

@@ -67,8 +67,11 @@ pub struct Plan {
     pub retry_after: Option<u64>,
     /// So many satisfiable requests with Range get a 416 first. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// A request beyond so many under way has its connection reset. Query: `connections`.
+    /// A request beyond so many under way has its connection reset; over HTTP/2 it is refused (REFUSED_STREAM). Query:
+    /// `connections`.
     pub connections: Option<u64>,
+    /// So many requests meet the same first. Query: `refuse`.
+    pub refuse: u64,
 }
 
 impl Default for Plan {
@@ -97,6 +100,7 @@ impl Default for Plan {
             retry_after: None,
             refuse_416: 0,
             connections: None,
+            refuse: 0,
         }
     }
 }
@@ -140,7 +144,7 @@ pub enum Change {
 
 /// A place where bodies break. It is met by each body that has this place in its range.
 ///
-/// Query: `reset-at=N`, `close-at=N`, `stall-at=N` count from the start of the source, `reset-after=N` and so on from
+/// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N` count from the start of the source, `reset-after=N` and so on from
 /// the start of each body; an `xN` after the number ([`times`](Break::times)) limits how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Break {
@@ -159,8 +163,14 @@ pub enum How {
     Reset,
     /// An end in order, over TLS with close_notify: only the length tells that it came early.
     Close,
-    /// Nothing for [`Plan::stall`], then the rest.
+    /// Nothing for [`Plan::stall`], then the rest. Other streams of an HTTP/2 connection go on.
     Stall,
+    /// RST_STREAM with INTERNAL_ERROR, once what was sent is out; over HTTP/1 an end in order, as with the next two.
+    Rst,
+    /// GOAWAY with NO_ERROR that names the last stream begun: all go on, and nothing new is taken.
+    GoAway,
+    /// GOAWAY with INTERNAL_ERROR that names it, then the end of the connection.
+    GoAwayCut,
 }
 
 /// From where a break's place is counted.
@@ -186,6 +196,11 @@ impl Break {
     /// A stall at an offset of the source.
     pub fn stall_at(offset: u64) -> Break {
         Break { how: How::Stall, place: Place::At(offset), times: None }
+    }
+
+    /// An RST_STREAM at an offset of the source.
+    pub fn rst_at(offset: u64) -> Break {
+        Break { how: How::Rst, place: Place::At(offset), times: None }
     }
 
     /// The same for the first `times` bodies only.

@@ -9,13 +9,19 @@ use super::plan::{Break, Change, Etag, How, Lie, Place, Plan};
 /// A break's name in a query, and what it is.
 type Named = (&'static str, How, fn(u64) -> Place);
 
-const BREAKS: [Named; 6] = [
+const BREAKS: [Named; 12] = [
     ("reset-at", How::Reset, Place::At),
     ("reset-after", How::Reset, Place::After),
     ("close-at", How::Close, Place::At),
     ("close-after", How::Close, Place::After),
     ("stall-at", How::Stall, Place::At),
     ("stall-after", How::Stall, Place::After),
+    ("rst-at", How::Rst, Place::At),
+    ("rst-after", How::Rst, Place::After),
+    ("goaway-at", How::GoAway, Place::At),
+    ("goaway-after", How::GoAway, Place::After),
+    ("goaway-cut-at", How::GoAwayCut, Place::At),
+    ("goaway-cut-after", How::GoAwayCut, Place::After),
 ];
 
 impl Plan {
@@ -81,6 +87,7 @@ impl Plan {
         out.some("retry-after", self.retry_after);
         out.number("refuse-416", self.refuse_416, 0);
         out.some("connections", self.connections);
+        out.number("refuse", self.refuse, 0);
         out.0
     }
 
@@ -129,6 +136,7 @@ impl Plan {
             "retry-after" => self.retry_after = Some(read(value)?),
             "refuse-416" => self.refuse_416 = read(value)?,
             "connections" => self.connections = Some(read(value)?),
+            "refuse" => self.refuse = read(value)?,
             _ => return None,
         }
         Some(())
@@ -210,6 +218,7 @@ mod tests {
             retry_after: Some(0),
             refuse_416: 16,
             connections: Some(17),
+            refuse: 18,
         };
         assert_eq!(Plan::parse(&full.query()), Ok(full.clone()));
         full.etag = Etag::None;

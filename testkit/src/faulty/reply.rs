@@ -33,7 +33,7 @@ struct Account {
 /// What to do with a request.
 #[derive(Debug)]
 pub(super) enum Reply {
-    /// Reset the connection.
+    /// Reset the connection; over HTTP/2, refuse the stream.
     Reset,
     /// A status without a body.
     Empty { head: String },
@@ -59,8 +59,9 @@ pub(super) struct Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
     Length,
+    /// Without a length: over HTTP/1 in chunks.
     Chunked,
-    /// Gzip inside chunks.
+    /// Gzip, and that without a length.
     Gzip,
 }
 
@@ -109,7 +110,8 @@ impl Resource {
 
     fn decide(&self, request: &Request, account: &mut Account, version: u8) -> (u16, Reply) {
         let plan = &self.plan;
-        if plan.connections.is_some_and(|most| account.under_way >= most) {
+        let is_refused = (account.seen.requests.len() as u64) < plan.refuse;
+        if is_refused || plan.connections.is_some_and(|most| account.under_way >= most) {
             return (0, Reply::Reset);
         }
         let size = if version == 0 { plan.size } else { plan.new_size.unwrap_or(plan.size) };

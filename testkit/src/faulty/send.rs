@@ -1,6 +1,7 @@
 //! Sends one body: from the pattern, in its framing, at its rate, up to its end or to where it breaks.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,105 +28,152 @@ pub(super) enum End {
     Reset,
 }
 
-/// Sends a body into `wire`. `stall` waits as long as the plan says and tells whether the client is still there.
-pub(super) fn body<W: Write>(
-    wire: &mut W,
-    resource: &Resource,
-    send: &Send,
-    mut stall: impl FnMut(&mut W) -> bool,
-) -> io::Result<End> {
-    let pattern = Pattern::new(send.seed);
-    let mut coder = Coder::new(send.framing);
-    let mut pace = send.rate.map(Pace::new);
-    let (mut at, end) = (send.start, send.start + send.len);
-    // The next break of a body is the first one at or past `from`; a stall that is over is not met again.
-    let mut breaks: Vec<_> = resource.plan.breaks.iter().enumerate().collect();
-    let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
-    let mut buffer = vec![0; piece as usize];
-    while at < end {
-        let next = breaks.iter().filter_map(|(number, one)| Some((one.within(send.start, end)?, *number))).min();
-        if let Some((place, number)) = next
-            && place <= at
-        {
-            breaks.retain(|(other, _)| *other != number);
-            if resource.meets(number) {
-                wire.flush()?;
-                match resource.plan.breaks[number].how {
-                    How::Reset => return Ok(End::Reset),
-                    How::Close => return Ok(End::Close),
-                    How::Stall if stall(wire) => {}
-                    How::Stall => return Ok(End::Close),
-                }
-            }
-            continue;
-        }
-        let until = next.map_or(end, |(place, _)| place).min(at + piece);
-        let bytes = &mut buffer[..(until - at) as usize];
-        pattern.fill(at, bytes);
-        if let Some(pace) = &mut pace {
-            pace.pass(bytes.len());
-        }
-        // Before it is written: a client may have it, and a test may ask, before this thread goes on.
-        resource.sent(send.number, until - at);
-        coder.write(wire, bytes)?;
-        at = until;
-    }
-    coder.finish(wire)?;
-    for _ in 0..resource.plan.garbage {
-        wire.write_all(b"~")?;
-    }
-    wire.flush()?;
-    Ok(End::Done)
+/// A body on its way, piece by piece, so that one thread can send several at a time.
+pub(super) struct Sending {
+    resource: Arc<Resource>,
+    send: Send,
+    pattern: Pattern,
+    coder: Coder,
+    pace: Option<Pace>,
+    at: u64,
+    end: u64,
+    /// The breaks of the plan that this body has not met, by their numbers; a stall that is over is not met again.
+    breaks: Vec<usize>,
+    piece: Vec<u8>,
 }
 
-/// Puts bytes into the framing.
-enum Coder {
-    Length,
-    Chunked,
-    Gzip(Box<GzEncoder<Vec<u8>>>),
+/// What comes next of a body.
+pub(super) enum Step {
+    /// These bytes, not before this moment.
+    Piece(Instant),
+    /// It breaks here.
+    Break(How),
+    /// These bytes are the last ones.
+    Last,
+}
+
+impl Sending {
+    /// `chunks`: in the chunks of HTTP/1 where the body has no length; HTTP/2 has its own frames.
+    pub(super) fn new(resource: &Arc<Resource>, send: Send, chunks: bool) -> Sending {
+        let piece = send.rate.map_or(PIECE, |rate| (rate / 100).clamp(256, PIECE));
+        Sending {
+            pattern: Pattern::new(send.seed),
+            coder: Coder::new(send.framing, chunks),
+            pace: send.rate.map(Pace::new),
+            at: send.start,
+            end: send.start + send.len,
+            breaks: (0..resource.plan.breaks.len()).collect(),
+            piece: vec![0; piece as usize],
+            resource: resource.clone(),
+            send,
+        }
+    }
+
+    /// Adds the next bytes to `out`, or says what happens in their place.
+    pub(super) fn step(&mut self, out: &mut Vec<u8>) -> Step {
+        if self.at >= self.end {
+            self.coder.finish(out);
+            return Step::Last;
+        }
+        let mut until = self.end.min(self.at + self.piece.len() as u64);
+        while let Some((place, number)) = self.next_break() {
+            if place > self.at {
+                until = until.min(place);
+                break;
+            }
+            self.breaks.retain(|other| *other != number);
+            if self.resource.meets(number) {
+                return Step::Break(self.resource.plan.breaks[number].how);
+            }
+        }
+        let bytes = &mut self.piece[..(until - self.at) as usize];
+        self.pattern.fill(self.at, bytes);
+        // Before it is written: a client may have it, and a test may ask, before this thread goes on.
+        self.resource.sent(self.send.number, until - self.at);
+        self.coder.code(bytes, out);
+        self.at = until;
+        Step::Piece(self.pace.as_mut().map_or_else(Instant::now, |pace| pace.pass(bytes.len())))
+    }
+
+    /// The first break that this body has not met: its place and its number.
+    fn next_break(&self) -> Option<(u64, usize)> {
+        let place = |number: usize| self.resource.plan.breaks[number].within(self.send.start, self.end);
+        self.breaks.iter().filter_map(|&number| Some((place(number)?, number))).min()
+    }
+}
+
+/// Sends a body over HTTP/1 into `wire`. `stall` waits as long as the plan says and tells whether the client is still there.
+pub(super) fn body<W: Write>(
+    wire: &mut W,
+    resource: &Arc<Resource>,
+    send: Send,
+    mut stall: impl FnMut(&mut W) -> bool,
+) -> io::Result<End> {
+    let mut sending = Sending::new(resource, send, true);
+    let mut bytes = Vec::new();
+    loop {
+        bytes.clear();
+        match sending.step(&mut bytes) {
+            Step::Piece(from) => thread::sleep(from.saturating_duration_since(Instant::now())),
+            Step::Break(How::Stall) => {
+                wire.flush()?;
+                if !stall(wire) {
+                    return Ok(End::Close);
+                }
+            }
+            Step::Break(How::Reset) => return wire.flush().map(|()| End::Reset),
+            // What only HTTP/2 can say is an end in order here.
+            Step::Break(_) => return wire.flush().map(|()| End::Close),
+            Step::Last => {
+                bytes.resize(bytes.len() + resource.plan.garbage as usize, b'~');
+                wire.write_all(&bytes)?;
+                return wire.flush().map(|()| End::Done);
+            }
+        }
+        wire.write_all(&bytes)?;
+    }
+}
+
+/// Puts bytes into the content coding and the framing.
+struct Coder {
+    gzip: Option<Box<GzEncoder<Vec<u8>>>>,
+    chunks: bool,
 }
 
 impl Coder {
-    fn new(framing: Framing) -> Coder {
-        match framing {
-            Framing::Length => Coder::Length,
-            Framing::Chunked => Coder::Chunked,
-            // Random bytes do not shrink; stored blocks cost nothing.
-            Framing::Gzip => Coder::Gzip(Box::new(GzEncoder::new(Vec::new(), Compression::none()))),
+    fn new(framing: Framing, chunks: bool) -> Coder {
+        // Random bytes do not shrink; stored blocks cost nothing.
+        let gzip = || Box::new(GzEncoder::new(Vec::new(), Compression::none()));
+        Coder { gzip: (framing == Framing::Gzip).then(gzip), chunks: chunks && framing != Framing::Length }
+    }
+
+    fn code(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let Some(encoder) = &mut self.gzip else { return self.frame(bytes, out) };
+        // Writing to memory does not fail.
+        let _ = encoder.write_all(bytes);
+        let coded = std::mem::take(encoder.get_mut());
+        self.frame(&coded, out);
+    }
+
+    fn finish(&mut self, out: &mut Vec<u8>) {
+        if let Some(encoder) = self.gzip.take() {
+            self.frame(&encoder.finish().unwrap_or_default(), out);
+        }
+        if self.chunks {
+            out.extend(b"0\r\n\r\n");
         }
     }
 
-    fn write(&mut self, wire: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Coder::Length => wire.write_all(bytes),
-            Coder::Chunked => chunk(wire, bytes),
-            Coder::Gzip(encoder) => {
-                encoder.write_all(bytes)?;
-                chunk(wire, &std::mem::take(encoder.get_mut()))
-            }
+    /// An empty chunk would be the last one, so none is made for no bytes.
+    fn frame(&self, bytes: &[u8], out: &mut Vec<u8>) {
+        if !self.chunks {
+            out.extend(bytes);
+        } else if !bytes.is_empty() {
+            out.extend(format!("{:x}\r\n", bytes.len()).as_bytes());
+            out.extend(bytes);
+            out.extend(b"\r\n");
         }
     }
-
-    fn finish(self, wire: &mut impl Write) -> io::Result<()> {
-        match self {
-            Coder::Length => Ok(()),
-            Coder::Chunked => wire.write_all(b"0\r\n\r\n"),
-            Coder::Gzip(encoder) => {
-                chunk(wire, &encoder.finish()?)?;
-                wire.write_all(b"0\r\n\r\n")
-            }
-        }
-    }
-}
-
-/// An empty chunk would be the last one, so none is sent for no bytes.
-fn chunk(wire: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    write!(wire, "{:x}\r\n", bytes.len())?;
-    wire.write_all(bytes)?;
-    wire.write_all(b"\r\n")
 }
 
 /// When the next bytes may leave.
@@ -139,10 +187,11 @@ impl Pace {
         Pace { rate: rate.max(1), next: Instant::now() }
     }
 
-    fn pass(&mut self, len: usize) {
+    /// When so many more bytes may.
+    fn pass(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);
         self.next = self.next.max(earliest) + Duration::from_secs_f64(len as f64 / self.rate as f64);
-        thread::sleep(self.next.saturating_duration_since(now));
+        self.next
     }
 }

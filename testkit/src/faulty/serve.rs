@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 
+use super::h2;
 use super::plan::Plan;
 use super::record::Seen;
 use super::reply::{Reply, Resource};
@@ -38,7 +39,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Shared {
     /// The name keeps the plan it was first asked with.
-    fn resource(&self, name: &str, query: &str) -> Result<Arc<Resource>, String> {
+    pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<Resource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {
             return Ok(known.clone());
@@ -59,6 +60,11 @@ impl Shared {
 
     pub(super) fn forget(&self, name: &str) {
         lock(&self.resources).remove(name);
+    }
+
+    /// A connection is not open any more.
+    pub(super) fn closed(&self, number: u64) {
+        lock(&self.open).remove(&number);
     }
 
     pub(super) fn end_connections(&self) {
@@ -93,7 +99,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         thread::spawn(move || {
             // A client that goes away in the middle is the point of many a test.
             let _ = (Connection { wire, number, ahead: Vec::new(), shared: &shared }).run();
-            lock(&shared.open).remove(&number);
+            shared.closed(number);
         });
     }
 }
@@ -109,6 +115,9 @@ struct Connection<'a> {
 impl Connection<'_> {
     fn run(mut self) -> io::Result<()> {
         while let Some(head) = self.head()? {
+            if head == h2::PREFACE {
+                return h2::serve(self.wire, self.ahead, self.number, self.shared);
+            }
             let Some(request) = Request::parse(&head) else {
                 self.refuse("400 Bad Request", "not a GET or HEAD of HTTP/1")?;
                 break;
@@ -134,12 +143,12 @@ impl Connection<'_> {
             }
         }
         // Not open any more before the client can know.
-        lock(&self.shared.open).remove(&self.number);
+        self.shared.closed(self.number);
         self.wire.end()
     }
 
     fn finish_with_reset(self) -> io::Result<()> {
-        lock(&self.shared.open).remove(&self.number);
+        self.shared.closed(self.number);
         self.wire.reset()
     }
 
@@ -169,7 +178,7 @@ impl Connection<'_> {
         self.wire.flush()
     }
 
-    fn reply(&mut self, resource: &Resource, request: &Request) -> io::Result<End> {
+    fn reply(&mut self, resource: &Arc<Resource>, request: &Request) -> io::Result<End> {
         match resource.answer(request, self.number) {
             Reply::Reset => Ok(End::Reset),
             Reply::Empty { head } => {
@@ -178,14 +187,15 @@ impl Connection<'_> {
                 Ok(End::Done)
             }
             Reply::Body { head, send } => {
+                let close = send.close;
                 let sent = self.wire.write_all(head.as_bytes()).and_then(|()| {
                     let (shared, ahead) = (self.shared, &mut self.ahead);
                     let stall = |wire: &mut Wire| stall(wire, ahead, shared, resource.plan.stall);
-                    send::body(&mut self.wire, resource, &send, stall)
+                    send::body(&mut self.wire, resource, send, stall)
                 });
                 resource.over();
                 Ok(match sent? {
-                    End::Done if send.close => End::Close,
+                    End::Done if close => End::Close,
                     end => end,
                 })
             }

@@ -11,18 +11,22 @@ import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from ._asked import Request, dispatch_hook
 from ._haul import Batch, Failure, split_url
 from .exceptions import from_failure
-from .models import ITER_CHUNK_SIZE, Request, Response, Sent, _stream_error, dispatch_hook
+from .models import ITER_CHUNK_SIZE, Response, Sent, _stream_error
 from .sessions import Session, _is_unanswerable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from ._haul import Reply
-    from .models import PreparedRequest
+    from ._asked import PreparedRequest
 
 __all__ = ["AsyncResponse", "AsyncSession"]
+
+
+_MOST_AT_ONCE = 64
 
 
 class AsyncResponse(Response):
@@ -276,8 +280,8 @@ class AsyncSession:
     def _drain(self) -> None:
         """Gives what has come to the tasks that wait for it."""
         batch = self._batch
-        while batch is not None and (over := batch.try_next()) is not None:
-            number, reply, error = over
+        # No more than this at once: the loop has other things to do.
+        for number, reply, error in batch.try_next(_MOST_AT_ONCE) if batch is not None else ():
             future = self._futures.pop(number, None)
             if future is None or future.done():
                 continue

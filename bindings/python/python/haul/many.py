@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
+from ._asked import PreparedRequest, Request
 from ._haul import Batch, Failure
 from .exceptions import RequestException, from_failure
-from .models import PreparedRequest, Request, Response, Sent
+from .models import Response, Sent
 from .sessions import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ._haul import Plan
 
 __all__ = ["Result", "fetch_many"]
 
@@ -100,68 +106,89 @@ def _results(
     batch = Batch(session._client, max_parallel=max_parallel, per_host=per_host, ordered=ordered, memory=max_memory)
     # A few more than run: the engine has the next one at hand when one is over, and in order some wait for the one at the head.
     ahead = max_parallel * 2 + 8
-    running: dict[int, tuple[int, Any, Sent, bool]] = {}
-    order: deque[int | Result] = deque()
+    # Results are taken in bunches, but the engine is given more to do before all that it had is gone.
+    bunch = max_parallel // 2 + 4
+    calls = _Calls(session, timeout, allow_redirects)
+    running: dict[int, tuple[int, Any, Sent]] = {}
+    # What never started; in the order of the input it waits for those before it.
+    refused: deque[Result] = deque()
     index = 0
     exhausted = False
     while True:
-        while not exhausted and len(running) < ahead and len(order) < 2 * ahead:
+        calls.look_again()
+        while not exhausted and len(running) < ahead and len(refused) < ahead:
             try:
                 item = next(requests)
             except StopIteration:
                 exhausted = True
                 break
             try:
-                call, sent = _call(session, item, timeout, allow_redirects)
-                number = batch.submit(*call)
+                call, sent = calls.of(item)
+                running[batch.submit(*call)] = index, item, sent
             except Failure as failure:
-                order.append(Result(index, item, None, from_failure(failure)))
-            except RequestException as refused:
-                order.append(Result(index, item, None, refused))
-            else:
-                running[number] = (index, item, sent, call[0].proxied)
-                if ordered:
-                    order.append(number)
+                refused.append(Result(index, item, None, from_failure(failure)))
+            except RequestException as error:
+                refused.append(Result(index, item, None, error))
             index += 1
-        if order and isinstance(order[0], Result):
-            yield order.popleft()  # type: ignore[misc]
-            continue
+        while refused and not (ordered and running and next(iter(running.values()))[0] < refused[0].index):
+            yield refused.popleft()
         if not running:
-            return
-        over = batch.next()
-        if over is None:
+            if exhausted:
+                return
+            continue
+        over = batch.next(bunch)
+        if not over:
             # In a forked child nothing comes of what the parent began.
             return
-        number, reply, error = over
-        if ordered:
-            order.popleft()
-        place, item, sent, proxied = running.pop(number)
-        if reply is not None:
-            yield Result(place, item, Response._of(reply, sent), None)
-        elif isinstance(error, Failure):
-            yield Result(place, item, None, from_failure(error, proxied=proxied))
-        else:
-            yield Result(place, item, None, error)
+        for number, reply, failed in over:
+            place, item, sent = running.pop(number)
+            while refused and ordered and refused[0].index < place:
+                yield refused.popleft()
+            if reply is not None:
+                yield Result(place, item, Response._of(reply, sent), None)
+            elif isinstance(failed, Failure):
+                yield Result(place, item, None, from_failure(failed, proxied=sent.plan.proxied))
+            else:
+                yield Result(place, item, None, failed)
 
 
-def _call(session: Session, item: Any, timeout: Any, allow_redirects: bool) -> tuple[Any, Sent]:
-    """The arguments of the engine's call, whose plan follows redirects and keeps cookies by itself."""
-    follow = session.max_redirects if allow_redirects else None
-    call: Any = None
-    if type(item) is str:
-        if session._is_short("GET", item, None, session.auth):
-            call = session._short("GET", item, None, None, None, None, session.auth, timeout, None, None, None, None)
-        else:
+class _Calls:
+    """The arguments of the engine's calls, whose plans follow redirects and keep cookies by themselves."""
+
+    def __init__(self, session: Session, timeout: Any, allow_redirects: bool) -> None:
+        self.session = session
+        self.timeout = timeout
+        self.follow = session.max_redirects if allow_redirects else None
+        #: Those of a URL, where they are the same for all.
+        self.common: tuple[Plan, Any, Any, Any, Sent] | None = None
+
+    def look_again(self) -> None:
+        """The session's settings, or the environment's, may have changed."""
+        self.common = None
+
+    def of(self, item: Any) -> tuple[tuple[Any, ...], Sent]:
+        """Those of an item of the input."""
+        session = self.session
+        if type(item) is str:
+            common = self.common
+            if common is not None:
+                plan, query, fields, cookie, sent = common
+                return (plan, "GET", item, query, fields, None, None, cookie), sent
+            if session._is_short("GET", item, None, session.auth):
+                call = session._short("GET", item, None, None, None, None, session.auth, self.timeout, None, None, None, None)
+                plan = session._following(call[0], self.follow, call[6])
+                sent = Sent("GET", plan, call[4], None)
+                if session._suits_all_urls():
+                    self.common = plan, call[3], call[4], call[7], sent
+                return (plan, *call[1:6], None, call[7]), sent
             item = Request("GET", item)
-    if isinstance(item, Mapping):
-        item = Request(**{"method": "GET", **item})
-    if isinstance(item, Request):
-        item = session.prepare_request(item)
-    if isinstance(item, PreparedRequest):
-        call = session._long(item, {"timeout": timeout})
-    elif call is None:
-        raise TypeError(f"a URL or a request is wanted, not {type(item)}")
-    # The cookies of a prepared request are among its headers.
-    jar = None if isinstance(item, PreparedRequest) else call[6]
-    plan = session._following(call[0], follow, jar)
-    return (plan, *call[1:6], None, call[7]), Sent(call[1], plan, call[4], call[5])
+        if isinstance(item, Mapping):
+            item = Request(**{"method": "GET", **item})
+        if isinstance(item, Request):
+            item = session.prepare_request(item)
+        if not isinstance(item, PreparedRequest):
+            raise TypeError(f"a URL or a request is wanted, not {type(item)}")
+        # Its cookies are among its headers.
+        long = session._long(item, {"timeout": self.timeout})
+        plan = session._following(long[0], self.follow, None)
+        return (plan, *long[1:]), Sent(long[1], plan, long[4], long[5])

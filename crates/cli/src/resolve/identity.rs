@@ -36,7 +36,12 @@ impl Resolver<'_> {
             Some(password) => password,
             None => {
                 let prompt = format!("Enter {whose} password for user '{}':", printable(&low.user));
-                self.files.password(&prompt).map_err(|_| {
+                let asked = match self.files.password(&prompt) {
+                    // curl takes what comes: in a job without a terminal that is most often nothing.
+                    Err(_) if self.persona.is_curl() => self.files.password_line(&prompt),
+                    asked => asked,
+                };
+                asked.map_err(|_| {
                     misused(option, "there is no password, and no terminal to ask for it: USER:PASSWORD, or netrc")
                 })?
             }

@@ -19,6 +19,17 @@ __attribute__((constructor)) static void begin(void)
     atomic_store(&left, number ? atol(number) : 0);
 }
 
+/* For a program that knows of this: the n-th from now on, and what is left of n. */
+void refuse_from_now(long n)
+{
+    atomic_store(&left, n);
+}
+
+long refuse_left(void)
+{
+    return atomic_load(&left);
+}
+
 static int refused(void)
 {
     /* Below 1 it is over, or was never asked for; a wrap round would take years. */

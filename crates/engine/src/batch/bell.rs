@@ -30,6 +30,11 @@ impl Bell {
         Ok(Self { read, write, is_ringing: false })
     }
 
+    /// Whether it was last said that there is something to take.
+    pub(super) fn is_ringing(&self) -> bool {
+        self.is_ringing
+    }
+
     /// Whether there is something to take.
     pub(super) fn set(&mut self, is_ringing: bool) {
         if self.is_ringing == is_ringing {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use haul_policy::target::Target;
 
-use super::hall::{Admitted, Gate};
+use super::hall::Admitted;
 use crate::Result;
 use crate::buffer::Lease;
 use crate::sink::{Begin, Partial, Sink, Wake};
@@ -82,20 +82,8 @@ impl Budget {
         is_new
     }
 
-    fn is_preferred(&self, id: u64) -> bool {
-        self.is_hungry.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
-    }
-
-    fn wake(&self) {
-        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
-        for (driver, token) in waiting {
-            driver.wake(token);
-        }
-    }
-}
-
-impl Gate for Budget {
-    fn admits(&self) -> Admitted {
+    /// Whether another request may start.
+    pub(super) fn admits(&self) -> Admitted {
         if self.room() > 0 {
             Admitted::Any
         } else if self.is_hungry.load(Ordering::SeqCst) {
@@ -105,10 +93,22 @@ impl Gate for Budget {
         }
     }
 
-    fn first_is(&self, id: Option<u64>) {
+    /// The first of those under way.
+    pub(super) fn first_is(&self, id: Option<u64>) {
         let id = id.unwrap_or(NONE);
         if self.first.swap(id, Ordering::SeqCst) != id {
             self.wake();
+        }
+    }
+
+    fn is_preferred(&self, id: u64) -> bool {
+        self.is_hungry.load(Ordering::SeqCst) && self.first.load(Ordering::SeqCst) == id
+    }
+
+    fn wake(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        for (driver, token) in waiting {
+            driver.wake(token);
         }
     }
 }

@@ -50,12 +50,7 @@ impl<I> FetchAll<I> {
     fn stop(&mut self, error: Error) -> (u64, Result<Reply>) {
         self.requests = None;
         self.batch.hall.close();
-        let place = {
-            let mut state = self.batch.shared.lock();
-            state.outstanding = 0;
-            state.ready.clear();
-            state.next
-        };
+        let place = self.batch.tray.clear();
         (place, Err(error))
     }
 }

@@ -34,6 +34,19 @@ pub(crate) trait Gate: Send + Sync {
 
     /// The first of those under way.
     fn first_is(&self, id: Option<u64>);
+
+    /// All that the last wake-up brought is dealt with: who waits for results may be told of them. When to be called again
+    /// though nothing happens by then.
+    fn turned(&self, load: Load, now: Instant) -> Option<Instant>;
+}
+
+/// How much there is to do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Load {
+    /// Requests that have not started yet.
+    pub(crate) waiting: usize,
+    /// Requests under way.
+    pub(crate) running: usize,
 }
 
 /// What may start.
@@ -110,11 +123,13 @@ impl Hall {
         let id = state.next_id;
         state.next_id += 1;
         let (sink, done) = prepare(id);
-        state.queue.push(&request.target.origin(), id, ());
+        let host = state.queue.push(&request.target.origin(), id, ());
         state.waiting.insert(id, Job { request, sink, done });
         state.idle_since = None;
         let starts = !std::mem::replace(&mut state.has_worker, true);
-        let inboxes = if starts { Vec::new() } else { state.inboxes.clone() };
+        // Where it has to wait for another to end, that is when the thread looks.
+        let has_to_wait = state.queue.is_full(host) && state.queue.first_seq() != Some(id);
+        let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
         drop(state);
         if starts {
             self.start(client);
@@ -133,6 +148,7 @@ impl Hall {
             drop(state);
             let error = Error::cancelled().with_url(job.request.target.to_url());
             (job.done)(lost(job.request.target, error), Some(job.sink));
+            self.tell_results();
             return true;
         }
         let runs = state.running.contains_key(&id);
@@ -215,6 +231,14 @@ impl Hall {
         for (_, (done, target)) in running {
             done(lost(target, again()), None);
         }
+        self.tell_results();
+    }
+
+    /// Results that did not come of a turn of the event loop are told of at once.
+    fn tell_results(&self) {
+        if let Some(gate) = &self.gate {
+            gate.turned(Load::default(), Instant::now());
+        }
     }
 
     /// Tells the gate which of those under way is the first.
@@ -252,7 +276,7 @@ impl Hall {
 }
 
 /// What is known of a request that brought nothing.
-fn lost(target: Target, error: Error) -> Outcome {
+pub(super) fn lost(target: Target, error: Error) -> Outcome {
     let facts = Facts::new(Instant::now());
     let (history, trailers) = (Vec::new(), None);
     Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }
@@ -322,6 +346,16 @@ impl Supply for Hall {
         let pause = state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant);
         let end = state.idle_since.map(|since| since + PATIENCE);
         [pause, end].into_iter().flatten().min()
+    }
+
+    fn turned(&self, now: Instant) -> Option<Instant> {
+        let gate = self.gate.as_ref()?;
+        let load = {
+            let state = self.lock();
+            Load { waiting: state.waiting.len(), running: state.running.len() }
+        };
+        // Not under the lock: who takes results may want it meanwhile.
+        gate.turned(load, now)
     }
 
     fn backlog(&self) -> usize {

@@ -24,12 +24,12 @@ mod bell;
 mod budget;
 mod fetch;
 pub(crate) mod hall;
+mod tray;
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -37,17 +37,19 @@ use haul_policy::queue::Caps;
 
 pub use fetch::FetchAll;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::fork;
-use crate::interrupt::{Interrupt, TICK};
+use crate::interrupt::{Interrupt, Ticker};
 use crate::request::Request;
 use crate::response::Reply;
 use crate::sink::Sink;
 use crate::sink::memory::Memory;
 use crate::transfer::Outcome;
-use crate::{Client, Error, ErrorKind, Result};
-use bell::Bell;
-use budget::{Budget, Counted};
+use crate::{Client, Result};
+use budget::Counted;
 use hall::Hall;
+use tray::{State, Tray};
 
 /// In which order responses are given out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,29 +92,9 @@ impl Default for BatchOptions {
 pub struct Batch {
     client: Client,
     hall: Arc<Hall>,
-    shared: Arc<Shared>,
+    tray: Arc<Tray>,
     interrupt: Option<Interrupt>,
     generation: u32,
-}
-
-struct Shared {
-    budget: Arc<Budget>,
-    order: Order,
-    state: Mutex<State>,
-    came: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// Those that came out of turn.
-    early: BTreeMap<u64, Finished>,
-    /// Those that may be taken.
-    ready: VecDeque<Finished>,
-    /// The next number in the order of the input.
-    next: u64,
-    /// Those that were not taken yet.
-    outstanding: usize,
-    bell: Option<Bell>,
 }
 
 /// A request of a [`Batch`] that is over.
@@ -154,52 +136,13 @@ impl Finished {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_done(&self, id: u64, outcome: Outcome, sink: Option<Box<dyn Sink>>) {
-        let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<Counted>().ok());
-        let (sink, cost) = counted.map_or((None, 0), |counted| (Some(counted.sink), counted.bytes));
-        let finished = Finished { id, outcome, sink, cost };
-        let mut state = self.lock();
-        match self.order {
-            Order::Completion => state.ready.push_back(finished),
-            Order::Input => {
-                state.early.insert(id, finished);
-                loop {
-                    let next = state.next;
-                    let Some(finished) = state.early.remove(&next) else { break };
-                    state.ready.push_back(finished);
-                    state.next += 1;
-                }
-                self.budget.head_is(state.next);
-            }
-        }
-        let is_ready = !state.ready.is_empty();
-        self.budget.hungers(!is_ready);
-        if let Some(bell) = &mut state.bell {
-            bell.set(is_ready);
-        }
-        drop(state);
-        if is_ready {
-            self.came.notify_all();
-        }
-    }
-}
-
 impl Batch {
     pub(crate) fn new(client: &Client, options: BatchOptions) -> Self {
         let BatchOptions { max_parallel, per_host, pipeline, order, memory, interrupt } = options;
-        let budget = Arc::new(Budget::new(memory));
         let caps = Caps { total: max_parallel.max(1), per_host: per_host.max(1) };
-        let hall = Hall::new(caps, pipeline, Some(budget.clone()));
-        if order == Order::Input {
-            budget.head_is(0);
-        }
-        let shared = Arc::new(Shared { budget, order, state: Mutex::default(), came: Condvar::new() });
-        Self { client: client.clone(), hall, shared, interrupt, generation: fork::generation() }
+        let tray = Tray::new(order, memory);
+        let hall = Hall::new(caps, pipeline, Some(tray.clone()));
+        Self { client: client.clone(), hall, tray, interrupt, generation: fork::generation() }
     }
 
     /// Adds a request, whose body is kept in memory. Never waits. Answers its number; they count from 0.
@@ -210,11 +153,11 @@ impl Batch {
     /// Adds a request whose body goes into this sink, which comes back with it ([`Finished::into_parts`]). It is used on
     /// another thread.
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
-        self.shared.lock().outstanding += 1;
+        self.tray.lock().outstanding += 1;
         self.hall.submit(&self.client, request, |id| {
-            let sink = Counted { sink, id, bytes: 0, budget: Arc::clone(&self.shared.budget) };
-            let shared = Arc::clone(&self.shared);
-            (Box::new(sink), Box::new(move |outcome, sink| shared.is_done(id, outcome, sink)))
+            let sink = Counted { sink, id, bytes: 0, budget: Arc::clone(&self.tray.budget) };
+            let tray = Arc::clone(&self.tray);
+            (Box::new(sink), Box::new(move |outcome, sink| tray.put(id, outcome, sink)))
         })
     }
 
@@ -227,12 +170,17 @@ impl Batch {
     /// How many requests were not taken yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
-        self.shared.lock().outstanding
+        self.tray.lock().outstanding
     }
 
     /// The next one that is over, if there is one now.
     pub fn try_next(&self) -> Option<Finished> {
-        self.take(&mut self.shared.lock())
+        self.take(&mut self.tray.lock(), 1).pop()
+    }
+
+    /// All that are over and may be taken now, `most` at most.
+    pub fn try_bunch(&self, most: usize) -> Vec<Finished> {
+        self.take(&mut self.tray.lock(), most)
     }
 
     /// The next one that is over, waiting for it. `None` when all were taken.
@@ -248,29 +196,34 @@ impl Batch {
     /// # Errors
     /// As [`next`](Self::next).
     pub fn next_by(&self, deadline: Option<Instant>) -> Result<Option<Finished>> {
-        let mut state = self.shared.lock();
+        Ok(self.next_bunch(1, deadline)?.pop())
+    }
+
+    /// All that are over and may be taken, `most` at most, waiting until this moment for the first: none when none came, or
+    /// when all were taken. For programs to which entering their interpreter costs something.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub fn next_bunch(&self, most: usize, deadline: Option<Instant>) -> Result<Vec<Finished>> {
+        let mut ticker = Ticker::new(self.interrupt.as_ref());
+        let mut state = self.tray.lock();
         loop {
-            if let Some(finished) = self.take(&mut state) {
-                return Ok(Some(finished));
+            let taken = self.take(&mut state, most);
+            if !taken.is_empty() || state.outstanding == 0 || self.generation != fork::generation() {
+                return Ok(taken);
             }
             let now = Instant::now();
-            let is_late = deadline.is_some_and(|at| at <= now);
-            if state.outstanding == 0 || is_late || self.generation != fork::generation() {
-                return Ok(None);
+            if deadline.is_some_and(|at| at <= now) {
+                return Ok(taken);
             }
-            let left = deadline.map_or(Duration::MAX, |at| at - now);
-            let wait = if self.interrupt.is_some() { left.min(TICK) } else { left };
-            state = match wait {
-                Duration::MAX => self.shared.came.wait(state).unwrap_or_else(PoisonError::into_inner),
-                wait => self.shared.came.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0,
-            };
-            if let Some(hook) = &self.interrupt {
+            if ticker.is_due(now) {
                 drop(state);
-                if hook.wants_to_stop() {
-                    return Err(Error::new(ErrorKind::Interrupted, "it was interrupted"));
-                }
-                state = self.shared.lock();
+                ticker.tick(now)?;
+                state = self.tray.lock();
+                continue;
             }
+            let wait = ticker.cut(deadline, now).map_or(Duration::MAX, |at| at.saturating_duration_since(now));
+            state = self.tray.wait(state, wait);
         }
     }
 
@@ -280,31 +233,15 @@ impl Batch {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
-        let mut state = self.shared.lock();
-        if state.bell.is_none() {
-            let mut bell = Bell::new()?;
-            bell.set(!state.ready.is_empty());
-            state.bell = Some(bell);
-        }
-        match &state.bell {
-            Some(bell) => bell.as_fd().try_clone_to_owned(),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
+        self.tray.fd()
     }
 
-    fn take(&self, state: &mut State) -> Option<Finished> {
-        let finished = state.ready.pop_front()?;
-        state.outstanding -= 1;
-        if state.ready.is_empty()
-            && let Some(bell) = &mut state.bell
-        {
-            bell.set(false);
-        }
-        let is_hungry = self.shared.budget.hungers(state.ready.is_empty());
-        if self.shared.budget.gives(finished.cost) || is_hungry && self.shared.budget.is_full() {
+    fn take(&self, state: &mut State, most: usize) -> Vec<Finished> {
+        let (taken, may_start) = self.tray.take(state, most);
+        if may_start {
             self.hall.rouse();
         }
-        Some(finished)
+        taken
     }
 }
 

@@ -181,8 +181,8 @@ impl Lane {
         if self.waiting_until.is_none_or(|at| at > now) {
             return VecDeque::new();
         }
-        let is_late = |transfer: &Box<Transfer>| transfer.deadline().is_some_and(|at| at <= now);
-        let (late, waiting): (VecDeque<_>, _) = self.waiting.drain(..).partition(is_late);
+        let (late, waiting): (VecDeque<_>, _) =
+            self.waiting.drain(..).partition(|transfer| transfer.deadline().is_some_and(|at| at <= now));
         self.waiting_until = waiting.iter().filter_map(|transfer| transfer.deadline()).min();
         self.waiting = waiting;
         late

@@ -152,6 +152,8 @@ struct Worker {
     flushed_in_vain: bool,
     /// Since when there is gathered output.
     gathering_since: Option<Instant>,
+    /// When the supply is told of a turn though nothing happens.
+    turned_until: Option<Instant>,
     idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,
 }
@@ -224,6 +226,7 @@ impl Worker {
             output_watched: false,
             flushed_in_vain: false,
             gathering_since: None,
+            turned_until: None,
             idle_cores: IdleCores::default(),
             others: Vec::new(),
         })
@@ -254,6 +257,7 @@ impl Worker {
                 self.pump(lane);
             }
             self.flush()?;
+            self.turned_until = self.supply.turned(self.now);
             if self.supply.is_over() {
                 return Ok(());
             }
@@ -342,7 +346,7 @@ impl Worker {
         let gathered = self.gathering_since.filter(|_| !self.output_watched).map(|since| since + GATHERING);
         // The supply is asked with the time that it was last asked for a transfer with: a pause that has ended since was
         // not over then, and would be slept through.
-        [lanes, delayed, gathered, self.supply.wakes_at(self.now)].into_iter().flatten().min()
+        [lanes, delayed, gathered, self.turned_until, self.supply.wakes_at(self.now)].into_iter().flatten().min()
     }
 
     fn hear(&mut self, message: Message) {

@@ -58,7 +58,8 @@ pub struct RequestOptions {
     /// Where cookies are kept and taken from. Default: none are.
     pub jar: Option<Jar>,
     /// Cookies are those of the host that a `Host` field of the caller's names, as by curl, where that field may go along.
-    /// Default no: they are the target's.
+    /// A `Cookie` field of the caller's stands beside the jar's, as by curl, and not in its place. Default no: they are the
+    /// target's.
     pub cookies_by_host: bool,
     /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
     /// certificate was not checked is not believed. Default: none is known.
@@ -108,8 +109,9 @@ pub struct RequestOptions {
     pub probes: bool,
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
-    /// With [`resume_from`](Self::resume_from): what begins behind the end is complete, as by curl, though the server does not
-    /// say in a Content-Range where the end is. Default no.
+    /// The server's word counts where it can do no harm, as by curl. With [`resume_from`](Self::resume_from), what begins
+    /// behind the end is complete though no Content-Range says where the end is; a 206 that nobody asked for is delivered as it
+    /// is. Default no.
     pub trusts_end: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
     /// A proxy that forwards is told the same. Default: none.

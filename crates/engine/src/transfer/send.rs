@@ -69,7 +69,7 @@ impl Transfer {
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
         // Bytes that continue others must be of their coding.
         let decodes = options.decode && !self.extent.is_plain_part();
-        let cookie = self.cookie();
+        let cookie = self.cookie(is_made("Cookie"));
         let given: Vec<(&str, &[u8])> = allowed()
             .filter(|(name, _)| !self.is_orphan(name))
             .map(|(name, value)| (name.as_str(), value.as_slice()))
@@ -93,7 +93,10 @@ impl Transfer {
         };
         let is_chunked = framing == h1::BodyLength::Chunked && !is_framed;
         let part = options.content_range.as_deref().filter(|_| self.with_body).map(|part| format!("bytes {part}"));
+        // As by curl: who is only to be challenged is told of a form's fields, but not of its parts, which are not there.
+        let says_type = |kind: &&str| !(self.login.is_probe && kind.starts_with("multipart/"));
         let content_type = options.content_type.as_deref().filter(|_| self.with_body && is_made("Content-Type"));
+        let content_type = content_type.filter(says_type);
         // The order is curl's: servers and tests exist that look at it.
         let made: [(&str, Option<&[u8]>); 10] = [
             ("Authorization", authorization.as_deref()),
@@ -122,7 +125,7 @@ impl Transfer {
         fields.extend(answer.map(|value| ("Proxy-Authorization", value)));
         let kept = made.iter().filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) });
         fields.extend(kept.filter_map(|&(name, value)| Some((name, value?))));
-        fields.extend(cookie.as_deref().filter(|_| is_made("Cookie")).map(|value| ("Cookie", value)));
+        fields.extend(cookie.as_deref().map(|value| ("Cookie", value)));
         fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name)));
         let more = for_proxy.iter().filter(|(name, _)| {
             !["proxy-authorization", "proxy-connection"].iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -157,10 +160,12 @@ impl Transfer {
         })
     }
 
-    /// The cookies of the jar, then those of the user's word (as by curl).
-    fn cookie(&self) -> Option<Vec<u8>> {
-        let kept = self.options.jar.as_ref().and_then(|jar| jar.cookie_for(&self.cookie_target()));
-        let given = self.options.cookie.as_deref().filter(|_| self.secrets == Secrets::Keep);
+    /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
+    /// curl's ways the jar's have a field beside it.
+    fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
+        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.cookies_by_host);
+        let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
+        let given = self.options.cookie.as_deref().filter(|_| is_made && self.secrets == Secrets::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
             (Some(kept), None) => Some(kept),

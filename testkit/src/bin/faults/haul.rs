@@ -26,6 +26,10 @@ pub(crate) struct Job {
     pub(crate) url: String,
     /// `-o`; without it the body goes to a pipe.
     pub(crate) file: Option<PathBuf>,
+    /// Further URLs with their files, side by side with the first; what has its final name is skipped.
+    pub(crate) more: Vec<(String, PathBuf)>,
+    /// HTTP/2 whatever it is: by ALPN, or known beforehand.
+    pub(crate) http2: bool,
     /// `--split 1`.
     pub(crate) one_stream: bool,
     pub(crate) max_time: Duration,
@@ -59,10 +63,22 @@ impl Haul {
         if self.splits && job.one_stream {
             command.args(["--split", "1"]);
         }
+        command.args(match (job.http2, job.url.starts_with("https:")) {
+            (false, _) => &["--http1.1"][..],
+            (true, true) => &["--http2"],
+            (true, false) => &["--http2-prior-knowledge"],
+        });
+        if !job.more.is_empty() {
+            command.arg("--skip-existing");
+        }
         if let Some(file) = &job.file {
             command.arg("-o").arg(file);
         }
-        command.arg(&job.url).stdin(Stdio::null()).stderr(Stdio::piped());
+        command.arg(&job.url);
+        for (url, file) in &job.more {
+            command.arg("-o").arg(file).arg(url);
+        }
+        command.stdin(Stdio::null()).stderr(Stdio::piped());
         command.stdout(if job.file.is_some() { Stdio::null() } else { Stdio::piped() });
         command
     }

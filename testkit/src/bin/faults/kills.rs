@@ -1,4 +1,7 @@
-//! kill -9 at random moments of a download to a file, then the same command again until it is done.
+//! kill -9 at random moments of a download to files, then the same command again until it is done.
+//!
+//! Three kinds in turn: one file in parts, one file in one stream, and many files side by side, where `--skip-existing`
+//! and the notes beside unfinished files are the journal that says what is done.
 //!
 //! The moment is a number of bytes sent, not a time, so a loaded machine is no other machine. Each connection is held
 //! to a rate, by the origin, behind a relay with a round trip: little is under way between the two ends then, and what
@@ -11,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::faulty::Plan;
+use testkit::faulty::{Plan, Seen};
 use testkit::relay::Relay;
 use testkit::rng::{Rng, mix};
 
@@ -27,11 +30,17 @@ const UNDER_WAY: u64 = 1 << 20;
 const GLANCE: Duration = Duration::from_millis(1);
 /// Runs after the last kill before it is given up.
 const MOST_RUNS: u32 = 3;
+/// What is killed, in turn.
+const KINDS: [&str; 3] = ["split", "one stream", "many files"];
+/// How many files are many; together they are as long as one.
+const MANY: u64 = 8;
 
 /// What came of all kills.
 #[derive(Default)]
 pub(crate) struct Kills {
     pub(crate) tried: u64,
+    /// How many of each kind, and how many of them survived.
+    kinds: [(u64, u64); KINDS.len()],
     /// Processes killed; some end before their moment comes.
     pub(crate) killed: u64,
     /// The hash is equal in the end.
@@ -56,6 +65,9 @@ impl Kills {
     pub(crate) fn to_json(&self) -> Value {
         json!({
             "tried": self.tried,
+            "kinds": KINDS.iter().zip(self.kinds).map(|(kind, (tried, survived))| {
+                json!({ "kind": kind, "tried": tried, "survived": survived })
+            }).collect::<Vec<_>>(),
             "killed": self.killed,
             "survived": self.survived,
             "wrong_hash": self.wrong_hash,
@@ -71,6 +83,7 @@ impl Kills {
 
 /// What came of one.
 struct Tried {
+    kind: usize,
     killed: u64,
     connections: u64,
     done: bool,
@@ -85,7 +98,9 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     if count == 0 {
         return Ok(Kills::default());
     }
-    let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).start();
+    // A link without a rate may hold 16 MiB of a program that gets no processor: that would be counted as fetched.
+    let rate = bench.options.kill_rate;
+    let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).rate(rate).start();
     let (plain, tls) = (relay(bench.origin.http_addr())?, relay(bench.origin.https_addr())?);
     let next = AtomicU64::new(0);
     let kills = Mutex::new(Kills::default());
@@ -95,7 +110,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
             if number >= count {
                 return Ok(());
             }
-            let base = match number % 2 {
+            let base = match number / KINDS.len() as u64 % 2 {
                 0 => format!("http://{}", plain.addr()),
                 _ => format!("https://localhost:{}", tls.addr().port()),
             };
@@ -110,18 +125,65 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// The files of one try: what they are, what happened to each.
+struct Files<'a> {
+    bench: &'a Bench,
+    files: Vec<(String, Plan, PathBuf)>,
+}
+
+impl Files<'_> {
+    fn seen(&self) -> impl Iterator<Item = Seen> {
+        self.files.iter().map(|(name, ..)| self.bench.origin.seen(name))
+    }
+
+    fn sum(&self, count: fn(&Seen) -> u64) -> u64 {
+        self.seen().map(|seen| count(&seen)).sum()
+    }
+
+    fn are_equal(&self) -> Result<bool> {
+        for (_, plan, file) in &self.files {
+            let mut checker = Checker::of(plan);
+            if !file.exists() {
+                return Ok(false);
+            }
+            checker.add_file(file)?;
+            if checker.finish().sha256.as_ref() != check::source(plan).as_ref() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Files<'_> {
+    fn drop(&mut self) {
+        self.files.iter().for_each(|(name, ..)| self.bench.origin.forget(name));
+    }
+}
+
 fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
     let options = &bench.options;
     let mut rng = Rng::new(mix(options.seed ^ 0x6b69_6c6c, number));
-    let plan = Plan { size: options.kill_body, rate: Some(options.kill_rate), seed: number, ..Plan::default() };
-    let name = format!("kill-{number}");
-    let path = bench.origin.serve(&name, plan.clone());
+    let kind = (number % KINDS.len() as u64) as usize;
+    let count = if kind == 2 { MANY } else { 1 };
+    let size = options.kill_body / count;
     let dir = tempfile::tempdir_in(bench.work.path())?;
-    let file: PathBuf = dir.path().join("out");
+    let mut files = Files { bench, files: Vec::new() };
+    let mut targets = Vec::new();
+    for file in 0..count {
+        let name = format!("kill-{number}-{file}");
+        let plan = Plan { size, rate: Some(options.kill_rate), seed: number << 3 | file, ..Plan::default() };
+        let path = dir.path().join(format!("out{file}"));
+        targets.push((format!("{base}{}", bench.origin.serve(&name, plan.clone())), path.clone()));
+        files.files.push((name, plan, path));
+    }
+    let (url, file) = targets.remove(0);
     let job = Job {
-        url: format!("{base}{path}"),
-        file: Some(file.clone()),
-        one_stream: false,
+        url,
+        file: Some(file),
+        more: targets,
+        http2: false,
+        one_stream: kind == 1,
         max_time: options.limit,
         limit: options.limit + Duration::from_secs(5),
         reader: None,
@@ -129,10 +191,10 @@ fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
     let (mut killed, mut connections, mut seen_before) = (0, 0, 0);
     let kills = 1 + u64::from(rng.below(4) == 0);
     for _ in 0..kills {
-        let sent = bench.origin.seen(&name).sent();
-        let moment = sent + rng.below(plan.size.saturating_sub(sent).max(1));
-        let hit = kill_at(bench, &job, &name, moment)?;
-        let now = bench.origin.seen(&name).connections;
+        let sent = files.sum(Seen::sent);
+        let moment = sent + rng.below((size * count).saturating_sub(sent).max(1));
+        let hit = kill_at(bench, &job, moment, || files.sum(Seen::sent))?;
+        let now = files.sum(|seen| seen.connections);
         if hit {
             killed += 1;
             connections += now - seen_before;
@@ -149,35 +211,31 @@ fn one(bench: &Bench, number: u64, base: &str) -> Result<Tried> {
         }
         told = format!("exit {}: {}", outcome.code.unwrap_or(-1), outcome.said);
     }
-    let mut equal = false;
-    if done && file.exists() {
-        let mut checker = Checker::of(&plan);
-        checker.add_file(&file)?;
-        equal = checker.finish().sha256.as_ref() == check::source(&plan).as_ref();
-    }
-    let seen = bench.origin.seen(&name);
-    bench.origin.forget(&name);
-    let part = seen.longest_part().unwrap_or(PART).min(PART);
+    let part = files.seen().filter_map(|seen| seen.longest_part()).max().unwrap_or(PART).min(PART).min(size);
     Ok(Tried {
+        kind,
         killed,
         connections,
         done,
-        equal,
-        twice: seen.twice(),
-        bound: connections * part + seen.connections * UNDER_WAY,
-        told: format!("kill {number}: {killed} killed, {connections} connections, part {part}; {told}"),
+        equal: done && files.are_equal()?,
+        twice: files.sum(Seen::twice),
+        bound: connections * part + files.sum(|seen| seen.connections) * UNDER_WAY,
+        told: format!(
+            "kill {number}, {}: {killed} killed, {connections} connections, part {part}; {told}",
+            KINDS[kind]
+        ),
     })
 }
 
 /// Starts the program and kills it once so many bytes were sent; false if it ended before.
-fn kill_at(bench: &Bench, job: &Job, name: &str, moment: u64) -> Result<bool> {
+fn kill_at(bench: &Bench, job: &Job, moment: u64, sent: impl Fn() -> u64) -> Result<bool> {
     let mut child = bench.haul.spawn(job)?;
     let end = Instant::now() + job.limit;
     loop {
         if child.try_wait()?.is_some() {
             return Ok(false);
         }
-        if bench.origin.seen(name).sent() >= moment || Instant::now() >= end {
+        if sent() >= moment || Instant::now() >= end {
             child.kill()?;
             child.wait()?;
             return Ok(true);
@@ -189,6 +247,8 @@ fn kill_at(bench: &Bench, job: &Job, name: &str, moment: u64) -> Result<bool> {
 impl Kills {
     fn add(&mut self, tried: Tried) {
         self.tried += 1;
+        self.kinds[tried.kind].0 += 1;
+        self.kinds[tried.kind].1 += u64::from(tried.equal);
         self.killed += tried.killed;
         self.connections += tried.connections;
         self.survived += u64::from(tried.equal);

@@ -4,8 +4,8 @@
 //! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
 //! ```
 //!
-//! It knows haul by its path only. Three parts: *rows* (a fault × plain or TLS × pipe or file × split or not, at random
-//! offsets), *kills* (kill -9 in the middle, then the same command again) and *sizes* (SHA-256 and peak memory).
+//! It knows haul by its path only. Three parts: *rows* (a fault × HTTP/1 or 2 × plain or TLS × pipe or file × split or not, at
+//! random offsets), *kills* (kill -9 in the middle, then the same command again) and *sizes* (SHA-256 and peak memory).
 
 mod check;
 mod haul;
@@ -29,6 +29,7 @@ struct Bench {
     options: options::Options,
     haul: haul::Haul,
     origin: Faulty,
+    origin_h2: Faulty,
     work: tempfile::TempDir,
 }
 
@@ -43,12 +44,14 @@ fn main() -> Result<ExitCode> {
     }
     let work = tempfile::Builder::new().prefix("haul-faults").tempdir_in(&options.work)?;
     let origin = Faulty::builder().start()?;
-    let haul = haul::Haul::probe(&options.haul, work.path(), origin.ca_pem())?;
+    let origin_h2 = Faulty::builder().http2().start()?;
+    let trusted = [origin.ca_pem(), origin_h2.ca_pem()].concat();
+    let haul = haul::Haul::probe(&options.haul, work.path(), &trusted)?;
     println!("{} · seed {} · {} offsets a row", haul.version, options.seed, options.offsets);
     if !haul.splits {
         println!("this haul has no --split: the rows of it are run as it is");
     }
-    let bench = Bench { options, haul, origin, work };
+    let bench = Bench { options, haul, origin, origin_h2, work };
 
     // First, while this process is small: see `haul::Outcome::rss`.
     let sizes = sizes::all(&bench)?;

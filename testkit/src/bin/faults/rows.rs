@@ -1,4 +1,4 @@
-//! Every fault × plain or TLS × pipe or file × one stream or split, at random offsets.
+//! Every fault × HTTP/1 or 2 × plain or TLS × pipe or file × one stream or split, at random offsets.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +18,8 @@ use crate::{Bench, Result, report};
 
 /// What a file held before, in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
+/// What sets the chance of a row over HTTP/2 apart from that over HTTP/1.
+const HTTP2: u64 = 1 << 32;
 /// Failures that are shown in full.
 const SHOWN: usize = 5;
 
@@ -26,6 +28,7 @@ struct Row {
     fault: &'static Fault,
     /// The place of the fault in the table: chance does not depend on which rows are run.
     number: u64,
+    http2: bool,
     tls: bool,
     file: bool,
     one_stream: bool,
@@ -129,8 +132,11 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Tally>> {
 fn rows(wanted: &[String]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (number, fault) in (0..).zip(FAULTS) {
-        for bits in 0..8 {
-            rows.push(Row { fault, number, tls: bits & 4 != 0, file: bits & 2 != 0, one_stream: bits & 1 != 0 });
+        for bits in 0..16 {
+            let (http2, tls) = (bits & 8 != 0, bits & 4 != 0);
+            if fault.over.is(http2) {
+                rows.push(Row { fault, number, http2, tls, file: bits & 2 != 0, one_stream: bits & 1 != 0 });
+            }
         }
     }
     rows.retain(|row| wanted.is_empty() || wanted.iter().any(|part| row.name().contains(part.as_str())));
@@ -141,20 +147,23 @@ impl Row {
     fn name(&self) -> String {
         let choose = |set, yes, no| if set { yes } else { no };
         let (link, sink) = (choose(self.tls, "tls", "plain"), choose(self.file, "file", "pipe"));
-        format!("{}/{link}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
+        let version = choose(self.http2, "-h2", "");
+        format!("{}/{link}{version}/{sink}/{}", self.fault.name, choose(self.one_stream, "one", "split"))
     }
 
     /// The try of this number: the same for the same seed, whatever else is run.
     fn run(&self, bench: &Bench, number: u64) -> Result<Try> {
         let options = &bench.options;
         let bits = u64::from(self.tls) << 2 | u64::from(self.file) << 1 | u64::from(self.one_stream);
-        let seed = mix(options.seed, mix(self.number << 3 | bits, number));
+        let version = if self.http2 { HTTP2 } else { 0 };
+        let seed = mix(options.seed, mix((self.number << 3 | bits) + version, number));
         let mut plan = Plan { size: options.body, rate: Some(options.rate), seed: seed >> 32, ..Plan::default() };
         let mut chance = Chance::new(Rng::new(seed), plan.size);
         (self.fault.make)(&mut chance, &mut plan);
 
         let name = format!("{}-{number}", self.name().replace('/', "-"));
-        let path = bench.origin.serve(&name, plan.clone());
+        let origin = if self.http2 { &bench.origin_h2 } else { &bench.origin };
+        let path = origin.serve(&name, plan.clone());
         let dir = tempfile::tempdir_in(bench.work.path())?;
         let file = dir.path().join("out");
         let before = number % 2 == 1;
@@ -162,8 +171,10 @@ impl Row {
             std::fs::write(&file, BEFORE)?;
         }
         let job = Job {
-            url: if self.tls { bench.origin.https_url(&path) } else { bench.origin.url(&path) },
+            url: if self.tls { origin.https_url(&path) } else { origin.url(&path) },
             file: self.file.then(|| file.clone()),
+            more: Vec::new(),
+            http2: self.http2,
             one_stream: self.one_stream,
             // Its own limit comes first: what the hard one ends is a hang.
             max_time: self.fault.max_time.unwrap_or(Duration::MAX).min(options.limit * 2 / 3),
@@ -177,8 +188,8 @@ impl Row {
         } else {
             self.judge_pipe(&outcome, checker, &plan)
         };
-        let seen = bench.origin.seen(&name);
-        bench.origin.forget(&name);
+        let seen = origin.seen(&name);
+        origin.forget(&name);
         let code = outcome.code.unwrap_or(-1);
         Ok(Try {
             code,
@@ -216,7 +227,7 @@ impl Row {
             Some(0) if right => Verdict::Survived,
             Some(0) => Verdict::FalseSuccess,
             _ if !harmless => Verdict::WrongBytes,
-            Some(code) if self.fault.codes.contains(&code) => Verdict::Refused,
+            Some(code) if self.fault.allows(code, self.http2) => Verdict::Refused,
             _ => Verdict::Unexpected,
         }
     }

@@ -83,6 +83,8 @@ fn one(bench: &Bench, plan: &Plan, source: &str, bits: u8, reader: Option<u64>) 
     let job = Job {
         url: if tls { bench.origin.https_url(&path) } else { bench.origin.url(&path) },
         file: to_file.then(|| file.clone()),
+        more: Vec::new(),
+        http2: false,
         one_stream,
         max_time,
         limit: max_time + Duration::from_secs(10),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use testkit::faulty::{Break, Change, Etag, Lie, Place, Plan};
+use testkit::faulty::{Break, Change, Etag, How, Lie, Place, Plan};
 use testkit::rng::Rng;
 
 /// One fault.
@@ -13,7 +13,34 @@ pub(crate) struct Fault {
     pub(crate) codes: &'static [i32],
     /// Its limit of time, where that is what ends it; otherwise two thirds of what the runner allows.
     pub(crate) max_time: Option<Duration>,
+    pub(crate) over: Over,
     pub(crate) make: fn(&mut Chance, &mut Plan),
+}
+
+/// Over which versions of HTTP a fault can happen.
+#[derive(Clone, Copy)]
+pub(crate) enum Over {
+    Both,
+    Http1,
+    Http2,
+}
+
+impl Over {
+    pub(crate) fn is(self, http2: bool) -> bool {
+        match self {
+            Over::Both => true,
+            Over::Http1 => !http2,
+            Over::Http2 => http2,
+        }
+    }
+}
+
+impl Fault {
+    /// Where a fault need not be survived, HTTP/2 has two names more for it: of a connection (16), of a stream (92).
+    pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
+        self.codes.contains(&code)
+            || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
+    }
 }
 
 /// What a try may choose from.
@@ -74,11 +101,15 @@ const fn fault(
     codes: &'static [i32],
     make: fn(&mut Chance, &mut Plan),
 ) -> Fault {
-    Fault { name, about, codes, max_time: None, make }
+    Fault { name, about, codes, max_time: None, over: Over::Both, make }
 }
 
 const fn quick(fault: Fault) -> Fault {
     Fault { max_time: Some(SHORT_TIME), ..fault }
+}
+
+const fn over(over: Over, fault: Fault) -> Fault {
+    Fault { over, ..fault }
 }
 
 pub(crate) const FAULTS: &[Fault] = &[
@@ -196,11 +227,14 @@ pub(crate) const FAULTS: &[Fault] = &[
     }),
     fault("connections-1", "one body at a time, the others are reset", MUST, |_, p| p.connections = Some(1)),
     fault("connections-2", "two bodies at a time, the others are reset", MUST, |_, p| p.connections = Some(2)),
-    fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100)),
-    fault("garbage-parts", "the same, after a cut", RANGE, |c, p| {
-        c.cut(p);
-        p.garbage = c.some(100);
-    }),
+    over(Over::Http1, fault("garbage", "bytes of no reply after each whole", MUST, |c, p| p.garbage = c.some(100))),
+    over(
+        Over::Http1,
+        fault("garbage-parts", "the same, after a cut", RANGE, |c, p| {
+            c.cut(p);
+            p.garbage = c.some(100);
+        }),
+    ),
     // The first reply.
     fault("whole-longer", "Content-Length of the 200 is too large", RANGE, |c, p| {
         p.whole_length = c.some(5000) as i64;
@@ -249,6 +283,53 @@ pub(crate) const FAULTS: &[Fault] = &[
         (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
         p.etag = Etag::None;
     }),
+    // Refused before they are looked at: a reset in place of a reply, REFUSED_STREAM.
+    fault("refused-once", "the first request is refused", MUST, |_, p| p.refuse = 1),
+    fault("refused-always", "every request is refused", &[52, 55, 56], |_, p| p.refuse = u64::MAX),
+    // What only HTTP/2 can say.
+    over(
+        Over::Http2,
+        fault("rst-once", "RST_STREAM at the offset, once", MUST, |c, p| {
+            p.breaks.push(Break::rst_at(c.offset).times(1));
+        }),
+    ),
+    over(
+        Over::Http2,
+        fault("rst-twice", "RST_STREAM at the offset, twice", MUST, |c, p| {
+            p.breaks.push(Break::rst_at(c.offset).times(2));
+        }),
+    ),
+    over(
+        Over::Http2,
+        fault("rst-always", "RST_STREAM whenever the offset is reached", BROKEN, |c, p| {
+            p.breaks.push(Break::rst_at(c.offset));
+        }),
+    ),
+    over(
+        Over::Http2,
+        fault("goaway", "GOAWAY at the offset; what is under way goes on", MUST, |c, p| {
+            p.breaks.push(Break { how: How::GoAway, ..Break::rst_at(c.offset) });
+        }),
+    ),
+    over(
+        Over::Http2,
+        fault("goaway-rst", "GOAWAY at the offset, RST_STREAM at another", MUST, |c, p| {
+            p.breaks.push(Break { how: How::GoAway, ..Break::rst_at(c.offset) }.times(1));
+            p.breaks.push(Break::rst_at(c.rng.below(p.size)).times(1));
+        }),
+    ),
+    over(
+        Over::Http2,
+        fault("goaway-cut-once", "GOAWAY and the connection's end at the offset, once", MUST, |c, p| {
+            p.breaks.push(Break { how: How::GoAwayCut, ..Break::rst_at(c.offset) }.times(1));
+        }),
+    ),
+    over(
+        Over::Http2,
+        fault("goaway-cut-always", "the same whenever the offset is reached", BROKEN, |c, p| {
+            p.breaks.push(Break { how: How::GoAwayCut, ..Break::rst_at(c.offset) });
+        }),
+    ),
 ];
 
 /// Prints the rows.

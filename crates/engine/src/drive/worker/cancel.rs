@@ -30,7 +30,7 @@ impl Worker {
         }
         let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
         for token in tokens {
-            self.cancel_on(token, tag, &mut given_up);
+            given_up.extend(self.cancel_on(token, tag));
         }
         for transfer in given_up {
             self.go_on(transfer, After::Done(Err(Error::cancelled())), None);
@@ -38,19 +38,20 @@ impl Worker {
         self.place_all();
     }
 
-    fn cancel_on(&mut self, token: usize, tag: u64, given_up: &mut Vec<Box<Transfer>>) {
-        let Some(lane) = self.lanes.get_mut(token) else { return };
+    /// Ends what is under way there; hands back what waits there and has not begun.
+    fn cancel_on(&mut self, token: usize, tag: u64) -> Option<Box<Transfer>> {
+        let lane = self.lanes.get_mut(token)?;
         if let Some(place) = lane.waiting.iter().position(|transfer| transfer.tag == tag && !transfer.is_part()) {
-            given_up.extend(lane.waiting.remove(place));
+            let given_up = lane.waiting.remove(place);
             // Nobody else waits for a connection that is in the making.
             if lane.waiting.is_empty() && !matches!(lane.state, State::Open(_)) {
                 self.remove(token);
             }
-            return;
+            return given_up;
         }
-        let Lane { state: State::Open(link), paused, .. } = lane else { return };
+        let Lane { state: State::Open(link), paused, .. } = lane else { return None };
         let mut finished = Finished::new();
-        let Some(progress) = link.cancel(tag, self.now, &mut finished) else { return };
+        let progress = link.cancel(tag, self.now, &mut finished)?;
         *paused = false;
         for (_, after) in finished.iter_mut().filter(|(transfer, _)| transfer.tag == tag) {
             *after = After::Done(Err(Error::cancelled()));
@@ -61,5 +62,6 @@ impl Worker {
             self.pump(token);
         }
         self.settle(token, &mut finished);
+        None
     }
 }

@@ -64,6 +64,12 @@ pub trait Supply: Send + Sync {
     /// When to ask for a next transfer though nothing happened; `now` is what [`Supply::next`] was last asked with.
     fn wakes_at(&self, now: Instant) -> Option<Instant>;
 
+    /// All that a wake-up has brought is dealt with, and the worker looks for more. When it wants to be told so again though
+    /// nothing happens by then.
+    fn turned(&self, _now: Instant) -> Option<Instant> {
+        None
+    }
+
     /// How many transfers wait for a slot or a worker.
     fn backlog(&self) -> usize {
         0

@@ -1,0 +1,57 @@
+//! Torture of the interface from C: the n-th descriptor or allocation is refused, for each n that a job comes to
+//! (`tests/c/torture.c`). Fifty-six cases with `HAUL_TORTURE=all` (`make torture`); without it a few, with every
+//! nineteenth allocation.
+
+mod common;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use common::{Workshop, crate_dir};
+use testkit::origin::Origin;
+
+/// The step from allocation to allocation, and from case to case.
+fn extent() -> [String; 2] {
+    let is_whole = std::env::var("HAUL_TORTURE").is_ok_and(|value| value == "all");
+    (if is_whole { ["1", "1"] } else { ["19", "5"] }).map(str::to_owned)
+}
+
+/// Runs the program, which says itself what was false.
+fn torture(workshop: &Workshop, what: &str, preload: Option<&str>) {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let ca = workshop.path("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let program = workshop.compile("tests/c/torture.c");
+    let mut command = Command::new(program.path());
+    if let Some(library) = preload {
+        command.env("LD_PRELOAD", library);
+    }
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
+        command.env_remove(name);
+    }
+    command.args([origin.url(""), origin.https_url("")]).arg(ca).arg(what).args(extent());
+    let output = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{what}: {}\n{out}{err}", output.status);
+    println!("{what}: {}", out.trim());
+}
+
+#[test]
+fn a_refused_descriptor_is_an_answer_or_an_error() {
+    let Some(workshop) = Workshop::new() else { return };
+    torture(&workshop, "descriptors", None);
+}
+
+#[test]
+fn a_refused_allocation_is_an_answer_or_an_error() {
+    let Some(workshop) = Workshop::new() else { return };
+    let library = workshop.path("refuse.so");
+    let source = crate_dir().join("../cli/tests/torture/refuse.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).stderr(Stdio::null());
+    if !cc.status().is_ok_and(|status| status.success()) {
+        println!("SKIPPED: refused allocations: the C library here is not glibc");
+        return;
+    }
+    torture(&workshop, "allocations", library.to_str());
+}

@@ -1,0 +1,355 @@
+//! The same origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends its streams' bodies in turn.
+//!
+//! Written by hand upon [`frames`], for an honest server could not break off where a plan says so.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::{Duration, Instant};
+
+use super::plan::How;
+use super::reply::{Reply, Resource};
+use super::request::Request;
+use super::send::{Sending, Step};
+use super::serve::Shared;
+use crate::frames::{self, Frame};
+use crate::wire::Wire;
+
+/// The first line of the client's preface and its empty line; the rest of it is [`PREFACE_END`].
+pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
+const PREFACE_END: &[u8] = b"SM\r\n\r\n";
+
+/// The longest payload that a client takes unless it says more.
+const MOST: usize = 16 << 10;
+/// The windows before anybody says otherwise.
+const WINDOW: i64 = 65_535;
+/// How long a connection that has nothing to send waits for frames before it looks whether the origin stops.
+const GLANCE: Duration = Duration::from_millis(20);
+
+const NO_ERROR: u32 = 0;
+const INTERNAL_ERROR: u32 = 2;
+const REFUSED_STREAM: u32 = 7;
+const INITIAL_WINDOW_SIZE: u16 = 4;
+const MAX_CONCURRENT_STREAMS: u16 = 3;
+const PADDED: u8 = 8;
+const PRIORITY: u8 = 32;
+
+/// Serves a connection from behind [`PREFACE`] on, to its end.
+pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &Shared) -> io::Result<()> {
+    let mut session = Session {
+        wire,
+        ahead,
+        number,
+        shared,
+        decoder: loona_hpack::Decoder::new(),
+        window: WINDOW,
+        initial: WINDOW,
+        streams: BTreeMap::new(),
+        highest: 0,
+        takes_more: true,
+    };
+    let end = session.run();
+    session.streams.values().for_each(|stream| stream.resource.over());
+    // Not open any more before the client can know.
+    shared.closed(number);
+    match end? {
+        End::InOrder => session.wire.end(),
+        End::Reset => session.wire.reset(),
+    }
+}
+
+/// How a connection ends.
+enum End {
+    InOrder,
+    Reset,
+}
+
+struct Session<'a> {
+    wire: Wire,
+    /// Read, but no whole frame yet.
+    ahead: Vec<u8>,
+    number: u64,
+    shared: &'a Shared,
+    decoder: loona_hpack::Decoder<'static>,
+    window: i64,
+    initial: i64,
+    streams: BTreeMap<u32, Stream>,
+    highest: u32,
+    /// No GOAWAY was sent.
+    takes_more: bool,
+}
+
+/// A body under way.
+struct Stream {
+    resource: Arc<Resource>,
+    sending: Sending,
+    window: i64,
+    /// Made, but not sent; not before that moment.
+    ready: Vec<u8>,
+    from: Instant,
+    /// Nothing until then; for ever if there is no such moment.
+    stalled: Option<Option<Instant>>,
+    /// What is ready is the last of it.
+    last: bool,
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> io::Result<End> {
+        while self.ahead.len() < PREFACE_END.len() {
+            if !self.read(None)? {
+                return Ok(End::InOrder);
+            }
+        }
+        self.ahead.drain(..PREFACE_END.len());
+        self.wire.write_all(&frames::settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
+        loop {
+            while let Some(frame) = self.frame() {
+                self.take(frame)?;
+            }
+            if let Some(end) = self.send()? {
+                self.wire.flush()?;
+                return Ok(end);
+            }
+            self.wire.flush()?;
+            let is_done = !self.takes_more && self.streams.is_empty();
+            if is_done || self.shared.stop.load(SeqCst) || !self.read(Some(self.patience()))? {
+                return Ok(End::InOrder);
+            }
+        }
+    }
+
+    /// Reads what is there, or waits so long for something; false at the client's end.
+    fn read(&mut self, wait: Option<Duration>) -> io::Result<bool> {
+        // A time-out of zero would be none.
+        let at_once = wait == Some(Duration::ZERO);
+        self.wire.socket().set_nonblocking(at_once)?;
+        self.wire.socket().set_read_timeout(wait.filter(|_| !at_once))?;
+        let mut buffer = [0; 16 << 10];
+        let outcome = self.wire.read(&mut buffer);
+        self.wire.socket().set_nonblocking(false)?;
+        match outcome {
+            Ok(len) => {
+                self.ahead.extend_from_slice(&buffer[..len]);
+                Ok(len > 0)
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How long nothing can be sent, as far as time alone says.
+    fn patience(&self) -> Duration {
+        let now = Instant::now();
+        let next = self.streams.values().filter_map(|stream| match stream.stalled {
+            Some(until) => until,
+            None if stream.window.min(self.window) <= 0 && !stream.ready.is_empty() => None,
+            None => Some(stream.from),
+        });
+        next.min().map_or(GLANCE, |next| next.saturating_duration_since(now).min(GLANCE))
+    }
+
+    /// The next whole frame of what was read.
+    fn frame(&mut self) -> Option<Frame> {
+        let head = self.ahead.first_chunk::<9>()?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]) & 0x7fff_ffff;
+        let (kind, flags) = (head[3], head[4]);
+        let payload = self.ahead.get(9..9 + length)?.to_vec();
+        self.ahead.drain(..9 + length);
+        Some(Frame { kind, flags, stream, payload })
+    }
+
+    fn take(&mut self, frame: Frame) -> io::Result<()> {
+        let word = |at: usize| {
+            let bytes = frame.payload.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u32::from_be_bytes)
+        };
+        match frame.kind {
+            Frame::SETTINGS if frame.flags & 1 == 0 => {
+                for entry in frame.payload.chunks_exact(6) {
+                    if u16::from_be_bytes([entry[0], entry[1]]) == INITIAL_WINDOW_SIZE {
+                        let value = i64::from(u32::from_be_bytes([entry[2], entry[3], entry[4], entry[5]]));
+                        let by = value - self.initial;
+                        self.streams.values_mut().for_each(|stream| stream.window += by);
+                        self.initial = value;
+                    }
+                }
+                self.wire.write_all(&frames::settings_ack())
+            }
+            Frame::PING if frame.flags & 1 == 0 => {
+                self.wire.write_all(&frames::frame(Frame::PING, 1, 0, &frame.payload))
+            }
+            Frame::WINDOW_UPDATE => {
+                let by = i64::from(word(0));
+                if frame.stream == 0 {
+                    self.window += by;
+                } else if let Some(stream) = self.streams.get_mut(&frame.stream) {
+                    stream.window += by;
+                }
+                Ok(())
+            }
+            Frame::RST_STREAM => {
+                self.forget(frame.stream);
+                Ok(())
+            }
+            Frame::HEADERS => self.request(&frame),
+            // What it has to say besides does not matter here.
+            _ => Ok(()),
+        }
+    }
+
+    fn forget(&mut self, id: u32) {
+        if let Some(stream) = self.streams.remove(&id) {
+            stream.resource.over();
+        }
+    }
+
+    fn request(&mut self, frame: &Frame) -> io::Result<()> {
+        if frame.flags & Frame::END_HEADERS == 0 {
+            return Err(io::Error::other("a request in several frames"));
+        }
+        let mut block = &frame.payload[..];
+        if frame.flags & PADDED != 0 {
+            let padding = usize::from(*block.first().unwrap_or(&0));
+            block = block.get(1..block.len().saturating_sub(padding)).unwrap_or_default();
+        }
+        if frame.flags & PRIORITY != 0 {
+            block = block.get(5..).unwrap_or_default();
+        }
+        let fields = self.decoder.decode(block).map_err(|error| io::Error::other(format!("{error:?}")))?;
+        self.highest = self.highest.max(frame.stream);
+        if !self.takes_more {
+            return Ok(());
+        }
+        let field = |name: &str| {
+            let found = fields.iter().find(|(known, _)| known == name.as_bytes());
+            found.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+        };
+        let request = Request {
+            head_only: field(":method").is_some_and(|method| method == "HEAD"),
+            target: field(":path").unwrap_or_default(),
+            range: field("range"),
+            if_range: field("if-range"),
+            close: false,
+        };
+        self.answer(frame.stream, &request)
+    }
+
+    fn answer(&mut self, id: u32, request: &Request) -> io::Result<()> {
+        let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
+        let resource = match path.strip_prefix("/f/").map(|name| self.shared.resource(name, query)) {
+            Some(Ok(resource)) => resource,
+            Some(Err(_)) => return self.wire.write_all(&frames::headers(id, true, &[(":status", "400")])),
+            None => return self.wire.write_all(&frames::headers(id, true, &[(":status", "404")])),
+        };
+        match resource.answer(request, self.number) {
+            Reply::Reset => self.wire.write_all(&frames::rst(id, REFUSED_STREAM)),
+            Reply::Empty { head } => self.wire.write_all(&head_frame(id, true, &head)),
+            Reply::Body { head, send } => {
+                let stream = Stream {
+                    sending: Sending::new(&resource, send, false),
+                    resource,
+                    window: self.initial,
+                    ready: Vec::new(),
+                    from: Instant::now(),
+                    stalled: None,
+                    last: false,
+                };
+                self.streams.insert(id, stream);
+                self.wire.write_all(&head_frame(id, false, &head))
+            }
+        }
+    }
+
+    /// Sends what may be sent of each body, one piece of each; how the connection ends, if it does.
+    fn send(&mut self) -> io::Result<Option<End>> {
+        let now = Instant::now();
+        let ids: Vec<u32> = self.streams.keys().copied().collect();
+        for id in ids {
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            if let Some(until) = stream.stalled {
+                if until.is_none_or(|until| until > now) {
+                    continue;
+                }
+                stream.stalled = None;
+            }
+            if stream.ready.is_empty() && !stream.last {
+                match stream.sending.step(&mut stream.ready) {
+                    Step::Piece(from) => stream.from = from,
+                    Step::Last => stream.last = true,
+                    Step::Break(how) => {
+                        if let Some(end) = self.breaks(id, how, now)? {
+                            return Ok(Some(end));
+                        }
+                        continue;
+                    }
+                }
+            }
+            self.send_ready(id, now)?;
+        }
+        Ok(None)
+    }
+
+    fn send_ready(&mut self, id: u32, now: Instant) -> io::Result<()> {
+        let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
+        if stream.from > now {
+            return Ok(());
+        }
+        loop {
+            let may = stream.window.min(self.window).clamp(0, MOST as i64) as usize;
+            let len = stream.ready.len().min(may);
+            let ends = stream.last && len == stream.ready.len();
+            if len == 0 && !ends {
+                return Ok(());
+            }
+            let bytes: Vec<u8> = stream.ready.drain(..len).collect();
+            stream.window -= len as i64;
+            self.window -= len as i64;
+            self.wire.write_all(&frames::data(id, ends, &bytes))?;
+            if ends {
+                self.forget(id);
+                return Ok(());
+            }
+        }
+    }
+
+    fn breaks(&mut self, id: u32, how: How, now: Instant) -> io::Result<Option<End>> {
+        match how {
+            How::Reset => return Ok(Some(End::Reset)),
+            How::Close => return Ok(Some(End::InOrder)),
+            How::Stall => {
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.stalled = Some(stream.resource.plan.stall.map(|time| now + time));
+                }
+            }
+            How::Rst => {
+                self.forget(id);
+                self.wire.write_all(&frames::rst(id, INTERNAL_ERROR))?;
+            }
+            How::GoAway => {
+                self.takes_more = false;
+                self.wire.write_all(&frames::goaway(self.highest, NO_ERROR))?;
+            }
+            How::GoAwayCut => {
+                self.wire.write_all(&frames::goaway(self.highest, INTERNAL_ERROR))?;
+                return Ok(Some(End::InOrder));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A head of HTTP/1 as HEADERS: the same fields, but for the framing, which HTTP/2 has itself.
+fn head_frame(id: u32, ends: bool, head: &str) -> Vec<u8> {
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("500").to_owned();
+    let mut fields = vec![(":status".to_owned(), status)];
+    for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+        if name != "Transfer-Encoding" {
+            fields.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+    }
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    frames::headers(id, ends, &fields)
+}

@@ -1,0 +1,153 @@
+//! The fault origin over HTTP/2, seen by another client (the crate h2): the same plans, and what only HTTP/2 can say.
+
+use bytes::Bytes;
+use h2::{Reason, RecvStream, client};
+use testkit::faulty::{Break, Faulty, How, Plan};
+use testkit::pattern::Pattern;
+use tokio::net::TcpStream;
+
+const SIZE: u64 = 300_000;
+
+/// What came of a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Got {
+    status: u16,
+    length: Option<u64>,
+    range: Option<String>,
+    body: Vec<u8>,
+    /// Why it ended early: the peer's reason, or none if the connection just ended.
+    error: Option<Option<Reason>>,
+}
+
+/// These requests for `path` on one connection, one after the other; each is a Range or nothing.
+fn get(origin: &Faulty, path: &str, ranges: &[Option<&str>]) -> Vec<Got> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let stream = TcpStream::connect(origin.http_addr()).await.unwrap();
+        let (mut sender, connection) = client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        let mut all = Vec::new();
+        for range in ranges {
+            let mut request = http::Request::get(origin.url(path));
+            if let Some(range) = range {
+                request = request.header("range", *range);
+            }
+            all.push(one(&mut sender, request.body(()).unwrap()).await);
+        }
+        all
+    })
+}
+
+async fn one(sender: &mut client::SendRequest<Bytes>, request: http::Request<()>) -> Got {
+    let mut got = Got::default();
+    let sent = match sender.send_request(request, true) {
+        Ok((response, _)) => response.await,
+        Err(error) => Err(error),
+    };
+    match sent {
+        Err(error) => got.error = Some(error.reason()),
+        Ok(response) => {
+            let field = |name: &str| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+            got.status = response.status().as_u16();
+            got.length = field("content-length").map(|length| length.parse().unwrap());
+            got.range = field("content-range");
+            assert_eq!(field("transfer-encoding"), None);
+            read(response.into_body(), &mut got).await;
+        }
+    }
+    got
+}
+
+async fn read(mut body: RecvStream, got: &mut Got) {
+    while let Some(piece) = body.data().await {
+        match piece {
+            Ok(piece) => {
+                body.flow_control().release_capacity(piece.len()).unwrap();
+                got.body.extend(piece);
+            }
+            Err(error) => {
+                got.error = Some(error.reason());
+                return;
+            }
+        }
+    }
+}
+
+fn origin() -> Faulty {
+    Faulty::builder().start().unwrap()
+}
+
+fn plan(breaks: Vec<Break>) -> Plan {
+    Plan { size: SIZE, breaks, ..Plan::default() }
+}
+
+fn source(start: u64, end: u64) -> Vec<u8> {
+    Pattern::new(1).slice(start, (end - start) as usize)
+}
+
+#[test]
+fn without_a_fault_it_is_an_honest_origin_whatever_the_windows() {
+    let origin = origin();
+    let path = origin.serve("a", plan(vec![]));
+    let got = get(&origin, &path, &[None, Some("bytes=5-9"), Some("bytes=300000-"), Some("bytes=-7")]);
+    assert_eq!((got[0].status, got[0].length, &got[0].error), (200, Some(SIZE), &None));
+    assert!(got[0].body == source(0, SIZE));
+    assert_eq!((got[1].status, got[1].range.as_deref()), (206, Some("bytes 5-9/300000")));
+    assert_eq!((&got[1].body, got[2].status), (&source(5, 10), 416));
+    assert_eq!(got[3].body, source(SIZE - 7, SIZE));
+    let seen = origin.seen("a");
+    assert_eq!((seen.connections, seen.requests.len(), seen.sent()), (1, 4, SIZE + 12));
+}
+
+#[test]
+fn a_stream_breaks_where_the_plan_says_and_the_connection_goes_on() {
+    let origin = origin();
+    let path = origin.serve("a", plan(vec![Break::rst_at(123_457).times(1)]));
+    let got = get(&origin, &path, &[None, Some("bytes=123457-")]);
+    assert_eq!((got[0].status, &got[0].error), (200, &Some(Some(Reason::INTERNAL_ERROR))));
+    // What h2 holds when the stream is reset it may drop; what it gives is right.
+    assert!(source(0, 123_457).starts_with(&got[0].body));
+    assert_eq!((got[1].status, &got[1].error), (206, &None));
+    assert!(got[1].body == source(123_457, SIZE));
+    assert_eq!(origin.seen("a").twice(), 0);
+}
+
+#[test]
+fn a_refused_request_has_not_been_looked_at() {
+    let origin = origin();
+    let path = origin.serve("a", Plan { refuse: 2, ..plan(vec![]) });
+    let got = get(&origin, &path, &[None, None, None]);
+    let refused = || Got { error: Some(Some(Reason::REFUSED_STREAM)), ..Got::default() };
+    assert_eq!(got[..2], [refused(), refused()]);
+    assert_eq!((got[2].status, got[2].body.len() as u64), (200, SIZE));
+}
+
+#[test]
+fn goaway_lets_what_is_under_way_go_on() {
+    let origin = origin();
+    let path = origin.serve("a", plan(vec![Break { how: How::GoAway, ..Break::rst_at(1000) }]));
+    let got = get(&origin, &path, &[None, None]);
+    assert_eq!(got[0].error, None);
+    assert!(got[0].body == source(0, SIZE));
+    assert!(got[1].error.is_some(), "nothing new is taken: {:?}", got[1].status);
+}
+
+#[test]
+fn a_cut_or_a_reset_ends_the_connection_with_all_streams() {
+    for how in [How::GoAwayCut, How::Close, How::Reset] {
+        let origin = origin();
+        let path = origin.serve("a", plan(vec![Break { how, ..Break::rst_at(100_001) }]));
+        let got = get(&origin, &path, &[None, None]);
+        assert!(got[0].error.is_some() && got[1].error.is_some(), "{how:?}");
+        assert!(source(0, 100_001).starts_with(&got[0].body), "{how:?}");
+    }
+}
+
+#[test]
+fn a_false_length_ends_the_stream_too_early() {
+    let origin = origin();
+    let path = origin.serve("a", Plan { part_length: 5, ..plan(vec![]) });
+    let got = get(&origin, &path, &[Some("bytes=10-19")]);
+    assert_eq!((got[0].status, got[0].length), (206, Some(15)));
+    assert_eq!(got[0].error, Some(Some(Reason::PROTOCOL_ERROR)), "h2 sees that itself");
+}
