@@ -78,6 +78,8 @@ impl Part {
             None => None,
         };
         let range = match (from, &request.range) {
+            // Of nothing there is no range.
+            (Some(0), _) if total == 0 => None,
             (Some(from), _) if from >= total => {
                 return Err(Error::new(ErrorKind::PartialBody, "the file has been uploaded already"));
             }

@@ -24,7 +24,7 @@ impl Transfer {
         match std::mem::replace(&mut self.disposition, Disposition::Unknown) {
             Disposition::Deliver => self.delivered(now),
             Disposition::Complete => {
-                if let Some(after) = self.tries_behind(now) {
+                if let Some(after) = self.try_behind(now) {
                     return after;
                 }
                 self.show_heads();
@@ -84,7 +84,7 @@ impl Transfer {
             self.extent.moves_to(gap);
             return After::Again(Duration::ZERO);
         }
-        if let Some(after) = self.tries_behind(now) {
+        if let Some(after) = self.try_behind(now) {
             return after;
         }
         let result = self.body.finish().and_then(|()| self.failed_status());
@@ -92,7 +92,7 @@ impl Transfer {
     }
 
     /// The next try, where the response that was delivered asked for it.
-    fn tries_behind(&mut self, now: Instant) -> Option<After> {
+    fn try_behind(&mut self, now: Instant) -> Option<After> {
         let wait = self.tries_behind.take()?;
         // What cannot be taken back stays where it is.
         self.body.restart();
