@@ -13,7 +13,7 @@ use haul::fleet::{Destination, Item};
 use haul::request::SpeedLimit;
 use haul::sink::file::FileOptions;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, rst, settings};
+use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, rst};
 use testkit::pattern::Pattern;
 
 const REFUSED_STREAM: u32 = 7;
