@@ -1,6 +1,7 @@
 #!/bin/sh
 # The C interface under tools that look at memory: its test programs and examples once under valgrind (errors and leaks), once
-# with AddressSanitizer and its leak check. What is not installed is passed over. (helgrind and DRD know neither futexes, which
+# with AddressSanitizer and its leak check; and threads that share connections and a jar once with ThreadSanitizer, haul and
+# Rust's own library built for it. What is not installed is passed over. (Not helgrind or DRD, which know neither futexes, which
 # Rust's locks are, nor atomics: each of their reports here is of those.)
 set -eu
 
@@ -18,3 +19,15 @@ fi
 echo "== AddressSanitizer"
 HAUL_C_FLAGS="-fsanitize=address" \
     "$cargo" test -p haul-capi --test programs --test examples --test costs -- --nocapture --test-threads=1 --skip memory_stays_flat
+echo "== ThreadSanitizer"
+sysroot=$(rustc +nightly --print sysroot 2>/dev/null || true)
+host=$(rustc -vV | sed -n 's/^host: //p')
+runtime=$sysroot/lib/rustlib/$host/lib/librustc-nightly_rt.tsan.a
+if [ -n "$sysroot" ] && [ -d "$sysroot/lib/rustlib/src/rust" ] && [ -f "$runtime" ]; then
+    # The C program has the runtime, and what it and haul call (locks, threads, memory) is seen.
+    HAUL_C_FLAGS="-Wl,--whole-archive $runtime -Wl,--no-whole-archive -Wl,--export-dynamic -ldl -lm -lrt" \
+        RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66" \
+        "$cargo" +nightly test -Zbuild-std --target "$host" -p haul-capi --test costs -- --nocapture threads_share
+else
+    echo "no nightly toolchain with its sources (rustup toolchain install nightly -c rust-src): passed over"
+fi

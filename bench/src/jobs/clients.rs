@@ -20,7 +20,7 @@ const LIMIT: &str = "send + recv, C";
 /// Requests one at a time in a language.
 pub(super) struct OneByOne<'a> {
     /// Interpreter and program.
-    pub(super) script: [&'a str; 2],
+    pub(super) script: &'a [&'a str],
     /// Those that are there.
     pub(super) clients: &'a [Client],
     /// The client that the goals are about.
@@ -71,7 +71,7 @@ impl OneByOne<'_> {
             Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
         };
         let mut contestants: Vec<_> =
-            self.clients.iter().map(|&(name, way, _)| contestant(name, &self.script, way)).collect();
+            self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
         contestants.push(contestant(LIMIT, &["./requests"], "limit"));
         let mut goals = vec![Goal::ratio(What::Cpu, self.haul, LIMIT, goal)];
         goals.extend(peers(self.clients).map(|peer| Goal::ratio(What::Cpu, self.haul, peer, 1.0)));

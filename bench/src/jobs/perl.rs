@@ -42,7 +42,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         perl
     });
     let one_by_one = OneByOne {
-        script: ["perl", "../../perl/requests.pl"],
+        script: &["perl", "../../perl/requests.pl"],
         clients: &clients,
         haul: HAUL,
         parts: [(10_000, 1.3), (2_000, 1.6), (5_000, 1.4)],

@@ -125,8 +125,10 @@ sub _prepare {
     $engine->_set($_ => $self->{$_}) for qw(keep_alive max_redirect max_size);
     $engine->_set($_ => $self->{timeout}) for qw(connect_timeout idle_timeout);
     $engine->_set(interface => $self->{local_address});
-    $engine->_set(proxies => [@$self{qw(http_proxy https_proxy)}]);
-    $engine->_set(no_proxy => join ',', @{ $self->{no_proxy} || [] });
+    my @proxies = @$self{qw(http_proxy https_proxy)};
+    # Where there is no proxy nothing is left that libhaul would have to look at in each request.
+    $engine->_set(no_proxy => (grep { defined } @proxies) ? join(',', @{ $self->{no_proxy} || [] }) : undef);
+    $engine->_set(proxies => \@proxies);
     $self->_tls($engine);
     $engine->_set(ready => 1);
     return;

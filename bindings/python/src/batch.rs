@@ -26,7 +26,7 @@ use crate::plan::Plan;
 use crate::reply::Reply;
 use crate::sink::BytesSink;
 use crate::upload::Raised;
-use crate::url::prepare;
+use crate::url::Last;
 
 /// What is kept of a request until it is over.
 struct Pending {
@@ -41,6 +41,7 @@ pub(crate) struct Batch {
     batch: haul::batch::Batch,
     pending: Mutex<HashMap<u64, Pending>>,
     fd: Mutex<Option<OwnedFd>>,
+    last: Last,
 }
 
 /// A number, and what came of it.
@@ -86,7 +87,12 @@ impl Batch {
             interrupt: Some(signals()),
             ..BatchOptions::default()
         };
-        Self { batch: client.client.batch(options), pending: Mutex::default(), fd: Mutex::default() }
+        Self {
+            batch: client.client.batch(options),
+            pending: Mutex::default(),
+            fd: Mutex::default(),
+            last: Last::default(),
+        }
     }
 
     /// Adds a request; its arguments are those of `Client.send`. Never waits. Answers its number; they count from 0.
@@ -103,8 +109,8 @@ impl Batch {
         jar: Option<&Jar>,
         cookie: Option<&str>,
     ) -> PyResult<u64> {
-        let Asked { request, url, raised, cookie } =
-            Asked::new(plan, method, prepare(url, query)?, fields, body, jar, cookie)?;
+        let url = self.last.prepare(url, query)?;
+        let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
         // Held until it is noted: it may be over, and be asked for, before this returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::gathering()));

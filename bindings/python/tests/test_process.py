@@ -39,31 +39,31 @@ def python(code: str, *args: str, **kwargs: Any) -> subprocess.Popen[str]:
 def test_ctrl_c_ends_a_wait(pages: Any, call: str) -> None:
     child = python(
         """
-        import asyncio, sys, time, haul
+        import asyncio, os, signal, sys, threading, time, haul
         url = sys.argv[1]
         async def asynchronous():
             async with haul.AsyncSession() as session:
                 await session.get(url)
-        try:
-            eval(sys.argv[2])
-        except KeyboardInterrupt:
-            print(time.monotonic_ns())
+        def late():
+            sent = []
+            def send():
+                time.sleep(0.1)
+                sent.append(time.monotonic())
+                os.kill(os.getpid(), signal.SIGINT)
+            try:
+                threading.Thread(target=send).start()
+                eval(sys.argv[2])
+            except KeyboardInterrupt:
+                return time.monotonic() - sent[0]
+        print(min(late() for _ in range(5)))
         """,
         f"{pages.url}/never",
         call,
     )
-    deadline = time.monotonic() + 20
-    while not pages.heads and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.1)
-    sent = time.monotonic_ns()
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
+    out, err = child.communicate(timeout=100)
     assert out.strip(), err
-    late = (int(out) - sent) / 1e6
-    # Hook and signal take about a millisecond; what is allowed is for a machine that is busy with other things. Without a hook the
-    # wait would last until the server's own 20 s are over.
-    assert late < 2000, f"{late} ms"
+    # A busy machine makes one wait end late, but not the quickest of five. The engine asks after signals every 50 ms at least.
+    assert float(out) < 0.1, f"{out} s"
 
 
 def test_a_handler_that_raises_nothing_lets_the_call_go_on(pages: Any) -> None:
@@ -132,7 +132,7 @@ def test_importing_it_imports_little() -> None:
     ).communicate(timeout=20)
     modules = set(out.split())
     assert "haul._haul" in modules, err
-    heavy = {"asyncio", "email", "http.client", "http.cookiejar", "requests", "ssl", "socket", "urllib.parse", "datetime", "logging"}
+    heavy = {"asyncio", "email", "http.client", "http.cookiejar", "requests", "ssl", "socket", "urllib.parse", "datetime", "logging", "typing", "re", "json"}
     assert not modules & heavy
 
 

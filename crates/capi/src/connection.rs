@@ -167,9 +167,13 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
                     said.insert(name, url.to_owned());
                 }
             }
+            let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
+            if said.is_empty() && kept.is_none() {
+                // Nothing to ask for each request.
+                return Ok(());
+            }
             // The same road as the variables take.
             let environment = Environment::read(|name| said.get(name).cloned());
-            let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
             let mut made = ProxyOptions::default();
             (made.environment, made.no_proxy) = (environment, kept);
             options.proxy = Some(made);

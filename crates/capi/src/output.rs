@@ -6,8 +6,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use haul::buffer::{Lease, until_aligned};
-use haul::sink::memory::{WORTH_ALIGNING, receive_into};
+use haul::buffer::{Lease, is_slow};
+use haul::sink::memory::{WORTH_A_DETOUR, receive_into};
 use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
@@ -159,13 +159,9 @@ impl Sink for Filler {
         let received = if self.is_kept() {
             receive_into(&mut self.kept, socket, most)?
         } else {
-            let mut room = (self.room - self.len).min(most);
-            if room == 0 {
+            let room = (self.room - self.len).min(most);
+            if room == 0 || room >= WORTH_A_DETOUR && is_slow(self.start) {
                 return None;
-            }
-            let few = until_aligned(self.start.wrapping_add(self.len));
-            if few > 0 && room >= WORTH_ALIGNING {
-                room = few;
             }
             // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the caller's, and nobody else
             // looks at it meanwhile.

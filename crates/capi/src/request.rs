@@ -29,7 +29,7 @@ use crate::client::Shared;
 use crate::content::Content;
 use crate::error::{Fault, guard, guard_new, guard_or, haul_status};
 use crate::output::Output;
-use crate::settings::{limit, set_max_size, set_redirects};
+use crate::settings::{has_max_size, has_redirects, limit, set_max_size, set_redirects};
 use crate::text;
 
 /// One request. It belongs to one thread at a time.
@@ -64,8 +64,8 @@ impl Own {
     pub(crate) fn options(&self, shared: &Shared) -> Arc<RequestOptions> {
         let Self { without, max_redirects, max_size, auth, decode, raw_path, no_jar, http10 } = self;
         let is_common = without.is_empty()
-            && max_redirects.is_none()
-            && max_size.is_none()
+            && max_redirects.is_none_or(|max| has_redirects(&shared.options, max))
+            && max_size.is_none_or(|bytes| has_max_size(&shared.options, bytes))
             && auth.is_none()
             && (!decode || shared.options.decode)
             && !raw_path

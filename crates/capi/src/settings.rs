@@ -153,6 +153,11 @@ pub(crate) fn set_redirects(options: &mut RequestOptions, max: u32) {
     options.redirects.max = max;
 }
 
+/// Whether [`set_redirects`] would change nothing.
+pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
+    options.redirects.follow == (max > 0) && options.redirects.max == max
+}
+
 /// How often a transient failure is tried again (a broken or refused connection, a status of 408, 429 or 5xx), with growing
 /// pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it was idle is replaced
 /// once in any case.
@@ -182,6 +187,12 @@ pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, byte
 pub(crate) fn set_max_size(options: &mut RequestOptions, bytes: u64) {
     options.max_size = (bytes > 0).then_some(bytes);
     options.decode_limits.max_output = options.max_size;
+}
+
+/// Whether [`set_max_size`] would change nothing.
+pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
+    let size = (bytes > 0).then_some(bytes);
+    options.max_size == size && options.decode_limits.max_output == size
 }
 
 /// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent.

@@ -48,6 +48,30 @@ fn responses_come_in_order_of_the_requests_or_as_they_come() {
 }
 
 #[test]
+fn responses_are_taken_in_bunches() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("bunches", move || {
+        let batch = client.batch(BatchOptions { max_parallel: 4, ..BatchOptions::default() });
+        for i in 0..100 {
+            batch.submit(client.get(&origin.url(&format!("/small/{i}"))).build().unwrap());
+        }
+        let mut seen = Vec::new();
+        while batch.outstanding() > 0 {
+            let bunch = batch.next_bunch(7, None).unwrap();
+            assert!((1..=7).contains(&bunch.len()));
+            seen.extend(bunch.iter().map(haul::batch::Finished::id));
+        }
+        assert!(seen.iter().copied().eq(0..100));
+        assert!(batch.next_bunch(7, None).unwrap().is_empty() && batch.try_bunch(7).is_empty());
+        batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
+        let soon = std::time::Instant::now() + Duration::from_millis(20);
+        assert!(batch.next_bunch(7, Some(soon)).unwrap().is_empty());
+        assert_eq!(batch.outstanding(), 1);
+    });
+}
+
+#[test]
 fn failures_are_those_of_their_requests_alone() {
     let origin = start_origin();
     let client = Client::new();

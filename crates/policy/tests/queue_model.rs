@@ -169,6 +169,8 @@ fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
         prop_assert_eq!(queue.first_seq(), model.waiting.iter().map(|job| job.seq).min());
         for (host, id) in &model.running {
             prop_assert_eq!(queue.running_on(*id), model.running_on(*host));
+            let is_full = model.running.len() >= model.caps.total || model.running_on(*host) >= model.caps.per_host;
+            prop_assert_eq!(queue.is_full(*id), is_full);
         }
     }
     drain(queue, model)

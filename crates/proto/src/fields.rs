@@ -58,6 +58,13 @@ impl Fields {
         self.spans.iter().map(move |span| (&text[range(span.name)], &text[range(span.value)]))
     }
 
+    /// Those of them whose names are of such a length: of the others nothing but that is looked at.
+    pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let text = self.text();
+        let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
+        spans.map(move |span| (&text[range(span.name)], &text[range(span.value)]))
+    }
+
     /// The first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         let text = self.text();

@@ -106,6 +106,11 @@ impl Head {
         self.fields.iter_bytes()
     }
 
+    /// Those of them whose names are of such a length.
+    pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.fields.iter_of_length(is_wanted)
+    }
+
     /// The first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.fields.get(name)

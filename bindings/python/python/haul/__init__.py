@@ -22,7 +22,8 @@ In an existing ``requests.Session``::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+# A type checker takes this name for true. `typing`, which has it, is half of what importing this package would cost.
+TYPE_CHECKING = False
 
 from . import exceptions
 from ._haul import __version__
@@ -32,7 +33,6 @@ from .exceptions import (
     ConnectTimeout,
     FileModeWarning,
     HTTPError,
-    JSONDecodeError,
     ReadTimeout,
     RequestException,
     Timeout,
@@ -43,8 +43,11 @@ from .models import PreparedRequest, Request, Response
 from .sessions import Session, session
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from . import adapters, auth, cookies, status_codes, structures
     from .aio import AsyncResponse, AsyncSession
+    from .exceptions import JSONDecodeError
     from .many import fetch_many
     from .status_codes import codes
 
@@ -59,6 +62,7 @@ __all__ = [
 _LATER = {
     "AsyncResponse": "aio",
     "AsyncSession": "aio",
+    "JSONDecodeError": "exceptions",
     "codes": "status_codes",
     "fetch_many": "many",
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from ._haul import multipart, urlencode
 from .exceptions import InvalidJSONError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FORM = "application/x-www-form-urlencoded"
 

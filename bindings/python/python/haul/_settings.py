@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import Any
 
 from ._haul import bypasses_proxy, netrc_login, split_url
 from .exceptions import InvalidProxyURL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _PROXY_NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 _BUNDLE_NAMES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")

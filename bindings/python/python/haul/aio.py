@@ -11,16 +11,17 @@ import os
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from ._asked import Request, dispatch_hook
 from ._haul import Batch, Failure, split_url
 from .exceptions import from_failure
-from .models import ITER_CHUNK_SIZE, Request, Response, Sent, _stream_error, dispatch_hook
+from .models import ITER_CHUNK_SIZE, Response, Sent, _stream_error
 from .sessions import Session, _is_unanswerable
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from ._haul import Reply
-    from .models import PreparedRequest
+    from ._asked import PreparedRequest
 
 __all__ = ["AsyncResponse", "AsyncSession"]
 

@@ -5,10 +5,13 @@ The connection is kept for the next call to the same server; nothing else is: no
 
 from __future__ import annotations
 
-from typing import Any
-
-from .models import Response
 from .sessions import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .models import Response
 
 __all__ = ["delete", "get", "head", "options", "patch", "post", "put", "request"]
 

@@ -7,9 +7,15 @@ itself; a redirect does not take it to another one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from typing import Any
-
 from ._haul import Jar
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    _Base = MutableMapping[str, Any]
+else:
+    _Base = MutableMapping
 
 __all__ = ["Cookie", "CookieConflictError", "CookieJar", "RequestsCookieJar", "cookiejar_from_dict", "create_cookie"]
 
@@ -92,7 +98,7 @@ def create_cookie(name: str, value: str | None, **kwargs: Any) -> Cookie:
     return cookie
 
 
-class CookieJar(MutableMapping[str, Any]):
+class CookieJar(_Base):
     """Cookies, by name like a dict, or all of them with what belongs to each by :meth:`cookies`.
 
     Iteration gives :class:`Cookie` objects, as requests' jar does; ``keys()``, ``values()`` and ``items()`` give names and values.

@@ -7,10 +7,12 @@ pickled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from json import JSONDecodeError as _StandardJSONDecodeError
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from ._json_error import JSONDecodeError
     from .models import PreparedRequest, Request, Response
 
 __all__ = [
@@ -20,6 +22,15 @@ __all__ = [
     "StreamConsumedError", "RetryError", "UnrewindableBodyError", "RequestsWarning", "FileModeWarning",
     "RequestsDependencyWarning",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name != "JSONDecodeError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._json_error import JSONDecodeError
+
+    globals()[name] = JSONDecodeError
+    return JSONDecodeError
 
 
 def _rebuild(cls: type[RequestException], args: tuple[Any, ...], state: dict[str, Any]) -> RequestException:
@@ -52,18 +63,6 @@ class RequestException(IOError):
 
 class InvalidJSONError(RequestException):
     """What was to be sent, or what came, is no JSON."""
-
-
-class JSONDecodeError(InvalidJSONError, _StandardJSONDecodeError):
-    """The response's text is no JSON."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        _StandardJSONDecodeError.__init__(self, *args)
-        plain = self.args
-        InvalidJSONError.__init__(self, *plain, **kwargs)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.args, self.__dict__)
 
 
 class HTTPError(RequestException):

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
 
+from ._asked import PreparedRequest, Request
 from ._haul import Batch, Failure
 from .exceptions import RequestException, from_failure
-from .models import PreparedRequest, Request, Response, Sent
+from .models import Response, Sent
 from .sessions import Session
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ._haul import Plan
 
 __all__ = ["Result", "fetch_many"]

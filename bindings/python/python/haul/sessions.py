@@ -7,37 +7,24 @@ it, files, streams, redirects) goes by the long one, which is requests' own: pre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
 
 from . import _settings
+from ._asked import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
 from ._bodies import FORM, encode_json, encode_query, is_stream
-from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, join, split_url, urlencode
+from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, urlencode
+from ._redirects import SessionRedirectMixin
 from .cookies import CookieJar, cookiejar_from_dict
-from .exceptions import (
-    ChunkedEncodingError,
-    ContentDecodingError,
-    InvalidSchema,
-    InvalidURL,
-    TooManyRedirects,
-    UnrewindableBodyError,
-    from_failure,
-)
-from .models import (
-    REDIRECT_STATI,
-    Hooks,
-    PreparedRequest,
-    Request,
-    Response,
-    Sent,
-    _HooksMixin,
-    default_hooks,
-    dispatch_hook,
-)
+from .exceptions import from_failure
+from .models import Response, Sent
 from .structures import CaseInsensitiveDict
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
+
+    from ._asked import Hooks
 
 __all__ = ["DEFAULT_REDIRECT_LIMIT", "Session", "session"]
 
@@ -72,7 +59,7 @@ def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = di
     return merged
 
 
-class Session(_HooksMixin):
+class Session(SessionRedirectMixin, _HooksMixin):
     """Settings, cookies and warm connections for any number of requests, from any number of threads.
 
     >>> with Session() as session:                                    # doctest: +SKIP
@@ -450,100 +437,6 @@ class Session(_HooksMixin):
         last.history = history
         return last
 
-    def resolve_redirects(
-        self, response: Response, request: PreparedRequest, yield_requests: bool = False, **settings: Any
-    ) -> Iterator[Response | PreparedRequest]:
-        """The responses that a redirect leads to, one after the other; or the requests, unsent.
-
-        Credentials and cookies given for the first URL stay with its scheme, host and port.
-
-        :raises TooManyRedirects: more than :attr:`max_redirects`."""
-        first_cookies = settings.pop("_first_cookies", None)
-        origin = split_url(request.url or "")[:3]
-        history: list[Response] = []
-        while (url := self.get_redirect_target(response)) is not None:
-            request = self._hop(response, url, request, history, origin, first_cookies)
-            if yield_requests:
-                yield request
-                return
-            response = self._send_once(request, settings)
-            yield response
-
-    def _hop(
-        self, response: Response, location: str, request: PreparedRequest, history: list[Response],
-        origin: tuple[str, str, int], first_cookies: Any,
-    ) -> PreparedRequest:  # fmt: skip
-        """The request that a redirect leads to."""
-        history.append(response)
-        response.history = history[:-1]
-        try:
-            response.content  # noqa: B018 - so that the connection is free
-        except (ChunkedEncodingError, ContentDecodingError, RuntimeError):
-            # A body that nobody wants is no reason not to go where it leads.
-            response.close()
-        if len(history) > self.max_redirects:
-            raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
-        response.close()
-        request = request.copy()
-        request.url = self._redirected(response, location)
-        self.rebuild_method(request, response)
-        self._rebuild(request, response, origin, first_cookies)
-        return request
-
-    def _redirected(self, response: Response, location: str) -> str:
-        try:
-            return join(response.url or response.request.url, location)
-        except Failure as failure:
-            error = from_failure(failure, response.request)
-            if isinstance(error, (InvalidSchema, InvalidURL)):
-                error.response = response
-            raise error from None
-
-    def get_redirect_target(self, response: Response) -> str | None:
-        """Where a response leads, if anywhere."""
-        if not response.is_redirect:
-            return None
-        location: str = response.headers["location"]
-        try:
-            return location.encode("latin-1").decode("utf-8")
-        except UnicodeError:
-            return location
-
-    def rebuild_method(self, request: PreparedRequest, response: Response) -> None:
-        """The method behind a redirect (RFC 9110 section 15.4): GET behind a 303, and as browsers have it behind a 302 (and,
-        for a POST, a 301)."""
-        method, status = request.method, response.status_code
-        if (status in (302, 303) and method != "HEAD") or (status == 301 and method == "POST"):
-            request.method = "GET"
-
-    def _rebuild(
-        self, request: PreparedRequest, response: Response, origin: tuple[str, str, int], first_cookies: Any
-    ) -> None:
-        headers = request.headers
-        if response.status_code not in (307, 308):
-            for name in ("Content-Length", "Content-Type", "Transfer-Encoding"):
-                headers.pop(name, None)
-            request.body = None
-        url = request.url or ""
-        is_first = split_url(url)[:3] == origin
-        headers.pop("Cookie", None)
-        headers.pop("Proxy-Authorization", None)
-        if not is_first:
-            headers.pop("Authorization", None)
-            headers.pop("Host", None)
-            request.digest = None
-            found = self._environment_auth(url)
-            if found is not None:
-                request.prepare_auth(found)
-        parts = [self.cookies._jar.header(url)]
-        if is_first:
-            parts += [self.cookies.loose_header(), cookiejar_from_dict(first_cookies).loose_header() if first_cookies else None]
-        cookie = "; ".join(part for part in parts if part)
-        if cookie:
-            headers["Cookie"] = cookie
-        if request._body_position is not None and ("Content-Length" in headers or "Transfer-Encoding" in headers):
-            _rewind(request)
-
     # What requests share.
 
     def mount(self, prefix: str, adapter: Any) -> None:
@@ -642,16 +535,6 @@ def _is_unanswerable(failure: Failure, request: PreparedRequest) -> bool:
         return False
     request.digest = None
     return True
-
-
-def _rewind(request: PreparedRequest) -> None:
-    seek = getattr(request.body, "seek", None)
-    if seek is None or request._body_position is False:
-        raise UnrewindableBodyError("Unable to rewind request body for redirect.")
-    try:
-        seek(request._body_position)
-    except OSError:
-        raise UnrewindableBodyError("An error occurred when rewinding request body for redirect.") from None
 
 
 def session() -> Session:

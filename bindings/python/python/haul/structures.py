@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    _Base = MutableMapping[str, Any]
+    _Names = dict[str, Any]
+else:
+    _Base, _Names = MutableMapping, dict
 
 __all__ = ["CaseInsensitiveDict", "LookupDict"]
 
 
-class CaseInsensitiveDict(MutableMapping[str, Any]):
+class CaseInsensitiveDict(_Base):
     """A dict of fields: names compare without case, and keep the case they were last set with.
 
     >>> fields = CaseInsensitiveDict({"Content-Type": "text/plain"})
@@ -73,7 +81,7 @@ class CaseInsensitiveDict(MutableMapping[str, Any]):
         self._version = 0
 
 
-class LookupDict(dict[str, Any]):
+class LookupDict(_Names):
     """Attributes that can be looked up as items, too; what is not there is ``None``."""
 
     def __init__(self, name: str | None = None) -> None:

@@ -276,7 +276,7 @@ impl Hall {
 }
 
 /// What is known of a request that brought nothing.
-fn lost(target: Target, error: Error) -> Outcome {
+pub(super) fn lost(target: Target, error: Error) -> Outcome {
     let facts = Facts::new(Instant::now());
     let (history, trailers) = (Vec::new(), None);
     Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }

@@ -37,6 +37,8 @@ use haul_policy::queue::Caps;
 
 pub use fetch::FetchAll;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::fork;
 use crate::interrupt::{Interrupt, Ticker};
 use crate::request::Request;
@@ -44,8 +46,6 @@ use crate::response::Reply;
 use crate::sink::Sink;
 use crate::sink::memory::Memory;
 use crate::transfer::Outcome;
-#[cfg(doc)]
-use crate::ErrorKind;
 use crate::{Client, Result};
 use budget::Counted;
 use hall::Hall;

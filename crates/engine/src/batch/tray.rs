@@ -179,3 +179,69 @@ impl Gate for Tray {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use haul_policy::target::Target;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::super::hall::lost;
+    use super::*;
+    use crate::Error;
+
+    fn put(tray: &Tray, id: u64) {
+        tray.lock().outstanding += 1;
+        let target = Target::parse("http://h.test/").expect("it is a URL");
+        tray.put(id, lost(target, Error::cancelled()), None);
+    }
+
+    fn is_told(fd: &OwnedFd) -> bool {
+        poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&Timespec::default())).expect("it can be polled") > 0
+    }
+
+    fn taken(tray: &Tray, most: usize) -> Vec<u64> {
+        tray.take(&mut tray.lock(), most).0.iter().map(Finished::id).collect()
+    }
+
+    #[test]
+    fn results_are_gathered_while_there_is_enough_to_do_and_told_of_at_once_when_there_is_not() {
+        let (tray, now) = (Tray::new(Order::Completion, 1 << 20), Instant::now());
+        let (busy, short) = (Load { waiting: 3, running: 8 }, Load { waiting: 2, running: 8 });
+        put(&tray, 0);
+        assert_eq!(tray.turned(busy, now), None, "nobody waits");
+        assert_eq!(taken(&tray, 9), [0]);
+        let fd = tray.fd().expect("there is a descriptor");
+        assert_eq!(tray.turned(busy, now), None, "there is nothing to tell of");
+
+        put(&tray, 1);
+        assert_eq!(tray.turned(busy, now), Some(now + GATHERING));
+        put(&tray, 2);
+        // What was first put in counts.
+        assert_eq!(tray.turned(busy, now + GATHERING / 2), Some(now + GATHERING));
+        assert!(!is_told(&fd));
+        assert_eq!(tray.turned(busy, now + GATHERING), None);
+        assert!(is_told(&fd));
+        assert_eq!(taken(&tray, 1), [1]);
+        assert!(is_told(&fd), "there is more");
+        assert_eq!(taken(&tray, 9), [2]);
+        assert!(!is_told(&fd));
+
+        put(&tray, 3);
+        assert_eq!(tray.turned(short, now), None);
+        assert!(is_told(&fd));
+    }
+
+    #[test]
+    fn in_order_of_the_input_those_that_come_early_wait() {
+        let tray = Tray::new(Order::Input, 1 << 20);
+        for id in [2, 1, 4] {
+            put(&tray, id);
+            assert!(taken(&tray, 9).is_empty());
+        }
+        put(&tray, 0);
+        assert_eq!(taken(&tray, 2), [0, 1]);
+        assert_eq!(taken(&tray, 9), [2]);
+        put(&tray, 3);
+        assert_eq!(taken(&tray, 9), [3, 4]);
+    }
+}

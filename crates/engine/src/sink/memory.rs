@@ -17,14 +17,14 @@ use rustix::net::{RecvFlags, recv};
 
 use super::{Begin, Sink};
 use crate::Result;
-use crate::buffer::{ALIGNMENT, Lease, until_aligned};
+use crate::buffer::{Lease, is_slow};
 
 /// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
 /// costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// So much to come is worth a receive of its own for the few bytes up to where a large one is fast ([`ALIGNMENT`]).
-pub const WORTH_ALIGNING: usize = 16 << 10;
+/// So much to come goes by a read buffer rather than to where it is slow to receive ([`is_slow`]).
+pub const WORTH_A_DETOUR: usize = 16 << 10;
 
 /// Receives once into the unused memory of a vector, if there is some and it is no more than `most` bytes: for sinks that
 /// keep a body in one ([`Sink::receive`]).
@@ -33,15 +33,8 @@ pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) ->
     if room == 0 || room > most {
         return None;
     }
-    let few = until_aligned(bytes.as_ptr().wrapping_add(bytes.len()));
-    if few > 0 && room >= WORTH_ALIGNING {
-        let mut place = [0; ALIGNMENT];
-        let received = recv(socket, &mut place[..few], RecvFlags::empty());
-        let received = received.map(|(_, n)| {
-            bytes.extend_from_slice(&place[..n]);
-            n
-        });
-        return Some(received.map_err(io::Error::from));
+    if room >= WORTH_A_DETOUR && is_slow(bytes.as_ptr()) {
+        return None;
     }
     let received = recv(socket, spare_capacity(bytes), RecvFlags::empty());
     Some(received.map(|(n, _)| n).map_err(io::Error::from))

@@ -135,7 +135,7 @@ impl Origin {
     }
 
     /// As a URL begins with it.
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0.text
     }
 

@@ -40,8 +40,8 @@ pub(crate) fn of_response(
     let mut coding = None;
     let mut connection = Connection::default();
     let bodiless = answer_to == AnswerTo::Head || matches!(head.status(), 204 | 304);
-    for (name, value) in head.field_bytes() {
-        // The length of a name rules out nearly all others before a letter is compared.
+    // The length of a name rules out nearly all others before a letter is looked at.
+    for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 17)) {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
             14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
@@ -137,6 +137,11 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn read(&mut self, value: &[u8]) {
+        // What is said most often.
+        if value == b"keep-alive" {
+            self.keep_alive = true;
+            return;
+        }
         for token in list(value) {
             self.close |= token.eq_ignore_ascii_case(b"close");
             self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");

@@ -48,7 +48,7 @@ impl Scan {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
         loop {
-            let Some(line_feed) = memchr(b'\n', &input[at..]).map(|found| at + found) else {
+            let Some(line_feed) = line_feed(&input[at..]).map(|found| at + found) else {
                 self.examine(input.len() - at);
                 self.resume = input.len();
                 return Ok(None);
@@ -85,6 +85,25 @@ impl Scan {
 
     #[cfg(not(test))]
     fn examine(&mut self, _bytes: usize) {}
+}
+
+/// Where the first line feed is. Lines of a head are short: to look at eight bytes at a time takes half of what a call of
+/// `memchr` for each of them does.
+fn line_feed(input: &[u8]) -> Option<usize> {
+    const LINE_FEEDS: u64 = u64::from_ne_bytes([b'\n'; 8]);
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH_BITS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = input.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        let differs = u64::from_le_bytes(*word) ^ LINE_FEEDS;
+        // The lowest high bit that is set is that of the first byte that is zero, so of the first line feed.
+        let found = differs.wrapping_sub(ONES) & !differs & HIGH_BITS;
+        if found != 0 {
+            return Some(8 * index + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let place = rest.iter().position(|&byte| byte == b'\n')?;
+    Some(8 * words.len() + place)
 }
 
 /// Checks as much of a status line's beginning as is there, so that what is not HTTP is found at its first byte, and
@@ -229,6 +248,21 @@ mod tests {
         }
         assert_eq!(scan.find_end(&head, LineEnds::Lenient), Ok(Some(head.len())));
         assert!(scan.examined <= 2 * head.len(), "{} bytes examined of {}", scan.examined, head.len());
+    }
+
+    #[test]
+    fn the_first_line_feed_is_found_wherever_it_is() {
+        // Neighbours that a word's arithmetic might take for one.
+        for filler in [0x00, 0x09, 0x0b, 0x0d, 0x7f, 0x8a, 0xff] {
+            let mut text = [filler; 40];
+            assert_eq!(line_feed(&text), None);
+            for place in (0..text.len()).rev() {
+                text[place] = b'\n';
+                for start in 0..=place {
+                    assert_eq!(line_feed(&text[start..]), Some(place - start), "{filler:x} {start} {place}");
+                }
+            }
+        }
     }
 
     #[test]

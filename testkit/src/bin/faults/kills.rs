@@ -98,7 +98,9 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     if count == 0 {
         return Ok(Kills::default());
     }
-    let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).start();
+    // A link without a rate may hold 16 MiB of a program that gets no processor: that would be counted as fetched.
+    let rate = bench.options.kill_rate;
+    let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).rate(rate).start();
     let (plain, tls) = (relay(bench.origin.http_addr())?, relay(bench.origin.https_addr())?);
     let next = AtomicU64::new(0);
     let kills = Mutex::new(Kills::default());

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use haul_proto::h1::{self, Conn};
 
 use super::{Finished, Progress, Waker, sending};
-use crate::buffer::{ALIGNMENT, Buffer};
+use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::bulk::Bulk;
 use crate::net::pool::Key;
@@ -55,8 +55,6 @@ pub struct Link {
     bulk: Bulk,
     resumes_at: Option<Instant>,
     waited: Duration,
-    /// How long the head of the last response was.
-    head_len: usize,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -90,7 +88,6 @@ impl Link {
             bulk: Bulk::default(),
             resumes_at: None,
             waited: Duration::ZERO,
-            head_len: 0,
             key,
         }
     }
@@ -229,15 +226,12 @@ impl Link {
         } else {
             buffer.len().min(usize::try_from(credit.max(LEAST_READ)).unwrap_or(usize::MAX))
         };
-        // A server's heads are mostly of one length: behind this one the body begins where copying to is fast.
-        let is_plain_head = !self.stream.is_secure() && self.tail.is_empty() && !self.conn.response_started();
-        let start = if is_plain_head { self.head_len.wrapping_neg() % ALIGNMENT } else { 0 };
-        let outcome = self.stream.receive(&mut buffer[start..room]);
+        let outcome = self.stream.receive(&mut buffer[..room]);
         // On a blocking socket the call has waited: what came came now.
         let now = if waker.wake.is_none() { Instant::now() } else { now };
         match outcome {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
-            Ok(Received::Bytes { filled, more }) => match self.take(buffer, start..start + filled, now, finished) {
+            Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
                 Ok(()) if self.closing => self.close(now, finished),
                 Ok(()) if self.queue.front().is_some_and(|transfer| transfer.is_satisfied()) => {
                     self.leave_off(now, finished)

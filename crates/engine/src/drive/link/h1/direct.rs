@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use super::super::{Finished, Pipes, Progress, Waker};
 use super::Link;
-use crate::buffer::ALIGNMENT;
 use crate::drive::direct::{self, Mover, Stop, Waited, Way};
 use crate::transfer::Credit;
 
@@ -144,8 +143,7 @@ impl Link {
                 match outcome {
                     Err(error) if !is_all => self.break_off(error, now, finished),
                     _ if self.closing => self.close(now, finished),
-                    // A sink may have asked for a few bytes only, up to where a large receive is fast.
-                    _ if waker.wake.is_some() && (n as u64) < most && n >= ALIGNMENT => Progress::Drained,
+                    _ if waker.wake.is_some() && (n as u64) < most => Progress::Drained,
                     _ => Progress::More,
                 }
             }

@@ -18,11 +18,11 @@ impl Link {
     pub(super) fn take(
         &mut self,
         buffer: &mut Buffer,
-        received: Range<usize>,
+        filled: usize,
         now: Instant,
         finished: &mut Finished,
     ) -> Result<()> {
-        let Range { start: mut at, end: filled } = received;
+        let mut at = 0;
         let mut gathered = Gathered::default();
         loop {
             let opened = self.stream.open(buffer, &mut at, filled);
@@ -122,7 +122,6 @@ impl Link {
                     let _ = self.pump();
                 }
                 Event::Head { head, framing, .. } => {
-                    self.head_len = head.raw().len();
                     transfer.on_head(head, framing, now);
                     if transfer.is_cut_short(framing) {
                         self.closing = true;

@@ -1,0 +1,265 @@
+"""Requests, with requests' names: what a program asks for, what goes out, and the hooks of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ._bodies import FORM, encode_files, encode_json, encode_query, is_stream, length_of
+from ._haul import Failure, prepare_url, split_url
+from .cookies import CookieJar, cookiejar_from_dict
+from .exceptions import InvalidURL, MissingSchema, from_failure
+from .structures import CaseInsensitiveDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Hooks = dict[str, list[Callable[..., Any]]]
+
+
+def default_hooks() -> Hooks:
+    """No hooks."""
+    return {"response": []}
+
+
+def dispatch_hook(hooks: Mapping[str, Any] | None, data: Any, **kwargs: Any) -> Any:
+    """Calls the response hooks; what one returns takes the place of what it was called with."""
+    found = (hooks or {}).get("response")
+    if not found:
+        return data
+    for hook in [found] if callable(found) else found:
+        changed = hook(data, **kwargs)
+        if changed is not None:
+            data = changed
+    return data
+
+
+class _HooksMixin:
+    hooks: Hooks
+
+    def register_hook(self, event: str, hook: Any) -> None:
+        """Adds a hook (or several) for an event; ``response`` is the one there is.
+
+        :raises ValueError: there is no such event."""
+        if event not in self.hooks:
+            raise ValueError(f'Unsupported event specified, with event name "{event}"')
+        if callable(hook):
+            self.hooks[event].append(hook)
+        elif hasattr(hook, "__iter__"):
+            self.hooks[event].extend(one for one in hook if callable(one))
+
+    def deregister_hook(self, event: str, hook: Any) -> bool:
+        """Removes a hook; whether it was there."""
+        try:
+            self.hooks[event].remove(hook)
+        except ValueError:
+            return False
+        return True
+
+
+class Request(_HooksMixin):
+    """What a program asks for, before a session's settings are known."""
+
+    def __init__(
+        self,
+        method: str | None = None,
+        url: str | None = None,
+        headers: Any = None,
+        files: Any = None,
+        data: Any = None,
+        params: Any = None,
+        auth: Any = None,
+        cookies: Any = None,
+        hooks: Any = None,
+        json: Any = None,
+    ) -> None:
+        self.method = method
+        self.url = url
+        self.headers = {} if headers is None else headers
+        self.files = [] if files is None else files
+        self.data = [] if data is None else data
+        self.json = json
+        self.params = {} if params is None else params
+        self.auth = auth
+        self.cookies = cookies
+        self.hooks = default_hooks()
+        for event, hook in (hooks or {}).items():
+            self.register_hook(event, hook)
+
+    def __repr__(self) -> str:
+        return f"<Request [{self.method}]>"
+
+    def prepare(self) -> PreparedRequest:
+        """Ready to be sent, without any session's settings."""
+        prepared = PreparedRequest()
+        prepared.prepare(
+            self.method, self.url, self.headers, self.files, self.data, self.params, self.auth, self.cookies, self.hooks, self.json
+        )
+        return prepared
+
+
+class PreparedRequest(_HooksMixin):
+    """A request as it will go out."""
+
+    def __init__(self) -> None:
+        self.method: str | None = None
+        self.url: str | None = None
+        self.headers: Any = None
+        self.body: Any = None
+        self.hooks = default_hooks()
+        self.digest: Any = None
+        self._cookies: CookieJar | None = None
+        self._body_position: Any = None
+
+    def prepare(
+        self,
+        method: str | None = None,
+        url: Any = None,
+        headers: Any = None,
+        files: Any = None,
+        data: Any = None,
+        params: Any = None,
+        auth: Any = None,
+        cookies: Any = None,
+        hooks: Any = None,
+        json: Any = None,
+    ) -> None:
+        """Makes all of it."""
+        self.prepare_method(method)
+        self.prepare_url(url, params)
+        self.prepare_headers(headers)
+        self.prepare_cookies(cookies)
+        self.prepare_body(data, files, json)
+        self.prepare_auth(auth, url)
+        self.prepare_hooks(hooks)
+
+    def __repr__(self) -> str:
+        return f"<PreparedRequest [{self.method}]>"
+
+    def copy(self) -> PreparedRequest:
+        """Another one, equal."""
+        other = PreparedRequest()
+        other.__dict__.update(self.__dict__)
+        other.headers = None if self.headers is None else self.headers.copy()
+        other._cookies = None if self._cookies is None else self._cookies.copy()
+        return other
+
+    def prepare_method(self, method: str | None) -> None:
+        """In capitals."""
+        self.method = None if method is None else (method.decode("ascii") if isinstance(method, bytes) else method).upper()
+
+    def prepare_url(self, url: Any, params: Any) -> None:
+        """Encoded, with ``params`` behind its query.
+
+        :raises MissingSchema: it has no scheme.
+        :raises InvalidURL: it cannot be understood."""
+        text = url.decode("utf-8") if isinstance(url, bytes) else str(url)
+        text = text.lstrip()
+        if ":" in text and not text.lower().startswith("http"):
+            # Some other scheme: not ours to change.
+            self.url = text
+            return
+        try:
+            self.url = prepare_url(text, encode_query(params))
+        except Failure as failure:
+            if failure.args[0] == "UnsupportedScheme":
+                # An adapter may be mounted for it: `http+unix://`.
+                query = encode_query(params)
+                self.url = text if not query else f"{text}{'&' if '?' in text else '?'}{query}"
+                return
+            error = from_failure(failure)
+            raise error if isinstance(error, (MissingSchema, InvalidURL)) else InvalidURL(*failure.args[1:2]) from None
+
+    def prepare_headers(self, headers: Any) -> None:
+        """In a dict that does not care for case."""
+        self.headers = CaseInsensitiveDict()
+        for name, value in (headers or {}).items():
+            self.headers[name.decode("ascii") if isinstance(name, bytes) else name] = value
+
+    def prepare_body(self, data: Any, files: Any, json: Any = None) -> None:
+        """A form, a file, JSON, or what is produced while it is sent."""
+        body: Any = None
+        kind: str | None = None
+        if not data and json is not None:
+            kind, body = "application/json", encode_json(json)
+        if is_stream(data):
+            if files:
+                raise NotImplementedError("Streamed bodies and files are mutually exclusive.")
+            length = length_of(data)
+            if hasattr(data, "tell"):
+                try:
+                    self._body_position = data.tell()
+                except OSError:
+                    self._body_position = False
+            body = data
+            if length:
+                self.headers["Content-Length"] = str(length)
+            else:
+                self.headers["Transfer-Encoding"] = "chunked"
+        else:
+            if files:
+                body, kind = encode_files(files, data)
+            elif data:
+                if isinstance(data, (str, bytes, bytearray)):
+                    body = data
+                elif hasattr(data, "read"):
+                    body = data
+                else:
+                    from ._haul import urlencode
+
+                    body, kind = urlencode(data), FORM
+            self.prepare_content_length(body)
+        if kind and "content-type" not in self.headers:
+            self.headers["Content-Type"] = kind
+        self.body = body
+
+    def prepare_content_length(self, body: Any) -> None:
+        """Content-Length where the length is known; none for a method that has no body by nature."""
+        if body is not None:
+            length = length_of(body)
+            if length:
+                self.headers["Content-Length"] = str(length)
+        elif self.method not in ("GET", "HEAD") and self.headers.get("Content-Length") is None:
+            self.headers["Content-Length"] = "0"
+
+    def prepare_auth(self, auth: Any, url: Any = "") -> None:
+        """By ``auth``, or by what the URL says."""
+        if auth is None and self.url is not None and "@" in self.url:
+            try:
+                found = split_url(self.url)[3]
+            except Failure:
+                found = None
+            auth = found if found and any(found) else None
+        if not auth:
+            return
+        if isinstance(auth, tuple) and len(auth) == 2:
+            from .auth import HTTPBasicAuth
+
+            auth = HTTPBasicAuth(*auth)
+        changed = auth(self)
+        self.__dict__.update(changed.__dict__)
+        self.prepare_content_length(self.body) if not is_stream(self.body) else None
+
+    def prepare_cookies(self, cookies: Any) -> None:
+        """The Cookie header, unless there is one."""
+        jar = cookies if hasattr(cookies, "set_cookie") else cookiejar_from_dict(cookies)
+        if not isinstance(jar, CookieJar):
+            jar = CookieJar(jar)
+        self._cookies = jar
+        if len(jar) and self.url is not None and "cookie" not in self.headers:
+            header = jar.get_cookie_header(self.url)
+            if header is not None:
+                self.headers["Cookie"] = header
+
+    def prepare_hooks(self, hooks: Any) -> None:
+        """Those of a mapping."""
+        for event, hook in (hooks or {}).items():
+            self.register_hook(event, hook)
+
+    @property
+    def path_url(self) -> str:
+        """Path and query."""
+        rest = (self.url or "").partition("://")[2].partition("#")[0]
+        at = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
+        path = rest[at:]
+        return path if path.startswith("/") else "/" + path

@@ -1,0 +1,37 @@
+//! Config files: however they are read, the same entries come of them.
+#![no_main]
+
+use std::io::Read;
+
+use haul_cli::config::ConfigReader;
+use libfuzzer_sys::fuzz_target;
+
+type Entry = (Vec<u8>, Option<Vec<u8>>, u64);
+
+/// A few bytes at a time, as from a FIFO.
+struct Drip<'a>(&'a [u8], usize);
+
+impl Read for Drip<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let len = self.1.min(buffer.len());
+        self.0.read(&mut buffer[..len])
+    }
+}
+
+/// The entries up to the first error, and whether there was one.
+fn entries(source: impl Read) -> (Vec<Entry>, bool) {
+    let mut reader = ConfigReader::new(source);
+    let mut found = Vec::new();
+    loop {
+        match reader.next_entry() {
+            Ok(Some(entry)) => found.push((entry.option.to_vec(), entry.value.map(<[u8]>::to_vec), entry.line)),
+            Ok(None) => return (found, false),
+            Err(_) => return (found, true),
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&step, text)) = data.split_first() else { return };
+    assert_eq!(entries(text), entries(Drip(text, usize::from(step).max(1))));
+});

@@ -1,0 +1,16 @@
+//! URLs as they are typed: one that is taken is written so that it is read again as the same, and leads where it did.
+#![no_main]
+
+use haul_policy::Target;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let text = String::from_utf8_lossy(data);
+    let Ok(target) = Target::parse(&text) else { return };
+    let written = target.to_string();
+    let again = Target::parse(&written).expect("it was just written");
+    assert_eq!(again.to_string(), written);
+    assert_eq!((again.origin(), again.path_and_query()), (target.origin(), target.path_and_query()));
+    assert!(target.path_and_query().bytes().all(|b| b.is_ascii_graphic()));
+    assert!(!target.origin().host_text().bytes().any(|b| b <= b' ' || b == 127 || b"/\\@;".contains(&b)));
+});
