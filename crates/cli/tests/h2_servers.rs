@@ -6,6 +6,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use common::servers::{Server, found, free_port, is_root, make_open};
 use common::{Ran, haul, installed, list, program, run, run_haul, skipped};
@@ -35,7 +36,11 @@ impl Files {
             fs::create_dir(files.path().join(name)).unwrap();
         }
         for size in files.sizes {
-            fs::write(files.path().join(format!("root/{size}")), Pattern::new(1).slice(0, size)).unwrap();
+            let path = files.path().join(format!("root/{size}"));
+            fs::write(&path, Pattern::new(1).slice(0, size)).unwrap();
+            // Apache calls the validator of a file of this second weak, and a second later strong.
+            let old = SystemTime::now() - Duration::from_secs(60);
+            fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
         }
         for (name, pem) in
             [("ca", identity.ca_pem().to_owned()), ("leaf", identity.chain_pem()), ("key", identity.key_pem())]

@@ -35,7 +35,7 @@ use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::link::Link;
 use crate::drive::link::h2::Windows;
-use crate::drive::{blocking, bulk};
+use crate::drive::blocking;
 use crate::fork;
 use crate::net::dns::Resolver;
 use crate::net::pool::{Key, Pool, PoolLimits};
@@ -48,10 +48,6 @@ use crate::transfer::{Outcome, Transfer};
 
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
-
-/// The size of a buffer that a bulk body is read into. Each read makes the kernel tell the sender of the room that it left,
-/// on loopback at our cost: a wake-up's worth of bytes ([`bulk::PIECE`]) is read at once.
-const WIDE_BUFFER: usize = bulk::PIECE;
 
 /// How many requests run at once that are not waited for: each may need a descriptor.
 const MOST_AT_ONCE: usize = 1024;
@@ -75,7 +71,6 @@ struct Parts {
     tls: TlsContexts,
     pool: Pool<Link>,
     shelf: Arc<Shelf>,
-    wide: Arc<Shelf>,
     windows: Windows,
     stats: Stats,
     /// Where the last URL goes.
@@ -95,7 +90,6 @@ impl Parts {
             tls: TlsContexts::default(),
             pool: Pool::new(limits),
             shelf: Shelf::new(READ_BUFFER),
-            wide: Shelf::new(WIDE_BUFFER),
             windows: Windows::default(),
             stats: Stats::default(),
             last_origin: Mutex::default(),
@@ -310,11 +304,6 @@ impl Client {
     /// What its HTTP/2 connections may hold.
     pub(crate) fn windows(&self) -> &Windows {
         &self.parts().windows
-    }
-
-    /// Buffers for bulk bodies.
-    pub(crate) fn wide(&self) -> &Arc<Shelf> {
-        &self.parts().wide
     }
 
     pub(crate) fn take_idle(&self, key: &Key, now: Instant) -> Option<Link> {

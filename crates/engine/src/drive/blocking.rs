@@ -322,7 +322,6 @@ impl Live {
         is_enough: &mut impl FnMut() -> bool,
     ) -> Stopped {
         let mut buffer = client.shelf().take();
-        let mut wide = None;
         let Self { link, began, deadline, scout, mover, waits, is_drained, send_error } = self;
         began.get_or_insert_with(Instant::now);
         // The program may have taken its time with what it was given.
@@ -380,9 +379,7 @@ impl Live {
                 *is_drained = true;
                 link.move_body(mover, Instant::now(), NOBODY, finished)
             } else {
-                let buffer =
-                    if link.reads_wide() { wide.get_or_insert_with(|| client.wide().take()) } else { &mut buffer };
-                let progress = link.receive(buffer, now, NOBODY, finished);
+                let progress = link.receive(&mut buffer, now, NOBODY, finished);
                 *is_drained = progress != Progress::More;
                 progress
             };

@@ -1,39 +1,47 @@
 //! When a body is read in bulk: the socket wakes us only when a large piece waits (`SO_RCVLOWAT`), so that there are
 //! few, large reads.
 //!
-//! The mark is raised for a body that proves to be bulk: [`PIECE`] bytes came within [`WITHIN`], and much more is to
+//! The mark is raised for a body that proves to be bulk: [`PROOF`] bytes came within [`WITHIN`], and much more is to
 //! come. It is lowered when the end is near, for a socket that waits for more than will come waits for ever; and when
 //! it was not reached within [`PATIENCE`], for then the body trickles, and what came must not lie in the kernel. The end
 //! of the stream and a reset wake a reader whatever the mark.
 //!
 //! ```
-//! use haul::drive::bulk::{Bulk, PATIENCE, PIECE};
+//! use haul::drive::bulk::{Bulk, MOVED, PATIENCE};
 //! use std::time::Instant;
-//! let (mut bulk, now) = (Bulk::default(), Instant::now());
+//! let (mut bulk, now) = (Bulk::of(MOVED), Instant::now());
 //! assert_eq!(bulk.came(256 << 10, 1 << 30, now), None);
-//! assert_eq!(bulk.came(256 << 10, 1 << 30, now), Some(PIECE));
+//! assert_eq!(bulk.came(256 << 10, 1 << 30, now), Some(MOVED));
 //! assert_eq!(bulk.quiet_at(), Some(now + PATIENCE));
 //! assert_eq!(bulk.quiet(), Some(1));
 //! ```
 
 use std::time::{Duration, Instant};
 
-/// How much is waited for (`docs/design/data-path.md` has the figures): twice as much wins little more, and what waits in
-/// the kernel is memory, too.
-pub const PIECE: usize = 512 << 10;
-/// How fast so much must have come, which is 20 MB/s: where it is slower, the number of reads does not show.
+/// How much is waited for where bytes are moved past our memory (`docs/design/data-path.md` has the figures): twice as much
+/// wins little more, and what waits in the kernel is memory, too.
+pub const MOVED: usize = 512 << 10;
+/// Where they are received, to be decrypted: there twice as much takes an eighth less.
+pub const RECEIVED: usize = 1 << 20;
+/// Where they are the bodies of many streams, each with a window of its own, so that the peer need not wait for ours.
+pub const SHARED: usize = 2 << 20;
+/// So much must have come for a proof,
+pub const PROOF: usize = 512 << 10;
+/// so fast, which is 20 MB/s: where it is slower, the number of reads does not show.
 pub const WITHIN: Duration = Duration::from_millis(25);
 /// How long so much is waited for.
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// Bytes still to come that are worth raising the mark for.
-const WORTH: u64 = 4 * PIECE as u64;
-/// It is lowered with fewer bytes than this to come. Twice the piece, for over TLS a part of what is to come may have
-/// been received already, in a record that is not complete.
-const NEAR_END: u64 = 2 * PIECE as u64;
+/// So many pieces still to come are worth raising the mark for.
+const WORTH: u64 = 4;
+/// It is lowered with fewer pieces than this to come. Two, for over TLS a part of what is to come may have been received
+/// already, in a record that is not complete.
+const NEAR_END: u64 = 2;
 
 /// What is known of the pace of a body.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Bulk {
+    /// How much is waited for.
+    piece: usize,
     is_raised: bool,
     since: Option<Instant>,
     came: u64,
@@ -41,14 +49,20 @@ pub struct Bulk {
 }
 
 impl Bulk {
+    /// Of a body that is waited for in such pieces: [`MOVED`], [`RECEIVED`] or [`SHARED`].
+    #[must_use]
+    pub fn of(piece: usize) -> Self {
+        Self { piece, is_raised: false, since: None, came: 0, last: None }
+    }
+
     /// So many bytes came, and `remaining` of this body are still to come, as far as that is known (else 0). Answers the
     /// mark to set, if it changes.
     pub fn came(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);
-            return if remaining < NEAR_END { self.quiet() } else { None };
+            return if remaining < NEAR_END * self.piece as u64 { self.quiet() } else { None };
         }
-        if remaining < WORTH {
+        if remaining < WORTH * self.piece as u64 {
             return None;
         }
         let since = *self.since.get_or_insert(now);
@@ -57,12 +71,12 @@ impl Bulk {
             self.came = 0;
         }
         self.came += bytes;
-        if self.came < PIECE as u64 {
+        if self.came < PROOF as u64 {
             return None;
         }
         self.is_raised = true;
         self.last = Some(now);
-        Some(PIECE)
+        Some(self.piece)
     }
 
     /// Until when the mark should be reached, if it is raised.
@@ -74,7 +88,7 @@ impl Bulk {
     /// It was not, or nothing more is to come. Answers the mark to set, if it changes.
     pub fn quiet(&mut self) -> Option<usize> {
         let was_raised = self.is_raised;
-        *self = Self::default();
+        *self = Self::of(self.piece);
         was_raised.then_some(1)
     }
 }
@@ -84,42 +98,53 @@ mod tests {
     use super::*;
 
     const GIB: u64 = 1 << 30;
+    const NEAR: u64 = NEAR_END * MOVED as u64;
 
     #[test]
     fn a_trickle_never_raises_it() {
-        let mut bulk = Bulk::default();
+        let mut bulk = Bulk::of(MOVED);
         let mut now = Instant::now();
         for _ in 0..10_000 {
             now += WITHIN / 8;
-            assert_eq!(bulk.came(PIECE as u64 / 16, GIB, now), None);
+            assert_eq!(bulk.came(PROOF as u64 / 16, GIB, now), None);
         }
     }
 
     #[test]
     fn it_is_lowered_near_the_end_once() {
-        let mut bulk = Bulk::default();
+        let mut bulk = Bulk::of(MOVED);
         let now = Instant::now();
-        assert_eq!(bulk.came(PIECE as u64, GIB, now), Some(PIECE));
-        assert_eq!(bulk.came(PIECE as u64, NEAR_END, now), None);
-        assert_eq!(bulk.came(PIECE as u64, NEAR_END - 1, now), Some(1));
-        assert_eq!(bulk.came(PIECE as u64, NEAR_END - 2, now), None);
-        assert_eq!(bulk.came(NEAR_END, 0, now), None);
+        assert_eq!(bulk.came(PROOF as u64, GIB, now), Some(MOVED));
+        assert_eq!(bulk.came(PROOF as u64, NEAR, now), None);
+        assert_eq!(bulk.came(PROOF as u64, NEAR - 1, now), Some(1));
+        assert_eq!(bulk.came(PROOF as u64, NEAR - 2, now), None);
+        assert_eq!(bulk.came(NEAR, 0, now), None);
     }
 
     #[test]
     fn a_body_that_slowed_down_must_prove_itself_again() {
-        let mut bulk = Bulk::default();
+        let mut bulk = Bulk::of(MOVED);
         let now = Instant::now();
-        assert_eq!(bulk.came(PIECE as u64, GIB, now), Some(PIECE));
+        assert_eq!(bulk.came(PROOF as u64, GIB, now), Some(MOVED));
         assert_eq!(bulk.quiet(), Some(1));
         assert_eq!((bulk.quiet(), bulk.quiet_at()), (None, None));
-        assert_eq!(bulk.came(PIECE as u64 - 1, GIB, now + PATIENCE), None);
-        assert_eq!(bulk.came(1, GIB, now + PATIENCE + WITHIN), Some(PIECE));
+        assert_eq!(bulk.came(PROOF as u64 - 1, GIB, now + PATIENCE), None);
+        assert_eq!(bulk.came(1, GIB, now + PATIENCE + WITHIN), Some(MOVED));
+    }
+
+    #[test]
+    fn larger_pieces_need_no_larger_proof_but_more_to_come() {
+        for piece in [RECEIVED, SHARED] {
+            let (mut bulk, now) = (Bulk::of(piece), Instant::now());
+            assert_eq!(bulk.came(PROOF as u64, 4 * piece as u64 - 1, now), None);
+            assert_eq!(bulk.came(PROOF as u64, 4 * piece as u64, now), Some(piece));
+            assert_eq!(bulk.came(PROOF as u64, 2 * piece as u64 - 1, now), Some(1));
+        }
     }
 
     #[test]
     fn an_unknown_length_never_raises_it() {
-        let mut bulk = Bulk::default();
+        let mut bulk = Bulk::of(MOVED);
         assert_eq!(bulk.came(GIB, 0, Instant::now()), None);
     }
 }

@@ -121,8 +121,6 @@ struct Worker {
     inbox: Arc<Inbox>,
     wake: Arc<dyn Wake>,
     buffer: Buffer,
-    /// The same for bulk bodies, once there was one.
-    wide: Option<Buffer>,
     mover: Mover,
     lanes: Slab<Lane>,
     by_key: HashMap<Arc<Key>, Vec<usize>>,
@@ -207,7 +205,6 @@ impl Worker {
             wake: inbox.clone(),
             inbox,
             buffer: client.shelf().take(),
-            wide: None,
             mover: Mover::default(),
             lanes: Slab::new(),
             by_key: HashMap::new(),

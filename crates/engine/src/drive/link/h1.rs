@@ -23,7 +23,7 @@ use haul_proto::h1::{self, Conn};
 use super::{Finished, Progress, Waker, sending};
 use crate::buffer::Buffer;
 use crate::clock;
-use crate::drive::bulk::Bulk;
+use crate::drive::bulk::{self, Bulk};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Credit, Transfer};
@@ -73,6 +73,7 @@ impl Link {
             liberties: key.liberties,
             ..h1::Config::default()
         };
+        let bulk = Bulk::of(if stream.is_secure() { bulk::RECEIVED } else { bulk::MOVED });
         Self {
             stream,
             conn: Conn::new(config),
@@ -85,7 +86,7 @@ impl Link {
             misbehaved: false,
             violated: false,
             direct: Direct::Undecided,
-            bulk: Bulk::default(),
+            bulk,
             resumes_at: None,
             waited: Duration::ZERO,
             key,

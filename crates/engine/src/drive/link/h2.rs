@@ -31,7 +31,7 @@ use super::{Finished, Progress, Waker, sending};
 use crate::body::upload::Upload;
 use crate::buffer::Buffer;
 use crate::clock;
-use crate::drive::bulk::Bulk;
+use crate::drive::bulk::{self, Bulk};
 use crate::drive::direct::{self, Waited};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
@@ -104,7 +104,7 @@ impl Link {
             served: 0,
             born: Instant::now(),
             closing: false,
-            bulk: Bulk::default(),
+            bulk: Bulk::of(bulk::SHARED),
             resumes_at: None,
             waited: Duration::ZERO,
             key,
@@ -257,12 +257,6 @@ impl Link {
             self.fail(id, error, Broke::BeforeResponse, now, finished);
         }
         if self.closing && self.active.is_empty() { Progress::Closed } else { progress }
-    }
-
-    /// Whether so much comes that [`Link::receive`] is worth a wide buffer.
-    #[must_use]
-    pub fn reads_wide(&self) -> bool {
-        self.bulk.quiet_at().is_some()
     }
 
     /// When a transfer that was at its rate goes on.

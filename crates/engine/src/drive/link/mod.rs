@@ -231,16 +231,6 @@ impl Link {
         either!(self, link => link.receive(buffer, now, waker, finished))
     }
 
-    /// Whether so much comes that [`Link::receive`] is worth a wide buffer.
-    #[must_use]
-    pub fn reads_wide(&self) -> bool {
-        match self {
-            // A body behind others in the output would hold the whole of a buffer.
-            Self::H1(_) => false,
-            Self::H2(link) => link.reads_wide(),
-        }
-    }
-
     /// When a transfer that was at its rate goes on.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {

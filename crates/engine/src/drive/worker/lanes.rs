@@ -194,12 +194,7 @@ impl Worker {
                     progress => progress,
                 }
             } else {
-                let buffer = if link.reads_wide() {
-                    self.wide.get_or_insert_with(|| self.client.wide().take())
-                } else {
-                    &mut self.buffer
-                };
-                link.receive(buffer, self.now, waker, &mut finished)
+                link.receive(&mut self.buffer, self.now, waker, &mut finished)
             };
             match progress {
                 Progress::Paused | Progress::Throttled => *paused = true,

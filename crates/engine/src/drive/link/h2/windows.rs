@@ -7,11 +7,12 @@ use haul_proto::h2::RequestId;
 use super::super::{Finished, Waker};
 use super::Link;
 use crate::clock;
+use crate::drive::bulk;
 use crate::transfer::Credit;
 
 /// A stream with so much to come counts for the mark, so many of them at most, each with so much.
 const BULKY: u64 = 1 << 20;
-const MOST_BULKY: usize = 8;
+const MOST_BULKY: usize = bulk::SHARED / MARK_A_STREAM;
 const MARK_A_STREAM: usize = 64 << 10;
 
 impl Link {
