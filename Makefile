@@ -2,7 +2,7 @@
 #
 #   make demo                         the first job on an embedded origin, its answer checked
 #   make test                         everything that must hold before a change lands
-#   make faults SEED=2                haul through every fault of ranges, 200 kills, bodies up to 5 GiB
+#   make faults SEED=2                haul through every fault, 1,000 kills, bodies up to 5 GiB
 #   make bench                        haul and its peers in turn, every job
 #   make bench JOB=site ROUNDS=7      one of them
 #
@@ -17,7 +17,7 @@ BUDGET       ?=
 FUZZ_SECONDS ?= 20
 SEED         ?= 1
 OFFSETS      ?= 100
-KILLS        ?= 200
+KILLS        ?= 1000
 REPLIES      ?= 10000
 
 TARGET_DIR := $(or $(CARGO_TARGET_DIR),target)
@@ -118,9 +118,9 @@ lint: ## clippy over everything, warnings are errors
 unit: ## unit, integration and doc tests of all crates
 	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
-faults: build tools ## every fault of ranges at OFFSETS=100 places, KILLS=200, bodies up to 5 GiB, SEED=1 (an hour or two)
+faults: build tools ## every fault at OFFSETS=100 places, KILLS=1000, bodies up to 5 GiB, SEED=1 (some hours)
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets $(OFFSETS) \
-		--kills $(KILLS) --sizes 1,4.6M,13M,100M,1Gi,5Gi --slow-body 40M
+		--kills $(KILLS) --kill-body 24M --sizes 1,4.6M,13M,100M,1Gi,5Gi --slow-body 40M
 
 # One place a row; the same seed every time, so that what fails here fails again.
 faults-slice: build tools ## the same in under a minute: one place a row, a few kills, small bodies
@@ -134,7 +134,8 @@ hostile: build tools ## the command and the library against REPLIES=10000 replie
 hostile-slice: build tools ## the same for the command in some seconds: 400 replies
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies 400 --json ''
 
-torture: ## each descriptor, thread and allocation of 60 command lines refused, one by one (an hour)
+torture: ## each descriptor, thread and allocation of 60 command lines, and of 56 cases in C, refused one by one (an hour)
+	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-capi --test torture -- --nocapture
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-cli --test torture -- --nocapture
 
 agent-kills: ## kill -9 of the agent at random moments during 1,000 calls: each must come out right (make test does 60)

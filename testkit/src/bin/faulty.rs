@@ -20,6 +20,7 @@ faulty [options]: one long body at /f/NAME?QUERY on 127.0.0.1, with the faults t
   --tls-port N         TLS port (default 0: any)
   --connection-limit N connections beyond so many open ones are reset
   --ca FILE            write the certificate authority's certificate there (PEM)
+  --http2              over TLS, HTTP/2 with those who want it
   --until-eof          stop when standard input ends
 
 A NAME keeps the query it was first asked with; /seen/NAME shows what was asked and sent, as JSON.
@@ -29,7 +30,8 @@ The query, each part of it optional, joined by &:
   ignore-range ignore-if-range range-start=±K range-end=±K range-total=±K range-unit range-missing
   short=K part-length=±K whole-length=±K unasked-206=OFFSET chunked gzip garbage=K
   reset-at=OFFSET close-at=OFFSET stall-at=OFFSET (or -after=BYTES of a body), xN behind it: the first N times
-  stall-ms=N unavailable=N retry-after=SECONDS refuse-416=N connections=N
+  rst-at=OFFSET goaway-at=OFFSET goaway-cut-at=OFFSET, the same; over HTTP/1 they close
+  stall-ms=N unavailable=N retry-after=SECONDS refuse-416=N connections=N refuse=N
   change-after-bytes=N change-after-requests=N change-after-ms=N new-size=BYTES
 
 When it is ready it prints one line: listening http=ADDRESS https=ADDRESS
@@ -44,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Long("port") => builder = builder.http_port(parser.value()?.parse()?),
             Long("tls-port") => builder = builder.https_port(parser.value()?.parse()?),
             Long("connection-limit") => builder = builder.connection_limit(parser.value()?.parse()?),
+            Long("http2") => builder = builder.http2(),
             Long("ca") => ca = Some(parser.value()?.into()),
             Long("until-eof") => until_eof = true,
             Long("help") | Short('h') => {

@@ -54,6 +54,32 @@ pub(crate) struct Options {
     pub(crate) work: PathBuf,
 }
 
+impl Options {
+    /// The command line without the paths, which are this machine's.
+    pub(crate) fn command(&self) -> String {
+        let mut words = format!(
+            "faults --seed {} --offsets {} --body {} --rate {} --jobs {} --limit {} --kills {} --kill-body {} --kill-rate {} \
+             --slow-body {}",
+            self.seed,
+            self.offsets,
+            self.body,
+            self.rate,
+            self.jobs,
+            self.limit.as_secs(),
+            self.kills,
+            self.kill_body,
+            self.kill_rate,
+            self.slow_body,
+        );
+        if !self.sizes.is_empty() {
+            let sizes: Vec<_> = self.sizes.iter().map(u64::to_string).collect();
+            words += &format!(" --sizes {}", sizes.join(","));
+        }
+        self.rows.iter().for_each(|row| words += &format!(" --row {row}"));
+        words
+    }
+}
+
 /// None if help was asked for.
 pub(crate) fn parse() -> Result<Option<Options>, lexopt::Error> {
     let mut options = Options {

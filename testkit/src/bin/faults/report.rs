@@ -81,12 +81,17 @@ pub(crate) fn summary(rows: &[Tally], kills: &Kills, sizes: &[Size], right: bool
 
 /// Writes the figures where the options say.
 pub(crate) fn write(options: &Options, mut value: Value) -> Result<()> {
-    let date = String::from_utf8(Command::new("date").arg("+%F").output()?.stdout)?.trim().to_owned();
+    let said = |program: &str, argument: &str| -> Result<String> {
+        Ok(String::from_utf8(Command::new(program).arg(argument).output()?.stdout)?.trim().to_owned())
+    };
+    let date = said("date", "+%F")?;
     let path = options.json.clone().unwrap_or_else(|| PathBuf::from(format!("bench/results/faults-{date}.json")));
     if path.as_os_str().is_empty() {
         return Ok(());
     }
     value["date"] = date.into();
+    value["machine"] = said("uname", "-srm")?.into();
+    value["command"] = options.command().into();
     if let Some(dir) = path.parent() {
         std::fs::create_dir_all(dir)?;
     }
