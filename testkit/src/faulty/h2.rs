@@ -32,7 +32,7 @@ const INTERNAL_ERROR: u32 = 2;
 const REFUSED_STREAM: u32 = 7;
 const INITIAL_WINDOW_SIZE: u16 = 4;
 const MAX_CONCURRENT_STREAMS: u16 = 3;
-const PADDED: u8 = 8;
+/// The flag PRIORITY of HEADERS.
 const PRIORITY: u8 = 32;
 
 /// Serves a connection from behind [`PREFACE`] on, to its end.
@@ -210,7 +210,7 @@ impl Session<'_> {
             return Err(io::Error::other("a request in several frames"));
         }
         let mut block = &frame.payload[..];
-        if frame.flags & PADDED != 0 {
+        if frame.flags & Frame::PADDED != 0 {
             let padding = usize::from(*block.first().unwrap_or(&0));
             block = block.get(1..block.len().saturating_sub(padding)).unwrap_or_default();
         }
