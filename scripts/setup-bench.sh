@@ -28,7 +28,6 @@ look_all() {
     look curl curl
     look wget2 wget2
     look aria2c aria2
-    look tnftp tnftp
     look h2load nghttp2-client
     look strace strace
     look valgrind valgrind

@@ -71,15 +71,11 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}"))
         );
         let check = || Check::Told(None, Print { len: expected, sha256: String::new() });
-        let mut entries = vec![
+        let entries = vec![
             shell("haul agent", agent, check()),
             shell("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
             shell("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
         ];
-        // NetBSD's ftp(1), the nearest to OpenBSD's that Debian has. Its certificates are not checked: it knows no CA file.
-        if let Some(tnftp) = crate::tools::find("tnftp") {
-            entries.push(shell("tnftp", read(&format!("{} -V", tnftp.display())), check()));
-        }
         cards.push(Card {
             part: way.part,
             contestants: bench.entries(entries),
@@ -107,10 +103,8 @@ pub(crate) fn read(arguments: &[String]) -> Result<()> {
     let [wants, base, fetcher @ ..] = arguments else { return Err("read-packages WANTS BASE COMMAND...".into()) };
     let wants: Option<Vec<Want>> = fs::read_to_string(wants)?.lines().map(Want::from_line).collect();
     let run = Reader { fetcher, base }.run(&wants.ok_or("not a list of wants")?)?;
-    // tnftp tells of each reader that has seen enough.
-    let is_news = |line: &&str| !line.ends_with("lostpeer due to signal 13");
-    if let Some(line) = run.said.lines().find(is_news) {
-        return Err(format!("the fetcher said: {line}").into());
+    if !run.said.is_empty() {
+        return Err(format!("the fetcher said: {}", run.said).into());
     }
     println!("{}", run.read);
     Ok(())
