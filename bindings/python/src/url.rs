@@ -99,7 +99,7 @@ fn near(text: &str, other: &Target) -> Option<Target> {
     if !tail.bytes().all(|b| b.is_ascii_alphanumeric() || KEPT.contains(&b)) {
         return None;
     }
-    let target = Target::parse_near(text, &origin, Scheme::Http, false).ok()?;
+    let target = Target::parse_near(text, Some(&origin), Scheme::Http, false).ok()?;
     (target.is_at(&origin) && target.path_and_query() == tail).then_some(target)
 }
 

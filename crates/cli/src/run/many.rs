@@ -133,10 +133,7 @@ impl Sources {
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
         let path_as_is = self.operation.stages[0].transfer.path_as_is;
-        let parsed = match &self.near {
-            Some(near) => Target::parse_near(&url, near, Scheme::Http, path_as_is),
-            None => Target::parse_with(&url, Scheme::Http, path_as_is),
-        };
+        let parsed = Target::parse_near(&url, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         let destination = match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, parts)? {

@@ -157,20 +157,11 @@ impl Client {
         let Ok(mut last) = self.parts().last_origin.try_lock() else {
             return Target::parse_with(url, Scheme::Http, path_as_is);
         };
-        match &*last {
-            Some(origin) => {
-                let target = Target::parse_near(url, origin, Scheme::Http, path_as_is)?;
-                if !target.is_at(origin) {
-                    *last = Some(target.origin());
-                }
-                Ok(target)
-            }
-            None => {
-                let target = Target::parse_with(url, Scheme::Http, path_as_is)?;
-                *last = Some(target.origin());
-                Ok(target)
-            }
+        let target = Target::parse_near(url, last.as_ref(), Scheme::Http, path_as_is)?;
+        if !last.as_ref().is_some_and(|origin| target.is_at(origin)) {
+            *last = Some(target.origin());
         }
+        Ok(target)
     }
 
     /// A GET (RFC 9110 section 9.3.1).

@@ -215,10 +215,8 @@ impl Dispatch {
                 Pulled::Item(item) => {
                     let slot = view.windows[0].reserve();
                     let number = state.numbers[0];
-                    let parse = |url: &str| match &state.last_origin {
-                        Some(near) => Target::parse_near(url, near, Scheme::Http, view.path_as_is),
-                        None => Target::parse_with(url, Scheme::Http, view.path_as_is),
-                    };
+                    let last = state.last_origin.as_ref();
+                    let parse = |url: &str| Target::parse_near(url, last, Scheme::Http, view.path_as_is);
                     let parsed = item.and_then(|item| match parse(&item.url) {
                         Ok(target) => Ok((item, target)),
                         Err(error) => Err(url_error(&item.url, error).with_url(item.url)),

@@ -78,28 +78,31 @@ impl Target {
         Target::from_authority(scheme, rest, path_as_is)
     }
 
-    /// The same for a URL that most likely goes where the one before it went: begins it with `origin` as that is written,
-    /// nothing of that is looked at again. Others are parsed as ever.
+    /// The same for a URL that most likely goes where the one before it went, if there was one: begins it with `last` as
+    /// that is written, nothing of that is looked at again. Others are parsed as ever.
     ///
     /// ```
     /// use haul_policy::{Scheme, Target};
-    /// let first = Target::parse("http://h.example:8080/a")?;
-    /// let next = Target::parse_near("http://h.example:8080/b?c", &first.origin(), Scheme::Http, false)?;
+    /// let first = Target::parse_near("http://h.example:8080/a", None, Scheme::Http, false)?;
+    /// let next = Target::parse_near("http://h.example:8080/b?c", Some(&first.origin()), Scheme::Http, false)?;
     /// assert_eq!(next, Target::parse("http://h.example:8080/b?c")?);
     /// # Ok::<(), haul_policy::TargetError>(())
     /// ```
     pub fn parse_near(
         text: &str,
-        origin: &Origin,
+        last: Option<&Origin>,
         default_scheme: Scheme,
         path_as_is: bool,
     ) -> Result<Target, TargetError> {
-        let rest = text.strip_prefix(origin.text()).filter(|rest| {
+        let begins = |origin: &Origin| {
+            let rest = text.strip_prefix(origin.text())?;
             // Only what ends an authority: a longer port or name begins the same. A zone has more than one spelling.
-            matches!(rest.as_bytes().first(), None | Some(b'/' | b'?' | b'#'))
-                && !matches!(origin.host(), Host::V6(_, Some(_)))
-        });
-        let Some(rest) = rest else { return Target::parse_with(text, default_scheme, path_as_is) };
+            let ends = matches!(rest.as_bytes().first(), None | Some(b'/' | b'?' | b'#'));
+            (ends && !matches!(origin.host(), Host::V6(_, Some(_)))).then_some(rest)
+        };
+        let Some((origin, rest)) = last.and_then(|origin| Some((origin, begins(origin)?))) else {
+            return Target::parse_with(text, default_scheme, path_as_is);
+        };
         check_bytes(text)?;
         let port = Some(origin.port()).filter(|port| *port != origin.scheme().default_port());
         Ok(Target::of(origin.clone(), None, port, rest, path_as_is))

@@ -334,13 +334,13 @@ fn near_another_the_result_is_the_same() {
             for tail in tails {
                 for as_is in [false, true] {
                     let text = format!("{written}{tail}");
-                    let near = Target::parse_near(&text, &known, Scheme::Http, as_is);
+                    let near = Target::parse_near(&text, Some(&known), Scheme::Http, as_is);
                     assert_eq!(near, Target::parse_with(&text, Scheme::Http, as_is), "{text} near {known}");
                 }
             }
         }
     }
     let known = t("http://h.example:8080/").origin();
-    let is_at = |text: &str| Target::parse_near(text, &known, Scheme::Http, false).unwrap().is_at(&known);
+    let is_at = |text: &str| Target::parse_near(text, Some(&known), Scheme::Http, false).unwrap().is_at(&known);
     assert!(is_at("http://h.example:8080?q") && !is_at("HTTP://h.example:8080/") && !is_at("http://h.example:808/"));
 }
