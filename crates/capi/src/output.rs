@@ -6,8 +6,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
-use haul::buffer::{Lease, is_slow};
-use haul::sink::memory::{WORTH_A_DETOUR, receive_into};
+use haul::buffer::{Lease, is_worth_a_detour};
+use haul::sink::memory::receive_into;
 use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
@@ -160,7 +160,7 @@ impl Sink for Filler {
             receive_into(&mut self.kept, socket, most)?
         } else {
             let room = (self.room - self.len).min(most);
-            if room == 0 || room >= WORTH_A_DETOUR && is_slow(self.start) {
+            if room == 0 || is_worth_a_detour(self.start, room) {
                 return None;
             }
             // SAFETY: `reserve` gave `room` bytes, of which `len` are filled; what is left is the caller's, and nobody else

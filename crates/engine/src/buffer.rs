@@ -1,6 +1,6 @@
 //! Read buffers: owned by the workers, lent to the drivers, and handed over whole to a sink that has to keep bytes.
 //!
-//! Where memory begins matters for a large receive ([`is_slow`]); buffers begin at a multiple of 64.
+//! Where memory begins matters for a large receive ([`is_worth_a_detour`]); buffers begin at a multiple of 64.
 //!
 //! A body is received into a worker's buffer. When its sink can pass the bytes on at once, the buffer is used again;
 //! when it must keep them (an ordered output whose turn has not come), it takes the whole buffer and the worker goes on
@@ -18,12 +18,20 @@
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Whether a large body is slow to receive at this place: a file that a server sends comes in pages, and to copy a page to 1 to
-/// 31 bytes behind where it would lie in a page of its own takes the processor three times as long (each load looks as if it
-/// were for bytes just stored, and waits for them). `malloc` lays each large block 16 bytes behind. Receiving 335 kB there
-/// took 190 µs, anywhere else 70 µs, and into a read buffer with a copy from there 85 µs (AMD EPYC, Linux 6.18).
+/// Whether so many bytes to come had better go by a read buffer than straight to this place, for it is slow to receive at: a file
+/// that a server sends comes in pages, and to copy a page to 1 to 31 bytes behind where it would lie in a page of its own takes
+/// the processor three times as long (each load looks as if it were for bytes just stored, and waits for them). `malloc` lays
+/// each large block 16 bytes behind. Receiving 335 kB there took 190 µs, anywhere else 70 µs, and into a read buffer with a copy
+/// from there 85 µs (AMD EPYC, Linux 6.18).
 #[must_use]
-pub fn is_slow(place: *const u8) -> bool {
+pub fn is_worth_a_detour(place: *const u8, room: usize) -> bool {
+    room >= LARGE && is_slow(place)
+}
+
+/// What a detour is worth for.
+const LARGE: usize = 16 << 10;
+
+fn is_slow(place: *const u8) -> bool {
     matches!(place.addr() % PAGE, 1..32)
 }
 

@@ -17,23 +17,17 @@ use rustix::net::{RecvFlags, recv};
 
 use super::{Begin, Sink};
 use crate::Result;
-use crate::buffer::{Lease, is_slow};
+use crate::buffer::{Lease, is_worth_a_detour};
 
 /// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
 /// costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
 
-/// So much to come goes by a read buffer rather than to where it is slow to receive ([`is_slow`]).
-pub const WORTH_A_DETOUR: usize = 16 << 10;
-
 /// Receives once into the unused memory of a vector, if there is some and it is no more than `most` bytes: for sinks that
 /// keep a body in one ([`Sink::receive`]).
 pub fn receive_into(bytes: &mut Vec<u8>, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
     let room = bytes.capacity() - bytes.len();
-    if room == 0 || room > most {
-        return None;
-    }
-    if room >= WORTH_A_DETOUR && is_slow(bytes.as_ptr()) {
+    if room == 0 || room > most || is_worth_a_detour(bytes.as_ptr(), room) {
         return None;
     }
     let received = recv(socket, spare_capacity(bytes), RecvFlags::empty());
