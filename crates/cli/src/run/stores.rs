@@ -24,8 +24,11 @@ pub(super) struct Stores {
 impl Stores {
     /// An operation begins.
     pub(super) fn begin(&mut self, operation: &Operation) {
+        let reads = operation.stages.iter().any(|stage| !stage.transfer.cookies.files.is_empty());
         self.host = match operation.urls.get(0) {
-            Some(UrlSource::Argument(url)) => Target::parse(url).ok().map(|target| target.host_text().to_owned()),
+            Some(UrlSource::Argument(url)) if reads => {
+                Target::parse(url).ok().map(|target| target.host_text().to_owned())
+            }
             _ => None,
         };
     }
