@@ -12,10 +12,11 @@
 //! | [`h1`] | one after the other, in the order of their requests |
 //! | [`h2`] | side by side |
 //!
-//! What both do with content and output is in `sending`.
+//! What both do with content and output is in `sending`, what both wait for in `pace`.
 
 pub mod h1;
 pub mod h2;
+mod pace;
 mod sending;
 
 use std::io;
@@ -234,12 +235,12 @@ impl Link {
     /// When a transfer that was at its rate goes on.
     #[must_use]
     pub fn resumes_at(&self) -> Option<Instant> {
-        either!(self, link => link.resumes_at())
+        either!(self, link => link.pace.resumes_at)
     }
 
     /// It goes on: the moment has come, or the wait was for something else.
     pub fn resume(&mut self) {
-        either!(self, link => link.resume());
+        either!(self, link => link.pace.resumes_at = None);
     }
 
     /// How many bytes of the body under way are still to come, as far as that is known, where there is just one.
@@ -275,7 +276,7 @@ impl Link {
     /// How long [`Link::wait`] has waited for the server.
     #[must_use]
     pub fn waited(&self) -> Duration {
-        either!(self, link => link.waited())
+        either!(self, link => link.pace.waited)
     }
 
     /// Moves once what has come of the body under way to its sink; see [`Link::is_direct`].
@@ -295,12 +296,14 @@ impl Link {
     /// Until when a bulk body must have brought its next piece, or [`Link::hurry`].
     #[must_use]
     pub fn quiet_at(&self) -> Option<Instant> {
-        either!(self, link => link.quiet_at())
+        either!(self, link => link.pace.bulk.quiet_at())
     }
 
     /// A bulk body has slowed down: from now on every byte wakes us.
     pub fn hurry(&mut self) {
-        either!(self, link => link.hurry());
+        if let Some(mark) = either!(self, link => link.pace.bulk.quiet()) {
+            pace::set_mark(self.stream(), mark);
+        }
     }
 
     /// The connection cannot go on: the transfer under way fails with `error`, the others with it.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::super::{Finished, Pipes, Progress, Waker};
 use super::Link;
@@ -69,16 +69,10 @@ impl Link {
             _ => None,
         };
         let began = Instant::now();
-        let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
+        let quiet = self.pace.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
         let waited = direct::wait(socket, sends, pipe, quiet, deadline);
-        self.waited += began.elapsed();
+        self.pace.waited += began.elapsed();
         waited
-    }
-
-    /// How long [`Link::wait`] has waited for the server.
-    #[must_use]
-    pub fn waited(&self) -> Duration {
-        self.waited
     }
 
     /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for

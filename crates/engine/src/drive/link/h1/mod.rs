@@ -20,10 +20,11 @@ use std::time::{Duration, Instant};
 
 use haul_proto::h1::{self, Conn};
 
+use super::pace::{Pace, set_mark};
 use super::{Finished, Progress, Waker, sending};
 use crate::buffer::Buffer;
 use crate::clock;
-use crate::drive::bulk::{self, Bulk};
+use crate::drive::bulk;
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Credit, Transfer};
@@ -52,9 +53,7 @@ pub struct Link {
     /// The peer sent what breaks the protocol, in contrast to closing too early.
     violated: bool,
     direct: Direct,
-    bulk: Bulk,
-    resumes_at: Option<Instant>,
-    waited: Duration,
+    pub(super) pace: Pace,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -73,7 +72,7 @@ impl Link {
             liberties: key.liberties,
             ..h1::Config::default()
         };
-        let bulk = Bulk::of(if stream.is_secure() { bulk::RECEIVED } else { bulk::MOVED });
+        let pace = Pace::of(if stream.is_secure() { bulk::RECEIVED } else { bulk::MOVED });
         Self {
             stream,
             conn: Conn::new(config),
@@ -86,9 +85,7 @@ impl Link {
             misbehaved: false,
             violated: false,
             direct: Direct::Undecided,
-            bulk,
-            resumes_at: None,
-            waited: Duration::ZERO,
+            pace,
             key,
         }
     }
@@ -262,22 +259,11 @@ impl Link {
         }
         match stopped {
             Credit::Until(at) => {
-                self.resumes_at = Some(at);
+                self.pace.resumes_at = Some(at);
                 Progress::Throttled
             }
             _ => Progress::Paused,
         }
-    }
-
-    /// When a transfer that was at its rate goes on.
-    #[must_use]
-    pub fn resumes_at(&self) -> Option<Instant> {
-        self.resumes_at
-    }
-
-    /// It goes on: the moment has come, or the wait was for something else.
-    pub fn resume(&mut self) {
-        self.resumes_at = None;
     }
 
     /// So many bytes came: sees to it that a bulk body wakes us seldom, and any other at once.
@@ -285,26 +271,8 @@ impl Link {
         if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
             return;
         }
-        if let Some(mark) = self.bulk.came(bytes, self.remaining(), now) {
-            self.set_mark(mark);
-        }
-    }
-
-    fn set_mark(&mut self, mark: usize) {
-        // Where the system has no such mark, every byte wakes us: no harm is done.
-        let _ = self.stream.socket().set_recv_lowat(mark);
-    }
-
-    /// Until when a bulk body must have brought its next piece, or [`Link::hurry`].
-    #[must_use]
-    pub fn quiet_at(&self) -> Option<Instant> {
-        self.bulk.quiet_at()
-    }
-
-    /// A bulk body has slowed down: from now on every byte wakes us.
-    pub fn hurry(&mut self) {
-        if let Some(mark) = self.bulk.quiet() {
-            self.set_mark(mark);
+        if let Some(mark) = self.pace.bulk.came(bytes, self.remaining(), now) {
+            set_mark(&self.stream, mark);
         }
     }
 

@@ -7,8 +7,7 @@ use haul_proto::h2::{self, Conn, RequestId};
 use haul_proto::time::Time;
 
 use super::super::sending::{Fed, Machine, feed};
-use super::Active;
-use super::by_number::ByNumber;
+use super::{Active, ByNumber};
 use crate::{Error, ErrorKind};
 
 /// Uploads under way.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use haul_proto::h2::RequestId;
 
+use super::super::pace::set_mark;
 use super::super::{Finished, Waker};
 use super::Link;
 use crate::clock;
@@ -30,7 +31,7 @@ impl Link {
         if self.held.is_empty() {
             return;
         }
-        self.resumes_at = None;
+        self.pace.resumes_at = None;
         for id in std::mem::take(&mut self.held) {
             self.release(id, now, waker, finished);
         }
@@ -47,7 +48,7 @@ impl Link {
             _ if active.transfer.is_satisfied() => self.leave(id, now, finished),
             stopped => {
                 if let Credit::Until(at) = stopped {
-                    self.resumes_at = Some(self.resumes_at.map_or(at, |other| other.min(at)));
+                    self.pace.resumes_at = Some(self.pace.resumes_at.map_or(at, |other| other.min(at)));
                 }
                 if !self.held.contains(&id) {
                     self.held.push(id);
@@ -62,8 +63,8 @@ impl Link {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
         let left = if bulky == 0 || !self.held.is_empty() { 0 } else { left };
-        if let Some(mark) = self.bulk.came(bytes, left, now) {
-            self.set_mark(mark.min(bulky * MARK_A_STREAM).max(1));
+        if let Some(mark) = self.pace.bulk.came(bytes, left, now) {
+            set_mark(&self.stream, mark.min(bulky * MARK_A_STREAM).max(1));
         }
     }
 }

@@ -1,0 +1,32 @@
+//! What a link waits for: bodies in bulk, for large pieces; transfers at their rate, for their time.
+//!
+//! ```text
+//!  came ──▶ Bulk ──▶ set_mark: how much has to be there before the socket wakes us
+//! ```
+
+use std::time::{Duration, Instant};
+
+use crate::drive::bulk::Bulk;
+use crate::net::stream::Stream;
+
+/// Of one link.
+pub(super) struct Pace {
+    pub(super) bulk: Bulk,
+    /// When a transfer that was at its rate goes on.
+    pub(super) resumes_at: Option<Instant>,
+    /// How long the server was waited for.
+    pub(super) waited: Duration,
+}
+
+impl Pace {
+    /// Of one whose bulk bodies come in such pieces.
+    pub(super) fn of(piece: usize) -> Self {
+        Self { bulk: Bulk::of(piece), resumes_at: None, waited: Duration::ZERO }
+    }
+}
+
+/// From now on so many bytes wake us.
+pub(super) fn set_mark(stream: &Stream, mark: usize) {
+    // Where the system has no such mark, every byte does: no harm is done.
+    let _ = stream.socket().set_recv_lowat(mark);
+}
