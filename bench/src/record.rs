@@ -5,7 +5,8 @@
 //! the median of the rounds, and of each round's ratio to another contestant of the same round.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +16,9 @@ use crate::measure::Figures;
 
 /// The number of this schema. It changes when a reader of the old one would misread the new.
 pub(crate) const SCHEMA: u32 = 1;
+
+/// What the name of a file ends with whose run was not over.
+const UNFINISHED: &str = "-unfinished";
 
 /// One run of the bench: all of its jobs, or those asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,18 +117,36 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs alone; gives the path.
-    pub(crate) fn write(&self, dir: &Path) -> Result<std::path::PathBuf> {
-        std::fs::create_dir_all(dir)?;
-        let mut name = format!("{}-{}", self.date, self.host.name);
-        if !self.whole {
+    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs alone; gives the path. What was
+    /// written of it [so far](Record::write_so_far) goes.
+    pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
+        let path = if self.whole {
+            self.path(dir, "")
+        } else {
             let mut jobs: Vec<&str> = self.sheets.iter().map(|sheet| sheet.job.as_str()).collect();
             jobs.dedup();
-            name = format!("{name}-{}", jobs.join("-"));
+            self.path(dir, &format!("-{}", jobs.join("-")))
+        };
+        self.write_to(&path)?;
+        match std::fs::remove_file(self.path(dir, UNFINISHED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(path),
         }
-        let path = dir.join(name + ".json");
-        std::fs::write(&path, serde_json::to_string_pretty(self)? + "\n")?;
-        Ok(path)
+    }
+
+    /// Writes what there is of a run that goes on, so that one that is broken off leaves its figures:
+    /// `DATE-HOST-unfinished.json`.
+    pub(crate) fn write_so_far(&self, dir: &Path) -> Result<()> {
+        self.write_to(&self.path(dir, UNFINISHED))
+    }
+
+    fn path(&self, dir: &Path, suffix: &str) -> PathBuf {
+        dir.join(format!("{}-{}{suffix}.json", self.date, self.host.name))
+    }
+
+    fn write_to(&self, path: &Path) -> Result<()> {
+        std::fs::create_dir_all(path.parent().ok_or("a file without a directory")?)?;
+        Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
     /// The sheet of a name as [`Sheet::name`] gives it.
@@ -302,8 +324,11 @@ pub(crate) mod tests {
         let sheets = vec![sheet(vec![entry("haul", vec![Ok(figures(1.0)), Err("exit 7".to_owned())])])];
         let record = record(sheets);
         let dir = std::env::temp_dir().join(format!("haul-bench-record-{}", std::process::id()));
+        record.write_so_far(&dir).unwrap();
+        assert_eq!(Record::read(&dir.join("2026-01-02-host-unfinished.json")).unwrap(), record);
         let path = record.write(&dir).unwrap();
         assert!(path.ends_with("2026-01-02-host.json"));
+        assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1);
         assert_eq!(Record::read(&path).unwrap(), record);
         let newer = std::fs::read_to_string(&path).unwrap().replace("\"schema\": 1", "\"schema\": 2");
         std::fs::write(&path, newer).unwrap();

@@ -31,7 +31,7 @@ const SHARES: [(&str, f64); 12] = [
     ("h2-bulk", 50.0),
     ("c-requests", 40.0),
     ("perl", 80.0),
-    ("python", 80.0),
+    ("python", 130.0),
     ("curves", 150.0),
 ];
 const SHARE: f64 = 20.0;
@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         host: host::this(options.host.as_deref()),
         tools: BTreeMap::new(),
         seed: options.seed,
-        whole: whole && options.is_full(),
+        whole: false,
         seconds: 0.0,
         skipped: BTreeMap::new(),
         sheets: Vec::new(),
@@ -73,8 +73,12 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             }
             Err(error) => return Err(error),
         }
+        record.seconds = start.elapsed().as_secs_f64();
+        if options.save {
+            record.write_so_far(&options.results)?;
+        }
     }
-    record.seconds = start.elapsed().as_secs_f64();
+    record.whole = whole && options.is_full();
     if options.save {
         println!("raw figures: {}", record.write(&options.results)?.display());
     }

@@ -27,6 +27,8 @@ pub(super) struct OneByOne<'a> {
     pub(super) haul: &'static str,
     /// Of the parts small, page and post: how many requests, and how many times the limit's CPU they may take.
     pub(super) parts: [(usize, f64); 3],
+    /// A client that posts so slowly that it does a twentieth of it, apart from the others, beside haul alone.
+    pub(super) slow_to_post: Option<&'static str>,
     /// A client with haul, the same without, and how much of its CPU that may take.
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
 }
@@ -41,12 +43,20 @@ impl OneByOne<'_> {
         let files = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         // nginx answers no POST of a file.
         let forms = Server::embedded(site, &bench.work)?;
-        let [of_small, of_page, of_post] = self.parts;
-        let cards = vec![
+        let [of_small, of_page, of_post] = self.parts.map(|(count, goal)| (count, Some(goal)));
+        let is_slow = |client: &Client| self.slow_to_post == Some(client.0);
+        let (slow, quick): (Vec<_>, Vec<_>) = self.clients.iter().copied().partition(is_slow);
+        let mut cards = vec![
             self.card(bench, "small", &files, small.len, of_small, None),
             self.card(bench, "page", &files, page.len, of_page, None),
-            self.card(bench, "post", &forms, small.len, of_post, Some(FORM)),
+            OneByOne { clients: &quick, ..*self }.card(bench, "post", &forms, small.len, of_post, Some(FORM)),
         ];
+        if !slow.is_empty() {
+            let beside = quick.iter().filter(|(name, ..)| *name == self.haul);
+            let clients: Vec<_> = beside.chain(&slow).copied().collect();
+            let few = OneByOne { clients: &clients, replaced: None, ..*self };
+            cards.push(few.card(bench, "post-few", &forms, small.len, (of_post.0 / 20, None), Some(FORM)));
+        }
         bench.hold(files);
         bench.hold(forms);
         Ok(cards)
@@ -58,7 +68,7 @@ impl OneByOne<'_> {
         part: &'static str,
         server: &Server,
         length: u64,
-        (count, goal): (usize, f64),
+        (count, goal): (usize, Option<f64>),
         form: Option<&str>,
     ) -> Card {
         let count = bench.count(count);
@@ -73,7 +83,7 @@ impl OneByOne<'_> {
         let mut contestants: Vec<_> =
             self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
         contestants.push(contestant(LIMIT, &["./requests"], "limit"));
-        let mut goals = vec![Goal::ratio(What::Cpu, self.haul, LIMIT, goal)];
+        let mut goals: Vec<_> = goal.map(|goal| Goal::ratio(What::Cpu, self.haul, LIMIT, goal)).into_iter().collect();
         goals.extend(peers(self.clients).map(|peer| Goal::ratio(What::Cpu, self.haul, peer, 1.0)));
         goals.extend(self.replaced.map(|(with, without, most)| Goal::ratio(What::Cpu, with, without, most)));
         Card {

@@ -75,7 +75,8 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         script: &[CLEAN.as_slice(), &["../../python/one_by_one.py"]].concat(),
         clients: &installed(&bench.work, &ONE_BY_ONE),
         haul: HAUL,
-        parts: [(10_000, 1.5), (4_000, 1.78), (10_000, 1.65)],
+        parts: [(4_000, 1.5), (2_000, 1.78), (4_000, 1.65)],
+        slow_to_post: None,
         replaced: Some((ADAPTER, REQUESTS, 1.0 / 1.5)),
     };
     let mut cards = one_by_one.cards(bench)?;
@@ -107,8 +108,9 @@ fn pages(bench: &mut Bench) -> Result<Card> {
         baseline: AIOHTTP,
         limit: None,
         goals,
-        rounds: 5,
-        warm_up: true,
+        rounds: 3,
+        // A round of all of them is a minute.
+        warm_up: false,
         calls: true,
         server: server.name.clone(),
         unit: Unit::Requests(paths.len()),
