@@ -161,16 +161,9 @@ fuzz-check: ## that the fuzz targets compile
 doc: ## API documentation, warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps
 
-# Everything on a clean clone: the peers first, then the bindings, for each language has a job. What cannot be had is said and
-# passed over. BUDGET is in seconds, of measuring alone.
 bench: ## the whole scorecard: table, bench/results, docs/benchmarks.md, charts, README; or one job: JOB=name ROUNDS=n
 ifeq ($(JOB),)
-	sh scripts/setup-bench.sh
-	sh scripts/bench-peers.sh
-	$(MAKE) bindings build tools
-	test ! -f scripts/bench-python.sh || sh scripts/bench-python.sh || true
-	$(TARGET_DIR)/release/bench all $(if $(BUDGET),--budget $(BUDGET)) $(if $(ROUNDS),--rounds $(ROUNDS)); \
-		status=$$?; $(MAKE) scorecard && exit $$status
+	MAKE="$(MAKE)" BUDGET="$(BUDGET)" ROUNDS="$(ROUNDS)" sh scripts/bench.sh
 else
 	$(MAKE) build tools
 	$(TARGET_DIR)/release/bench $(JOB) $(if $(ROUNDS),--rounds $(ROUNDS))

@@ -19,8 +19,10 @@ use crate::{Result, report};
 
 /// Fewer rounds than these only for want of time.
 const FEW: usize = 3;
-/// System calls are counted of contestants that take no longer than this: under strace they take many times as long.
-const TRACEABLE: Duration = Duration::from_secs(4);
+/// System calls are counted of contestants that take no longer than this: under strace they take many times as long,
+const TRACEABLE: Duration = Duration::from_millis(500);
+/// but no longer than this.
+const TRACED: Duration = Duration::from_secs(5);
 
 /// How long a card may take.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +47,9 @@ impl Time {
 pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     let Card { part, contestants, baseline, limit, goals, warm_up, calls, server, unit, .. } = card;
     let start = Instant::now();
-    let warm_up = warm_up && !bench.options.smoke;
+    // A proof warms the server up as a round would.
+    let is_proven = |contestant: &Contestant| matches!(contestant.check, Check::Proof(..) | Check::Told(Some(_), _));
+    let warm_up = warm_up && !bench.options.smoke && !contestants.iter().any(is_proven);
     let mut sheet = Sheet {
         job: bench.job.name.to_owned(),
         part: part.to_owned(),
@@ -75,11 +79,13 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     let mut each = Duration::ZERO;
     while time.another(sheet.rounds, each, start, Instant::now()) {
         let began = Instant::now();
-        for ((contestant, proof), entry) in contestants.iter().zip(&proofs).zip(&mut sheet.entries) {
+        for ((contestant, proof), entry) in contestants.iter().zip(&mut proofs).zip(&mut sheet.entries) {
             let ran = match proof {
                 Ok(()) => compete(bench, contestant)?,
                 Err(why) => Err(why.clone()),
             };
+            // Once wrong is wrong: it need not run again.
+            *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
             report::progress(contestant, &ran);
             if warm {
                 entry.runs.push(Run::new(ran, contestant.check.len()));
@@ -178,7 +184,7 @@ fn count_calls(bench: &Bench, contestant: &Contestant) -> Result<Option<u64>> {
     let words = ["-f", "-c", "-o", "calls"].map(str::to_owned);
     let argv = [vec![strace.display().to_string()], words.to_vec(), vec![program.display().to_string()]].concat();
     let out = if contestant.piped { Out::Cat } else { Out::To(File::create("/dev/null")?) };
-    let ran = measure::run(bench, &[&argv, arguments].concat(), out)?;
+    let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACED)?;
     if let Check::File(written, _) = contestant.check {
         // Not there if the run went wrong, which the next line sees.
         let _ = std::fs::remove_file(bench.work.join(written));

@@ -104,6 +104,11 @@ impl Figures {
 /// Runs `argv` in the job's directory; gives its figures, or how it failed. A shell finds haul, curl and this program
 /// as `$HAUL`, `$CURL` and `$BENCH`, and the peers built for the bench in its PATH.
 pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Figures, String>> {
+    run_within(bench, argv, out, LIMIT)
+}
+
+/// The same, killed when it takes longer than `limit`.
+pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Duration) -> Result<Result<Figures, String>> {
     let dir = &bench.work;
     let figures = dir.join("figures.json");
     let [name, arguments @ ..] = argv else { return Ok(Err("no program".to_owned())) };
@@ -120,7 +125,7 @@ pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Fig
     };
     let helper = helper
         .arg("--measure")
-        .args([figures.as_os_str(), LIMIT.as_secs().to_string().as_ref(), mode.as_ref()])
+        .args([figures.as_os_str(), limit.as_secs().to_string().as_ref(), mode.as_ref()])
         .arg(program)
         .args(arguments)
         .current_dir(dir)

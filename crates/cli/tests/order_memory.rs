@@ -152,6 +152,31 @@ fn memory_is_bounded_behind_a_slow_first_page() {
     }
 }
 
+/// What a mass fetch may take, in KiB: so much, and this for each connection (`docs/design/faults.md`).
+const MASS: u64 = 64 << 10;
+const A_CONNECTION: u64 = 64;
+
+#[test]
+fn a_mass_fetch_takes_64_mib_and_64_kib_a_connection() {
+    let bodies = Bodies::new();
+    // Every reply is waited for, so that each has a connection of its own.
+    let urls = bodies.lens.iter().map(|len| bodies.origin.url(&format!("/delay/300/bytes/{len}")));
+    let file = text(list(bodies.dir.path(), "mass", urls));
+    let most = bodies.lens.len().to_string();
+    for order in [&[][..], &["--unordered"]] {
+        let args = ["--parallel-max", &most, "--parallel-max-host", &most, "--input-file", &file];
+        let before = bodies.origin.connections();
+        let mut len = 0;
+        let peak = peak_memory(&[&args[..], order].concat(), |mut from| {
+            len = std::io::copy(&mut from, &mut std::io::sink()).unwrap();
+        });
+        assert_eq!(len, bodies.lens.iter().sum::<usize>() as u64);
+        let connections = bodies.origin.connections() - before;
+        println!("{order:?}: {peak} KiB with {connections} connections");
+        assert!(peak <= MASS + A_CONNECTION * connections, "{order:?}: {peak} KiB with {connections} connections");
+    }
+}
+
 #[test]
 fn memory_does_not_grow_with_the_list() {
     let origin = Origin::builder().record(false).start().unwrap();
