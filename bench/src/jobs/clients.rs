@@ -93,7 +93,8 @@ impl OneByOne<'_> {
             limit: Some(LIMIT),
             goals,
             rounds: 5,
-            warm_up: true,
+            // That its module is there was seen by loading it.
+            warm_up: false,
             calls: true,
             server: server.name.clone(),
             unit: Unit::Requests(count),

@@ -64,6 +64,16 @@ def test_redirects_and_cookies_of_the_session(pages: Any) -> None:
     assert kept.status_code == 302
 
 
+def test_a_jar_that_takes_the_place_of_another_is_not_taken_for_it(pages: Any) -> None:
+    pages.routes["/set"] = lambda handler: handler.answer(b"", Set_Cookie="a=b; Path=/")
+    session = haul.Session()
+    for _ in range(20):
+        # Where the one before last was, in memory.
+        session.cookies = {}
+        (result,) = haul.fetch_many([f"{pages.url}/set"], session=session)
+        assert "Cookie" not in dict(pages.heads[-1][1]) and session.cookies["a"] == "b", result
+
+
 def test_memory_is_bounded(pages: Any) -> None:
     def peak() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

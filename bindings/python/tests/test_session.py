@@ -249,6 +249,8 @@ def test_netrc(httpbin: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert session.get(url).status_code == 401
     monkeypatch.setenv("NETRC", str(tmp_path / "nr"))
     assert session.get(url).status_code == 200
+    # No user of the URL's own.
+    assert session.get(url + "?by=a@b").status_code == 200
     session.trust_env = False
     assert session.get(url).status_code == 401
 

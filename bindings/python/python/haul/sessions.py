@@ -452,7 +452,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return None
 
     def _environment_auth(self, url: str) -> tuple[str, str] | None:
-        if not self.trust_env or "@" in url:
+        if not self.trust_env or ("@" in url and _has_user(url)):
             return None
         return self._netrc.login(url)
 
@@ -511,7 +511,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     def _following(self, plan: Plan, redirects: int | None, jar: Any) -> Plan:
         """The plan with which the engine follows redirects and keeps cookies by itself."""
-        key = (plan, redirects, id(jar))
+        key = (plan, redirects, jar)
         following = self._plans.get(key)
         if following is None:
             following = plan.following(redirects, jar)
@@ -522,6 +522,13 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         self._plans[key] = plan
+
+
+def _has_user(url: str) -> bool:
+    authority = url.partition("://")[2]
+    for end in "/?#":
+        authority = authority.partition(end)[0]
+    return "@" in authority
 
 
 def _is_content_type(name: Any) -> bool:
