@@ -128,12 +128,14 @@ async def all_of(length) -> int:
 
 
 async def haul_async() -> int:
-    import asyncio
-
     import haul
 
     async with haul.AsyncSession(max_parallel=PARALLEL) as session:
-        return sum(len(response.content) for response in await asyncio.gather(*(session.get(url) for url in urls)))
+
+        async def length(url: str) -> int:
+            return len((await session.get(url)).content)
+
+        return await all_of(length)
 
 
 async def aiohttp() -> int:

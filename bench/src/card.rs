@@ -19,7 +19,7 @@ pub(crate) struct Card {
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<Goal>,
     pub(crate) rounds: usize,
-    /// Whether a round that does not count goes first.
+    /// Whether a round that does not count goes first; else the first contestant alone does, once.
     pub(crate) warm_up: bool,
     /// Whether system calls are counted, in one more run of each contestant.
     pub(crate) calls: bool,

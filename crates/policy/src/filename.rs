@@ -85,16 +85,22 @@ fn unquoted(name: String) -> String {
 pub fn sanitise(suggested: &str) -> Option<String> {
     let last = suggested.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut name = clean(last.trim())?;
+    shorten(&mut name);
+    if is_reserved(&name) {
+        name.insert(0, '_');
+        shorten(&mut name);
+    }
+    Some(name).filter(|name| !name.is_empty())
+}
+
+/// To at most [`MAX_NAME`] bytes, and no dot or white space at its end.
+fn shorten(name: &mut String) {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {
         end -= 1;
     }
     name.truncate(end);
-    name.truncate(name.trim_end_matches(['.', ' ']).len());
-    if is_reserved(&name) {
-        name.insert(0, '_');
-    }
-    Some(name).filter(|name| !name.is_empty())
+    name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
 }
 
 /// One segment: what could leave the directory, hide or deceive becomes `_`.
@@ -309,5 +315,13 @@ mod tests {
         }
         let long = sanitise(&"\u{20ac}".repeat(300)).unwrap();
         assert_eq!(long.len(), MAX_NAME);
+    }
+
+    #[test]
+    fn a_name_cut_short_ends_in_no_white_space_and_is_no_longer_with_its_underscore() {
+        assert_eq!(sanitise(&format!(".{}{}x", ".".repeat(37), "\u{a0}".repeat(200))).as_deref(), Some("_"));
+        let device = sanitise(&format!("con.{}", "x".repeat(300))).unwrap();
+        assert!(device.len() == MAX_NAME && device.starts_with("_con.x"), "{device}");
+        assert_eq!(sanitise(&device).as_deref(), Some(&*device));
     }
 }
