@@ -185,21 +185,16 @@ fn of_cores(bench: &Bench, files: &SiteFiles, server: &Server, part: &'static st
     let host = server.addr;
     let answer = || Check::Output(files.answer.clone());
     let (numbers, blocks) = ("AS[0-9]{1,9}", "[0-9.]{7,15}/[0-9]{1,2}");
+    let on_cores = |line: String| format!("taskset -cp {cores} $$ >/dev/null && {line}");
     let haul = format!(
-        "taskset -c {cores} haul -s http://{host}/[1-3] --extract {numbers} --then http://{host}/{{}} \
-         --extract {blocks} --unique --sort"
+        "exec $HAUL -s 'http://{host}/[1-3]' --extract '{numbers}' --then 'http://{host}/{{}}' --extract '{blocks}' \
+         --unique --sort"
     );
     let config = format!(
         "$CURL -s 'http://{host}/[1-3]' | grep -oE '{numbers}' | sort -u | sed 's#.*#url = \"http://{host}/&\"#' | \
          $CURL -s -K - | grep -oE '{blocks}' | sort -u"
     );
-    let mut haul = plain(HAUL, &haul, answer());
-    // taskset looks in PATH, where another haul may be.
-    if let (Some(program), Some(word)) = (bench.program("haul"), haul.argv.get_mut(3)) {
-        *word = program.display().to_string();
-    }
-    let entries =
-        vec![haul, shell("curl, a config", format!("taskset -cp {cores} $$ >/dev/null && {config}"), answer())];
+    let entries = vec![shell(HAUL, on_cores(haul), answer()), shell("curl, a config", on_cores(config), answer())];
     card(bench, part, entries, server.name.clone(), Unit::Requests(bench.options.pages + testkit::site::INDEXES))
 }
 

@@ -18,6 +18,7 @@ use super::{Bench, Job, shell};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
+use crate::identity::CA;
 
 pub(super) const JOB: Job = Job {
     name: "fetcher",
@@ -50,8 +51,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let wants = catalogue.wants();
     bench.write_lines("wants", wants.iter().map(Want::to_line))?;
     let identity = Identity::generate();
-    fs::write(bench.work.join("ca.pem"), identity.ca_pem())?;
-    let ca = bench.work.join("ca.pem").display().to_string();
+    fs::write(bench.work.join(CA), identity.ca_pem())?;
     let floors = catalogue.packages().iter().map(|package| package.floor() as u64);
     let expected = catalogue.index().len() as u64 + floors.sum::<u64>();
     let mut cards = Vec::new();
@@ -61,7 +61,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let base = mirror.url_by(relay.addr(), "");
         let read = |command: &str| format!("$BENCH read-packages wants {base} {command}");
         let (curl_ca, ftp_ca) = if way.tls {
-            (format!(" --cacert {ca}"), format!(" -S cafile={ca}"))
+            (format!(" --cacert {CA}"), format!(" -S cafile={CA}"))
         } else {
             (String::new(), String::new())
         };

@@ -197,10 +197,13 @@ pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<Field>) {
     }
 }
 
-/// What a netrc file says for the host of a URL: user and password.
+/// What a netrc file says for the host of a URL: user and password. Nothing for a URL with a user of its own.
 #[pyfunction]
 pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
     let target = prepare(url, None)?.target;
+    if target.userinfo_bytes().is_some() {
+        return Ok(None);
+    }
     // A file that is none has no entry, as to requests.
     let entry = haul_policy::netrc::find(text, target.host_text(), None).ok().flatten();
     Ok(entry.map(|entry| (entry.login.or(entry.account).unwrap_or_default(), entry.password.unwrap_or_default())))

@@ -452,9 +452,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return None
 
     def _environment_auth(self, url: str) -> tuple[str, str] | None:
-        if not self.trust_env or ("@" in url and _has_user(url)):
-            return None
-        return self._netrc.login(url)
+        return self._netrc.login(url) if self.trust_env else None
 
     def _own_cookies(self, cookies: Any, fields: Any) -> str | None:
         """The cookies that belong to no host: the session's, and over them the request's own."""
@@ -522,13 +520,6 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         self._plans[key] = plan
-
-
-def _has_user(url: str) -> bool:
-    authority = url.partition("://")[2]
-    for end in "/?#":
-        authority = authority.partition(end)[0]
-    return "@" in authority
 
 
 def _is_content_type(name: Any) -> bool:

@@ -4,9 +4,12 @@
 //!  came ──▶ Bulk ──▶ set_mark: how much has to be there before the socket wakes us
 //! ```
 
+use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::drive::bulk::Bulk;
+use crate::drive::direct::{self, Waited};
 use crate::net::stream::Stream;
 
 /// Of one link.
@@ -22,6 +25,21 @@ impl Pace {
     /// Of one whose bulk bodies come in such pieces.
     pub(super) fn of(piece: usize) -> Self {
         Self { bulk: Bulk::of(piece), resumes_at: None, waited: Duration::ZERO }
+    }
+
+    /// Waits as [`direct::wait`] does, no longer than a bulk body may be quiet.
+    pub(super) fn wait(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        sends: bool,
+        pipe: Option<BorrowedFd<'_>>,
+        deadline: Option<Instant>,
+    ) -> io::Result<Waited> {
+        let began = Instant::now();
+        let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
+        let waited = direct::wait(socket, sends, pipe, quiet, deadline);
+        self.waited += began.elapsed();
+        waited
     }
 }
 

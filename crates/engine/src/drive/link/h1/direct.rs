@@ -68,11 +68,7 @@ impl Link {
             }
             _ => None,
         };
-        let began = Instant::now();
-        let quiet = self.pace.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
-        let waited = direct::wait(socket, sends, pipe, quiet, deadline);
-        self.pace.waited += began.elapsed();
-        waited
+        self.pace.wait(socket, sends, pipe, deadline)
     }
 
     /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for
@@ -99,10 +95,10 @@ impl Link {
         let step = mover.step(self.stream.as_fd(), output, way, remaining.min(credit));
         let outcome = transfer.on_moved(step.moved, now);
         if self.advance(step.moved, now, finished) {
-            self.pace(step.moved, now);
+            self.came(step.moved, now);
             return if self.closing { self.close(now, finished) } else { Progress::More };
         }
-        self.pace(step.moved, now);
+        self.came(step.moved, now);
         match (outcome, step.stop) {
             (Err(error), _) => self.break_off(error, now, finished),
             (Ok(()), None) => Progress::More,
@@ -133,7 +129,7 @@ impl Link {
             Ok(n) => {
                 let outcome = transfer.on_moved(n as u64, now);
                 let is_all = self.advance(n as u64, now, finished);
-                self.pace(n as u64, now);
+                self.came(n as u64, now);
                 match outcome {
                     Err(error) if !is_all => self.break_off(error, now, finished),
                     _ if self.closing => self.close(now, finished),

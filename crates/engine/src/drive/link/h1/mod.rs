@@ -235,7 +235,7 @@ impl Link {
                     self.leave_off(now, finished)
                 }
                 Ok(()) => {
-                    self.pace(filled as u64, now);
+                    self.came(filled as u64, now);
                     if more { Progress::More } else { Progress::Drained }
                 }
                 Err(error) => self.break_off(error, now, finished),
@@ -267,7 +267,7 @@ impl Link {
     }
 
     /// So many bytes came: sees to it that a bulk body wakes us seldom, and any other at once.
-    fn pace(&mut self, bytes: u64, now: Instant) {
+    fn came(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
             return;
         }

@@ -20,6 +20,7 @@ mod windows;
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ use crate::body::upload::Upload;
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::bulk;
-use crate::drive::direct::{self, Waited};
+use crate::drive::direct::Waited;
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Transfer};
@@ -222,7 +223,7 @@ impl Link {
             Ok(Received::Bytes { filled, more }) => match self.take(buffer, filled, now, finished) {
                 Ok(true) => {
                     self.settle(now, waker, finished);
-                    self.pace(filled as u64, now);
+                    self.came(filled as u64, now);
                     if more { Progress::More } else { Progress::Drained }
                 }
                 Ok(false) => return self.end(now, finished),
@@ -270,14 +271,10 @@ impl Link {
     /// # Errors
     /// Those of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
-        let began = Instant::now();
-        let quiet = self.pace.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
         let sends = self.has_output() && !self.stream.is_held();
         // A stream at its rate has its window opened again when its time has come, and until then nothing may come.
         let until = [deadline, self.pace.resumes_at].into_iter().flatten().min();
-        let waited = direct::wait(std::os::fd::AsFd::as_fd(&self.stream), sends, None, quiet, until);
-        self.pace.waited += began.elapsed();
-        match waited {
+        match self.pace.wait(self.stream.as_fd(), sends, None, until) {
             Ok(Waited::Late) if self.pace.resumes_at.is_some_and(|at| at <= Instant::now()) => Ok(Waited::Ready),
             waited => waited,
         }

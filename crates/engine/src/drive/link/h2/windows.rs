@@ -59,7 +59,7 @@ impl Link {
 
     /// So many bytes came: sees to it that bulk bodies wake us seldom. The mark stays below what the peer may send without
     /// hearing from us, which is half a window of each stream at least.
-    pub(super) fn pace(&mut self, bytes: u64, now: Instant) {
+    pub(super) fn came(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
         let left = if bulky == 0 || !self.held.is_empty() { 0 } else { left };
