@@ -31,7 +31,7 @@ MANDIR := $(DATADIR)/man/man1
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
 	fmt-check lint unit faults faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
-	python python-test bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
+	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
 	generate install uninstall clean
 
 help: ## this list
@@ -148,6 +148,10 @@ python: ## the Python module, installed in an environment of its own: target/py
 
 python-test: ## the same, and its tests
 	sh scripts/test-python.sh
+
+python-soak: python ## 200,000 requests in Python, and as many with asyncio; memory must stay flat
+	HAUL_REQUESTS=200000 $(TARGET_DIR)/py/bin/python -m pytest bindings/python/tests/test_memory.py --rootdir bindings/python \
+		-p no:cacheprovider -s
 
 purity: ## who may depend on whom, and that the protocol crate is no_std
 	sh scripts/purity.sh

@@ -4,7 +4,8 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Read};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use haul::fleet::{Destination, Item};
 use haul::request::SpeedLimit;
 use haul::sink::file::FileOptions;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, rst};
+use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, ping, rst};
 use testkit::pattern::Pattern;
 
 const REFUSED_STREAM: u32 = 7;
@@ -218,6 +219,37 @@ fn without_retries_the_prefix_is_delivered_and_the_code_says_what_broke() {
             let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
             assert_eq!(got.exit, exit, "{driver:?}, {end:?}: {}", got.message);
             assert!(got.body == body(30_011), "{driver:?}, {end:?}: {} bytes", got.body.len());
+        }
+    }
+}
+
+#[test]
+fn a_send_that_fails_is_not_the_error_of_a_response_that_broke_off() {
+    for ends in [true, false] {
+        let (closed, is_closed) = mpsc::channel();
+        let peer = FramePeer::start(move |_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
+            conn.wait(1);
+            // The pings have to be answered, and nobody is there any more to take that.
+            conn.send([ping([1; 8]), data(asked.stream, false, &body(30_011)), ping([2; 8])].concat())?;
+            conn.send([data(asked.stream, ends, b"!"), ping([3; 8])].concat())?;
+            conn.reset()?;
+            closed.send(()).map_err(io::Error::other)
+        });
+        let client = Client::builder().options(|options| options.prior_knowledge = true).build();
+        let mut response = client.get(&peer.url("/")).send().expect("a head");
+        // The program takes its time.
+        peer.release();
+        is_closed.recv().expect("the peer has reset the connection");
+        let mut got = Vec::new();
+        let outcome = response.read_to_end(&mut got);
+        assert!(got == [&body(30_011)[..], b"!"].concat(), "{} bytes, {outcome:?}", got.len());
+        assert_eq!(outcome.is_ok(), ends, "{outcome:?}");
+        if let Err(error) = outcome {
+            let inner = error.get_ref().and_then(|error| error.downcast_ref::<haul::Error>()).expect("haul's");
+            assert!(matches!(inner.exit_code(), 18 | 56), "{inner}");
         }
     }
 }

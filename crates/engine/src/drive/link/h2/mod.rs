@@ -245,9 +245,14 @@ impl Link {
 
     /// Sends what the machine has to say by now.
     fn after(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
-        if let Err(error) = self.pump() {
-            let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
-            return self.break_off(error, now, finished);
+        match self.pump() {
+            // The peer has closed. What it sent before that is received first, and then its end, which is the error.
+            Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {}
+            Err(error) => {
+                let error = Error::with_source(ErrorKind::Send, "the connection broke", error);
+                return self.break_off(error, now, finished);
+            }
+            Ok(_) => {}
         }
         self.conclude(progress, now, finished)
     }

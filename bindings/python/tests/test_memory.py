@@ -1,0 +1,146 @@
+"""Memory over many requests: `make python-soak` sends 200,000 of the common kinds, the tests fewer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from haul.adapters import HaulAdapter
+
+import haul
+
+COUNT = int(os.environ.get("HAUL_REQUESTS", "2000"))
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+# In a process of its own, so that only the client's memory is looked at.
+SERVER = r"""
+import re, socket, threading
+
+def serve(connection):
+    had = b""
+    while piece := connection.recv(1 << 16):
+        had += piece
+        while b"\r\n\r\n" in had:
+            head, _, rest = had.partition(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: *(\d+)", head)
+            length = int(length[1]) if length else 0
+            if len(rest) < length:
+                break
+            had = rest[length:]
+            gone = head.split(b" ")[1] == b"/go"
+            start = b"302 Found\r\nLocation: /" if gone else b"200 OK\r\nSet-Cookie: a=1\r\nX-Many: 1\r\nX-Many: 2"
+            connection.sendall(b"HTTP/1.1 %b\r\nContent-Length: 300\r\n\r\n%b" % (start, b"y" * 300))
+
+listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
+print(listener.getsockname()[1], flush=True)
+while True:
+    threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+"""
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{server.stdout.readline().strip()}"
+        server.kill()
+
+
+def resident() -> int:
+    """KiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE // 1024
+
+
+def assert_flat(run: Callable[[int], None], times: int) -> None:
+    """`run(n)` makes n requests. A leak of one small object a request would be 56 bytes and more."""
+    run(times // 5 + 200)
+    before = resident()
+    run(times)
+    grown = resident() - before
+    print(f"{times} times, {grown} KiB")
+    assert grown <= 256 + times * 0.016, f"{times} times, {grown} KiB"
+
+
+def repeated(once: Callable[[], object]) -> Callable[[int], None]:
+    def run(times: int) -> None:
+        for _ in range(times):
+            once()
+
+    return run
+
+
+def refused(call: Callable[[], object]) -> None:
+    with pytest.raises(haul.ConnectionError):
+        call()
+
+
+def test_memory_is_flat_over_gets(url: str) -> None:
+    with haul.Session() as session:
+        assert_flat(repeated(lambda: session.get(url).headers["x-many"]), COUNT)
+
+
+def test_memory_is_flat_over_forms(url: str) -> None:
+    with haul.Session() as session:
+        assert_flat(repeated(lambda: session.post(url, data={"a": "1", "b": ["2", "3"]}).text), COUNT)
+
+
+def test_memory_is_flat_over_other_requests(url: str) -> None:
+    with haul.Session() as session:
+        kinds: dict[str, Callable[[], object]] = {
+            "redirect": lambda: session.get(f"{url}/go").history[0].headers,
+            "stream": lambda: list(session.get(url, stream=True).iter_content(100)),
+            "left": lambda: session.get(url, stream=True).close(),
+            "json": lambda: session.put(url, json={"a": [1]}).elapsed,
+            "files": lambda: session.post(url, files={"f": ("name", b"x" * 100)}).cookies,
+            "failure": lambda: refused(lambda: session.get("http://127.0.0.1:1/")),
+            "session": lambda: haul.Session().get(url),
+            "function": lambda: haul.get(url, headers={"X-A": "1"}),
+        }
+        for kind, once in kinds.items():
+            print(kind, end=": ")
+            assert_flat(repeated(once), COUNT // 5)
+
+
+def test_memory_is_flat_through_the_adapter(url: str) -> None:
+    with requests.Session() as session:
+        session.mount("http://", HaulAdapter())
+        assert_flat(repeated(lambda: session.get(url).text), COUNT // 5)
+
+
+def test_memory_is_flat_over_fetch_many(url: str) -> None:
+    def run(times: int) -> None:
+        for result in haul.fetch_many((url for _ in range(times)), 20):
+            assert len(result.content) == 300
+
+    assert_flat(run, COUNT)
+
+
+def test_memory_is_flat_in_asyncio(url: str) -> None:
+    async def worker(session: haul.AsyncSession, times: int) -> None:
+        for _ in range(times):
+            assert (await session.get(url)).status_code == 200
+
+    async def several(times: int) -> None:
+        async with haul.AsyncSession() as session:
+            await asyncio.gather(*(worker(session, times // 20) for _ in range(20)))
+
+    assert_flat(lambda times: asyncio.run(several(times)), COUNT)
+
+
+def test_memory_is_flat_over_cancelled_requests(url: str) -> None:
+    async def several(times: int) -> None:
+        async with haul.AsyncSession() as session:
+            for _ in range(times):
+                task = asyncio.ensure_future(session.get(url))
+                await asyncio.sleep(0)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+
+    assert_flat(lambda times: asyncio.run(several(times)), COUNT // 5)
