@@ -30,7 +30,7 @@ MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
-	fmt-check lint unit faults faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
+	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
 	generate install uninstall clean
 
@@ -118,9 +118,12 @@ lint: ## clippy over everything, warnings are errors
 unit: ## unit, integration and doc tests of all crates
 	$(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
-faults: build tools ## every fault at OFFSETS=100 places, KILLS=1000, bodies up to 5 GiB, SEED=1 (some hours)
+faults: fault-tests build tools ## every fault: its tests; those of ranges at OFFSETS=100 places, KILLS=1000, bodies up to 5 GiB, SEED=1 (some hours)
 	$(TARGET_DIR)/release/faults --haul $(TARGET_DIR)/release/haul --seed $(SEED) --offsets $(OFFSETS) \
 		--kills $(KILLS) --kill-body 24M --sizes 1,4.6M,13M,100M,1Gi,5Gi --slow-body 40M
+
+fault-tests: ## the tests that docs/design/faults.md names for each fault, and a line for each fault
+	sh scripts/fault-tests.sh
 
 # One place a row; the same seed every time, so that what fails here fails again.
 faults-slice: build tools ## the same in under a minute: one place a row, a few kills, small bodies
