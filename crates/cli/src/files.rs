@@ -57,6 +57,21 @@ pub trait Files {
     }
 }
 
+/// Standard input, not a byte further than asked for the lines: what is behind a config file there is for others to read.
+struct Lines;
+
+impl Read for Lines {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut stdin = io::stdin().lock();
+        let ahead = stdin.fill_buf()?;
+        let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
+        let count = line.min(into.len());
+        into[..count].copy_from_slice(&ahead[..count]);
+        stdin.consume(count);
+        Ok(count)
+    }
+}
+
 /// The real files of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemFiles;
@@ -64,7 +79,7 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         if path == Path::new("-") {
-            return Ok(Box::new(io::stdin()));
+            return Ok(Box::new(Lines));
         }
         let file = File::open(path)?;
         // Opening a directory succeeds on Unix and would only fail at the first read.

@@ -240,3 +240,48 @@ fn freebsd_ports_fetch_files_of_a_length() {
     assert!(unchanged.saw(0, b"If-Modified-Since: Wed, 01 May 2024 08:00:00 GMT\r\n"));
     assert_eq!(run_at("fetch -q -o - $URL | wc -c").text().trim(), SIZE.to_string());
 }
+
+/// As Emacs' `plz` and `request` write it: options, and behind them the content.
+#[test]
+fn options_and_content_come_by_one_pipe() {
+    with_both(|names| {
+        let peer = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"),
+            Step::Close,
+        ]);
+        let dir = tempfile::tempdir().unwrap();
+        for (connection, option) in ["data-binary = \"@-\"", "form = \"f=@-;filename=a\""].iter().enumerate() {
+            let options = format!("silent\nurl = \"{}\"\n{option}\n", peer.url("/"));
+            let content = "{\"a\":1}\nurl = http://127.0.0.1:1/\n";
+            let line = "printf '%s%s' \"$OPTIONS\" \"$CONTENT\" | curl --config -";
+            let ran = script(line, names, dir.path(), &[("OPTIONS", &options), ("CONTENT", content)]);
+            assert_eq!(ran.text(), "ok", "{option}");
+            assert!(peer.saw(connection, content.as_bytes()), "{option}");
+        }
+    });
+}
+
+#[test]
+fn options_for_other_protocols_are_passed_over() {
+    with_both(|names| {
+        let origin = Origin::builder().start().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let line = "curl -sS --ssl-reqd --ssl --tcp-fastopen -o page -w '%{http_code}' $URL";
+        assert_eq!(script(line, names, dir.path(), &[("URL", &origin.url("/small"))]).text(), "200");
+    });
+}
+
+/// So people turn off what they have set for another program.
+#[test]
+fn a_bundle_that_is_set_to_nothing_is_not_set() {
+    with_both(|names| {
+        let origin = Origin::builder().start().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("ca.pem"), origin.ca_pem()).unwrap();
+        let line = "unset SSL_CERT_DIR; curl -sS -o page -w '%{http_code}' $URL";
+        let url = origin.https_url("/small");
+        let variables = [("URL", &*url), ("CURL_CA_BUNDLE", ""), ("SSL_CERT_FILE", "ca.pem")];
+        assert_eq!(script(line, names, dir.path(), &variables).text(), "200");
+    });
+}

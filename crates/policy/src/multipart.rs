@@ -211,7 +211,9 @@ impl Writer {
             part.headers.iter().any(|line| named(line) && line.get(name.len()) == Some(&b':'))
         };
         let mut head = Vec::new();
-        if !replaced("Content-Disposition") {
+        // As an attachment without a name, which is text among other texts, it has none, as by curl.
+        let is_bare = disposition == "attachment" && part.name.is_none() && part.filename.is_none();
+        if !is_bare && !replaced("Content-Disposition") {
             head.extend_from_slice(format!("Content-Disposition: {disposition}").as_bytes());
             self.parameter(&mut head, "name", part.name.as_deref());
             self.parameter(&mut head, "filename", part.filename.as_deref());
@@ -325,6 +327,20 @@ mod tests {
             "--B\r\nContent-Disposition: form-data; name=\"g\"\r\nContent-Type: multipart/mixed; boundary=N\r\n\r\n\
              --N\r\nContent-Disposition: attachment; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\n<0>\r\n\
              --N\r\nContent-Disposition: attachment; filename=\"b.HTML\"\r\nContent-Type: text/html\r\n\r\n<1>\r\n--N--\r\n\r\n--B--\r\n"
+        );
+    }
+
+    #[test]
+    fn texts_among_texts_are_no_attachments() {
+        let bare = |content: &str| Part { name: None, ..Part::field("", content) };
+        let list = Part { content: Content::Mixed(vec![bare("a"), bare("b")]), ..Part::field("", "") };
+        let list = Part { name: None, content_type: Some("multipart/alternative".into()), ..list };
+        let layout = lay(&[list], Escape::Percent);
+        let inner = Boundary::new([1; 16]).text(1);
+        assert_eq!(
+            text(&layout).replace(&inner, "N"),
+            "--B\r\nContent-Disposition: form-data\r\nContent-Type: multipart/alternative; boundary=N\r\n\r\n\
+             --N\r\n\r\na\r\n--N\r\n\r\nb\r\n--N--\r\n\r\n--B--\r\n"
         );
     }
 

@@ -197,9 +197,11 @@ mod sort;
 mod speed_limit;
 mod speed_time;
 mod split;
+mod ssl;
 mod ssl_allow_beast;
 mod ssl_auto_client_cert;
 mod ssl_no_revoke;
+mod ssl_reqd;
 mod ssl_revoke_best_effort;
 mod sslv2;
 mod sslv3;
@@ -207,6 +209,7 @@ mod stats;
 mod stderr;
 mod styled_output;
 mod suppress_connect_headers;
+mod tcp_fastopen;
 mod tcp_nodelay;
 mod then;
 mod threads;
@@ -570,9 +573,11 @@ pub const FLAGS: &[&dyn Flag] = &[
     &speed_limit::SpeedLimit,
     &speed_time::SpeedTime,
     &split::Split,
+    &ssl::Ssl,
     &ssl_allow_beast::SslAllowBeast,
     &ssl_auto_client_cert::SslAutoClientCert,
     &ssl_no_revoke::SslNoRevoke,
+    &ssl_reqd::SslReqd,
     &ssl_revoke_best_effort::SslRevokeBestEffort,
     &sslv2::Sslv2,
     &sslv3::Sslv3,
@@ -580,6 +585,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &stderr::Stderr,
     &styled_output::StyledOutput,
     &suppress_connect_headers::SuppressConnectHeaders,
+    &tcp_fastopen::TcpFastopen,
     &tcp_nodelay::TcpNodelay,
     &then::Then,
     &threads::Threads,

@@ -15,7 +15,7 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks HTTP alone",
         "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-port ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
-         list-only quote ssl ssl-reqd",
+         list-only quote",
     ),
     (
         "it belongs to mail, and haul speaks HTTP alone",
@@ -45,7 +45,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("rustls decides which signatures are good", "sigalgs"),
     ("rustls has no such thing yet", "ech ssl-sessions"),
     ("data before the handshake is over can be replayed by anyone", "tls-earlydata"),
-    ("the kernel's default for the machine is used", "tcp-fastopen mptcp ip-tos vlan-priority"),
+    ("the kernel's default for the machine is used", "mptcp ip-tos vlan-priority"),
     ("an older TLS than 1.2 is not spoken, RFC 8996", "proxy-tlsv1"),
     ("no certificates are built in", "dump-ca-embed"),
     ("Metalink was removed from curl as well", "metalink"),

@@ -31,6 +31,8 @@ use crate::usage::{Place, Reason, UsageError, printable};
 use crate::value::FlagValue;
 use crate::variables::{self, Assignment, Source, Variables};
 
+mod stdin;
+
 /// Parses the arguments after the program's name, as `haul`.
 pub fn parse<I>(args: I, files: &mut dyn Files) -> Result<LowArgs, UsageError>
 where
@@ -260,7 +262,8 @@ impl Parser<'_> {
             return Err(here(Reason::TooDeep));
         }
         let source = self.files.open(path).map_err(|error| here(Reason::read(path, &error)))?;
-        let file = match path == Path::new("-") {
+        let is_stdin = path == Path::new("-");
+        let file = match is_stdin {
             true => "<stdin>".to_owned(),
             false => printable(path.as_os_str().as_encoded_bytes()),
         };
@@ -289,7 +292,7 @@ impl Parser<'_> {
                 }
             }
             self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
-            if self.args.special.is_some() {
+            if self.args.special.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {
                 break;
             }
         }

@@ -79,7 +79,8 @@ pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     options.verify = !args.insecure;
     options.ca_file = args.cacert.clone().or_else(|| match args.capath {
         Some(_) => None,
-        None => std::env::var_os("CURL_CA_BUNDLE").map(Into::into),
+        // Set to nothing it is not set, as to curl: so people turn it off.
+        None => std::env::var_os("CURL_CA_BUNDLE").filter(|path| !path.is_empty()).map(Into::into),
     });
     let version_of = |version| match version {
         plan::TlsVersion::V1_2 => TlsVersion::V1_2,

@@ -30,6 +30,26 @@ const SUITES: &[(&str, CipherSuite)] = &[
     ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
 ];
 
+/// OpenSSL's words for many suites at once, and what the names of those have in them. «!RC4» and its like are about suites that
+/// are not here.
+const KINDS: &[(&str, &str)] = &[
+    ("ALL", ""),
+    ("DEFAULT", ""),
+    ("HIGH", ""),
+    ("ECDHE", "ECDHE"),
+    ("EECDH", "ECDHE"),
+    ("kECDHE", "ECDHE"),
+    ("kEECDH", "ECDHE"),
+    ("AES", "-AES"),
+    ("AES128", "AES128"),
+    ("AES256", "AES256"),
+    ("AESGCM", "-GCM-"),
+    ("CHACHA20", "CHACHA20"),
+    ("aECDSA", "-ECDSA-"),
+    ("ECDSA", "-ECDSA-"),
+    ("aRSA", "-RSA-"),
+];
+
 /// Names of groups, OpenSSL's and the standard's.
 const GROUPS: &[(&str, NamedGroup)] = &[
     ("x25519", NamedGroup::X25519),
@@ -47,8 +67,8 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
     for (names, of_13) in [(&options.tls12_ciphers, false), (&options.tls13_ciphers, true)] {
         let Some(names) = names else { continue };
-        let named = |suite: &SupportedCipherSuite| names.iter().any(|name| suite_named(name) == Some(suite.suite()));
-        provider.cipher_suites.retain(|suite| is_13(suite) != of_13 || named(suite));
+        let listed = |suite: &SupportedCipherSuite| is_listed(names, suite.suite());
+        provider.cipher_suites.retain(|suite| is_13(suite) != of_13 || listed(suite));
         if !provider.cipher_suites.iter().any(|suite| is_13(suite) == of_13) {
             return Err(Error::new(ErrorKind::Cipher, "none of the ciphers is known"));
         }
@@ -70,6 +90,38 @@ pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Res
     Ok(())
 }
 
-fn suite_named(name: &str) -> Option<CipherSuite> {
-    SUITES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, suite)| suite)
+/// Whether a list in OpenSSL's manner holds a suite: `!` and `-` take away, `@SECLEVEL=1` and its like say nothing of suites.
+fn is_listed(list: &[String], suite: CipherSuite) -> bool {
+    let Some(&(name, _)) = SUITES.iter().find(|(_, known)| *known == suite) else { return false };
+    let fits = |word: &str| {
+        word.eq_ignore_ascii_case(name)
+            || word
+                .split('+')
+                .all(|kind| KINDS.iter().any(|(known, part)| known.eq_ignore_ascii_case(kind) && name.contains(part)))
+    };
+    let words = list.iter().map(|word| word.split('@').next().unwrap_or_default());
+    words.fold(false, |is_in, word| match word.strip_prefix(['!', '-']) {
+        Some(word) => is_in && !fits(word),
+        None => is_in || fits(word),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_in_openssls_manner_name_kinds_of_suites() {
+        let held = |list: &str| {
+            let words: Vec<_> = list.split(':').map(str::to_owned).collect();
+            SUITES[..6].iter().map(|&(_, suite)| u8::from(is_listed(&words, suite))).collect::<Vec<_>>()
+        };
+        assert_eq!(held("DEFAULT@SECLEVEL=1"), [1; 6]);
+        assert_eq!(held("HIGH:!aNULL:!MD5"), [1; 6]);
+        assert_eq!(held("ECDHE+AESGCM:!aECDSA"), [0, 0, 0, 1, 1, 0]);
+        assert_eq!(held("EECDH+CHACHA20"), [0, 0, 1, 0, 0, 1]);
+        assert_eq!(held("ALL:-AES256:-CHACHA20"), [1, 0, 0, 1, 0, 0]);
+        assert_eq!(held("ecdhe-rsa-aes128-gcm-sha256:RC4-SHA"), [0, 0, 0, 1, 0, 0]);
+        assert_eq!(held("RC4:@STRENGTH"), [0; 6]);
+    }
 }
