@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{REFUSED, page, run_haul};
+use common::{REFUSED, page, run_haul, short_body};
 use testkit::origin::Origin;
 
 #[test]
@@ -71,4 +71,19 @@ fn only_a_connection_that_is_kept_is_left_intact() {
     let peer = page("hello\n");
     let closed = run_haul(["-s", "-v", "-o", "/dev/null", &peer.url("/")]).stderr;
     assert!(!closed.contains("left intact"), "{closed}");
+}
+
+#[test]
+fn a_bar_is_drawn_into_a_pipe_too_and_stays() {
+    let peer = page("hello\n");
+    let bar = format!("\r{} 100.0%\n", "#".repeat(72));
+    for way in [&["curl"][..], &[]] {
+        let said = |more: &[&str]| run_haul([way, &["-#", "-o", "/dev/null", &peer.url("/")], more].concat()).stderr;
+        assert_eq!(said(&[]), bar, "{way:?}");
+        assert_eq!(said(&["-s"]), "", "{way:?}");
+    }
+    assert_eq!(run_haul(["-o", "/dev/null", &peer.url("/")]).stderr, "");
+    let broken = short_body();
+    let said = run_haul(["curl", "-#", "-o", "/dev/null", &broken.url("/")]).stderr;
+    assert!(said.contains("  30.0%\ncurl: (18) "), "{said}");
 }
