@@ -9,6 +9,7 @@
 //!
 //! One URL that is no glob and feeds no stage takes the short way: it starts no thread and no event loop.
 
+mod bar;
 mod by_agent;
 mod carried;
 pub(crate) mod carrier;

@@ -1,9 +1,9 @@
-//! The progress line: on a terminal only, and only when somebody may be waiting.
+//! The progress line: on a terminal only, and only when somebody may be waiting. In its place, curl's meter ([`super::meter`])
+//! or bar ([`super::bar`]).
 //!
 //! ```text
 //! 45%  12.30 MiB of 27.10 MiB  3.20 MiB/s  5s left      one body of known length
 //! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
-//! ########################...............  45%  5s left   -#
 //! ```
 //!
 //! The rate is that of the last seconds: indicatif's estimator, which forgets exponentially. What a resumed download had
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::bar::Bar;
 use super::meter::Meter;
 use crate::plan::Global;
 
@@ -29,7 +30,6 @@ const INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Progress {
     began: Instant,
     wanted: bool,
-    has_bar: bool,
     over: AtomicU64,
     failed: AtomicU64,
     /// Bytes since [`Display::meter`] was made.
@@ -39,6 +39,8 @@ pub(super) struct Progress {
     display: Mutex<Display>,
     /// As curl, in place of the line.
     meter: Option<Mutex<Meter>>,
+    /// `-#`: as curl, in place of the line where a body's length is known.
+    bar: Option<Mutex<Bar>>,
 }
 
 /// What is measured and drawn.
@@ -62,18 +64,27 @@ struct Body {
 impl Progress {
     pub(super) fn new(global: &Global) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        if !global.persona.is_curl() || global.progress_bar {
+        let is_shown = global.progress && !global.silent;
+        if global.progress_bar {
+            let bar = is_shown.then(Mutex::default);
+            return Self { bar, ..Self::with(global, is_terminal) };
+        }
+        if !global.persona.is_curl() {
             return Self::with(global, is_terminal);
         }
         // curl shows its meter to whomever, and keeps silent where a body comes to the same terminal.
-        let meter = (global.progress && !global.silent).then(|| Mutex::new(Meter::new()));
+        let meter = is_shown.then(|| Mutex::new(Meter::new()));
         Self { meter, ..Self::with(global, false) }
     }
 
     /// A transfer begins, whose body goes to standard output or elsewhere.
     pub(super) fn transfer_begins(&self, to_stdout: bool) {
+        let is_hidden = || to_stdout && std::io::stdout().is_terminal();
         if let Some(mut meter) = self.meter() {
-            meter.transfer_begins(to_stdout && std::io::stdout().is_terminal());
+            meter.transfer_begins(is_hidden());
+        }
+        if let Some(mut bar) = self.bar() {
+            bar.transfer_begins(is_hidden());
         }
     }
 
@@ -81,17 +92,21 @@ impl Progress {
         Some(self.meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    fn bar(&self) -> Option<MutexGuard<'_, Bar>> {
+        Some(self.bar.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn with(global: &Global, is_terminal: bool) -> Self {
         Self {
             began: Instant::now(),
             wanted: global.progress && !global.silent && is_terminal,
-            has_bar: global.progress_bar,
             over: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             next: AtomicU64::new(millis(QUIET)),
             display: Mutex::new(Display { meter: None, line: None, body: None }),
             meter: None,
+            bar: None,
         }
     }
 
@@ -105,7 +120,8 @@ impl Progress {
         if let Some(mut meter) = self.meter() {
             meter.transfer_over(bytes);
         }
-        if !self.wanted {
+        let has_bar = self.bar().is_some_and(|mut bar| bar.transfer_over());
+        if has_bar || !self.wanted {
             return;
         }
         self.over.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +145,8 @@ impl Progress {
         if let Some(mut meter) = self.meter() {
             meter.body_begins(length);
         }
-        if !self.wanted {
+        let has_bar = self.bar().is_some_and(|mut bar| bar.body_begins(length, already));
+        if has_bar || !self.wanted {
             return;
         }
         let mut display = self.display();
@@ -147,7 +164,8 @@ impl Progress {
         if let Some(mut meter) = self.meter() {
             meter.body_bytes(bytes as u64);
         }
-        if self.wanted {
+        let has_bar = self.bar().is_some_and(|mut bar| bar.body_bytes(bytes as u64));
+        if self.wanted && !has_bar {
             self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
             self.draw();
         }
@@ -155,6 +173,9 @@ impl Progress {
 
     /// Takes the line away, for something else to be printed.
     pub(super) fn clear(&self) {
+        if let Some(mut bar) = self.bar() {
+            bar.end_line();
+        }
         if !self.wanted {
             return;
         }
@@ -175,12 +196,8 @@ impl Progress {
         self.next.store(now + millis(INTERVAL), Ordering::Relaxed);
         let mut display = self.display();
         let figures = self.figures(&display);
-        let has_bar = self.has_bar && figures.percent().is_some();
-        let line = display.line.get_or_insert_with(|| new_line(has_bar));
-        if let Some(percent) = figures.percent().filter(|_| has_bar) {
-            line.set_position(percent);
-        }
-        line.set_message(if has_bar { figures.beside_bar() } else { figures.text() });
+        let line = display.line.get_or_insert_with(new_line);
+        line.set_message(figures.text());
         line.tick();
     }
 
@@ -202,12 +219,9 @@ impl Progress {
     }
 }
 
-fn new_line(has_bar: bool) -> ProgressBar {
-    let template = if has_bar { "{wide_bar} {msg}" } else { "{msg}" };
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner());
-    let length = has_bar.then_some(100);
-    let line = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
-    line.with_style(style.progress_chars("##."))
+fn new_line() -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -252,24 +266,11 @@ impl Figures {
             None => has.to_string(),
         });
         parts.push(format!("{}/s", HumanBytes(self.rate)));
-        parts.extend(self.left());
+        parts.extend(self.left.map(|left| format!("{:#} left", HumanDuration(left))));
         if self.failed > 0 {
             parts.push(format!("{} failed", self.failed));
         }
         parts.join("  ")
-    }
-
-    fn beside_bar(&self) -> String {
-        let mut text = self.percent().map_or_else(String::new, |percent| format!("{percent:3}%"));
-        if let Some(left) = self.left() {
-            text.push_str("  ");
-            text.push_str(&left);
-        }
-        text
-    }
-
-    fn left(&self) -> Option<String> {
-        Some(format!("{:#} left", HumanDuration(self.left?)))
     }
 }
 
@@ -285,7 +286,6 @@ mod tests {
     fn the_line_says_what_is_known() {
         let body = Figures { rate: 2 << 20, left: Some(Duration::from_secs(5)), ..known(0, 10 << 20, 20 << 20) };
         assert_eq!(body.text(), "50%  10.00 MiB of 20.00 MiB  2.00 MiB/s  5s left");
-        assert_eq!(body.beside_bar(), " 50%  5s left");
         let endless = Figures { moved: 1 << 20, rate: 1 << 10, ..Figures::default() };
         assert_eq!(endless.text(), "1.00 MiB  1.00 KiB/s");
         let many = Figures { over: 17, failed: 1, ..endless };

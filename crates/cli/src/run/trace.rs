@@ -65,7 +65,7 @@ impl Tracer {
     fn lines(&self, event: &Event<'_>) -> Vec<u8> {
         let (mark, text): (char, Cow<'_, str>) = match event {
             Event::Info(text) => ('*', text.as_ref().into()),
-            Event::Request { head } => ('>', format!("{head}\n").into()),
+            Event::Request { head } => ('>', sent_head(head).into()),
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
                 ('<', shown_head(head.raw()).into())
             }
@@ -73,32 +73,37 @@ impl Tracer {
             _ => return Vec::new(),
         };
         let stamp = self.stamp();
-        let line = |line: &str| format!("{stamp}{mark} {}\n", crate::usage::tamed(line));
-        text.lines().map(line).collect::<String>().into_bytes()
+        let line = |line: &str| {
+            let text = line.trim_end_matches(['\r', '\n']);
+            let end = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+            format!("{stamp}{mark} {}{end}", crate::usage::tamed(text))
+        };
+        text.split_inclusive('\n').map(line).collect::<String>().into_bytes()
     }
 
     fn dump(&self, event: &Event<'_>) -> Vec<u8> {
-        let (title, bytes): (&str, Cow<'_, [u8]>) = match event {
-            Event::Info(text) => {
-                return format!("{}== Info: {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes();
-            }
-            Event::Request { head } => {
-                ("=> Send header", format!("{}\r\n", head.replace('\n', "\r\n")).into_bytes().into())
-            }
-            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
-                ("<= Recv header", shown_head(head.raw()).replace('\n', "\r\n").into_bytes().into())
-            }
-            Event::Trailers { fields } => {
-                ("<= Recv header", shown_head(fields.raw()).replace('\n', "\r\n").into_bytes().into())
-            }
-            Event::Sent(bytes) => ("=> Send data", (*bytes).into()),
-            Event::Received(bytes) => ("<= Recv data", (*bytes).into()),
-        };
+        match event {
+            Event::Info(text) => format!("{}== Info: {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes(),
+            Event::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
+            Event::Response { head } | Event::Interim { head } | Event::Connect { head } => self.blocks(head.raw()),
+            Event::Trailers { fields } => self.blocks(fields.raw()),
+            Event::Sent(bytes) => self.block("=> Send data", bytes),
+            Event::Received(bytes) => self.block("<= Recv data", bytes),
+        }
+    }
+
+    /// A block for each line of a head.
+    fn blocks(&self, raw: &[u8]) -> Vec<u8> {
+        let block = |line: &str| self.block("<= Recv header", line.as_bytes());
+        shown_head(raw).split_inclusive('\n').flat_map(block).collect()
+    }
+
+    fn block(&self, title: &str, bytes: &[u8]) -> Vec<u8> {
         let length = bytes.len();
         let mut out = format!("{}{title}, {length} bytes (0x{length:x})\n", self.stamp()).into_bytes();
         match self.args.form {
-            TraceForm::Hex => hex(&bytes, &mut out),
-            _ => ascii(&bytes, &mut out),
+            TraceForm::Hex => hex(bytes, &mut out),
+            _ => ascii(bytes, &mut out),
         }
         out
     }
@@ -132,7 +137,7 @@ fn ascii(bytes: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let end = rest.windows(2).take(64).position(|pair| pair == b"\r\n");
+        let end = rest.windows(2).take(65).position(|pair| pair == b"\r\n");
         let (length, skipped) = end.map_or((rest.len().min(64), 0), |end| (end, 2));
         let text: String = rest[..length].iter().map(|&byte| shown(byte)).collect();
         out.extend_from_slice(format!("{at:04x}: {text}\n").as_bytes());
@@ -144,12 +149,18 @@ fn shown(byte: u8) -> char {
     if (0x20..0x7f).contains(&byte) { char::from(byte) } else { '.' }
 }
 
-/// A reply's head for people: what a cookie is set to is as good as a password.
+/// A request's head as it goes out, with its empty line.
+fn sent_head(head: &str) -> String {
+    format!("{head}\n").replace('\n', "\r\n")
+}
+
+/// A reply's head for people, its lines ended as they came: what a cookie is set to is as good as a password.
 fn shown_head(raw: &[u8]) -> String {
     let text = String::from_utf8_lossy(raw);
     let mut shown = String::with_capacity(text.len());
     let mut is_hidden = false;
-    for line in text.lines() {
+    for line in text.split_inclusive('\n') {
+        let (line, end) = line.split_at(line.trim_end_matches(['\r', '\n']).len());
         // A folded line (RFC 9112 section 5.2) belongs to the field before it.
         if is_hidden && line.starts_with([' ', '\t']) {
             continue;
@@ -165,7 +176,7 @@ fn shown_head(raw: &[u8]) -> String {
         } else {
             shown.push_str(line);
         }
-        shown.push('\n');
+        shown.push_str(end);
     }
     shown
 }
@@ -188,7 +199,7 @@ mod tests {
     fn cookies_that_are_set_are_not_shown() {
         let raw =
             b"HTTP/1.1 200 OK\r\nSet-Cookie: sid=hunter2\r\n more=hunter2\r\nDate: x\r\nSET-COOKIE2 : hunter2\r\n\r\n";
-        let shown = "HTTP/1.1 200 OK\nSet-Cookie: [redacted]\nDate: x\nSET-COOKIE2: [redacted]\n\n";
+        let shown = "HTTP/1.1 200 OK\r\nSet-Cookie: [redacted]\r\nDate: x\r\nSET-COOKIE2: [redacted]\r\n\r\n";
         assert_eq!(shown_head(raw), shown);
     }
 
@@ -200,7 +211,7 @@ mod tests {
             ("Location: /@me", "Location: /@me"),
             ("Location: https://h/@me?x=//a@b", "Location: https://h/@me?x=//a@b"),
         ] {
-            assert_eq!(shown_head(line.as_bytes()), format!("{shown}\n"));
+            assert_eq!(shown_head(line.as_bytes()), shown);
         }
     }
 }

@@ -315,7 +315,8 @@ impl Lane {
         let Some(route) = Route::find(key, ask)? else { return Ok(None) };
         transfer.facts.resolved = around.now.saturating_duration_since(transfer.facts.started);
         let opening = Opening::new(key, &route)?;
-        Ok(Some((route.connector(key, transfer.spread, around.now), opening)))
+        let connector = route.connector(key, transfer.spread, around.now);
+        Ok(Some((connector.watched(transfer.options().trace.clone()), opening)))
     }
 }
 

@@ -29,6 +29,7 @@ use std::{
     io,
     net::{IpAddr, SocketAddr},
     os::fd::{AsFd, BorrowedFd},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -37,6 +38,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
 use crate::interrupt::Ticker;
+use crate::trace::{Event, Trace};
 use crate::{Error, ErrorKind, Result};
 
 /// How connections are made.
@@ -114,6 +116,8 @@ pub struct Connector {
     failure: Option<(SocketAddr, io::Error)>,
     /// The failure that is kept is that of leaving from here.
     could_not_bind: bool,
+    /// Is told of each attempt.
+    trace: Option<Arc<dyn Trace>>,
 }
 
 #[derive(Debug)]
@@ -144,7 +148,28 @@ impl Connector {
             unix: None,
             failure: None,
             could_not_bind: false,
+            trace: None,
         }
+    }
+
+    /// Tells who watches of each attempt.
+    #[must_use]
+    pub fn watched(self, trace: Option<Arc<dyn Trace>>) -> Self {
+        Self { trace, ..self }
+    }
+
+    fn tell(&self, text: impl FnOnce() -> String) {
+        if let Some(trace) = &self.trace {
+            trace.event(&Event::Info(text().into()));
+        }
+    }
+
+    fn tell_attempt(&self, peer: &SocketAddr) {
+        self.tell(|| format!("  Trying {peer}..."));
+    }
+
+    fn tell_failure(&self, peer: &SocketAddr, error: &io::Error) {
+        self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), reason(error)));
     }
 
     /// Makes all sockets leave from here.
@@ -209,6 +234,7 @@ impl Connector {
         while (attempt_now || now >= self.next_attempt)
             && let Some(peer) = self.waiting.pop_front()
         {
+            self.tell_attempt(&peer);
             match start(&peer, &self.bind) {
                 Ok((socket, Progress::Connected)) => {
                     opened(socket.as_fd());
@@ -275,6 +301,7 @@ impl Connector {
 
     /// Keeps the failure that tells most: what an address answered before what this machine could not even try.
     fn lost(&mut self, peer: SocketAddr, error: io::Error) {
+        self.tell_failure(&peer, &error);
         let replace = self.failure.as_ref().is_none_or(|(_, kept)| weight(&error) >= weight(kept));
         if replace || self.could_not_bind {
             self.could_not_bind = false;
@@ -381,7 +408,11 @@ fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Resu
     if left.is_zero() {
         return Err(connector.out_of_time());
     }
-    let refuse = |error| Err(failure(&connector.host, peer.port(), error));
+    let refuse = |error| {
+        connector.tell_failure(&peer, &error);
+        Err(failure(&connector.host, peer.port(), error))
+    };
+    connector.tell_attempt(&peer);
     let socket = match Socket::open(&peer, false).and_then(|socket| socket.set_send_timeout(Some(left)).and(Ok(socket)))
     {
         Ok(socket) => socket,
@@ -463,6 +494,12 @@ fn failure(host: &str, port: u16, error: io::Error) -> Error {
     // The kernel's own limit on unanswered SYNs is a timeout to the user too (curl: 28).
     let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
     Error::with_source(kind, format!("failed to connect to {host} port {port}"), error)
+}
+
+/// The system's words for an error, as `strerror` has them.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.find(" (os error").map_or(text.clone(), |end| text[..end].to_owned())
 }
 
 fn timed_out(host: &str, port: u16) -> Error {

@@ -102,11 +102,11 @@ impl Stream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
-    /// What the TLS handshake has agreed on, for people.
+    /// What the TLS handshake has agreed on, for people; the cipher by its name of RFC 8446, section B.4, which is not rustls's.
     #[must_use]
     pub fn agreed(&self) -> Option<String> {
         let tls = &self.tls.as_ref()?.tls;
-        let (version, cipher) = (tls.version()?, tls.cipher()?);
+        let (version, cipher) = (tls.version()?, tls.cipher()?.replacen("TLS13_", "TLS_", 1));
         let protocol = tls.alpn().map(|alpn| format!(", {}", String::from_utf8_lossy(alpn))).unwrap_or_default();
         Some(format!("SSL connection using {} / {cipher}{protocol}", version.name()))
     }

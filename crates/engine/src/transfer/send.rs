@@ -152,8 +152,7 @@ impl Transfer {
             (request.method.len() + request.target.len() + lines + "  HTTP/1.1\r\n\r\n".len()) as u64;
         self.pace.watch(&options, now);
         if let Some(trace) = &options.trace {
-            let version = if options.liberties.http10 { "HTTP/1.0" } else { "HTTP/1.1" };
-            trace.event(&trace::request(&request, version));
+            trace.event(&trace::request(&request, conn.version(options.liberties.http10)));
         }
         conn.take(clock::time(now), self.target.scheme().as_str(), &request).map_err(|error| {
             Error::with_source(ErrorKind::Setup, "the request cannot be sent", error).with_url(self.target.to_url())

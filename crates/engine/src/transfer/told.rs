@@ -26,6 +26,14 @@ impl Transfer {
         }
     }
 
+    /// Its response is complete, and its connection may serve others.
+    pub fn on_kept(&self) {
+        if let Some(trace) = &self.options.trace {
+            let text = format!("Connection #0 to host {} left intact", self.target.host_text());
+            trace.event(&Event::Info(text.into()));
+        }
+    }
+
     /// Content of its request goes out.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;

@@ -23,6 +23,9 @@ pub trait Machine {
     /// Where requests follow each other, content that is refused costs the connection; a stream can be reset at any time.
     fn asks_first(&self) -> bool;
 
+    /// The version of its requests, for people; `http10` where the older one is wished for.
+    fn version(&self, http10: bool) -> &'static str;
+
     /// Takes a request.
     ///
     /// # Errors

@@ -81,6 +81,10 @@ impl Machine for Conn {
         true
     }
 
+    fn version(&self, http10: bool) -> &'static str {
+        if http10 { "HTTP/1.0" } else { "HTTP/1.1" }
+    }
+
     fn take(
         &mut self,
         now: Time,

@@ -34,6 +34,9 @@ impl Link {
     pub(super) fn finish_front(&mut self, now: Instant, finished: &mut Finished) {
         self.direct = Direct::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
+            if !self.closing {
+                transfer.on_kept();
+            }
             let after = transfer.on_complete(now);
             finished.push((transfer, after));
         }
@@ -46,6 +49,7 @@ impl Link {
         }
         match self.conn.end_of_input(clean || !self.stream.is_secure()) {
             Ok(Event::Complete { .. }) => {
+                self.closing = true;
                 self.finish_front(now, finished);
                 self.close(now, finished)
             }

@@ -164,6 +164,7 @@ impl Link {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
+        transfer.on_connection(&self.stream, transfer.is_on_used);
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
                 let upload = transfer.upload();

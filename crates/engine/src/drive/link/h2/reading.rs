@@ -114,7 +114,12 @@ impl Link {
                     self.served += 1;
                     if let Some(mut active) = self.take_out(id.0, now) {
                         let after = match active.transfer.on_trailers(trailers) {
-                            Ok(()) => active.transfer.on_complete(now),
+                            Ok(()) => {
+                                if !self.closing {
+                                    active.transfer.on_kept();
+                                }
+                                active.transfer.on_complete(now)
+                            }
                             Err(error) => active.transfer.on_failure(error, Broke::InResponse, now),
                         };
                         finished.push((active.transfer, after));

@@ -65,6 +65,10 @@ impl Machine for Conn {
         false
     }
 
+    fn version(&self, _http10: bool) -> &'static str {
+        "HTTP/2"
+    }
+
     fn take(
         &mut self,
         now: Time,

@@ -1,0 +1,89 @@
+//! What `-v`, `--trace-ascii` and `-#` say, for the programs that read it.
+
+mod common;
+
+use std::fs;
+
+use common::{REFUSED, page, run_haul, short_body};
+use testkit::origin::Origin;
+
+#[test]
+fn lines_of_heads_end_as_on_the_wire() {
+    let peer = page("hello\n");
+    let ran = run_haul(["-s", "-v", "-o", "/dev/null", &peer.url("/")]);
+    let heads: Vec<&str> = ran.stderr.split_inclusive('\n').filter(|line| line.starts_with(['>', '<'])).collect();
+    assert!(heads.contains(&"> GET / HTTP/1.1\r\n") && heads.contains(&"< HTTP/1.1 200 OK\r\n"), "{heads:?}");
+    assert!(heads.contains(&"> \r\n") && heads.contains(&"< \r\n"), "{heads:?}");
+    assert!(heads.iter().all(|line| line.ends_with("\r\n")), "{heads:?}");
+    assert!(ran.stderr.lines().any(|line| line.starts_with("* ") && !line.contains('\r')), "{}", ran.stderr);
+}
+
+#[test]
+fn a_trace_has_a_block_for_each_line_of_a_head_that_came() {
+    let peer = page("hello\n");
+    let trace = run_haul(["-s", "--trace-ascii", "-", "-o", "/dev/null", &peer.url("/")]).text();
+    assert!(trace.contains("<= Recv header, 17 bytes (0x11)\n0000: HTTP/1.1 200 OK\n"), "{trace}");
+    assert!(trace.contains("<= Recv header, 19 bytes (0x13)\n0000: Content-Length: 6\n"), "{trace}");
+    assert!(trace.contains("<= Recv header, 2 bytes (0x2)\n0000: \n<= Recv data, 6 bytes"), "{trace}");
+    assert_eq!(trace.matches("=> Send header").count(), 1, "{trace}");
+}
+
+#[test]
+fn http2_tells_of_its_connection_and_names_its_version() {
+    let origin = Origin::builder().http2(100).start().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let ca = dir.path().join("ca");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let ca = ca.to_str().unwrap();
+    let url = origin.https_url("/small");
+    let said = run_haul(["-s", "-v", "--http2", "--cacert", ca, "-o", "/dev/null", &url]).stderr;
+    let lines: Vec<&str> = said.lines().collect();
+    let place = |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{said}"));
+    let order = [
+        "*   Trying ",
+        "* Connected to ",
+        "* SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384",
+        "> GET /small HTTP/2",
+        "< HTTP/2 200",
+        "* Connection #0 to host ",
+    ];
+    assert!(order.map(place).is_sorted(), "{said}");
+    assert!(said.ends_with(" left intact\n"), "{said}");
+}
+
+#[test]
+fn a_refused_connection_is_told_with_its_reason() {
+    // One address is connected to in a shorter way than those of a race.
+    for (url, more) in [(REFUSED, &[][..]), ("http://two:1", &["--resolve", "two:1:127.0.0.1,127.0.0.2"])] {
+        let ran = run_haul([&["-s", "-v", "--retry", "0", url], more].concat());
+        assert_eq!(ran.code, 7, "{}", ran.stderr);
+        let said = "*   Trying 127.0.0.1:1...\n* connect to 127.0.0.1 port 1 failed: Connection refused\n";
+        assert!(ran.stderr.starts_with(said), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn only_a_connection_that_is_kept_is_left_intact() {
+    let origin = Origin::builder().start().unwrap();
+    let intact = "* Connection #0 to host 127.0.0.1 left intact\n";
+    let kept = run_haul(["-s", "-v", "-o", "/dev/null", &origin.url("/small")]).stderr;
+    assert!(kept.ends_with(intact), "{kept}");
+    let peer = page("hello\n");
+    let closed = run_haul(["-s", "-v", "-o", "/dev/null", &peer.url("/")]).stderr;
+    assert!(!closed.contains("left intact"), "{closed}");
+}
+
+#[test]
+fn a_bar_is_drawn_into_a_pipe_too_and_stays() {
+    let peer = page("hello\n");
+    let bar = format!("\r{} 100.0%\n", "#".repeat(72));
+    for way in [&["curl"][..], &[]] {
+        let said = |more: &[&str]| run_haul([way, &["-#", "-o", "/dev/null", &peer.url("/")], more].concat()).stderr;
+        assert_eq!(said(&[]), bar, "{way:?}");
+        assert_eq!(said(&["-s"]), "", "{way:?}");
+    }
+    assert_eq!(run_haul(["-o", "/dev/null", &peer.url("/")]).stderr, "");
+    let broken = short_body();
+    let said = run_haul(["curl", "-#", "-o", "/dev/null", &broken.url("/")]).stderr;
+    assert!(said.contains("  30.0%\ncurl: (18) "), "{said}");
+}
