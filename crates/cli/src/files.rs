@@ -26,6 +26,12 @@ pub trait Files {
     /// Opens a file for reading; `-` is standard input.
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>>;
 
+    /// The same for a config file. Of standard input no byte behind the last line that was asked for is taken: what is there is
+    /// for others to read. By default all are files.
+    fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        self.open(path)
+    }
+
     /// The size of a file that is to be read later: `None` if it has none that can be relied on, as a pipe.
     ///
     /// The file is not opened if it is none of the regular ones: whoever writes into a pipe would take that for its end.
@@ -57,7 +63,7 @@ pub trait Files {
     }
 }
 
-/// Standard input, not a byte further than asked for the lines: what is behind a config file there is for others to read.
+/// Standard input, at most one line at a time.
 struct Lines;
 
 impl Read for Lines {
@@ -79,7 +85,7 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         if path == Path::new("-") {
-            return Ok(Box::new(Lines));
+            return Ok(Box::new(io::stdin()));
         }
         let file = File::open(path)?;
         // Opening a directory succeeds on Unix and would only fail at the first read.
@@ -87,6 +93,10 @@ impl Files for SystemFiles {
             return Err(io::Error::from(io::ErrorKind::IsADirectory));
         }
         Ok(Box::new(file))
+    }
+
+    fn open_config(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        if path == Path::new("-") { Ok(Box::new(Lines)) } else { self.open(path) }
     }
 
     fn size(&mut self, path: &Path) -> io::Result<Option<u64>> {

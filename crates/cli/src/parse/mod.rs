@@ -261,7 +261,7 @@ impl Parser<'_> {
         if self.depth == DEPTH_MAX {
             return Err(here(Reason::TooDeep));
         }
-        let source = self.files.open(path).map_err(|error| here(Reason::read(path, &error)))?;
+        let source = self.files.open_config(path).map_err(|error| here(Reason::read(path, &error)))?;
         let is_stdin = path == Path::new("-");
         let file = match is_stdin {
             true => "<stdin>".to_owned(),
