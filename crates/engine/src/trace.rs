@@ -16,7 +16,7 @@
 //! ```
 
 use std::borrow::Cow;
-use std::fmt;
+use std::{fmt, io};
 
 use haul_policy::secrets::is_secret_field;
 
@@ -68,6 +68,21 @@ pub trait Trace: Send + Sync + fmt::Debug {
     fn wants_content(&self) -> bool {
         false
     }
+}
+
+/// The system's words for an error, as `strerror(3)` has them: without the number that Rust puts behind.
+///
+/// ```
+/// use std::io::Error;
+/// assert_eq!(haul::trace::system_words(&Error::from_raw_os_error(111)), "Connection refused");
+/// ```
+#[must_use]
+pub fn system_words(error: &io::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(end) = text.find(" (os error") {
+        text.truncate(end);
+    }
+    text
 }
 
 /// A request's head for people, without secrets.

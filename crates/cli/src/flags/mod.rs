@@ -23,7 +23,6 @@ mod agent_stop;
 mod alpn;
 mod alt_svc;
 mod anyauth;
-mod append;
 mod basic;
 mod ca_native;
 mod cacert;
@@ -42,7 +41,6 @@ mod cookie;
 mod cookie_jar;
 mod create_dirs;
 mod create_file_mode;
-mod crlf;
 mod crlfile;
 mod curves;
 mod data;
@@ -52,11 +50,8 @@ mod data_raw;
 mod data_urlencode;
 mod digest;
 mod disable;
-mod disable_eprt;
-mod disable_epsv;
 mod disallow_username_in_url;
 mod dump_header;
-mod egd_file;
 mod etag_compare;
 mod etag_save;
 mod expect100_timeout;
@@ -64,16 +59,12 @@ mod extract;
 mod fail;
 mod fail_early;
 mod fail_with_body;
-mod false_start;
 pub(crate) mod field;
 mod follow;
 mod form;
 mod form_escape;
 mod form_string;
 mod fsync;
-mod ftp_create_dirs;
-mod ftp_pasv;
-mod ftp_skip_pasv_ip;
 mod get;
 mod globoff;
 mod happy_eyeballs_timeout_ms;
@@ -91,6 +82,7 @@ mod http2;
 mod http2_prior_knowledge;
 mod ignore_content_length;
 mod include;
+mod inert;
 mod input_file;
 mod insecure;
 mod interface;
@@ -119,7 +111,6 @@ mod netrc_optional;
 mod next;
 mod no_buffer;
 mod noproxy;
-mod npn;
 mod oauth2_bearer;
 mod out_null;
 mod output;
@@ -160,12 +151,9 @@ mod proxy_key;
 mod proxy_key_type;
 mod proxy_pass;
 mod proxy_pinnedpubkey;
-mod proxy_ssl_allow_beast;
-mod proxy_ssl_auto_client_cert;
 mod proxy_tls13_ciphers;
 mod proxy_user;
 mod proxytunnel;
-mod random_file;
 mod range;
 mod rate;
 mod raw;
@@ -197,19 +185,10 @@ mod sort;
 mod speed_limit;
 mod speed_time;
 mod split;
-mod ssl;
-mod ssl_allow_beast;
-mod ssl_auto_client_cert;
-mod ssl_no_revoke;
-mod ssl_reqd;
-mod ssl_revoke_best_effort;
-mod sslv2;
-mod sslv3;
 mod stats;
 mod stderr;
 mod styled_output;
 mod suppress_connect_headers;
-mod tcp_fastopen;
 mod tcp_nodelay;
 mod then;
 mod threads;
@@ -233,7 +212,6 @@ mod unordered;
 mod upload_file;
 mod url;
 mod url_query;
-mod use_ascii;
 mod user;
 mod user_agent;
 mod variable;
@@ -401,7 +379,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &alpn::Alpn,
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
-    &append::Append,
+    &inert::APPEND,
     &basic::Basic,
     &ca_native::CaNative,
     &cacert::Cacert,
@@ -420,7 +398,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &cookie_jar::CookieJar,
     &create_dirs::CreateDirs,
     &create_file_mode::CreateFileMode,
-    &crlf::Crlf,
+    &inert::CRLF,
     &crlfile::Crlfile,
     &curves::Curves,
     &data::Data,
@@ -430,11 +408,11 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_urlencode::DataUrlencode,
     &digest::Digest,
     &disable::Disable,
-    &disable_eprt::DisableEprt,
-    &disable_epsv::DisableEpsv,
+    &inert::DISABLE_EPRT,
+    &inert::DISABLE_EPSV,
     &disallow_username_in_url::DisallowUsernameInUrl,
     &dump_header::DumpHeader,
-    &egd_file::EgdFile,
+    &inert::EGD_FILE,
     &etag_compare::EtagCompare,
     &etag_save::EtagSave,
     &expect100_timeout::Expect100Timeout,
@@ -442,15 +420,15 @@ pub const FLAGS: &[&dyn Flag] = &[
     &fail::Fail,
     &fail_early::FailEarly,
     &fail_with_body::FailWithBody,
-    &false_start::FalseStart,
+    &inert::FALSE_START,
     &follow::Follow,
     &form::Form,
     &form_escape::FormEscape,
     &form_string::FormString,
     &fsync::Fsync,
-    &ftp_create_dirs::FtpCreateDirs,
-    &ftp_pasv::FtpPasv,
-    &ftp_skip_pasv_ip::FtpSkipPasvIp,
+    &inert::FTP_CREATE_DIRS,
+    &inert::FTP_PASV,
+    &inert::FTP_SKIP_PASV_IP,
     &get::Get,
     &globoff::Globoff,
     &happy_eyeballs_timeout_ms::HappyEyeballsTimeoutMs,
@@ -495,7 +473,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &next::Next,
     &no_buffer::NoBuffer,
     &noproxy::Noproxy,
-    &npn::Npn,
+    &inert::NPN,
     &oauth2_bearer::Oauth2Bearer,
     &out_null::OutNull,
     &output::Output,
@@ -535,13 +513,13 @@ pub const FLAGS: &[&dyn Flag] = &[
     &proxy_key_type::ProxyKeyType,
     &proxy_pass::ProxyPass,
     &proxy_pinnedpubkey::ProxyPinnedpubkey,
-    &proxy_ssl_allow_beast::ProxySslAllowBeast,
-    &proxy_ssl_auto_client_cert::ProxySslAutoClientCert,
+    &inert::PROXY_SSL_ALLOW_BEAST,
+    &inert::PROXY_SSL_AUTO_CLIENT_CERT,
     &proxy_tls13_ciphers::ProxyTls13Ciphers,
     &proxy_user::ProxyUser,
     &proxy1_0::Proxy10,
     &proxytunnel::Proxytunnel,
-    &random_file::RandomFile,
+    &inert::RANDOM_FILE,
     &range::Range,
     &rate::Rate,
     &raw::Raw,
@@ -573,19 +551,19 @@ pub const FLAGS: &[&dyn Flag] = &[
     &speed_limit::SpeedLimit,
     &speed_time::SpeedTime,
     &split::Split,
-    &ssl::Ssl,
-    &ssl_allow_beast::SslAllowBeast,
-    &ssl_auto_client_cert::SslAutoClientCert,
-    &ssl_no_revoke::SslNoRevoke,
-    &ssl_reqd::SslReqd,
-    &ssl_revoke_best_effort::SslRevokeBestEffort,
-    &sslv2::Sslv2,
-    &sslv3::Sslv3,
+    &inert::SSL,
+    &inert::SSL_ALLOW_BEAST,
+    &inert::SSL_AUTO_CLIENT_CERT,
+    &inert::SSL_NO_REVOKE,
+    &inert::SSL_REQD,
+    &inert::SSL_REVOKE_BEST_EFFORT,
+    &inert::SSLV2,
+    &inert::SSLV3,
     &stats::Stats,
     &stderr::Stderr,
     &styled_output::StyledOutput,
     &suppress_connect_headers::SuppressConnectHeaders,
-    &tcp_fastopen::TcpFastopen,
+    &inert::TCP_FASTOPEN,
     &tcp_nodelay::TcpNodelay,
     &then::Then,
     &threads::Threads,
@@ -609,7 +587,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &upload_file::UploadFile,
     &url::Url,
     &url_query::UrlQuery,
-    &use_ascii::UseAscii,
+    &inert::USE_ASCII,
     &user::User,
     &user_agent::UserAgent,
     &variable::Variable,

@@ -3,6 +3,7 @@
 //! haul's own line says the URL, what happened and why. Scripts that were written for curl look for curl's: those words are
 //! given wherever curl has one sentence for a failure; where it has many (TLS), the cause is said as it is.
 
+use haul::trace::system_words;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Target};
 
@@ -71,11 +72,11 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         ErrorKind::EmptyReply => "Empty reply from server".to_owned(),
         ErrorKind::TooLarge => "Maximum file size exceeded".to_owned(),
         ErrorKind::Receive => match error.io_source() {
-            Some(source) => format!("Recv failure: {}", system(source)),
+            Some(source) => format!("Recv failure: {}", system_words(source)),
             None => cause(),
         },
         ErrorKind::Send => match error.io_source() {
-            Some(source) => format!("Send failure: {}", system(source)),
+            Some(source) => format!("Send failure: {}", system_words(source)),
             None => cause(),
         },
         _ => cause(),
@@ -121,14 +122,5 @@ fn timed_out(outcome: &Outcome, millis: u128) -> String {
             format!("Operation timed out after {millis} milliseconds with {got} out of {length} bytes received")
         }
         None => format!("Operation timed out after {millis} milliseconds with {got} bytes received"),
-    }
-}
-
-/// The system's sentence without its number.
-fn system(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
     }
 }

@@ -38,7 +38,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
 use crate::interrupt::Ticker;
-use crate::trace::{Event, Trace};
+use crate::trace::{Event, Trace, system_words};
 use crate::{Error, ErrorKind, Result};
 
 /// How connections are made.
@@ -169,7 +169,7 @@ impl Connector {
     }
 
     fn tell_failure(&self, peer: &SocketAddr, error: &io::Error) {
-        self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), reason(error)));
+        self.tell(|| format!("connect to {} port {} failed: {}", peer.ip(), peer.port(), system_words(error)));
     }
 
     /// Makes all sockets leave from here.
@@ -494,12 +494,6 @@ fn failure(host: &str, port: u16, error: io::Error) -> Error {
     // The kernel's own limit on unanswered SYNs is a timeout to the user too (curl: 28).
     let kind = if error.kind() == io::ErrorKind::TimedOut { ErrorKind::Timeout } else { ErrorKind::Connect };
     Error::with_source(kind, format!("failed to connect to {host} port {port}"), error)
-}
-
-/// The system's words for an error, as `strerror` has them.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.find(" (os error").map_or(text.clone(), |end| text[..end].to_owned())
 }
 
 fn timed_out(host: &str, port: u16) -> Error {

@@ -1,0 +1,231 @@
+//! Options that mean nothing here and are taken for scripts written for curl; each says why. What they are about is told in
+//! [`compat`](super::compat), too.
+
+use super::prelude::*;
+
+/// An option without an effect.
+pub(super) struct Inert(&'static Spec);
+
+impl Flag for Inert {
+    fn spec(&self) -> &'static Spec {
+        self.0
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let _ = (value, args);
+        Ok(())
+    }
+}
+
+/// What most of them are; each has a name, a doc, an example and where to read on.
+const NOTHING: Spec = Spec {
+    long: "",
+    short: None,
+    takes: Takes::Switch,
+    category: Category::General,
+    important: false,
+    help: "Nothing",
+    doc: "",
+    example: "",
+    see_also: &[],
+};
+
+pub(super) const APPEND: Inert = Inert(&Spec {
+    long: "append",
+    short: Some('a'),
+    doc: "Taken for scripts written for curl. It is about uploads by FTP.",
+    example: "haul --append https://example.com/",
+    see_also: &["upload-file"],
+    ..NOTHING
+});
+
+pub(super) const CRLF: Inert = Inert(&Spec {
+    long: "crlf",
+    doc: "Taken for scripts written for curl. It is about uploads by FTP and SMTP.",
+    example: "haul --crlf https://example.com/",
+    see_also: &["upload-file"],
+    ..NOTHING
+});
+
+pub(super) const DISABLE_EPRT: Inert = Inert(&Spec {
+    long: "disable-eprt",
+    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    example: "haul --disable-eprt https://example.com/",
+    see_also: &["disable-epsv"],
+    ..NOTHING
+});
+
+pub(super) const DISABLE_EPSV: Inert = Inert(&Spec {
+    long: "disable-epsv",
+    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    example: "haul --disable-epsv https://example.com/",
+    see_also: &["disable-eprt"],
+    ..NOTHING
+});
+
+pub(super) const EGD_FILE: Inert = Inert(&Spec {
+    long: "egd-file",
+    takes: Takes::Value("file"),
+    doc: "Taken for scripts written for curl. It is ignored by curl too.",
+    example: "haul --egd-file x https://example.com/",
+    see_also: &["insecure"],
+    ..NOTHING
+});
+
+pub(super) const FALSE_START: Inert = Inert(&Spec {
+    long: "false-start",
+    doc: "Taken for scripts written for curl. It is ignored by curl too.",
+    example: "haul --false-start https://example.com/",
+    see_also: &["tlsv1.3"],
+    ..NOTHING
+});
+
+pub(super) const FTP_CREATE_DIRS: Inert = Inert(&Spec {
+    long: "ftp-create-dirs",
+    doc: "Taken for scripts written for curl. It is about uploads by FTP.",
+    example: "haul --ftp-create-dirs https://example.com/",
+    see_also: &["create-dirs"],
+    ..NOTHING
+});
+
+pub(super) const FTP_PASV: Inert = Inert(&Spec {
+    long: "ftp-pasv",
+    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    example: "haul --ftp-pasv https://example.com/",
+    see_also: &["disable-epsv"],
+    ..NOTHING
+});
+
+pub(super) const FTP_SKIP_PASV_IP: Inert = Inert(&Spec {
+    long: "ftp-skip-pasv-ip",
+    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    example: "haul --ftp-skip-pasv-ip https://example.com/",
+    see_also: &["ftp-pasv"],
+    ..NOTHING
+});
+
+pub(super) const NPN: Inert = Inert(&Spec {
+    long: "npn",
+    doc: "Taken for scripts written for curl. NPN is no more; ALPN has taken its place.",
+    example: "haul --npn https://example.com/",
+    see_also: &["alpn"],
+    ..NOTHING
+});
+
+pub(super) const PROXY_SSL_ALLOW_BEAST: Inert = Inert(&Spec {
+    long: "proxy-ssl-allow-beast",
+    doc: "Taken for scripts written for curl. The flaw that it works around is one of \
+          TLS 1.0, which haul does not speak.",
+    example: "haul --proxy-ssl-allow-beast https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
+    long: "proxy-ssl-auto-client-cert",
+    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
+          curl too.",
+    example: "haul --proxy-ssl-auto-client-cert https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const RANDOM_FILE: Inert = Inert(&Spec {
+    long: "random-file",
+    takes: Takes::Value("file"),
+    doc: "Taken for scripts written for curl. It is ignored by curl too.",
+    example: "haul --random-file x https://example.com/",
+    see_also: &["insecure"],
+    ..NOTHING
+});
+
+pub(super) const SSL: Inert = Inert(&Spec {
+    long: "ssl",
+    doc: "Taken for scripts written for curl. It is about connections of FTP and mail; of a URL the scheme decides.",
+    example: "haul --ssl https://example.com/",
+    see_also: &["ssl-reqd"],
+    ..NOTHING
+});
+
+pub(super) const SSL_ALLOW_BEAST: Inert = Inert(&Spec {
+    long: "ssl-allow-beast",
+    doc: "Taken for scripts written for curl. The flaw that it works around is one of \
+          TLS 1.0, which haul does not speak.",
+    example: "haul --ssl-allow-beast https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
+    long: "ssl-auto-client-cert",
+    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
+          curl too.",
+    example: "haul --ssl-auto-client-cert https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const SSL_NO_REVOKE: Inert = Inert(&Spec {
+    long: "ssl-no-revoke",
+    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
+          curl too.",
+    example: "haul --ssl-no-revoke https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const SSL_REQD: Inert = Inert(&Spec {
+    long: "ssl-reqd",
+    doc: "Taken for scripts written for curl. It is about connections of FTP and mail; of a URL the scheme decides.",
+    example: "haul --ssl-reqd https://example.com/",
+    see_also: &["ssl", "proto"],
+    ..NOTHING
+});
+
+pub(super) const SSL_REVOKE_BEST_EFFORT: Inert = Inert(&Spec {
+    long: "ssl-revoke-best-effort",
+    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
+          curl too.",
+    example: "haul --ssl-revoke-best-effort https://example.com/",
+    see_also: &["crlfile"],
+    ..NOTHING
+});
+
+pub(super) const SSLV2: Inert = Inert(&Spec {
+    long: "sslv2",
+    short: Some('2'),
+    takes: Takes::Once,
+    doc: "Taken for scripts written for curl. It is ignored by curl too, since SSL 2 is \
+          broken.",
+    example: "haul --sslv2 https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const SSLV3: Inert = Inert(&Spec {
+    long: "sslv3",
+    short: Some('3'),
+    takes: Takes::Once,
+    doc: "Taken for scripts written for curl. It is ignored by curl too, since SSL 3 is \
+          broken.",
+    example: "haul --sslv3 https://example.com/",
+    see_also: &["tlsv1.2"],
+    ..NOTHING
+});
+
+pub(super) const TCP_FASTOPEN: Inert = Inert(&Spec {
+    long: "tcp-fastopen",
+    doc: "Taken for scripts written for curl. It asks for a shorter way to a connection; the usual one leads there, too.",
+    example: "haul --tcp-fastopen https://example.com/",
+    see_also: &["tcp-nodelay"],
+    ..NOTHING
+});
+
+pub(super) const USE_ASCII: Inert = Inert(&Spec {
+    long: "use-ascii",
+    short: Some('B'),
+    doc: "Taken for scripts written for curl. It is about transfers by FTP.",
+    example: "haul --use-ascii https://example.com/",
+    see_also: &["output"],
+    ..NOTHING
+});
