@@ -24,7 +24,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{Print, Printer};
-use crate::jobs::Bench;
+use crate::jobs::{Bench, SYSTEM_CURL};
 use crate::{Result, tools};
 
 /// The longest any contestant may take.
@@ -102,7 +102,7 @@ impl Figures {
 }
 
 /// Runs `argv` in the job's directory; gives its figures, or how it failed. A shell finds haul, curl and this program
-/// as `$HAUL`, `$CURL` and `$BENCH`, and the peers built for the bench in its PATH.
+/// as `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the peers built for the bench in its PATH.
 pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Figures, String>> {
     run_within(bench, argv, out, LIMIT)
 }
@@ -114,7 +114,7 @@ pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Durati
     let [name, arguments @ ..] = argv else { return Ok(Err("no program".to_owned())) };
     let program = bench.program(name).unwrap_or_else(|| name.into());
     let mut helper = Command::new(std::env::current_exe()?);
-    for (variable, tool) in [("HAUL", "haul"), ("CURL", "curl"), ("BENCH", "bench")] {
+    for (variable, tool) in [("HAUL", "haul"), ("CURL", "curl"), ("SYSTEM_CURL", SYSTEM_CURL), ("BENCH", "bench")] {
         helper.envs(bench.program(tool).map(|path| (variable, path)));
     }
     let null = || File::create("/dev/null");

@@ -19,10 +19,11 @@ pub(crate) const ALL: &str = "all";
 const BUDGET: Duration = Duration::from_secs(14 * 60);
 
 /// Jobs whose few rounds take long, and about how many seconds; others are content with [`SHARE`].
-const SHARES: [(&str, f64); 12] = [
+const SHARES: [(&str, f64); 13] = [
     ("site", 60.0),
     ("fetch", 45.0),
-    ("fetcher", 130.0),
+    ("fetcher", 140.0),
+    ("prefix", 40.0),
     ("get", 80.0),
     ("get-tls", 40.0),
     ("five", 40.0),

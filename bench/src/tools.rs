@@ -21,6 +21,12 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
+/// The program of this name that is not of the bench's own.
+pub(crate) fn find_installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())
+}
+
 /// The first line that `program --version` (or another flag) prints, on either stream.
 pub(crate) fn version(program: &Path, flag: &str) -> String {
     let output = Command::new(program).arg(flag).stdin(Stdio::null()).output();

@@ -1,6 +1,6 @@
 //! One small plain request from start to end of the process.
 
-use super::{Bench, Job, SiteFiles, plain};
+use super::{Bench, Job, SYSTEM_CURL, SiteFiles, plain};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
@@ -12,11 +12,12 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let server = files.serve(bench)?;
     let card = |part, url: String, options: &str, name: String| {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
-        let entry = |tool: &'static str, program: &str| {
+        let entry = |name: &'static str, tool: &str, program: &str| {
             let proof = Check::Proof(line(program, ""), Print::of(b"small\n"));
-            plain(tool, &line(tool, "-o /dev/null "), proof)
+            plain(name, &line(tool, "-o /dev/null "), proof)
         };
-        let mut entries = vec![entry("haul", "$HAUL"), entry("curl", "$CURL")];
+        let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
+        entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
             let proof = |line: &str| Check::Proof(format!("{line} {url}"), Print::of(b"small\n"));
             entries.push(plain("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
@@ -27,7 +28,11 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             contestants: bench.entries(entries),
             baseline: "curl",
             limit: None,
-            goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0), Goal::ratio(What::Wall, "haul", "curl", 1.0)],
+            goals: vec![
+                Goal::ratio(What::Cpu, "haul", "curl", 1.0),
+                Goal::ratio(What::Wall, "haul", "curl", 1.0),
+                Goal::ratio(What::Cpu, "haul", "curl, system", if part == "tls" { 0.6 } else { 0.5 }),
+            ],
             rounds: 200,
             warm_up: true,
             calls: true,

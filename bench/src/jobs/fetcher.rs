@@ -75,6 +75,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             shell("haul agent", agent, check()),
             shell("haul", read(&format!("$HAUL ftp{ftp_ca}")), check()),
             shell("curl", read(&format!("$CURL -L -s -q -N{curl_ca}")), check()),
+            shell("curl, system", read(&format!("$SYSTEM_CURL -L -s -q -N{curl_ca}")), check()),
         ];
         cards.push(Card {
             part: way.part,

@@ -17,6 +17,7 @@ mod limited;
 mod million;
 mod perl;
 mod pipeline;
+mod prefix;
 mod python;
 mod site;
 mod small;
@@ -54,6 +55,7 @@ pub(crate) const ALL: &[&Job] = &[
     &cold::JOB,
     &startup::JOB,
     &fetcher::JOB,
+    &prefix::JOB,
     &million::JOB,
     &get::JOB,
     &get_tls::JOB,
@@ -114,6 +116,7 @@ impl<'a> Bench<'a> {
                 if beside.is_file() { Some(beside) } else { tools::find("haul") }
             }
             "bench" => std::env::current_exe().ok(),
+            SYSTEM_CURL => tools::find_installed("curl"),
             _ => tools::find(name),
         }
     }
@@ -121,7 +124,7 @@ impl<'a> Bench<'a> {
     /// The versions of those of haul and its peers that are installed.
     pub(crate) fn versions(&self) -> BTreeMap<String, String> {
         let version = |(name, flag)| Some((name, tools::version(&self.program(name)?, flag)));
-        let peers = ["haul", "curl", "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
+        let peers = ["haul", "curl", SYSTEM_CURL, "wget2", "easyget", "aria2c", H2LOAD, "perl", "python3"];
         let flags = [("htcat", "-version"), ("nginx", "-v")];
         let all = peers.into_iter().map(|name| (name, "--version")).chain(flags);
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
@@ -146,12 +149,13 @@ impl<'a> Bench<'a> {
         card
     }
 
-    /// The contestants whose program (`$HAUL`, `$CURL` or the first word) is installed; says which are not.
+    /// The contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word) is installed; says which are not.
     fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
             let needs = match shell {
                 Some(shell) if shell.contains("$HAUL") => "haul",
+                Some(shell) if shell.contains("$SYSTEM_CURL") => SYSTEM_CURL,
                 Some(shell) if shell.starts_with(H2LOAD) => H2LOAD,
                 Some(_) => "curl",
                 // `env NAME=VALUE program`
@@ -203,6 +207,9 @@ fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
 fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestant {
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, check }
 }
+
+/// The curl that the system's users have, where that in [`Bench::program`] was built for the bench: it starts more slowly.
+pub(crate) const SYSTEM_CURL: &str = "system-curl";
 
 /// nghttp2's load generator, which throws bodies away and checks nothing: what one connection can do at all.
 const H2LOAD: &str = "h2load";

@@ -122,8 +122,8 @@ pub(super) const ALL: &[Anchor] = &[
     figure("4.3", "5 plain HTTP/1 bodies in one thread: at most 0.10 CPU s/GB", "five", HAUL, Cpu, Most(0.10)),
     figure("4.4", "small HTTP/2 requests within 1.3× of h2load's rate", "h2-small", UNORDERED, Wall, Of("h2load", 1.3)),
     figure("5.1", "a cold plain request: at most 1.5 ms", "cold:plain", HAUL, Wall, Most(0.0015)),
-    figure("5.2", "70 calls by the agent at 20 ms, plain: at most 1.55 s", "fetcher:plain", AGENT, Wall, Most(1.55)),
-    figure("5.3", "the same by TLS: at most 1.55 s", "fetcher:tls", AGENT, Wall, Most(1.55)),
+    figure("5.2", "70 calls by the agent at 20 ms, plain: at most 1.55 s", "prefix:plain", AGENT, Wall, Most(1.55)),
+    figure("5.3", "the same by TLS: at most 1.55 s", "prefix:tls", AGENT, Wall, Most(1.55)),
     tests("5.4", "over one connection in all", "crates/cli/tests: agent, package_managers"),
     tests("5.5", "at most 64 KiB wasted a package that is closed early", "crates/cli/tests: agent, package_managers"),
     figure(

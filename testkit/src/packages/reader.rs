@@ -1,11 +1,14 @@
 //! Who reads the mirror: one fetcher a file, its environment wiped, its output checked block by block and left when enough was seen.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::catalogue::hex;
 use super::{BLOCK, Want};
+
+/// What signify asks of a pipe while it looks for the end of the header.
+const HEADER_READ: usize = 1024;
 
 /// How files are fetched.
 pub struct Reader<'a> {
@@ -88,14 +91,13 @@ fn read_index(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
 
 /// Reads a package as its checker does; how much that was.
 fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
-    let mut header = Vec::new();
+    let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
-    let mut piece = [0; 1];
-    while header.len() < 11 || header.last() != Some(&0) {
-        if pipe.read(&mut piece)? == 0 {
-            return Err(wrong(&want.name, header.len()));
-        }
-        header.push(piece[0]);
+    let mut header = vec![0; 10];
+    pipe.read_exact(&mut header)?;
+    pipe.read_until(0, &mut header)?;
+    if header.last() != Some(&0) {
+        return Err(wrong(&want.name, header.len()));
     }
     let text = String::from_utf8_lossy(&header[10..header.len() - 1]).into_owned();
     let digests = text.split("\n\n").nth(1).unwrap_or_default().lines().map(str::to_owned);

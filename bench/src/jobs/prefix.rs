@@ -1,0 +1,75 @@
+//! The first 4 KiB of 70 files at 20 ms round trip, a process a file: what a call costs beyond its round trip.
+//!
+//! Parts: plain and TLS. The relay does not charge the TCP handshake. CPU is of the calls alone, as in `fetcher`.
+
+use std::fs;
+use std::time::Duration;
+
+use testkit::identity::Identity;
+use testkit::packages::{Catalogue, Mirror, Package};
+use testkit::relay::Relay;
+
+use super::{Bench, Job, shell};
+use crate::Result;
+use crate::card::{Card, Check, Goal, Unit, What};
+use crate::digest::Print;
+use crate::identity::CA;
+
+pub(super) const JOB: Job =
+    Job { name: "prefix", about: "4 KiB of 70 files, a process each, 20 ms round trip; parts plain, tls", set_up };
+
+const RTT: Duration = Duration::from_millis(20);
+const CALLS: usize = 70;
+const PREFIX: usize = 4 << 10;
+
+fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
+    let catalogue = Catalogue::new(bench.options.seed, bench.count(CALLS));
+    let packages = catalogue.packages();
+    bench.write_lines("names", packages.iter().map(|package| package.name.clone()))?;
+    let prefixes: Vec<u8> = packages.iter().flat_map(prefix).copied().collect();
+    let identity = Identity::generate();
+    fs::write(bench.work.join(CA), identity.ca_pem())?;
+    let mut cards = Vec::new();
+    for (part, tls) in [("plain", false), ("tls", true)] {
+        let mirror = Mirror::start(catalogue.clone(), tls.then_some(&identity))?;
+        let relay = Relay::to(mirror.addr()).rtt(RTT).start()?;
+        let base = mirror.url_by(relay.addr(), "");
+        let trust = if tls { format!(" --cacert {CA}") } else { String::new() };
+        let calls = |tool: &str| {
+            format!("while read -r name; do {tool} -s{trust} -r 0-{} {base}$name; done <names", PREFIX - 1)
+        };
+        // A socket's path is short; that of the working directory may not be. Each run begins with a new agent.
+        let agent = format!(
+            "dir=$(mktemp -d) && {}; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir",
+            calls("$HAUL --agent=$dir/a")
+        );
+        let entries = vec![
+            shell("haul agent", agent, Check::Output(Print::of(&prefixes))),
+            shell("haul", calls("$HAUL"), Check::Output(Print::of(&prefixes))),
+            shell("curl", calls("$CURL"), Check::Output(Print::of(&prefixes))),
+            shell("curl, system", calls("$SYSTEM_CURL"), Check::Output(Print::of(&prefixes))),
+        ];
+        cards.push(Card {
+            part,
+            contestants: bench.entries(entries),
+            baseline: "curl",
+            limit: None,
+            goals: vec![Goal::ratio(What::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
+            rounds: 3,
+            warm_up: true,
+            calls: false,
+            server: format!(
+                "testkit's mirror{}, behind a relay of {} ms",
+                if tls { ", TLS 1.3" } else { "" },
+                RTT.as_millis()
+            ),
+            unit: Unit::Requests(packages.len()),
+        });
+        bench.hold((mirror, relay));
+    }
+    Ok(cards)
+}
+
+fn prefix(package: &Package) -> &[u8] {
+    &package.bytes[..PREFIX.min(package.bytes.len())]
+}
