@@ -233,6 +233,14 @@ fn facts_are_told_as_curl_tells_them() {
 }
 
 #[test]
+fn the_urls_of_a_glob_have_its_number() {
+    let origin = origin();
+    let urls = [origin.url("/small/[1-3]"), origin.url("/small/4")];
+    let got = run_haul(["curl", "-s", "-w", "%{urlnum}\\n", &urls[0], &urls[1]]).text();
+    assert_eq!(got, "small 1\n0\nsmall 2\n0\nsmall 3\n0\nsmall 4\n1\n");
+}
+
+#[test]
 fn facts_come_behind_each_body_in_order() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let file = list(dir.path(), "list", (0..50).map(|n| origin.url(&format!("/small/{n}"))));

@@ -16,8 +16,10 @@
 //! ```
 
 use std::borrow::Cow;
+use std::time::Duration;
 use std::{fmt, io};
 
+use haul_policy::retry;
 use haul_policy::secrets::is_secret_field;
 
 use haul_proto::h1::Request;
@@ -52,6 +54,15 @@ pub enum Event<'a> {
     Trailers {
         /// Its fields, as received.
         fields: &'a Fields,
+    },
+    /// The last try failed, and there is another after a wait.
+    Retry {
+        /// What the last try ended in.
+        trouble: retry::Outcome,
+        /// How long is waited.
+        wait: Duration,
+        /// How many tries may follow, this one counted.
+        left: u32,
     },
     /// Content goes out. Only for those who want it: [`Trace::wants_content`].
     Sent(&'a [u8]),

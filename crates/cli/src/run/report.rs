@@ -227,7 +227,8 @@ fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Op
         }
         None => None,
     };
-    if heads.is_none() && args.form == TraceForm::Off {
+    let tells_retries = global.persona.is_curl() && !global.silent && stage.transfer.retry.count > 0;
+    if heads.is_none() && args.form == TraceForm::Off && !tells_retries {
         return Ok(None);
     }
     let out: Box<dyn Write + Send> = match &args.file {
@@ -235,7 +236,7 @@ fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Op
         None => Box::new(std::io::stderr()),
     };
     let connect_heads = !stage.proxy.suppress_connect_headers;
-    Ok(Some(Arc::new(Tracer { args: args.clone(), out: Mutex::new(out), heads, connect_heads })))
+    Ok(Some(Arc::new(Tracer { args: args.clone(), out: Mutex::new(out), heads, connect_heads, tells_retries })))
 }
 
 /// A file that is written anew; `-` is standard output, `%` standard error.

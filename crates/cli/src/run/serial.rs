@@ -37,7 +37,6 @@ pub(super) fn run(
     stores: &mut Stores,
 ) -> Result<u8> {
     let mut exit_code = 0;
-    let mut number = 0;
     for index in 0..operation.urls.len() {
         let Some(UrlSource::Argument(source)) = operation.urls.get(index) else {
             return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
@@ -45,7 +44,7 @@ pub(super) fn run(
         let mut each = |url: &str, parts: &[String], upload: &Sent| -> Result<bool> {
             let began = Instant::now();
             let done = upload.for_url(url, operation).and_then(|(url, upload)| {
-                let job = Job { url: &url, index, number, parts, upload };
+                let job = Job { url: &url, index, number: index as u64, parts, upload };
                 single::run(client, &plan.global, operation, job, reporter, stores)
             });
             let code = match done {
@@ -54,7 +53,6 @@ pub(super) fn run(
                 Err(error) if plan.global.persona.is_curl() => super::tell(plan, reporter.progress(), &error),
                 Err(error) => return Err(error),
             };
-            number += 1;
             if exit_code == 0 || plan.global.persona.is_curl() {
                 exit_code = code;
             }

@@ -16,6 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{Event, Trace};
 
+use super::words;
 use crate::plan::{TraceArgs, TraceForm};
 
 /// What is said and heard, to where the user wants it.
@@ -26,6 +27,8 @@ pub(super) struct Tracer {
     pub(super) heads: Option<Mutex<Box<dyn Write + Send>>>,
     /// Whether `-D` has the answers of proxies too.
     pub(super) connect_heads: bool,
+    /// Whether a further try is told of, which curl does unless it is silent.
+    pub(super) tells_retries: bool,
 }
 
 impl fmt::Debug for Tracer {
@@ -47,6 +50,9 @@ impl Trace for Tracer {
             let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = heads.write_all(raw).and_then(|()| heads.flush());
         }
+        if let (Event::Retry { trouble, wait, left }, true) = (event, self.tells_retries) {
+            return super::say(&format!("Warning: {}", words::further_try(*trouble, *wait, *left)));
+        }
         let text = match self.args.form {
             TraceForm::Off => return,
             TraceForm::Lines => self.lines(event),
@@ -65,6 +71,7 @@ impl Tracer {
     fn lines(&self, event: &Event<'_>) -> Vec<u8> {
         let (mark, text): (char, Cow<'_, str>) = match event {
             Event::Info(text) => ('*', text.as_ref().into()),
+            Event::Retry { trouble, wait, left } => ('*', words::further_try(*trouble, *wait, *left).into()),
             Event::Request { head } => ('>', sent_head(head).into()),
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
                 ('<', shown_head(head.raw()).into())
@@ -83,13 +90,18 @@ impl Tracer {
 
     fn dump(&self, event: &Event<'_>) -> Vec<u8> {
         match event {
-            Event::Info(text) => format!("{}== Info: {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes(),
+            Event::Info(text) => self.info(text),
+            Event::Retry { trouble, wait, left } => self.info(&words::further_try(*trouble, *wait, *left)),
             Event::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => self.blocks(head.raw()),
             Event::Trailers { fields } => self.blocks(fields.raw()),
             Event::Sent(bytes) => self.block("=> Send data", bytes),
             Event::Received(bytes) => self.block("<= Recv data", bytes),
         }
+    }
+
+    fn info(&self, text: &str) -> Vec<u8> {
+        format!("{}== Info: {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes()
     }
 
     /// A block for each line of a head.

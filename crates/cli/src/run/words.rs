@@ -3,9 +3,12 @@
 //! haul's own line says the URL, what happened and why. Scripts that were written for curl look for curl's: those words are
 //! given wherever curl has one sentence for a failure; where it has many (TLS), the cause is said as it is.
 
+use std::time::Duration;
+
 use haul::trace::system_words;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Target};
+use haul_policy::retry::Outcome as Trouble;
 
 use crate::persona::Persona;
 
@@ -16,6 +19,20 @@ pub(super) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -
         Persona::Haul => format!("haul: ({}) {}", error.exit_code(), crate::usage::one_line(&error.to_string())),
         Persona::Curl => format!("curl: ({}) {}", error.exit_code(), text(error, outcome)),
     }
+}
+
+/// That there is another try, in curl's words; the wait in whole seconds, as there.
+pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
+    let problem = match trouble {
+        Trouble::Status(_) => ": HTTP error",
+        Trouble::ConnectRefused => ": connection refused",
+        Trouble::ConnectTimeout | Trouble::Timeout | Trouble::Dns { .. } => ": timeout",
+        _ => "(retrying all errors)",
+    };
+    let seconds = wait.as_millis().div_ceil(1000);
+    let s = if seconds == 1 { "" } else { "s" };
+    let tries = if left == 1 { "retry" } else { "retries" };
+    format!("Problem {problem}. Will retry in {seconds} second{s}. {left} {tries} left.")
 }
 
 /// What `%{errormsg}` says, and the line behind its code.

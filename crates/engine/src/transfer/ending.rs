@@ -58,7 +58,7 @@ impl Transfer {
                 }
                 After::Again(Duration::ZERO)
             }
-            Disposition::Retry(wait) => self.again(wait, now),
+            Disposition::Retry(wait) => self.again(Trouble::Status(self.facts.status), wait, now),
             Disposition::Fail(error) => self.done(Err(error), now),
             Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
         }
@@ -96,7 +96,7 @@ impl Transfer {
         let wait = self.tries_behind.take()?;
         // What cannot be taken back stays where it is.
         self.body.restart();
-        Some(self.again(wait, now))
+        Some(self.again(Trouble::Status(self.facts.status), wait, now))
     }
 
     /// The error that a response's status is, where its body was wanted all the same.
@@ -157,11 +157,11 @@ impl Transfer {
         match self.may_retry(trouble, None) {
             Some(wait) if resumes || !self.has_begun => {
                 self.failed_at = self.extent.at;
-                self.again(wait, now)
+                self.again(trouble, wait, now)
             }
             Some(wait) if self.body.restart() => {
                 self.start_over();
-                self.again(wait, now)
+                self.again(trouble, wait, now)
             }
             _ => self.done(Err(error), now),
         }
@@ -173,7 +173,8 @@ impl Transfer {
         retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
     }
 
-    fn again(&mut self, wait: Duration, now: Instant) -> After {
+    fn again(&mut self, trouble: Trouble, wait: Duration, now: Instant) -> After {
+        self.on_retry(trouble, wait);
         self.attempt += 1;
         self.facts.retries += 1;
         if self.options.retries_whole {

@@ -1,5 +1,8 @@
 //! What the connection tells on the way, for who watches and for the facts: nothing here changes what is fetched.
 
+use std::time::Duration;
+
+use haul_policy::retry::Outcome as Trouble;
 use haul_proto::head::{Fields, Head};
 
 use super::{Disposition, MOST_HEADS, Transfer};
@@ -31,6 +34,14 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             let text = format!("Connection #0 to host {} left intact", self.target.host_text());
             trace.event(&Event::Info(text.into()));
+        }
+    }
+
+    /// It will be tried again.
+    pub(super) fn on_retry(&self, trouble: Trouble, wait: Duration) {
+        if let Some(trace) = &self.options.trace {
+            let left = self.options.retry.max.saturating_sub(self.attempt);
+            trace.event(&Event::Retry { trouble, wait, left });
         }
     }
 
