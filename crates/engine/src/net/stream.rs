@@ -102,13 +102,17 @@ impl Stream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
-    /// What the TLS handshake has agreed on, for people; the cipher by its name of RFC 8446, section B.4, which is not rustls's.
+    /// What the TLS handshake has agreed on and the server's certificate, in lines for people; the cipher by its name of RFC 8446,
+    /// section B.4, which is not rustls's.
     #[must_use]
-    pub fn agreed(&self) -> Option<String> {
-        let tls = &self.tls.as_ref()?.tls;
-        let (version, cipher) = (tls.version()?, tls.cipher()?.replacen("TLS13_", "TLS_", 1));
+    pub fn agreed(&self) -> Vec<String> {
+        let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };
+        let (Some(version), Some(cipher)) = (tls.version(), tls.cipher()) else { return Vec::new() };
+        let cipher = cipher.replacen("TLS13_", "TLS_", 1);
         let protocol = tls.alpn().map(|alpn| format!(", {}", String::from_utf8_lossy(alpn))).unwrap_or_default();
-        Some(format!("SSL connection using {} / {cipher}{protocol}", version.name()))
+        let mut lines = vec![format!("SSL connection using {} / {cipher}{protocol}", version.name())];
+        lines.extend(tls.certificate_lines());
+        lines
     }
 
     /// Goes on with the TLS handshake as far as it gets without waiting. `true` when it is complete.

@@ -24,8 +24,12 @@ impl Transfer {
             None => format!("Connected to {host} by a local socket"),
         };
         trace.event(&Event::Info(text.into()));
-        if let Some(agreed) = stream.agreed().filter(|_| !again) {
-            trace.event(&Event::Info(agreed.into()));
+        let mut agreed = if again { Vec::new() } else { stream.agreed() };
+        if !agreed.is_empty() && self.options.tls.verify {
+            agreed.push(" SSL certificate verify ok.".to_owned());
+        }
+        for text in agreed {
+            trace.event(&Event::Info(text.into()));
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
     key::Key,
     pinned::OtherKey,
     record::{Opened, Records, record_len},
+    shown,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -69,6 +70,13 @@ impl Tls {
         let connection =
             UnbufferedClientConnection::new(context.config.clone(), name).map_err(|error| failed(error.into()))?;
         Ok(Self { phase: Phase::Handshake(Box::new(connection)), held: 0, agreed: None })
+    }
+
+    /// The server's certificate in words; none if the session was resumed and it showed none.
+    #[must_use]
+    pub fn certificate_lines(&self) -> Vec<String> {
+        let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
+        certificate.map(shown::lines).unwrap_or_default()
     }
 
     /// Whether the server's certificate names this host, too.

@@ -39,6 +39,7 @@ mod key;
 mod pinned;
 mod record;
 mod roots;
+mod shown;
 mod verify;
 
 pub use connection::{Handshake, Tls};

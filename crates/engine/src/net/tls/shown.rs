@@ -1,0 +1,80 @@
+//! A server's certificate in words, for who watches a transfer: the lines that `curl -v` has of it.
+//!
+//! ```text
+//! Server certificate:
+//!  subject: CN=www.example.com
+//!  start date: Jan  2 03:04:05 2026 GMT
+//!  expire date: Apr  2 03:04:05 2026 GMT
+//!  issuer: C=US; O=Authority; CN=R3
+//! ```
+//!
+//! It decides nothing: whether a certificate is good for a server, and trusted, is asked of webpki (`verify.rs`).
+
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
+use x509_cert::name::Name;
+use x509_cert::time::Time;
+
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Of a certificate in DER; none of what cannot be read as one.
+pub(super) fn lines(der: &[u8]) -> Vec<String> {
+    let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
+    let certificate = certificate.tbs_certificate();
+    let validity = certificate.validity();
+    vec![
+        "Server certificate:".to_owned(),
+        format!(" subject: {}", name(certificate.subject())),
+        format!(" start date: {}", date(validity.not_before)),
+        format!(" expire date: {}", date(validity.not_after)),
+        format!(" issuer: {}", name(certificate.issuer())),
+    ]
+}
+
+/// From the country down, as it is written in the certificate; RFC 4514 would begin at the other end.
+fn name(name: &Name) -> String {
+    name.iter_rdn().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn date(time: Time) -> String {
+    let time = time.to_date_time();
+    let month = MONTHS[usize::from(time.month() - 1) % MONTHS.len()];
+    let (hour, minutes, seconds) = (time.hour(), time.minutes(), time.seconds());
+    format!("{month} {:>2} {hour:02}:{minutes:02}:{seconds:02} {} GMT", time.day(), time.year())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made() -> rcgen::Certificate {
+        let mut params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2026, 1, 2);
+        params.not_after = rcgen::date_time_ymd(2026, 11, 22);
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(rcgen::DnType::CountryName, "US");
+        params.distinguished_name.push(rcgen::DnType::CommonName, "a.example");
+        params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_is_told_of_as_by_curl() {
+        let expected = [
+            "Server certificate:",
+            " subject: C=US; CN=a.example",
+            " start date: Jan  2 00:00:00 2026 GMT",
+            " expire date: Nov 22 00:00:00 2026 GMT",
+            " issuer: C=US; CN=a.example",
+        ];
+        assert_eq!(lines(made().der()), expected);
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_not_told_of() {
+        let certificate = made();
+        let der = certificate.der();
+        for cut in 0..der.len() {
+            assert!(lines(&der[..cut]).is_empty(), "cut at {cut}");
+        }
+    }
+}
