@@ -36,6 +36,73 @@ def test_the_verbs(pages: Any) -> None:
     assert lengths == [None, "0", "0", "0", "0", "0", None, None]
 
 
+def test_settings_count_from_the_next_request_on(pages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def sent(session: haul.Session) -> tuple[str, CaseInsensitiveDict]:
+        session.get(pages.url)
+        path, fields = pages.heads[-1]
+        return path, CaseInsensitiveDict(fields)
+
+    def warm() -> haul.Session:
+        """One whose requests had no settings so far."""
+        session = haul.Session()
+        for _ in range(3):
+            assert sent(session)[0] == "/"
+        return session
+
+    session = warm()
+    session.headers["X-Ours"] = "yes"
+    assert sent(session)[1]["x-ours"] == "yes"
+    session.headers = {"X-Other": "yes"}
+    fields = sent(session)[1]
+    assert "x-ours" not in fields and fields["x-other"] == "yes"
+    session.auth = ("user", "password")
+    assert sent(session)[1]["authorization"].startswith("Basic ")
+    session.auth = None
+    assert "authorization" not in sent(session)[1]
+    session.params["a"] = "1"
+    assert sent(session)[0] == "/?a=1"
+    session.params.clear()
+    session.cookies["name"] = "value"
+    assert sent(session)[1]["cookie"] == "name=value"
+
+    seen: list[Any] = []
+    session = warm()
+    session.hooks["response"].append(lambda response, **_: seen.append(response))
+    sent(session)
+    assert len(seen) == 1
+    session = warm()
+    session.stream = True
+    assert session.get(pages.url).raw.read(4) == b"page"
+    session = warm()
+    session.proxies["http"] = "http://127.0.0.1:1"
+    with pytest.raises(haul.exceptions.ProxyError):
+        session.get(pages.url)
+    for name in ("verify", "cert"):
+        session = warm()
+        setattr(session, name, str(tmp_path / "none"))
+        with pytest.raises(OSError, match="invalid path"):
+            session.get(pages.url)
+
+    session = warm()
+    for name in ("http_proxy", "ALL_PROXY"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "http://127.0.0.1:1")
+            with pytest.raises(haul.exceptions.ProxyError):
+                session.get(pages.url)
+        assert sent(session)[0] == "/"
+    with monkeypatch.context() as patch:
+        patch.setenv("CURL_CA_BUNDLE", str(tmp_path / "none"))
+        with pytest.raises(OSError, match="invalid path"):
+            session.get(pages.url)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".netrc").write_text("machine localhost login user password pass\n")
+    monkeypatch.setenv("HOME", str(home))
+    assert sent(session)[1]["authorization"].startswith("Basic ")
+    session.trust_env = False
+    assert "authorization" not in sent(session)[1]
+
+
 @pytest.mark.parametrize("size", [0, 1, 300, 65_535, 65_536, 65_537, 335_114, 3_000_000])
 def test_bodies_of_any_size_are_whole(pages: Any, size: int) -> None:
     expected = bytes(i % 251 for i in range(size))

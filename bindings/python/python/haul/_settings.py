@@ -22,7 +22,7 @@ class _Variables:
     """The environment as ``os.environ`` keeps it. Asked itself, it encodes a name anew each time, which for the ten names of every
     request costs more than parsing the response."""
 
-    __slots__ = ("about_proxies", "curl", "get_raw", "home", "keys", "names", "netrc", "of", "proxies", "requests")
+    __slots__ = ("about_proxies", "curl", "get_raw", "home", "keys", "names", "netrc", "of", "proxies", "requests", "telling")
 
     def __init__(self, environ: Any) -> None:
         #: What it was made of: a program, or a test, may put something else into that place.
@@ -36,6 +36,8 @@ class _Variables:
         self.about_proxies = tuple(self.keys[name] for name in _NAMES[:9])
         self.proxies = frozenset(self.about_proxies[:6])
         self.requests, self.curl, self.netrc, self.home = (self.keys[name] for name in _NAMES[9:])
+        #: Without any of these it says nothing to a request, but where the home directory is.
+        self.telling = self.proxies | {self.requests, self.curl, self.netrc}
 
     def get(self, name: str) -> str | None:
         """The value of one of the names, as text."""
@@ -201,6 +203,18 @@ def trust(verify: Any, cert: Any) -> dict[str, Any]:
         if key is not None:
             settings["key"] = os.fspath(key)
     return settings
+
+
+def is_silent(netrc: Netrc) -> bool:
+    """Whether the environment says nothing to a request: it names no proxy, no certificates and no netrc file, and in the home directory
+    there was none a moment ago. One look for all of it, for most requests need no other."""
+    its = _variables if _variables.of is os.environ else _look_again()
+    return (
+        its.names.isdisjoint(its.telling)
+        and netrc._text is None
+        and its.get_raw(its.home) is netrc._named[1]
+        and monotonic() < netrc._until
+    )
 
 
 class Netrc:

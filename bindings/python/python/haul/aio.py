@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ._asked import Request, dispatch_hook
 from ._haul import Batch, Failure, split_url
 from .exceptions import from_failure
-from .models import ITER_CHUNK_SIZE, Response, Sent, _stream_error
+from .models import ITER_CHUNK_SIZE, Response, _stream_error, answer
 from .sessions import Session, _is_unanswerable
 
 if TYPE_CHECKING:
@@ -192,16 +192,17 @@ class AsyncSession:
         With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`; such a request takes a thread of the
         loop's executor while it waits."""
         session = self._session
-        auth = auth or session.auth
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         is_streamed = session.stream if stream is None else stream
-        if not (files or hooks or is_streamed) and session._is_short(method, url, data, auth):
+        call = None
+        if not (files or hooks or is_streamed):
             call = session._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+        if call is not None:
             try:
                 reply = await self._exchange(call)
             except Failure as failure:
                 raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
-            response = AsyncResponse._of(reply, Sent(call[1], call[0], call[4], call[5]))
+            response: Response = answer(AsyncResponse, reply, call)
             reply.cookies_into(session.cookies._jar)
             if reply.location() is None:
                 return response  # type: ignore[return-value]
@@ -240,7 +241,7 @@ class AsyncSession:
                 reply, source = await loop.run_in_executor(None, session._client.open, plan, method, url, fields, body)
             except Failure as failure:
                 raise from_failure(failure, request, plan.proxied) from None
-            response = AsyncResponse._of(reply, None, source)
+            response = answer(AsyncResponse, reply, None, source)
         else:
             try:
                 reply = await self._exchange(call)
@@ -248,7 +249,7 @@ class AsyncSession:
                 if _is_unanswerable(failure, request):
                     return await self._send_once(request, stream, settings)
                 raise from_failure(failure, request, call[0].proxied) from None
-            response = AsyncResponse._of(reply, None)
+            response = answer(AsyncResponse, reply, None)
         response.request = request
         changed = dispatch_hook(request.hooks, response, **{**settings, "stream": stream})
         reply.cookies_into(session.cookies._jar)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ._asked import PreparedRequest, Request
 from ._haul import Batch, Failure
 from .exceptions import RequestException, from_failure
-from .models import Response, Sent
+from .models import Response, answer
 from .sessions import Session
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._haul import Plan
+    from .models import Call
 
 __all__ = ["Result", "fetch_many"]
 
@@ -109,7 +110,7 @@ def _results(
     # Results are taken in bunches, but the engine is given more to do before all that it had is gone.
     bunch = max_parallel // 2 + 4
     calls = _Calls(session, timeout, allow_redirects)
-    running: dict[int, tuple[int, Any, Sent]] = {}
+    running: dict[int, tuple[int, Any, Call]] = {}
     # What never started; in the order of the input it waits for those before it.
     refused: deque[Result] = deque()
     index = 0
@@ -123,8 +124,8 @@ def _results(
                 exhausted = True
                 break
             try:
-                call, sent = calls.of(item)
-                running[batch.submit(*call)] = index, item, sent
+                call = calls.of(item)
+                running[batch.submit(*call)] = index, item, call
             except Failure as failure:
                 refused.append(Result(index, item, None, from_failure(failure)))
             except RequestException as error:
@@ -141,13 +142,13 @@ def _results(
             # In a forked child nothing comes of what the parent began.
             return
         for number, reply, failed in over:
-            place, item, sent = running.pop(number)
+            place, item, call = running.pop(number)
             while refused and ordered and refused[0].index < place:
                 yield refused.popleft()
             if reply is not None:
-                yield Result(place, item, Response._of(reply, sent), None)
+                yield Result(place, item, answer(Response, reply, call), None)
             elif isinstance(failed, Failure):
-                yield Result(place, item, None, from_failure(failed, proxied=sent.plan.proxied))
+                yield Result(place, item, None, from_failure(failed, proxied=call[0].proxied))
             else:
                 yield Result(place, item, None, failed)
 
@@ -160,27 +161,26 @@ class _Calls:
         self.timeout = timeout
         self.follow = session.max_redirects if allow_redirects else None
         #: Those of a URL, where they are the same for all.
-        self.common: tuple[Plan, Any, Any, Any, Sent] | None = None
+        self.common: tuple[Plan, str | None, Any, str | None] | None = None
 
     def look_again(self) -> None:
         """The session's settings, or the environment's, may have changed."""
         self.common = None
 
-    def of(self, item: Any) -> tuple[tuple[Any, ...], Sent]:
+    def of(self, item: Any) -> Call:
         """Those of an item of the input."""
         session = self.session
         if type(item) is str:
             common = self.common
             if common is not None:
-                plan, query, fields, cookie, sent = common
-                return (plan, "GET", item, query, fields, None, None, cookie), sent
-            if session._is_short("GET", item, None, session.auth):
-                call = session._short("GET", item, None, None, None, None, session.auth, self.timeout, None, None, None, None)
+                plan, query, fields, cookie = common
+                return plan, "GET", item, query, fields, None, None, cookie
+            call = session._short("GET", item, None, None, None, None, None, self.timeout, None, None, None, None)
+            if call is not None:
                 plan = session._following(call[0], self.follow, call[6])
-                sent = Sent("GET", plan, call[4], None)
                 if session._suits_all_urls():
-                    self.common = plan, call[3], call[4], call[7], sent
-                return (plan, *call[1:6], None, call[7]), sent
+                    self.common = plan, call[3], call[4], call[7]
+                return (plan, *call[1:6], None, call[7])
             item = Request("GET", item)
         if isinstance(item, Mapping):
             item = Request(**{"method": "GET", **item})
@@ -191,4 +191,4 @@ class _Calls:
         # Its cookies are among its headers.
         long = session._long(item, {"timeout": self.timeout})
         plan = session._following(long[0], self.follow, None)
-        return (plan, *long[1:]), Sent(long[1], plan, long[4], long[5])
+        return (plan, *long[1:])

@@ -19,9 +19,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import timedelta
     from functools import cached_property as lazy
-    from typing import Any
+    from typing import Any, TypeVar
 
-    from ._haul import Plan, Reply
+    from ._haul import Jar, Plan, Reply
+
+    #: The arguments of the engine's call: plan, method, URL, query, fields, body, jar, cookie.
+    Call = tuple[Plan, str, str, str | None, Any, Any, Jar | None, str | None]
+    _Response = TypeVar("_Response", bound="Response")
 else:
 
     class lazy:
@@ -45,37 +49,29 @@ REDIRECT_STATI = (301, 302, 303, 307, 308)
 CONTENT_CHUNK_SIZE = 10 * 1024
 ITER_CHUNK_SIZE = 512
 
+_new = object.__new__
 
-class Sent:
-    """What was sent, for a :class:`PreparedRequest` to be made of when a program looks at it."""
 
-    __slots__ = ("method", "plan", "fields", "body")
-
-    def __init__(self, method: str, plan: Plan, fields: Any, body: Any) -> None:
-        self.method = method
-        self.plan = plan
-        self.fields = fields
-        self.body = body
-
-    def prepared(self, reply: Reply) -> PreparedRequest:
-        """That."""
-        request = PreparedRequest()
-        request.method = self.method
-        request.url = reply.url
-        request.headers = CaseInsensitiveDict(self.plan.fields())
-        for name, value in self.fields or ():
-            name = name.decode("latin-1") if isinstance(name, bytes) else name
-            if value is None:
-                request.headers.pop(name, None)
-            else:
-                request.headers[name] = value
-        if reply.sent_cookie is not None and "cookie" not in request.headers:
-            request.headers["Cookie"] = reply.sent_cookie
-        if self.body is not None and "content-length" not in request.headers:
-            request.headers["Content-Length"] = str(length_of(self.body) or 0)
-        request.body = self.body or None
-        request._cookies = CookieJar()
-        return request
+def _prepared(call: Call, reply: Reply) -> PreparedRequest:
+    """The request that a call of the engine was, for a program that looks at it."""
+    plan, method, _, _, fields, body, _, _ = call
+    request = PreparedRequest()
+    request.method = method
+    request.url = reply.url
+    request.headers = CaseInsensitiveDict(plan.fields())
+    for name, value in fields or ():
+        name = name.decode("latin-1") if isinstance(name, bytes) else name
+        if value is None:
+            request.headers.pop(name, None)
+        else:
+            request.headers[name] = value
+    if reply.sent_cookie is not None and "cookie" not in request.headers:
+        request.headers["Cookie"] = reply.sent_cookie
+    if body is not None and "content-length" not in request.headers:
+        request.headers["Content-Length"] = str(length_of(body) or 0)
+    request.body = body or None
+    request._cookies = CookieJar()
+    return request
 
 
 class Response:
@@ -86,7 +82,7 @@ class Response:
     status_code: int | None = None
     connection: Any = None
     _reply: Any = None
-    _sent: Sent | None = None
+    _call: Call | None = None
     _stream: Any = None
     _content: Any = False
     _content_consumed = False
@@ -94,19 +90,6 @@ class Response:
 
     def __init__(self) -> None:
         self._content = False
-
-    @classmethod
-    def _of(cls, reply: Reply, sent: Sent | None, stream: Any = None) -> Response:
-        self = cls.__new__(cls)
-        self._reply = reply
-        self._sent = sent
-        self.status_code = reply.status
-        if stream is None:
-            self._content = reply.body
-            self._content_consumed = True
-        else:
-            self._stream = stream
-        return self
 
     @lazy
     def headers(self) -> CaseInsensitiveDict:
@@ -164,7 +147,7 @@ class Response:
     @lazy
     def request(self) -> Any:
         """What it answers."""
-        return None if self._sent is None else self._sent.prepared(self._reply)
+        return None if self._call is None else _prepared(self._call, self._reply)
 
     @lazy
     def raw(self) -> Any:
@@ -369,6 +352,20 @@ class Response:
             raw = self.__dict__.get("raw")
             if raw is not None and hasattr(raw, "close"):
                 raw.close()
+
+
+def answer(kind: type[_Response], reply: Reply, call: Call | None, stream: Any = None) -> _Response:
+    """The response that a reply of the engine is. A function: a class method is bound anew for each."""
+    response = _new(kind)
+    response._reply = reply
+    response._call = call
+    response.status_code = reply.status
+    if stream is None:
+        response._content = reply.body
+        response._content_consumed = True
+    else:
+        response._stream = stream
+    return response
 
 
 def _stream_error(failure: Exception, request: Any) -> Exception:

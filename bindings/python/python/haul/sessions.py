@@ -16,7 +16,7 @@ from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, urlencod
 from ._redirects import SessionRedirectMixin
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import from_failure
-from .models import Response, Sent
+from .models import Response, answer
 from .structures import CaseInsensitiveDict
 
 TYPE_CHECKING = False
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ._asked import Hooks
+    from .models import Call
 
 __all__ = ["DEFAULT_REDIRECT_LIMIT", "Session", "session"]
 
@@ -145,7 +146,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     def get(self, url: Any, **kwargs: Any) -> Response:
         """GET; as :meth:`request`."""
-        return self.request("GET", url, **kwargs)
+        # Most have none: then no dict of them is taken apart again.
+        return self.request("GET", url, **kwargs) if kwargs else self.request("GET", url)
 
     def options(self, url: Any, **kwargs: Any) -> Response:
         """OPTIONS; as :meth:`request`."""
@@ -158,7 +160,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
         """POST; as :meth:`request`."""
-        return self.request("POST", url, data=data, json=json, **kwargs)
+        if kwargs:
+            return self.request("POST", url, data=data, json=json, **kwargs)
+        return self.request("POST", url, data=data, json=json)
 
     def put(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
         """PUT; as :meth:`request`."""
@@ -206,47 +210,71 @@ class Session(SessionRedirectMixin, _HooksMixin):
         :param cert: as :attr:`cert`.
         :raises RequestException: anything that goes wrong; see :mod:`haul.exceptions`.
         """
-        auth = auth or self.auth
+        call = None
         if (
-            files
-            or hooks
-            or stream
-            or (stream is None and self.stream)
-            or not self._is_short(method, url, data, auth)
-        ):
+            method == "GET" and params is None and data is None and headers is None and cookies is None and files is None
+            and auth is None and proxies is None and hooks is None and stream is None and verify is None and cert is None
+            and json is None
+        ):  # fmt: skip
+            call = self._plain(url, timeout)
+        if call is None and not (files or hooks or stream or (stream is None and self.stream)):
+            call = self._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+        if call is None:
             return self._request_long(
                 method, url, params, data, headers, cookies, files, auth, timeout, allow_redirects, proxies, hooks,
                 stream, verify, cert, json,
             )  # fmt: skip
-        call = self._short(method, url, params, data, headers, cookies, auth, timeout, proxies, verify, cert, json)
+        plan, verb, _, query, fields, body, jar, cookie = call
         try:
-            reply = self._client.send(*call)
+            reply = self._client.send(plan, verb, url, query, fields, body, jar, cookie)
         except Failure as failure:
-            raise from_failure(failure, Request(method, url, headers=headers), call[0].proxied) from None
-        response = Response._of(reply, Sent(call[1], call[0], call[4], call[5]))
-        if 300 < reply.status < 400 and reply.location() is not None:
+            raise from_failure(failure, Request(method, url, headers=headers), plan.proxied) from None
+        response = answer(Response, reply, call)
+        if 300 < (response.status_code or 0) < 400 and reply.location() is not None:
             settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
             return self._follow(response, allow_redirects, cookies, settings)
         return response
 
     # The short way.
 
-    def _is_short(self, method: Any, url: Any, data: Any, auth: Any) -> bool:
-        """Whether a request needs no :class:`PreparedRequest`."""
-        return not (
+    def _plain(self, url: Any, timeout: Any) -> Call | None:
+        """What :meth:`_short` makes of a GET with no settings of its own but a limit of time, in a session that has few. Most are that, and
+        need no more than a look at the session's. None if there is more to it, or no plan yet."""
+        jar = self._cookies
+        if (
+            self.auth
+            or self.params
+            or self.proxies
+            or self.cert
+            or self.stream
+            or self.adapters
+            or self.hooks["response"]
+            or jar._loose
+            or type(url) is not str
+            or (timeout is not None and type(timeout) is list)
+            or (self.trust_env and not _settings.is_silent(self._netrc))
+        ):
+            return None
+        plan = self._plans.get((self._headers._version, timeout, self.verify, self.cert, None, None, self.http2))
+        if plan is None:
+            return None
+        return plan, "GET", url, None, None, None, jar._jar, None
+
+    def _short(
+        self, method: Any, url: Any, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
+        verify: Any, cert: Any, json: Any,
+    ) -> Call | None:  # fmt: skip
+        """The arguments of the engine's call; none if the request needs a :class:`PreparedRequest`."""
+        auth = auth or self.auth
+        if (
             self.adapters
             or self.hooks["response"]
             or type(url) is not str
             or type(method) is not str
             or not (auth is None or (type(auth) is tuple and len(auth) == 2))
             or not (data is None or type(data) in (dict, str, bytes, list, tuple))
-        )
-
-    def _short(
-        self, method: str, url: str, params: Any, data: Any, headers: Any, cookies: Any, auth: Any, timeout: Any, proxies: Any,
-        verify: Any, cert: Any, json: Any,
-    ) -> tuple[Plan, str, str, str | None, Any, Any, Any, str | None]:  # fmt: skip
-        """The arguments of the engine's call."""
+        ):
+            return None
         method = method.upper()
         if self.params:
             params = merge_setting(params, self.params)
@@ -265,20 +293,22 @@ class Session(SessionRedirectMixin, _HooksMixin):
             body = b""
         if headers:
             fields = list(headers.items())
-        if auth is None:
-            auth = self._environment_auth(url)
+        is_told = self.trust_env and not _settings.is_silent(self._netrc)
+        if is_told and auth is None:
+            auth = self._netrc.login(url)
         if auth is not None:
             from .auth import basic_value
 
             fields = [*(fields or ()), ("Authorization", basic_value(*auth))]
-        if kind is not None and "content-type" not in self._headers:
+        if kind is not None and "content-type" not in self._headers._store:
             if fields is None:
                 fields = [("Content-Type", kind)]
             elif not any(_is_content_type(name) for name, _ in fields):
                 fields.insert(0, ("Content-Type", kind))
         jar = self._cookies
         cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
-        return self._plan(url, timeout, verify, cert, proxies), method, url, query, fields, body, jar._jar, cookie
+        plan = self._plan(url, timeout, verify, cert, proxies, is_told)
+        return plan, method, url, query, fields, body, jar._jar, cookie
 
     def _suits_all_urls(self) -> bool:
         """Whether what the short way makes of one URL is the same for all: no proxy and no login depends on which it is."""
@@ -397,9 +427,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
             if stream:
                 plan, method, url, _, fields, body, _, _ = call
                 reply, source = self._client.open(plan, method, url, fields, body)
-                response = Response._of(reply, None, source)
+                response = answer(Response, reply, None, source)
             else:
-                response = Response._of(self._client.send(*call), None)
+                response = answer(Response, self._client.send(*call), None)
         except Failure as failure:
             if _is_unanswerable(failure, request):
                 return self._transmit(request, stream, settings)
@@ -409,12 +439,12 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     def _long(
         self, request: PreparedRequest, settings: Mapping[str, Any]
-    ) -> tuple[Plan, str, str, None, Any, Any, None, None]:
+    ) -> Call:
         """The arguments of the engine's call for a request that is prepared."""
         url, method, body = request.url or "", request.method or "GET", request.body
         plan = self._plan(
             url, settings.get("timeout"), settings.get("verify"), settings.get("cert"), settings.get("proxies"),
-            bare=True, digest=request.digest,
+            self.trust_env, bare=True, digest=request.digest,
         )  # fmt: skip
         headers = request.headers or {}
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
@@ -465,13 +495,13 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return jar.loose_header()
 
     def _plan(
-        self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, bare: bool = False, digest: Any = None
-    ) -> Plan:
-        """The plan for these settings: made once, and again when any of them has changed."""
+        self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, is_told: bool, bare: bool = False, digest: Any = None
+    ) -> Plan:  # fmt: skip
+        """The plan for these settings, and for the environment's if that has a say: made once, and again when any of them has changed."""
         if verify is None or (verify is True and self.verify is not True):
             verify = self.verify
         ours = proxy = None
-        if self.trust_env:
+        if is_told:
             ours = _settings.environment()
             if verify is True:
                 verify = _settings.environment_bundle() or True

@@ -123,8 +123,9 @@ impl Transfer {
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
         fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));
         fields.extend(answer.map(|value| ("Proxy-Authorization", value)));
-        let kept = made.iter().filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) });
-        fields.extend(kept.filter_map(|&(name, value)| Some((name, value?))));
+        // Most have no value, and need not be looked for among those that are given.
+        let valued = made.iter().filter_map(|&(name, value)| Some((name, value?)));
+        fields.extend(valued.filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) }));
         fields.extend(cookie.as_deref().map(|value| ("Cookie", value)));
         fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name)));
         let more = for_proxy.iter().filter(|(name, _)| {
