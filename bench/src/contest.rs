@@ -10,7 +10,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::card::{Card, Check, Contestant, Role, Unit};
+use crate::card::{Card, Check, Contestant, Role, Unit, What};
 use crate::digest::Print;
 use crate::jobs::Bench;
 use crate::measure::{self, Figures, Out};
@@ -19,6 +19,8 @@ use crate::{Result, report};
 
 /// Fewer rounds than these only for want of time.
 const FEW: usize = 3;
+/// Seconds that a contestant may take in each round, whatever the others take.
+const LONG: f64 = 1.0;
 /// System calls are counted of contestants that take no longer than this: under strace they take many times as long,
 const TRACEABLE: Duration = Duration::from_millis(500);
 /// but no longer than this.
@@ -85,27 +87,36 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     }
     let mut warm = !warm_up;
     let mut each = Duration::ZERO;
+    let mut rests = vec![false; contestants.len()];
     while time.another(sheet.rounds, each, start, Instant::now()) {
-        let began = Instant::now();
-        for ((contestant, proof), entry) in contestants.iter().zip(&mut proofs).zip(&mut sheet.entries) {
-            let ran = match proof {
-                Ok(()) => compete(bench, contestant)?,
-                Err(why) => Err(why.clone()),
-            };
-            // Once wrong is wrong: it need not run again.
-            *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
-            report::progress(contestant, &ran);
-            if warm {
-                entry.runs.push(Run::new(ran, contestant.check.len()));
+        let mut took = Vec::new();
+        let round = contestants.iter().zip(&mut proofs).zip(&mut sheet.entries);
+        for (((contestant, proof), entry), rests) in round.zip(&rests) {
+            let began = Instant::now();
+            if !rests {
+                let ran = match proof {
+                    Ok(()) => compete(bench, contestant)?,
+                    Err(why) => Err(why.clone()),
+                };
+                // Once wrong is wrong: it need not run again.
+                *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
+                report::progress(contestant, &ran);
+                if warm {
+                    entry.runs.push(Run::new(ran, contestant.check.len()));
+                }
             }
+            took.push(began.elapsed());
         }
-        each = began.elapsed();
+        if warm && time.until.is_some() {
+            rests = resting(&sheet);
+        }
+        each = took.iter().zip(&rests).filter(|(_, rests)| !**rests).map(|(took, _)| *took).sum();
         sheet.rounds += usize::from(warm);
         warm = true;
     }
     if calls && !bench.options.smoke {
         let is_quick = |entry: &Entry| {
-            let wall = entry.median(crate::card::What::Wall);
+            let wall = entry.median(What::Wall);
             wall.is_some_and(|wall| wall < TRACEABLE.as_secs_f64()) && unit != Unit::Run
         };
         for (contestant, entry) in contestants.iter().zip(&mut sheet.entries).filter(|(_, entry)| is_quick(entry)) {
@@ -114,6 +125,17 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     }
     report::end_of_progress();
     Ok(sheet)
+}
+
+/// Who has run enough by one round where time is short: those that take twice as long as the quickest peer, and more than
+/// [`LONG`]. The first contestant, for whom the card is, and the limit never do.
+fn resting(sheet: &Sheet) -> Vec<bool> {
+    let wall = |entry: &Entry| entry.median(What::Wall);
+    let peers = sheet.entries.iter().filter(|entry| entry.role == Role::Peer);
+    let quickest = peers.filter_map(wall).min_by(f64::total_cmp);
+    let enough = quickest.map_or(f64::INFINITY, |quickest| (2.0 * quickest).max(LONG));
+    let is_long = |entry: &Entry| entry.role != Role::Limit && wall(entry).is_some_and(|wall| wall > enough);
+    sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
 /// Whether the proof, if the check has one, shows the right bytes. They are digested as they come: a proof may be of
@@ -218,6 +240,7 @@ fn compare(print: &Print, expected: &Print) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::tests::{entry, figures, sheet};
 
     #[test]
     fn rounds_end_with_the_time_but_for_the_first_few() {
@@ -233,6 +256,20 @@ mod tests {
         assert!(held.another(2, 2 * second, start, start + 11 * second), "two are few");
         assert!(!held.another(2, 2 * second, start, start + 14 * second));
         assert!(!held.another(7, second, start, start));
+    }
+
+    #[test]
+    fn who_takes_twice_as_long_as_the_quickest_peer_rests() {
+        let ran = |wall: f64| vec![Ok(figures(wall))];
+        let sheet = sheet(vec![
+            entry("haul", ran(30.0)),
+            entry("curl", ran(3.0)),
+            entry("slow", ran(6.1)),
+            entry("limit: least", ran(30.0)),
+            entry("wrong", vec![Err("wrong answer".to_owned())]),
+            entry("requests, haul", ran(6.1)),
+        ]);
+        assert_eq!(resting(&sheet), [false, false, true, false, false, true]);
     }
 
     #[test]

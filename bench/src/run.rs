@@ -22,8 +22,8 @@ const BUDGET: Duration = Duration::from_secs(14 * 60);
 const SHARES: [(&str, f64); 13] = [
     ("site", 60.0),
     ("fetch", 45.0),
-    ("fetcher", 140.0),
-    ("prefix", 40.0),
+    ("fetcher", 80.0),
+    ("prefix", 30.0),
     ("get", 80.0),
     ("get-tls", 40.0),
     ("five", 40.0),
@@ -31,8 +31,8 @@ const SHARES: [(&str, f64); 13] = [
     ("h2-bulk", 50.0),
     ("c-requests", 40.0),
     ("perl", 80.0),
-    ("python", 130.0),
-    ("curves", 150.0),
+    ("python", 150.0),
+    ("curves", 80.0),
 ];
 const SHARE: f64 = 20.0;
 

@@ -43,7 +43,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             limit: Some(LIMIT),
             goals: vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal), Goal::ratio(What::Cpu, HAUL, CURL, 1.0)],
             rounds: 7,
-            warm_up: true,
+            warm_up: false,
             calls: true,
             server: server.name.clone(),
             unit: Unit::Requests(count),

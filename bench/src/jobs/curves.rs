@@ -91,7 +91,7 @@ fn card(bench: &Bench, part: &'static str, entries: Vec<Contestant>, server: Str
         limit: None,
         goals: Vec::new(),
         rounds: 3,
-        warm_up: true,
+        warm_up: false,
         calls: false,
         server,
         unit,

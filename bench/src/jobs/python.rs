@@ -23,6 +23,7 @@ const HAUL: &str = "haul";
 const ADAPTER: &str = "requests, haul";
 const REQUESTS: &str = "requests";
 const AIOHTTP: &str = "aiohttp";
+const HTTPX: &str = "httpx";
 
 /// Those of `one_by_one.py`.
 const ONE_BY_ONE: [Client; 11] = [
@@ -31,7 +32,7 @@ const ONE_BY_ONE: [Client; 11] = [
     (ADAPTER, "requests+haul", "requests"),
     (REQUESTS, "requests", "requests"),
     ("niquests", "niquests", "niquests"),
-    ("httpx", "httpx", "httpx"),
+    (HTTPX, "httpx", "httpx"),
     ("urllib3", "urllib3", "urllib3"),
     ("http.client", "http.client", "http.client"),
     (AIOHTTP, "aiohttp", "aiohttp"),
@@ -48,7 +49,7 @@ const PAGES: [Client; 14] = [
     ("requests, haul", "requests+haul", "requests"),
     (REQUESTS, "requests", "requests"),
     ("niquests", "niquests", "niquests"),
-    ("httpx", "httpx", "httpx"),
+    (HTTPX, "httpx", "httpx"),
     ("urllib3", "urllib3", "urllib3"),
     ("http.client", "http.client", "http.client"),
     (AIOHTTP, "aiohttp", "aiohttp"),
@@ -85,7 +86,9 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
 }
 
 fn pages(bench: &mut Bench) -> Result<Card> {
-    let clients = installed(&bench.work, &PAGES);
+    let mut clients = installed(&bench.work, &PAGES);
+    // It takes half a minute a round, as long as all others together.
+    clients.retain(|client| bench.options.slow || client.0 != HTTPX);
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;
     let paths = files.site.as_paths();
