@@ -11,10 +11,22 @@
 //! It decides nothing: whether a certificate is good for a server, and trusted, is asked of webpki (`verify.rs`).
 
 use x509_cert::Certificate;
+use x509_cert::attr::AttributeTypeAndValue;
 use x509_cert::der::Decode;
+use x509_cert::ext::pkix::name::DirectoryString;
 use x509_cert::name::Name;
 use x509_cert::time::Time;
 
+/// The attributes that certificates of servers have (RFC 4519 section 2, RFC 2985 section 5.2.1).
+const KINDS: [(&str, &str); 7] = [
+    ("2.5.4.3", "CN"),
+    ("2.5.4.6", "C"),
+    ("2.5.4.7", "L"),
+    ("2.5.4.8", "ST"),
+    ("2.5.4.10", "O"),
+    ("2.5.4.11", "OU"),
+    ("1.2.840.113549.1.9.1", "emailAddress"),
+];
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Of a certificate in DER; none of what cannot be read as one.
@@ -33,7 +45,19 @@ pub(super) fn lines(der: &[u8]) -> Vec<String> {
 
 /// From the country down, as it is written in the certificate; RFC 4514 would begin at the other end.
 fn name(name: &Name) -> String {
-    name.iter_rdn().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    name.iter().map(attribute).collect::<Vec<_>>().join("; ")
+}
+
+/// Not by its `Display`: that has a table of all object identifiers there are, which every start of every program with haul in it
+/// would relocate (44,000 instructions).
+fn attribute(attribute: &AttributeTypeAndValue) -> String {
+    let oid = attribute.oid.to_string();
+    let kind = KINDS.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);
+    let value = attribute.value.decode_as::<DirectoryString>();
+    // A mail address is an IA5String, whose bytes are those of its text.
+    let text = value
+        .map_or_else(|_| String::from_utf8_lossy(attribute.value.value()).into(), |text| text.value().into_owned());
+    format!("{kind}={text}")
 }
 
 fn date(time: Time) -> String {
