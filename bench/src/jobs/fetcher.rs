@@ -14,7 +14,7 @@ use testkit::identity::Identity;
 use testkit::packages::{Catalogue, Mirror, Reader, Want};
 use testkit::relay::Relay;
 
-use super::{Bench, Job, shell};
+use super::{Bench, Job, shell, with_agent};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
@@ -65,11 +65,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         } else {
             (String::new(), String::new())
         };
-        // A socket's path is short; that of the working directory may not be. Each run begins with a new agent.
-        let agent = format!(
-            "dir=$(mktemp -d) && {}; code=$?; $HAUL --agent=$dir/a --agent-stop; rm -r $dir; exit $code",
-            read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}"))
-        );
+        let agent = with_agent(&read(&format!("$HAUL ftp --agent=$dir/a{ftp_ca}")));
         let check = || Check::Told(None, Print { len: expected, sha256: String::new() });
         let entries = vec![
             shell("haul agent", agent, check()),

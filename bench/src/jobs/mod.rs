@@ -208,6 +208,12 @@ fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestan
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, check }
 }
 
+/// A shell line that makes `calls` of haul with the agent at `$dir/a`, which begins and ends with it. A socket's path is short; that
+/// of the working directory may not be.
+fn with_agent(calls: &str) -> String {
+    format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
+}
+
 /// The curl that the system's users have, where that in [`Bench::program`] was built for the bench: it starts more slowly.
 pub(crate) const SYSTEM_CURL: &str = "system-curl";
 

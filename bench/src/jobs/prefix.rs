@@ -9,7 +9,7 @@ use testkit::identity::Identity;
 use testkit::packages::{Catalogue, Mirror, Package};
 use testkit::relay::Relay;
 
-use super::{Bench, Job, shell};
+use super::{Bench, Job, shell, with_agent};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
 use crate::digest::Print;
@@ -38,11 +38,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let calls = |tool: &str| {
             format!("while read -r name; do {tool} -s{trust} -r 0-{} {base}$name; done <names", PREFIX - 1)
         };
-        // A socket's path is short; that of the working directory may not be. Each run begins with a new agent.
-        let agent = format!(
-            "dir=$(mktemp -d) && {}; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir",
-            calls("$HAUL --agent=$dir/a")
-        );
+        let agent = with_agent(&calls("$HAUL --agent=$dir/a"));
         let entries = vec![
             shell("haul agent", agent, Check::Output(Print::of(&prefixes))),
             shell("haul", calls("$HAUL"), Check::Output(Print::of(&prefixes))),

@@ -92,7 +92,7 @@ fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc
         match single_url(operation) {
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
-                let job = single::Job { url, index: 0, number: 0, parts: &[], upload: None };
+                let job = single::Job { url, index: 0, parts: &[], upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
             }
             None => many::run(client, plan, operation, &reporter, stores),

@@ -44,7 +44,7 @@ pub(super) fn run(
         let mut each = |url: &str, parts: &[String], upload: &Sent| -> Result<bool> {
             let began = Instant::now();
             let done = upload.for_url(url, operation).and_then(|(url, upload)| {
-                let job = Job { url: &url, index, number: index as u64, parts, upload };
+                let job = Job { url: &url, index, parts, upload };
                 single::run(client, &plan.global, operation, job, reporter, stores)
             });
             let code = match done {

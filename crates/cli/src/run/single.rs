@@ -34,8 +34,6 @@ pub(super) struct Job<'a> {
     pub(super) url: &'a str,
     /// Which source it is from.
     pub(super) index: usize,
-    /// Which transfer of the operation it is.
-    pub(super) number: u64,
     /// The values of its source's globs.
     pub(super) parts: &'a [String],
     /// What is sent.
@@ -97,7 +95,7 @@ pub(super) fn run(
         return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
     }
     if let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())? {
-        return conclude(operation, &outcome, url, job.number, &request.method, file.as_deref(), reporter);
+        return conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter);
     }
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
     let sink: Box<dyn Sink> = match (&file, checksum) {
@@ -124,7 +122,7 @@ pub(super) fn run(
         outcome.facts.status = 304;
     }
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
-    conclude(operation, &outcome, url, job.number, &request.method, file.as_deref(), reporter)
+    conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
 }
 
 /// Tells what became of it; the answer is the exit code.
@@ -132,7 +130,7 @@ fn conclude(
     operation: &Operation,
     outcome: &Outcome,
     url: &str,
-    number: u64,
+    index: usize,
     method: &str,
     file: Option<&Path>,
     reporter: &Reporter,
@@ -150,7 +148,7 @@ fn conclude(
     if operation.existing == Existing::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
         return Ok(0);
     }
-    let told = Told { url, number, stage: 0, method, file, outcome };
+    let told = Told { url, number: index as u64, stage: 0, method, file, outcome };
     let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
         let mut output = Descriptor::stdout();
