@@ -19,6 +19,7 @@ mod meter;
 mod options;
 mod pins;
 mod progress;
+mod rate;
 mod report;
 mod serial;
 mod single;

@@ -6,18 +6,20 @@
 //! 17 done  12.30 MiB  3.20 MiB/s  1 failed              many
 //! ```
 //!
-//! The rate is that of the last seconds: indicatif's estimator, which forgets exponentially. What a resumed download had
-//! before counts for the percentage, not for the rate.
+//! The rate is that of the last seconds ([`Rate`]). What a resumed download had before counts for the percentage, not for the
+//! rate.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use console::Term;
+use indicatif::{HumanBytes, HumanDuration};
 
 use super::bar::Bar;
 use super::meter::Meter;
+use super::rate::Rate;
 use crate::plan::Global;
 
 /// Nothing is drawn for what is over sooner.
@@ -32,7 +34,7 @@ pub(super) struct Progress {
     wanted: bool,
     over: AtomicU64,
     failed: AtomicU64,
-    /// Bytes since [`Display::meter`] was made.
+    /// Bytes since [`Display::measured`] was begun.
     bytes: AtomicU64,
     /// When to draw next, in milliseconds since `began`.
     next: AtomicU64,
@@ -45,11 +47,23 @@ pub(super) struct Progress {
 
 /// What is measured and drawn.
 struct Display {
-    /// Measures and is never drawn; `None` until there is something to measure.
-    meter: Option<ProgressBar>,
-    /// Is drawn; `None` while the terminal is clear.
-    line: Option<ProgressBar>,
+    /// `None` until there is something to measure.
+    measured: Option<Measured>,
+    /// Where the line is; `None` while the terminal is clear.
+    line: Option<Term>,
     body: Option<Body>,
+}
+
+/// How fast bytes come, and since when.
+struct Measured {
+    began: Instant,
+    rate: Rate,
+}
+
+impl Measured {
+    fn begin() -> Self {
+        Self { began: Instant::now(), rate: Rate::default() }
+    }
 }
 
 /// The one body that is shown while it comes.
@@ -104,7 +118,7 @@ impl Progress {
             failed: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             next: AtomicU64::new(millis(QUIET)),
-            display: Mutex::new(Display { meter: None, line: None, body: None }),
+            display: Mutex::new(Display { measured: None, line: None, body: None }),
             meter: None,
             bar: None,
         }
@@ -129,9 +143,9 @@ impl Progress {
         {
             let mut display = self.display();
             match display.body.take() {
-                Some(_) => display.meter = None,
+                Some(_) => display.measured = None,
                 None => {
-                    display.meter.get_or_insert_with(ProgressBar::hidden);
+                    display.measured.get_or_insert_with(Measured::begin);
                     self.bytes.fetch_add(bytes, Ordering::Relaxed);
                 }
             }
@@ -150,11 +164,7 @@ impl Progress {
             return;
         }
         let mut display = self.display();
-        let meter = ProgressBar::hidden();
-        if let Some(length) = length {
-            meter.set_length(length);
-        }
-        display.meter = Some(meter);
+        display.measured = Some(Measured::begin());
         display.body = Some(Body { already, total: length.map(|length| length.saturating_add(already)) });
         self.bytes.store(0, Ordering::Relaxed);
     }
@@ -180,7 +190,8 @@ impl Progress {
             return;
         }
         if let Some(line) = self.display().line.take() {
-            line.finish_and_clear();
+            // A terminal that has gone needs no clearing.
+            let _ = line.clear_line().and_then(|()| line.flush());
         }
     }
 
@@ -195,33 +206,32 @@ impl Progress {
         }
         self.next.store(now + millis(INTERVAL), Ordering::Relaxed);
         let mut display = self.display();
-        let figures = self.figures(&display);
-        let line = display.line.get_or_insert_with(new_line);
-        line.set_message(figures.text());
-        line.tick();
+        let text = self.figures(&mut display).text();
+        let line = display.line.get_or_insert_with(Term::buffered_stderr);
+        // One that fills the last column would be two.
+        let columns = usize::from(line.size().1.saturating_sub(1));
+        let text: String = text.chars().take(columns).collect();
+        let _ = line.clear_line().and_then(|()| line.write_str(&text)).and_then(|()| line.flush());
     }
 
-    fn figures(&self, display: &Display) -> Figures {
+    fn figures(&self, display: &mut Display) -> Figures {
         let moved = self.bytes.load(Ordering::Relaxed);
-        let (mut rate, mut left) = (0.0, Duration::ZERO);
-        if let Some(meter) = &display.meter {
-            meter.set_position(moved);
-            (rate, left) = (meter.per_sec(), meter.eta());
+        let mut rate = Rate::default();
+        if let Some(measured) = &mut display.measured {
+            measured.rate.seen(measured.began.elapsed(), moved);
+            rate = measured.rate;
         }
+        let body = display.body.unwrap_or_default();
+        let missing = body.total.map(|total| total.saturating_sub(body.already.saturating_add(moved)));
         Figures {
             moved,
-            body: display.body.unwrap_or_default(),
-            rate: rate as u64,
-            left: Some(left).filter(|left| !left.is_zero()),
+            body,
+            rate: rate.per_second(),
+            left: missing.and_then(|missing| rate.time_for(missing)).filter(|left| !left.is_zero()),
             over: self.over.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
         }
     }
-}
-
-fn new_line() -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner());
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
 }
 
 fn millis(time: Duration) -> u64 {
@@ -314,7 +324,7 @@ mod tests {
     }
 
     fn figures(progress: &Progress) -> Figures {
-        progress.figures(&progress.display())
+        progress.figures(&mut progress.display())
     }
 
     #[test]
@@ -352,6 +362,6 @@ mod tests {
         progress.body_begins(Some(1), 0);
         progress.body_bytes(1);
         progress.transfer_over(1, false);
-        assert!(progress.display().meter.is_none() && progress.bytes.load(Ordering::Relaxed) == 0);
+        assert!(progress.display().measured.is_none() && progress.bytes.load(Ordering::Relaxed) == 0);
     }
 }

@@ -1,0 +1,92 @@
+//! How fast bytes come, as of the last seconds.
+//!
+//! ```ignore
+//! let mut rate = Rate::default();
+//! rate.seen(Duration::from_secs(2), 10_000);
+//! assert_eq!(rate.per_second(), 5_000);
+//! ```
+//!
+//! At first it is the average since the beginning; what came longer ago than [`MEMORY`] is forgotten exponentially. The
+//! exponential is taken in steps, by a division: the power function alone would bring in another library for each start of the
+//! program to load (docs/design/startup.md).
+
+use std::time::Duration;
+
+/// After this time about a third of an earlier speed is left.
+const MEMORY: Duration = Duration::from_secs(15);
+
+/// The speed of one count of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Rate {
+    /// When it was seen last, since the beginning.
+    at: Duration,
+    bytes: u64,
+    per_second: f64,
+}
+
+impl Rate {
+    /// So many bytes are there, so long after the beginning.
+    pub(super) fn seen(&mut self, at: Duration, bytes: u64) {
+        let step = at.saturating_sub(self.at).as_secs_f64();
+        if step <= 0.0 {
+            return;
+        }
+        let now = bytes.saturating_sub(self.bytes) as f64 / step;
+        let weight = step / at.min(MEMORY + at.saturating_sub(self.at)).as_secs_f64();
+        self.per_second += (now - self.per_second) * weight;
+        self.at = at;
+        self.bytes = bytes;
+    }
+
+    /// Bytes a second.
+    pub(super) fn per_second(&self) -> u64 {
+        self.per_second as u64
+    }
+
+    /// How long `bytes` more take at this speed, in whole seconds; `None` if none come.
+    pub(super) fn time_for(&self, bytes: u64) -> Option<Duration> {
+        bytes.checked_div(self.per_second()).map(Duration::from_secs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn at_first_it_is_the_average_however_often_it_is_seen() {
+        let mut once = Rate::default();
+        once.seen(4 * SECOND, 4_000);
+        let mut often = Rate::default();
+        for (tenth, bytes) in [(1, 700), (7, 900), (20, 900), (40, 4_000)] {
+            often.seen(tenth * SECOND / 10, bytes);
+        }
+        assert_eq!(once.per_second(), 1_000);
+        assert!(often.per_second().abs_diff(1_000) <= 1, "{often:?}");
+    }
+
+    #[test]
+    fn what_was_long_ago_is_forgotten() {
+        let mut rate = Rate::default();
+        let mut bytes = 0;
+        for second in 1..=200 {
+            bytes += if second <= 100 { 1_000_000 } else { 1_000 };
+            rate.seen(second * SECOND, bytes);
+        }
+        assert!((1_000..5_000).contains(&rate.per_second()), "{rate:?}");
+    }
+
+    #[test]
+    fn nothing_yet_no_time_and_fewer_bytes_are_no_speed() {
+        let mut rate = Rate::default();
+        assert_eq!((rate.per_second(), rate.time_for(10)), (0, None));
+        rate.seen(Duration::ZERO, 1_000);
+        assert_eq!(rate, Rate::default());
+        rate.seen(SECOND, 1_000);
+        assert_eq!((rate.time_for(10_500), rate.time_for(0)), (Some(10 * SECOND), Some(Duration::ZERO)));
+        rate.seen(2 * SECOND, 0);
+        assert_eq!(rate.per_second(), 500);
+    }
+}
