@@ -21,6 +21,8 @@ pub(crate) struct Card {
     pub(crate) rounds: usize,
     /// Whether a round that does not count goes first; else the first contestant alone does, once.
     pub(crate) warm_up: bool,
+    /// Whether clients and server take turns, and so have one processor for both: [`OneCore`](crate::cores::OneCore).
+    pub(crate) one_core: bool,
     /// Whether system calls are counted, in one more run of each contestant.
     pub(crate) calls: bool,
     /// What the server is.
@@ -46,6 +48,8 @@ pub(crate) struct Contestant {
     pub(crate) argv: Vec<String>,
     /// Whether its output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
+    /// How often it is started in a row, by a [`Check::Proof`] that is not piped; the figures are those of one.
+    pub(crate) times: u32,
     pub(crate) check: Check,
 }
 

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::card::{Card, Check, Contestant, Role, Unit, What};
+use crate::cores::OneCore;
 use crate::digest::Print;
 use crate::jobs::Bench;
 use crate::measure::{self, Figures, Out};
@@ -47,7 +48,8 @@ impl Time {
 
 /// Runs the rounds of a card.
 pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
-    let Card { part, contestants, baseline, limit, goals, warm_up, calls, server, unit, .. } = card;
+    let Card { part, contestants, baseline, limit, goals, warm_up, one_core, calls, server, unit, .. } = card;
+    let _turns = one_core.then(OneCore::hold).transpose()?;
     let start = Instant::now();
     // A proof warms the server up as a round would.
     let is_proven = |contestant: &Contestant| matches!(contestant.check, Check::Proof(..) | Check::Told(Some(_), _));
@@ -57,7 +59,7 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
         job: bench.job.name.to_owned(),
         part: part.to_owned(),
         about: bench.job.about.to_owned(),
-        server,
+        server: if one_core { format!("{server}, on the clients' core") } else { server },
         unit,
         rounds: 0,
         warm_up,
@@ -156,7 +158,7 @@ fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, Str
     let run = |out| measure::run(bench, &contestant.argv, out);
     match &contestant.check {
         Check::Proof(..) if contestant.piped => run(Out::Cat),
-        Check::Proof(..) => run(Out::To(File::create("/dev/null")?)),
+        Check::Proof(..) => run(Out::InARow(File::create("/dev/null")?, contestant.times)),
         Check::Told(_, expected) => {
             let path = bench.work.join("output");
             let ran = run(Out::To(File::create(&path)?))?;

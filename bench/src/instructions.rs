@@ -81,8 +81,9 @@ fn body_tls(server: &Server, _: usize) -> Vec<String> {
 
 /// The command that was built along with this program.
 fn haul(arguments: &[&str]) -> Vec<String> {
-    let beside = std::env::current_exe().map(|program| program.with_file_name("haul")).unwrap_or_default();
-    std::iter::once(beside.display().to_string()).chain(arguments.iter().map(|&word| word.to_owned())).collect()
+    std::iter::once(tools::haul_beside().unwrap_or_default().display().to_string())
+        .chain(arguments.iter().map(|&word| word.to_owned()))
+        .collect()
 }
 
 fn c_small(server: &Server, count: usize) -> Vec<String> {

@@ -21,6 +21,7 @@
 mod bodies;
 mod card;
 mod contest;
+mod cores;
 mod digest;
 mod host;
 mod identity;

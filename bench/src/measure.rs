@@ -4,6 +4,7 @@
 //! bench --measure figures.json 300 to sh -c 'curl … | grep …'
 //! bench --measure figures.json 300 cat curl -s http://…
 //! bench --measure figures.json 300 watch=seen curl -s http://…
+//! bench --measure figures.json 300 times=20 curl -s http://…       the mean of 20 in a row
 //! ```
 //!
 //! Each run goes through a small process of its own (this program again, with `--measure`). Measured straight from
@@ -16,11 +17,12 @@ use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{Print, Printer};
@@ -42,8 +44,8 @@ pub(crate) struct Run {
 /// Who reads the output of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Nobody here: it goes where this process's own goes.
-    None,
+    /// Nobody here: it goes where this process's own goes, of so many runs in a row.
+    None { times: u32 },
     /// `cat >/dev/null`.
     Cat,
     /// This process, which notes when the first byte comes and writes the digest of all to this file.
@@ -51,12 +53,14 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    /// Reads `to`, `cat` or `watch=FILE`.
+    /// Reads `to`, `times=NUMBER`, `cat` or `watch=FILE`.
     pub(crate) fn parse(word: &str) -> Option<Reader> {
-        match (word, word.strip_prefix("watch=")) {
-            ("to", _) => Some(Reader::None),
-            ("cat", _) => Some(Reader::Cat),
-            (_, file) => file.map(|file| Reader::Watch(file.into())),
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("to", "") => Some(Reader::None { times: 1 }),
+            ("times", times) => times.parse().ok().filter(|times| *times > 0).map(|times| Reader::None { times }),
+            ("cat", "") => Some(Reader::Cat),
+            ("watch", file) => Some(Reader::Watch(file.into())),
+            _ => None,
         }
     }
 }
@@ -64,6 +68,8 @@ impl Reader {
 /// Where a run's output goes.
 pub(crate) enum Out {
     To(File),
+    /// There too, that of so many runs in a row; the figures are the mean of them.
+    InARow(File, u32),
     /// Through a pipe to `cat >/dev/null`, whose cost counts, and is known apart.
     Cat,
     /// Through a pipe to the process that measures, which costs nothing that counts but time: for transfers that are
@@ -71,7 +77,7 @@ pub(crate) enum Out {
     Watch(PathBuf),
 }
 
-/// What one run cost.
+/// What a run cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// From just before the start to the end, in seconds.
@@ -120,6 +126,7 @@ pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Durati
     let null = || File::create("/dev/null");
     let (mode, stdout) = match out {
         Out::To(file) => ("to".to_owned(), file),
+        Out::InARow(file, times) => (format!("times={times}"), file),
         Out::Cat => ("cat".to_owned(), null()?),
         Out::Watch(file) => (format!("watch={}", file.display()), null()?),
     };
@@ -145,32 +152,30 @@ pub(crate) fn run_within(bench: &Bench, argv: &[String], out: Out, limit: Durati
 
 /// The other side of [`run`]: this process is the small one. Its exit code is the command's.
 pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
-    let start = Instant::now();
     let mut client = Command::new(&run.program);
     client.args(&run.arguments).process_group(0);
     let (mut cat, mut watcher) = (None, None);
+    let mut times = 1;
     match &run.reader {
-        Reader::None => {}
+        Reader::None { times: asked } => times = *asked,
         Reader::Cat => cat = Some(pipe_to_cat(&mut client)?),
         Reader::Watch(_) => {
             let (reader, writer) = io::pipe()?;
             client.stdout(writer);
-            watcher = Some(thread::spawn(move || watch(reader, start)));
+            watcher = Some(thread::spawn(move || watch(reader)));
         }
     }
-    let child = client.spawn()?;
+    let start = Instant::now();
+    let (mut status, mut used) = once(&mut client, run.limit)?;
+    for _ in 1..times {
+        let (next, by_it) = once(&mut client, run.limit)?;
+        used = used.and(by_it);
+        if !next.success() {
+            status = next;
+        }
+    }
     // It holds the writing end of the pipe, whose end the reader is to see.
     drop(client);
-    let id = i32::try_from(child.id())?;
-    let (done, alarm) = mpsc::channel::<()>();
-    let limit = run.limit;
-    let watchdog = thread::spawn(move || {
-        if alarm.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-            // The child has not been waited for yet, so its group cannot be another's.
-            let _ = Pid::from_raw(id).map(|group| kill_process_group(group, Signal::KILL));
-        }
-    });
-    let (status, mut used) = wait4(id)?;
     let client = cat.is_some().then(|| used.cpu());
     if let Some(cat) = cat {
         let (status, by_cat) = wait4(i32::try_from(cat.id())?)?;
@@ -179,21 +184,43 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
         }
         used = used.and(by_cat);
     }
-    let wall = start.elapsed().as_secs_f64();
-    drop(done);
-    // It has nothing to say.
-    let _ = watchdog.join();
+    let wall = start.elapsed().as_secs_f64() / f64::from(times);
     let mut first_byte = None;
     if let (Some(watcher), Reader::Watch(file)) = (watcher, &run.reader) {
         let (first, print) = watcher.join().map_err(|_| "the reader panicked")??;
-        first_byte = first.map(|first| first.as_secs_f64());
+        first_byte = first.map(|first| first.duration_since(start).as_secs_f64());
         std::fs::write(file, print.line())?;
     }
-    let Usage { user, sys, rss } = used;
-    let figures = Figures { wall, user, sys, rss, client, first_byte };
+    let [user, sys] = [used.user, used.sys].map(|time| time / f64::from(times));
+    let figures = Figures { wall, user, sys, rss: used.rss, client, first_byte };
     std::fs::write(&run.figures, serde_json::to_vec(&figures)?)?;
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// Runs it once, for so long at most.
+fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Usage)> {
+    let child = client.spawn()?;
+    let pid = Pid::from_child(&child);
+    if !ends_within(pid, limit)? {
+        // It has not been waited for yet, so its group cannot be another's.
+        kill_process_group(pid, Signal::KILL)?;
+    }
+    Ok(wait4(pid.as_raw_nonzero().get())?)
+}
+
+/// Whether the process is over so soon. No thread watches over it: that would take turns with it on the one processor that both may
+/// have.
+fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
+    let process = pidfd_open(pid, PidfdFlags::empty())?;
+    let limit = limit.try_into().map_err(io::Error::other)?;
+    loop {
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) {
+            Ok(over) => return Ok(over > 0),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Starts a reader that throws away what `client` will print.
@@ -203,15 +230,15 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
 }
 
-/// Reads all of a client's output: when its first byte came, counted from `start`, and its digest.
-fn watch(mut from: impl Read, start: Instant) -> io::Result<(Option<Duration>, Print)> {
+/// Reads all of a client's output: when its first byte came, and its digest.
+fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, Print)> {
     let mut first = [0];
     let mut printer = Printer::new();
     match from.read(&mut first)? {
         0 => return Ok((None, printer.finish())),
         _ => printer.add(&first),
     }
-    let came = start.elapsed();
+    let came = Instant::now();
     printer.read_all(&mut from)?;
     Ok((Some(came), printer.finish()))
 }
@@ -263,16 +290,28 @@ mod tests {
 
     #[test]
     fn the_first_byte_is_part_of_what_was_seen() {
-        let (first, print) = watch(&b"abc"[..], Instant::now()).unwrap();
+        let (first, print) = watch(&b"abc"[..]).unwrap();
         assert!(first.is_some());
         assert_eq!(print, Print::of(b"abc"));
-        let (first, print) = watch(&b""[..], Instant::now()).unwrap();
+        let (first, print) = watch(&b""[..]).unwrap();
         assert_eq!((first, print), (None, Print::of(b"")));
     }
 
     #[test]
+    fn a_process_that_goes_on_is_told_from_one_that_ends() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        assert!(!ends_within(pid, Duration::from_millis(1)).unwrap());
+        child.kill().unwrap();
+        assert!(ends_within(pid, Duration::from_secs(60)).unwrap());
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn readers() {
-        assert_eq!(Reader::parse("to"), Some(Reader::None));
+        assert_eq!(Reader::parse("to"), Some(Reader::None { times: 1 }));
+        assert_eq!(Reader::parse("times=20"), Some(Reader::None { times: 20 }));
+        assert_eq!(Reader::parse("times=0"), None);
         assert_eq!(Reader::parse("cat"), Some(Reader::Cat));
         assert_eq!(Reader::parse("watch=a b"), Some(Reader::Watch("a b".into())));
         assert_eq!(Reader::parse("dog"), None);

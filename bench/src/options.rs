@@ -21,7 +21,7 @@ bench instructions [--update]: the instructions of fixed cases against those of 
   --rounds N       counted rounds (default: the job's own), after one of warming up
   --budget SECONDS begin no further round of a job when its share of so many seconds is used (default for all: 840)
   --smoke          haul alone, everything tiny, one round, from the embedded origin: only whether its answers are right
-  --haul PATH      which haul (default: beside this program, else from PATH)
+  --haul PATH      which haul (default: a copy of that beside this program, else from PATH)
   --curl PATH      which curl (default: from PATH)
   --pages N        pages of the site (default 5703); figures of other numbers are kept only with --results
   --size BYTES     bytes of the large bodies, with K, M or G for KiB, MiB or GiB (default: the job's own); figures
@@ -111,7 +111,7 @@ pub(crate) fn parse() -> Result<Asked> {
                 let figures = parser.value()?.into();
                 let limit = Duration::from_secs(parser.value()?.parse()?);
                 let mut words = parser.raw_args()?;
-                let usage = "--measure FILE SECONDS to|cat|watch=FILE PROGRAM [ARGUMENT...]";
+                let usage = "--measure FILE SECONDS to|times=N|cat|watch=FILE PROGRAM [ARGUMENT...]";
                 let reader = Reader::parse(&words.next().ok_or(usage)?.string()?).ok_or(usage)?;
                 let program = words.next().ok_or(usage)?;
                 return Ok(Asked::Measure(Run { figures, limit, reader, program, arguments: words.collect() }));

@@ -41,6 +41,9 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let start = Instant::now();
     let whole = options.jobs.iter().any(|job| job == ALL);
     let asked = asked(&options.jobs)?;
+    if !options.smoke {
+        tools::install_haul()?;
+    }
     let until = options.budget.or(whole.then_some(BUDGET)).filter(|_| !options.smoke).map(|budget| start + budget);
     let mut record = Record {
         schema: SCHEMA,

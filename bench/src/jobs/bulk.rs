@@ -113,7 +113,7 @@ impl Body {
             (Sink::Null, _) => Check::Told(Some(self.proof(client)), print),
         };
         let words = self.words(client, sink);
-        Contestant { name: client.name(), argv: words, piped: sink == Sink::Pipe, check }
+        Contestant { name: client.name(), argv: words, piped: sink == Sink::Pipe, times: 1, check }
     }
 
     /// The shell command that prints what the client gets.

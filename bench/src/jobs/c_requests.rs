@@ -8,6 +8,7 @@ use std::process::Command;
 use super::{Bench, Job, home};
 use crate::bodies::Bodies;
 use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::cores::OneCore;
 use crate::digest::Print;
 use crate::server::Server;
 use crate::{Result, tools};
@@ -26,6 +27,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     compile(&bench.work)?;
     let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
     let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
+    let _turns = OneCore::hold()?;
     let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
     // nginx answers no POST of a file. The answer is of fixed length: what tells of the request would count connections, too.
     let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
@@ -34,7 +36,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let all = Print { len: length * count as u64, sha256: String::new() };
         let contestant = |name, way: &str| {
             let argv = words(way, server, path, count, form);
-            Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
+            Contestant { name, argv, piped: false, times: 1, check: Check::Told(None, all.clone()) }
         };
         Card {
             part,
@@ -44,6 +46,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             goals: vec![Goal::ratio(What::Cpu, HAUL, LIMIT, goal), Goal::ratio(What::Cpu, HAUL, CURL, 1.0)],
             rounds: 7,
             warm_up: false,
+            one_core: true,
             calls: true,
             server: server.name.clone(),
             unit: Unit::Requests(count),

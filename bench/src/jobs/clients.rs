@@ -8,6 +8,7 @@ use super::{Bench, home};
 use crate::Result;
 use crate::bodies::Bodies;
 use crate::card::{Card, Check, Contestant, Goal, Unit, What};
+use crate::cores::OneCore;
 use crate::digest::Print;
 use crate::server::Server;
 
@@ -40,9 +41,11 @@ impl OneByOne<'_> {
         let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
         let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
         let site = testkit::site::Site::scaled(1, 12);
+        let turns = OneCore::hold()?;
         let files = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         // nginx answers no POST of a file.
         let forms = Server::embedded(site, &bench.work)?;
+        drop(turns);
         let [of_small, of_page, of_post] = self.parts.map(|(count, goal)| (count, Some(goal)));
         let is_slow = |client: &Client| self.slow_to_post == Some(client.0);
         let (slow, quick): (Vec<_>, Vec<_>) = self.clients.iter().copied().partition(is_slow);
@@ -78,7 +81,7 @@ impl OneByOne<'_> {
             let mut argv: Vec<String> = program.iter().map(|&word| word.to_owned()).collect();
             argv.extend([way.to_owned(), host, port, Bodies::path(length), count.to_string()]);
             argv.extend(form.map(str::to_owned));
-            Contestant { name, argv, piped: false, check: Check::Told(None, all.clone()) }
+            Contestant { name, argv, piped: false, times: 1, check: Check::Told(None, all.clone()) }
         };
         let mut contestants: Vec<_> =
             self.clients.iter().map(|&(name, way, _)| contestant(name, self.script, way)).collect();
@@ -95,6 +98,7 @@ impl OneByOne<'_> {
             rounds: 5,
             // That its module is there was seen by loading it.
             warm_up: false,
+            one_core: true,
             calls: true,
             server: server.name.clone(),
             unit: Unit::Requests(count),

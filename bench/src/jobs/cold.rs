@@ -1,27 +1,30 @@
 //! One small plain request from start to end of the process.
 
-use super::{Bench, Job, SYSTEM_CURL, SiteFiles, plain};
+use super::{Bench, Job, SYSTEM_CURL, SiteFiles, in_a_row};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
+use crate::cores::OneCore;
 use crate::digest::Print;
 
-pub(super) const JOB: Job = Job { name: "cold", about: "one small request, a process each; parts plain, tls", set_up };
+pub(super) const JOB: Job =
+    Job { name: "cold", about: "one small request, a process each, 20 in a row; parts plain, tls", set_up };
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
+    let _turns = OneCore::hold()?;
     let server = files.serve(bench)?;
     let card = |part, url: String, options: &str, name: String| {
         let line = |tool: &str, output: &str| format!("{tool} -s {options}{output}{url}");
         let entry = |name: &'static str, tool: &str, program: &str| {
             let proof = Check::Proof(line(program, ""), Print::of(b"small\n"));
-            plain(name, &line(tool, "-o /dev/null "), proof)
+            in_a_row(name, &line(tool, "-o /dev/null "), proof)
         };
         let mut entries = vec![entry("haul", "haul", "$HAUL"), entry("curl", "curl", "$CURL")];
         entries.push(entry("curl, system", SYSTEM_CURL, "$SYSTEM_CURL"));
         if part == "plain" {
             let proof = |line: &str| Check::Proof(format!("{line} {url}"), Print::of(b"small\n"));
-            entries.push(plain("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
-            entries.push(plain("htcat", &format!("htcat {url}"), proof("htcat")));
+            entries.push(in_a_row("wget2", &format!("wget2 -q -O /dev/null {url}"), proof("wget2 -q -O -")));
+            entries.push(in_a_row("htcat", &format!("htcat {url}"), proof("htcat")));
         }
         Card {
             part,
@@ -33,8 +36,9 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
                 Goal::ratio(What::Wall, "haul", "curl", 1.0),
                 Goal::ratio(What::Cpu, "haul", "curl, system", if part == "tls" { 0.6 } else { 0.5 }),
             ],
-            rounds: 200,
+            rounds: 30,
             warm_up: true,
+            one_core: true,
             calls: true,
             server: name,
             unit: Unit::Requests(1),

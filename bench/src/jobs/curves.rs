@@ -92,6 +92,7 @@ fn card(bench: &Bench, part: &'static str, entries: Vec<Contestant>, server: Str
         goals: Vec::new(),
         rounds: 3,
         warm_up: false,
+        one_core: false,
         calls: false,
         server,
         unit,

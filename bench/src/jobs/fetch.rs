@@ -54,6 +54,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         ],
         rounds: 9,
         warm_up: true,
+        one_core: false,
         calls: true,
         server: server_name,
         unit: Unit::Requests(paths.len()),

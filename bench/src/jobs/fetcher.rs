@@ -81,6 +81,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             rounds: 5,
             // The mirror has all in memory, and the machine is idle most of the time.
             warm_up: false,
+            one_core: false,
             calls: false,
             server: format!(
                 "testkit's mirror{}, behind a relay of {} ms{}",

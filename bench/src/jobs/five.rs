@@ -46,6 +46,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         goals: vec![Goal::most(What::Cpu, HAUL, 0.10), Goal::most(What::Rss, HAUL, MEMORY_MB)],
         rounds: 5,
         warm_up: true,
+        one_core: false,
         calls: true,
         server,
         unit: Unit::Bytes(len * BODIES as u64),

@@ -27,6 +27,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             goals,
             rounds: 7,
             warm_up: true,
+            one_core: false,
             calls: true,
             server: store.server.name.clone(),
             unit: Unit::Bytes(len),

@@ -30,6 +30,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             ],
             rounds: 7,
             warm_up: true,
+            one_core: false,
             calls: true,
             server: format!("{}, TLS 1.3", store.server.name),
             unit: Unit::Bytes(len),

@@ -58,6 +58,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         // A round moves 20 GB: with a fourth one, or one that only warms up, the job would outlast all others.
         rounds: 3,
         warm_up: false,
+        one_core: false,
         calls: true,
         server,
         unit: Unit::Bytes(len * BODIES as u64),

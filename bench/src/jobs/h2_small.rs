@@ -54,6 +54,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         goals: vec![Goal::ratio(What::Cpu, HAUL, H2LOAD, 1.3)],
         rounds: 7,
         warm_up: true,
+        one_core: false,
         calls: true,
         server: server_name,
         unit: Unit::Requests(REPLIES),

@@ -56,6 +56,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             rounds: 3,
             warm_up: false,
             // Under strace the transfer takes as long again, and its calls depend on how the pieces arrive.
+            one_core: false,
             calls: false,
             server: format!(
                 "{}{}, behind a relay of {} ms, {} MB/s a connection",

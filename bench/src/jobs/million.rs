@@ -33,6 +33,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         goals: vec![Goal::ratio(What::Rss, MANY, FEW, 1.2)],
         rounds: 1,
         warm_up: false,
+        one_core: false,
         calls: false,
         server: server_name,
         unit: Unit::Run,

@@ -74,6 +74,9 @@ pub(crate) const ALL: &[&Job] = &[
 /// The peers that scripts/bench-peers.sh builds.
 const PEERS: [&str; 2] = ["easyget", "htcat"];
 
+/// Starts of a program that is over in milliseconds, by a caller that does nothing else, to make one run.
+const IN_A_ROW: u32 = 20;
+
 /// The length of the replies of the small jobs.
 const SMALL: usize = 300;
 
@@ -111,10 +114,7 @@ impl<'a> Bench<'a> {
         match name {
             "curl" if self.options.curl.is_some() => self.options.curl.clone(),
             "haul" if self.options.haul.is_some() => self.options.haul.clone(),
-            "haul" => {
-                let beside = std::env::current_exe().ok()?.with_file_name("haul");
-                if beside.is_file() { Some(beside) } else { tools::find("haul") }
-            }
+            "haul" if self.options.smoke => tools::haul_beside().or_else(|| tools::find(name)),
             "bench" => std::env::current_exe().ok(),
             SYSTEM_CURL => tools::find_installed("curl"),
             _ => tools::find(name),
@@ -200,12 +200,17 @@ impl<'a> Bench<'a> {
 
 /// A contestant that is run as it stands.
 fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
-    Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, check }
+    Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
+}
+
+/// The same, [`IN_A_ROW`].
+fn in_a_row(name: &'static str, words: &str, check: Check) -> Contestant {
+    Contestant { times: IN_A_ROW, ..plain(name, words, check) }
 }
 
 /// A contestant that is a line of shell.
 fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestant {
-    Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, check }
+    Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
 /// A shell line that makes `calls` of haul with the agent at `$dir/a`, which begins and ends with it. A socket's path is short; that

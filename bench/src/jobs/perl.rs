@@ -68,6 +68,7 @@ fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
             name,
             argv: ["perl", "../../perl/requests.pl", "pages", way, "list"].map(str::to_owned).to_vec(),
             piped: false,
+            times: 1,
             check: Check::Told(None, all.clone()),
         })
         .collect();
@@ -83,6 +84,7 @@ fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
         goals,
         rounds: 5,
         warm_up: true,
+        one_core: false,
         calls: true,
         server: server_name,
         unit: Unit::Requests(paths.len()),

@@ -53,6 +53,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         goals: vec![Goal::ratio(What::Wall, PIPELINED, CURL, 1.0)],
         rounds: 7,
         warm_up: true,
+        one_core: false,
         calls: true,
         server: server_name,
         unit: Unit::Requests(paths.len()),

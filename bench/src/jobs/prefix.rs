@@ -53,6 +53,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             goals: vec![Goal::ratio(What::Wall, "haul agent", "curl", if tls { 1.0 / 2.3 } else { 1.0 })],
             rounds: 3,
             warm_up: false,
+            one_core: false,
             calls: false,
             server: format!(
                 "testkit's mirror{}, behind a relay of {} ms",

@@ -100,6 +100,7 @@ fn pages(bench: &mut Bench) -> Result<Card> {
             name,
             argv: CLEAN.into_iter().chain(["../../python/pages.py", way, "list"]).map(str::to_owned).collect(),
             piped: false,
+            times: 1,
             check: Check::Told(None, all.clone()),
         })
         .collect();
@@ -114,6 +115,7 @@ fn pages(bench: &mut Bench) -> Result<Card> {
         rounds: 3,
         // A round of all of them is a minute.
         warm_up: false,
+        one_core: false,
         calls: true,
         server: server.name.clone(),
         unit: Unit::Requests(paths.len()),

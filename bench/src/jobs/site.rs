@@ -39,6 +39,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         .map(str::to_owned)
         .to_vec(),
         piped: false,
+        times: 1,
         check: check(),
     };
     let mut entries = vec![
@@ -64,6 +65,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         ],
         rounds: 7,
         warm_up: true,
+        one_core: false,
         calls: true,
         server: server_name,
         unit: Unit::Requests(bench.options.pages + testkit::site::INDEXES),

@@ -41,6 +41,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         goals: vec![Goal::ratio(What::Cpu, HAUL, PARALLEL, 0.6)],
         rounds: 7,
         warm_up: true,
+        one_core: false,
         calls: true,
         server: server_name,
         unit: Unit::Requests(replies),

@@ -1,12 +1,14 @@
 //! Option parsing and output set-up: one small plain request by a line with twenty options. What it costs beyond `cold` is
 //! the options' own.
 
-use super::{Bench, Job, SiteFiles, plain};
+use super::{Bench, Job, SiteFiles, in_a_row};
 use crate::Result;
 use crate::card::{Card, Check, Goal, Unit, What};
+use crate::cores::OneCore;
 use crate::digest::Print;
 
-pub(super) const JOB: Job = Job { name: "startup", about: "twenty options, one small plain request", set_up };
+pub(super) const JOB: Job =
+    Job { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
 
 /// The options of a well-used script; no blanks in values, for a line is split at them.
 const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --max-time 30 -A agent/1.0 -H Accept:application/json \
@@ -15,13 +17,14 @@ const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let files = SiteFiles::prepare(bench.options)?;
+    let _turns = OneCore::hold()?;
     let server = files.serve(bench)?;
     let host = server.addr;
     let line = |tool: &str, output: &str| format!("{tool} {OPTIONS} -o {output} http://{host}/small");
     let proof = |tool: &str| Check::Proof(line(tool, "-"), Print::of(b"small\n"));
     let entries = vec![
-        plain("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
-        plain("curl", &line("curl", "/dev/null"), proof("$CURL")),
+        in_a_row("haul", &line("haul curl", "/dev/null"), proof("$HAUL curl")),
+        in_a_row("curl", &line("curl", "/dev/null"), proof("$CURL")),
     ];
     let server_name = server.name.clone();
     bench.hold(server);
@@ -31,8 +34,9 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         baseline: "curl",
         limit: None,
         goals: vec![Goal::ratio(What::Cpu, "haul", "curl", 1.0)],
-        rounds: 200,
+        rounds: 30,
         warm_up: true,
+        one_core: true,
         calls: true,
         server: server_name,
         unit: Unit::Requests(1),

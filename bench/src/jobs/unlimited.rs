@@ -30,6 +30,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         goals: vec![Goal::ratio(What::Wall, HAUL, HAUL_ONE, 1.05)],
         rounds: 7,
         warm_up: true,
+        one_core: false,
         calls: false,
         server,
         unit: Unit::Bytes(len),

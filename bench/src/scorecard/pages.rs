@@ -91,7 +91,9 @@ fn introduction(record: &Record) -> Vec<Block> {
         "haul and its peers do the same job in turn, A B C A B C, on loopback, and each answer is checked before its time \
          counts; a wrong one is shown as wrong. Absolute times drift from machine to machine and from day to day: what counts \
          is the ratio to a peer in the same round. CPU is user and system time of the client's whole process tree. The limit is \
-         a plain loop that does the least anyone could do."
+         a plain loop that does the least anyone could do. Where client and server take turns (one request at a time, one small \
+         request a process) both have the same core: on which of two a server is woken, and what that takes, would decide more \
+         than the clients do."
             .to_owned(),
         format!(
             "{}, {} cores of {}, {} MiB, {}; {} minutes in all. `make bench` repeats it, and `bench/results/README.md` says what \
