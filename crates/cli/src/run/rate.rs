@@ -43,9 +43,10 @@ impl Rate {
         self.per_second as u64
     }
 
-    /// How long `bytes` more take at this speed, in whole seconds; `None` if none come.
+    /// In how many seconds `bytes` more are there at this speed; `None` if none come.
     pub(super) fn time_for(&self, bytes: u64) -> Option<Duration> {
-        bytes.checked_div(self.per_second()).map(Duration::from_secs)
+        let per_second = self.per_second();
+        (per_second > 0).then(|| Duration::from_secs(bytes.div_ceil(per_second)))
     }
 }
 
@@ -85,7 +86,7 @@ mod tests {
         rate.seen(Duration::ZERO, 1_000);
         assert_eq!(rate, Rate::default());
         rate.seen(SECOND, 1_000);
-        assert_eq!((rate.time_for(10_500), rate.time_for(0)), (Some(10 * SECOND), Some(Duration::ZERO)));
+        assert_eq!((rate.time_for(10_500), rate.time_for(0)), (Some(11 * SECOND), Some(Duration::ZERO)));
         rate.seen(2 * SECOND, 0);
         assert_eq!(rate.per_second(), 500);
     }
