@@ -78,6 +78,18 @@ fn a_plain_body_passes_our_memory_by() {
 }
 
 #[test]
+fn a_body_for_nobody_is_dropped_where_it_is() {
+    if !can_trace() {
+        return;
+    }
+    let calls = traced(|haul, url| format!("{haul} {ALONE} -s -o /dev/null -w '%{{size_download}}' {url}"));
+    assert_eq!(carried(&calls, &["splice"], ""), 0, "it goes through no pipe");
+    assert_eq!(carried(&calls, &WRITES, "null"), 0, "and nothing is written");
+    let received = carried(&calls, &["recvfrom"], "socket:");
+    assert!((SIZE..=SIZE + WITH_HEAD).contains(&received), "{received} bytes were received");
+}
+
+#[test]
 fn a_body_for_a_file_passes_it_too() {
     if !can_trace() {
         return;

@@ -49,6 +49,21 @@ fn a_reset_is_an_error_with_an_exact_prefix() {
 }
 
 #[test]
+fn what_is_thrown_away_is_counted_to_the_byte_and_its_end_told() {
+    for sent in [70_000, MIB + 17, 3 * MIB - 1] {
+        let peer = Arc::new(RawPeer::start(vec![broken_off(sent, Step::Close)]));
+        let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
+        assert_eq!((told.exit, told.got), (18, sent as u64), "{:?}", told.error);
+    }
+    let peer = Arc::new(RawPeer::start(vec![broken_off(2 * MIB, Step::Reset)]));
+    let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &options());
+    assert_eq!(told.exit, 56, "{:?}", told.error);
+    let peer = Arc::new(RawPeer::start(vec![broken_off(MIB, Step::ReadToEnd)]));
+    let told = fetch(&Client::new(), &peer, FileSink::new("/dev/null"), &within(400));
+    assert_eq!((told.exit, told.got), (28, MIB as u64), "{:?}", told.error);
+}
+
+#[test]
 fn a_broken_file_leaves_no_trace() {
     for end in [Step::Close, Step::Reset] {
         let dir = TempDir::new().unwrap();

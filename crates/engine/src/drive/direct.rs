@@ -3,6 +3,7 @@
 //! ```text
 //!  socket ──splice──▶ the sink's pipe                       where the sink is a pipe
 //!  socket ──splice──▶ a pipe of our own ──splice──▶ file    where it is a file or a device
+//!  socket ──recv, MSG_TRUNC──▶ nowhere                      where it is /dev/null
 //! ```
 //!
 //! A [`Mover`] only ever does what can be done now; whoever waits, waits in [`wait`]. Descriptors that we were given
@@ -18,7 +19,7 @@
 //! use std::{fs::File, os::fd::AsFd};
 //! use haul::drive::direct::{Way, way};
 //! let null = File::options().write(true).open("/dev/null")?;
-//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(Way::Through);
+//! let expected = cfg!(all(target_os = "linux", not(feature = "portable"))).then_some(Way::Nowhere);
 //! assert_eq!(way(null.as_fd()), expected);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -39,6 +40,8 @@ pub enum Way {
     Pipe,
     /// It is a file or a device: through a pipe of our own.
     Through,
+    /// It is `/dev/null`: the socket forgets them.
+    Nowhere,
 }
 
 /// What one step moved, and what it stopped at.
@@ -141,14 +144,18 @@ mod sys {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
     use rustix::io::{Errno, read, write};
+    use rustix::net::{RecvFlags, recv};
     use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 
     use super::{Step, Stop, Way};
+    use crate::sink::null::is_null;
 
     /// What a pipe of ours should hold: the most that the system allows everybody by default.
     const PIPE: usize = 1 << 20;
     /// The most that is asked for at once; a pipe takes less.
     const PIECE: u64 = 1 << 30;
+    /// The most that is forgotten at once.
+    const FORGOTTEN: usize = 4 << 20;
 
     const FLAGS: SpliceFlags = SpliceFlags::MOVE.union(SpliceFlags::NONBLOCK);
 
@@ -163,6 +170,7 @@ mod sys {
                 let _ = fcntl_setpipe_size(output, PIPE);
                 Some(Way::Pipe)
             }
+            FileType::CharacterDevice if is_null(output) => Some(Way::Nowhere),
             FileType::CharacterDevice if rustix::termios::isatty(output) => None,
             FileType::RegularFile | FileType::CharacterDevice | FileType::BlockDevice => {
                 let appends = fcntl_getfl(output).ok()?.contains(OFlags::APPEND);
@@ -176,6 +184,8 @@ mod sys {
     #[derive(Debug, Default)]
     pub struct Mover {
         pipe: Option<Pipe>,
+        /// Zeros that no page of memory was ever taken for.
+        untouched: Vec<u8>,
     }
 
     /// A pipe of our own, empty between two steps.
@@ -198,6 +208,27 @@ mod sys {
                     Err(stop) => Step { moved: 0, stop: Some(stop) },
                 },
                 Way::Through => self.through(socket, output, limit),
+                Way::Nowhere => match self.forget(socket, limit) {
+                    Ok(moved) => Step { moved, stop: None },
+                    Err(stop) => Step { moved: 0, stop: Some(stop) },
+                },
+            }
+        }
+
+        /// What tcp(7) says of `MSG_TRUNC`: the bytes are dropped in the kernel. The buffer only says how many.
+        fn forget(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, Stop> {
+            if self.untouched.is_empty() {
+                self.untouched = vec![0; FORGOTTEN];
+            }
+            let most = limit.min(FORGOTTEN as u64) as usize;
+            loop {
+                return match recv(socket, &mut self.untouched[..most], RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
+                    Ok((_, 0)) => Err(Stop::Refused),
+                    Ok((_, n)) => Ok(n as u64),
+                    Err(Errno::INTR) => continue,
+                    Err(Errno::AGAIN) => Err(Stop::WouldBlock),
+                    Err(error) => Err(Stop::Socket(error.into())),
+                };
             }
         }
 

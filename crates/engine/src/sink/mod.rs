@@ -17,7 +17,7 @@ pub mod checksum;
 pub mod file;
 pub mod memory;
 pub mod naming;
-mod null;
+pub(crate) mod null;
 pub mod output;
 pub mod partial;
 pub mod records;

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 /// Whether a write to this descriptor does nothing, and succeeds. Where that cannot be told cheaply, no.
 #[cfg(target_os = "linux")]
-pub(super) fn is_null(fd: impl AsFd) -> bool {
+pub(crate) fn is_null(fd: impl AsFd) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, makedev};
     // The kernel's Documentation/admin-guide/devices.txt gives it these numbers.
     let null = makedev(1, 3);
@@ -18,7 +18,7 @@ pub(super) fn is_null(fd: impl AsFd) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn is_null(_fd: impl AsFd) -> bool {
+pub(crate) fn is_null(_fd: impl AsFd) -> bool {
     false
 }
 

@@ -24,8 +24,10 @@ use crate::sink::{Counter, Sink};
 use crate::transfer::{Cut, Splittable, Transfer, Watch};
 use crate::{Error, ErrorKind, Result, Version};
 
-/// The smallest part that is taken from the first stream's end.
-const LEAST: u64 = 256 << 10;
+/// The smallest parts, at the end, take a connection so long: by so much some end later than others.
+const LEAST_TIME: Duration = Duration::from_millis(25);
+/// But they are of so many bytes, for each is a request.
+const LEAST: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
 /// Parts of a file are about a second of a connection's time, within these bounds.
 const FILE_PART: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 /// The smallest part for a pipe, where a small memory allows no more.
@@ -260,7 +262,7 @@ impl Crew {
             let lead = lead.min(state.memory / 2).max(LEAST_FOR_PIPE);
             state.window.cut(state.first_id, state.window.first_missing().saturating_add(lead));
         }
-        let part = state.window.claim(size, LEAST.min(size))?;
+        let part = state.window.claim(size, least_part(state).min(size))?;
         let sink = self.sink_for(state, &part)?;
         if state.first.is_none()
             && let Some(end) = state.window.end_of(state.first_id)
@@ -300,7 +302,7 @@ impl Crew {
     /// Small enough that all connections end together, large enough that requests do not show.
     fn part_size(&self, state: &State) -> u64 {
         let most = state.model.options().split.connections as u64;
-        let share = (state.window.missing() / (2 * most)).max(LEAST);
+        let share = (state.window.to_share() / (2 * most)).max(least_part(state));
         match &self.file {
             Some(_) => state.splitter.rate().clamp(*FILE_PART.start(), *FILE_PART.end()).min(share),
             None => (state.memory / (2 * most + 2)).max(LEAST_FOR_PIPE).min(share),
@@ -513,6 +515,11 @@ impl Supply for Crew {
         let state = self.state();
         Some(state.most.saturating_sub(state.first_line.apart()).max(1))
     }
+}
+
+/// How small a part may be.
+fn least_part(state: &State) -> u64 {
+    bytes_in(state.splitter.rate(), LEAST_TIME).clamp(*LEAST.start(), *LEAST.end())
 }
 
 fn bytes_in(rate: u64, time: Duration) -> u64 {

@@ -25,8 +25,9 @@ use core::time::Duration;
 
 use crate::Time;
 
-/// How long a rate is measured before it is believed, of one stream and of many.
+/// How long a rate is measured before it is believed, of one stream, and of many where nothing could be plainer.
 const WINDOW: Duration = Duration::from_millis(100);
+/// How long that of many is measured else.
 const MEASURED: Duration = Duration::from_millis(200);
 /// How long the connections that were asked for may take until they count as they are.
 const OPENING: Duration = Duration::from_secs(1);
@@ -69,7 +70,8 @@ enum Phase {
     Probing,
     /// Connections are being opened since then.
     Opening(Time),
-    Measuring,
+    /// What they bring is looked at then.
+    Measuring(Time),
     Settled(usize),
 }
 
@@ -117,17 +119,23 @@ impl Splitter {
             Phase::Probing => 2.min(self.most),
             Phase::Opening(since) => {
                 if delivering >= first || now.since(since) >= OPENING {
-                    (self.phase, self.since, self.received) = (Phase::Measuring, now, received);
+                    (self.phase, self.since, self.received) = (Phase::Measuring(now + WINDOW), now, received);
                 }
                 first
             }
-            Phase::Measuring => {
-                let elapsed = now.since(self.since);
-                if elapsed < MEASURED {
+            Phase::Measuring(look) => {
+                if now < look {
                     return first;
                 }
+                let elapsed = now.since(self.since);
                 let rate = per_second(received.saturating_sub(self.received), elapsed);
                 let wanted = match () {
+                    // Nearly each brings what the one did: more time would say nothing else.
+                    () if rate >= self.single.saturating_mul(5) / 2 => self.most,
+                    () if elapsed < MEASURED => {
+                        self.phase = Phase::Measuring(self.since + MEASURED);
+                        return first;
+                    }
                     () if rate >= self.single.saturating_mul(3) / 2 => self.most,
                     () if rate >= self.single.saturating_mul(23) / 20 => 2,
                     () => 1,
@@ -154,7 +162,7 @@ impl Splitter {
     pub fn next_look(&self) -> Option<Time> {
         match self.phase {
             Phase::Opening(since) => Some(since + OPENING),
-            Phase::Measuring => Some(self.since + MEASURED),
+            Phase::Measuring(look) => Some(look),
             Phase::Single | Phase::Probing | Phase::Settled(_) => None,
         }
     }
@@ -203,6 +211,23 @@ mod tests {
     fn a_server_that_holds_each_connection_to_a_rate_gets_all_connections() {
         assert_eq!(settles_at(6, 5_000_000, |n| 5_000_000 * n as u64), 6);
         assert_eq!(settles_at(3, 36_000_000, |n| 36_000_000 * n as u64), 3);
+    }
+
+    #[test]
+    fn what_is_plain_is_decided_in_half_the_time() {
+        let settles_by = |rate: u64| {
+            let mut splitter = probing(6, 5_000_000);
+            splitter.proved(Time(0));
+            assert_eq!(splitter.wanted(Time(0), 0, 4), 4);
+            let look = |ms: u32| (Time(0) + MS * ms, rate * u64::from(ms) / 1000);
+            (1..).find(|&ms| {
+                let (now, received) = look(ms);
+                splitter.wanted(now, received, 4);
+                splitter.is_settled()
+            })
+        };
+        assert_eq!(settles_by(20_000_000), Some(100));
+        assert_eq!(settles_by(12_000_000), Some(200));
     }
 
     #[test]

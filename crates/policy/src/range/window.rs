@@ -186,6 +186,12 @@ impl Window {
         self.total - self.done.covered()
     }
 
+    /// How many bytes are still to be given away: nobody brings them, or the first stream alone, which can be cut.
+    pub fn to_share(&self) -> u64 {
+        let of_first = self.claims.iter().filter(|claim| claim.is_open).map(|claim| claim.end - claim.at);
+        self.free().map(|free| free.end - free.start).chain(of_first).sum()
+    }
+
     /// The first byte that is missing.
     pub fn first_missing(&self) -> u64 {
         self.done.first_gap(0, self.total).map_or(self.total, |gap| gap.start)
@@ -231,6 +237,18 @@ mod tests {
         window.release(part.id);
         window.extend(first);
         assert_eq!(window.end_of(first), Some(10_000));
+    }
+
+    #[test]
+    fn what_is_under_way_is_not_to_be_shared() {
+        let mut window = Window::new(10_000, Spans::new(), Order::InOrder { ahead: 5000 });
+        let first = window.first(500);
+        assert_eq!(window.to_share(), 9500);
+        window.cut(first, 700);
+        window.claim(300, 1).unwrap();
+        assert_eq!((window.to_share(), window.missing()), (200 + 9000, 9500));
+        window.release(first);
+        assert_eq!(window.to_share(), 200 + 9000, "what it left is anybody's");
     }
 
     #[test]

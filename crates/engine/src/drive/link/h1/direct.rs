@@ -42,7 +42,7 @@ impl Link {
             let output = self.queue.front_mut().and_then(|transfer| transfer.direct());
             self.direct = output
                 .and_then(direct::way)
-                .filter(|way| *way == Way::Through || pipes == Pipes::Awaited)
+                .filter(|way| *way != Way::Pipe || pipes == Pipes::Awaited)
                 .map_or(Direct::Copied, Direct::Moved);
         }
         matches!(self.direct, Direct::Moved(_))
