@@ -145,13 +145,12 @@ mod sys {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
     use rustix::io::{Errno, read, write};
     use rustix::net::{RecvFlags, recv};
-    use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+    use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
     use super::{Step, Stop, Way};
     use crate::sink::null::is_null;
+    use crate::sink::pipe::widen;
 
-    /// What a pipe of ours should hold: the most that the system allows everybody by default.
-    const PIPE: usize = 1 << 20;
     /// The most that is asked for at once; a pipe takes less.
     const PIECE: u64 = 1 << 30;
     /// The most that is forgotten at once.
@@ -165,9 +164,7 @@ mod sys {
         let kind = FileType::from_raw_mode(fstat(output).ok()?.st_mode);
         match kind {
             FileType::Fifo => {
-                // A small pipe would be full all the time. It is somebody else's, but size is no mode: nobody who
-                // shares it can notice. Where the system refuses, it stays small.
-                let _ = fcntl_setpipe_size(output, PIPE);
+                widen(output);
                 Some(Way::Pipe)
             }
             FileType::CharacterDevice if is_null(output) => Some(Way::Nowhere),
@@ -288,8 +285,7 @@ mod sys {
     impl Pipe {
         fn new() -> io::Result<Self> {
             let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-            // Where the system refuses, it holds less.
-            let _ = fcntl_setpipe_size(&write, PIPE);
+            widen(&write);
             Ok(Self { read, write })
         }
 

@@ -20,6 +20,7 @@ pub mod naming;
 pub(crate) mod null;
 pub mod output;
 pub mod partial;
+pub(crate) mod pipe;
 pub mod records;
 
 use std::any::Any;

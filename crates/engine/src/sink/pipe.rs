@@ -1,0 +1,34 @@
+//! How much a pipe holds.
+
+use std::os::fd::AsFd;
+
+/// The most that the system allows everybody by default.
+#[cfg(target_os = "linux")]
+const WIDE: usize = 1 << 20;
+
+/// Makes a pipe as wide as may be: one of 64 KiB is full all the time, and each wake-up of its writer or its reader moves less. It may be
+/// somebody else's, but size is no mode: nobody who shares it can notice. Whether it is wider now; where the system refuses,
+/// it stays as it was.
+pub(crate) fn widen(pipe: impl AsFd) -> bool {
+    #[cfg(target_os = "linux")]
+    return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
+        && rustix::pipe::fcntl_setpipe_size(pipe, WIDE).is_ok();
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = pipe;
+        false
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_widened_once_and_a_file_never() {
+        let (_reader, writer) = std::io::pipe().unwrap();
+        assert!(widen(&writer));
+        assert!(!widen(&writer), "it is as wide as it gets");
+        assert!(!widen(tempfile::tempfile().unwrap()));
+    }
+}
