@@ -195,8 +195,7 @@ fn more_than_a_window_is_an_end() {
         });
     assert_eq!(run.exits()[0].1, 16, "{}", run.reports[0].message);
     assert!(run.reports[0].message.contains("more than the window allowed"), "{}", run.reports[0].message);
-    // What the pipe holds, and a window.
-    assert!(run.output.len() <= 2 << 20 && run.output.iter().all(|&byte| byte == b'x'), "{}", run.output.len());
+    assert!(run.output.len() <= 1 << 20 && run.output.iter().all(|&byte| byte == b'x'), "{}", run.output.len());
     assert!(sent.load(SeqCst) < FOREVER, "it was taken to the end");
 }
 
