@@ -11,11 +11,11 @@ start=$(date +%s)
 
 sh scripts/setup-bench.sh
 # Beside ours, for the last part of each build has one core busy.
-mkdir -p bench/work
-sh scripts/bench-peers.sh >bench/work/peers.log 2>&1 &
+mkdir -p "$target"
+sh scripts/bench-peers.sh >"$target/peers.log" 2>&1 &
 "$make" bindings build tools
 wait
-cat bench/work/peers.log
+cat "$target/peers.log"
 sh scripts/bench-python.sh || true
 
 # The last rounds, and the documents, are not in the budget.

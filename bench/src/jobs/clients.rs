@@ -41,11 +41,10 @@ impl OneByOne<'_> {
         let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
         let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
         let site = testkit::site::Site::scaled(1, 12);
-        let turns = OneCore::hold()?;
+        let _turns = OneCore::hold()?;
         let files = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
         // nginx answers no POST of a file.
         let forms = Server::embedded(site, &bench.work)?;
-        drop(turns);
         let [of_small, of_page, of_post] = self.parts.map(|(count, goal)| (count, Some(goal)));
         let is_slow = |client: &Client| self.slow_to_post == Some(client.0);
         let (slow, quick): (Vec<_>, Vec<_>) = self.clients.iter().copied().partition(is_slow);

@@ -30,6 +30,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use haul::RequestOptions;
+use haul::sink::pipe::widen;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
@@ -46,8 +47,9 @@ use super::spawn;
 /// always holds so much, and the call can begin anew should the agent die.
 const HELD_BACK: u64 = 64 << 10;
 
-/// What our pipe should hold: all of an opening, so that its reader holds up no connection.
-const PIPE: usize = 1 << 20;
+/// The most that is moved at once: all that a wide pipe holds.
+#[cfg(target_os = "linux")]
+const PIECE: usize = 1 << 20;
 
 /// Where a body goes.
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +161,8 @@ impl Session {
         let mut carried = Carried { moved: 0, began: None, end: End::Died };
         let started = Instant::now();
         let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return Carried { end: End::Refused, ..carried } };
-        enlarge(&pipe);
+        // For all of an opening, so that its reader holds up no connection. One that stays small has the agent wait for us.
+        widen(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
             return carried;
         }
@@ -332,16 +335,6 @@ pub fn is_own_file(fd: BorrowedFd<'_>) -> bool {
     is_file && fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::APPEND))
 }
 
-fn enlarge(pipe: &OwnedFd) {
-    #[cfg(target_os = "linux")]
-    {
-        // Where the system refuses, it holds less, and the agent waits for us.
-        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (pipe, PIPE);
-}
-
 /// Moves what is in a pipe to where it belongs, past our memory where the system can.
 #[derive(Debug, Default)]
 struct Mover {
@@ -354,7 +347,7 @@ impl Mover {
         #[cfg(target_os = "linux")]
         while self.buffer.is_none() {
             use rustix::pipe::{SpliceFlags, splice};
-            match splice(pipe, None, out, None, PIPE, SpliceFlags::MOVE) {
+            match splice(pipe, None, out, None, PIECE, SpliceFlags::MOVE) {
                 Ok(moved) => return Ok(moved),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => wait_for_room(out)?,

@@ -27,12 +27,12 @@ pub(super) struct Rate {
 impl Rate {
     /// So many bytes are there, so long after the beginning.
     pub(super) fn seen(&mut self, at: Duration, bytes: u64) {
-        let step = at.saturating_sub(self.at).as_secs_f64();
-        if step <= 0.0 {
+        let step = at.saturating_sub(self.at);
+        if step.is_zero() {
             return;
         }
-        let now = bytes.saturating_sub(self.bytes) as f64 / step;
-        let weight = step / at.min(MEMORY + at.saturating_sub(self.at)).as_secs_f64();
+        let now = bytes.saturating_sub(self.bytes) as f64 / step.as_secs_f64();
+        let weight = step.div_duration_f64(at.min(MEMORY + step));
         self.per_second += (now - self.per_second) * weight;
         self.at = at;
         self.bytes = bytes;

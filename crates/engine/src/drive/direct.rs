@@ -143,7 +143,7 @@ mod sys {
 
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
-    use rustix::io::{Errno, read, write};
+    use rustix::io::{Errno, read, retry_on_intr, write};
     use rustix::net::{RecvFlags, recv};
     use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 
@@ -196,19 +196,13 @@ mod sys {
         /// Moves at most `limit` bytes that have come.
         pub fn step(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, way: Way, limit: u64) -> Step {
             match way {
-                Way::Pipe => match self::take(socket, output, limit) {
-                    Ok(moved) => Step { moved, stop: None },
+                Way::Pipe => step(take(socket, output, limit).map_err(|stop| match stop {
                     // Reading a socket gives no EPIPE: this is the pipe's.
-                    Err(Stop::Socket(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                        Step { moved: 0, stop: Some(Stop::Output(error)) }
-                    }
-                    Err(stop) => Step { moved: 0, stop: Some(stop) },
-                },
+                    Stop::Socket(error) if error.kind() == io::ErrorKind::BrokenPipe => Stop::Output(error),
+                    stop => stop,
+                })),
                 Way::Through => self.through(socket, output, limit),
-                Way::Nowhere => match self.forget(socket, limit) {
-                    Ok(moved) => Step { moved, stop: None },
-                    Err(stop) => Step { moved: 0, stop: Some(stop) },
-                },
+                Way::Nowhere => step(self.forget(socket, limit)),
             }
         }
 
@@ -217,16 +211,9 @@ mod sys {
             if self.untouched.is_empty() {
                 self.untouched = vec![0; FORGOTTEN];
             }
-            let most = limit.min(FORGOTTEN as u64) as usize;
-            loop {
-                return match recv(socket, &mut self.untouched[..most], RecvFlags::TRUNC | RecvFlags::DONTWAIT) {
-                    Ok((_, 0)) => Err(Stop::Refused),
-                    Ok((_, n)) => Ok(n as u64),
-                    Err(Errno::INTR) => continue,
-                    Err(Errno::AGAIN) => Err(Stop::WouldBlock),
-                    Err(error) => Err(Stop::Socket(error.into())),
-                };
-            }
+            let piece = &mut self.untouched[..limit.min(FORGOTTEN as u64) as usize];
+            let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+            came(retry_on_intr(|| recv(socket, &mut *piece, flags)).map(|(_, n)| n))
         }
 
         fn through(&mut self, socket: BorrowedFd<'_>, output: BorrowedFd<'_>, limit: u64) -> Step {
@@ -234,11 +221,11 @@ mod sys {
             let Some(pipe) = self.pipe.take().or_else(|| Pipe::new().ok()) else {
                 return Step { moved: 0, stop: Some(Stop::Refused) };
             };
-            let taken = match self::take(socket, pipe.write.as_fd(), limit) {
+            let taken = match take(socket, pipe.write.as_fd(), limit) {
                 Ok(taken) => taken,
                 Err(stop) => {
                     self.pipe = Some(pipe);
-                    return Step { moved: 0, stop: Some(stop) };
+                    return step(Err(stop));
                 }
             };
             let mut moved = 0;
@@ -263,16 +250,26 @@ mod sys {
 
     /// From the socket into a pipe.
     fn take(socket: BorrowedFd<'_>, pipe: BorrowedFd<'_>, limit: u64) -> Result<u64, Stop> {
-        loop {
-            return match splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS) {
-                // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to say.
-                Ok(0) => Err(Stop::Refused),
-                Ok(n) => Ok(n as u64),
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => Err(Stop::WouldBlock),
-                Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Stop::Refused),
-                Err(error) => Err(Stop::Socket(error.into())),
-            };
+        came(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS)))
+    }
+
+    /// What a call on the socket says of it.
+    fn came(answer: Result<usize, Errno>) -> Result<u64, Stop> {
+        match answer {
+            // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to say.
+            Ok(0) => Err(Stop::Refused),
+            Ok(n) => Ok(n as u64),
+            Err(Errno::AGAIN) => Err(Stop::WouldBlock),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Stop::Refused),
+            Err(error) => Err(Stop::Socket(error.into())),
+        }
+    }
+
+    /// All that came reached its place, or none.
+    fn step(came: Result<u64, Stop>) -> Step {
+        match came {
+            Ok(moved) => Step { moved, stop: None },
+            Err(stop) => Step { moved: 0, stop: Some(stop) },
         }
     }
 

@@ -12,6 +12,8 @@
 //! | [`naming`] | how a complete file gets its name |
 //! | [`partial`] | files that a later run can complete |
 //! | [`memory`] | bodies that the program wants as bytes |
+//!
+//! [`pipe`] says how much a pipe holds, which other sinks and drivers ask.
 
 pub mod checksum;
 pub mod file;
@@ -20,7 +22,7 @@ pub mod naming;
 pub(crate) mod null;
 pub mod output;
 pub mod partial;
-pub(crate) mod pipe;
+pub mod pipe;
 pub mod records;
 
 use std::any::Any;

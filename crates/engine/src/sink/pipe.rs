@@ -1,4 +1,12 @@
 //! How much a pipe holds.
+//!
+//! ```
+//! let (_reader, writer) = std::io::pipe()?;
+//! // Where the system has no such call, and the second time, it is no wider than before.
+//! haul::sink::pipe::widen(&writer);
+//! assert!(!haul::sink::pipe::widen(&writer));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 use std::os::fd::AsFd;
 
@@ -9,7 +17,7 @@ const WIDE: usize = 1 << 20;
 /// Makes a pipe as wide as may be: one of 64 KiB is full all the time, and each wake-up of its writer or its reader moves less. It may be
 /// somebody else's, but size is no mode: nobody who shares it can notice. Whether it is wider now; where the system refuses,
 /// it stays as it was.
-pub(crate) fn widen(pipe: impl AsFd) -> bool {
+pub fn widen(pipe: impl AsFd) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::pipe::fcntl_getpipe_size(&pipe).is_ok_and(|size| size < WIDE)
         && rustix::pipe::fcntl_setpipe_size(pipe, WIDE).is_ok();
