@@ -13,7 +13,7 @@
 //! | [`partial`] | files that a later run can complete |
 //! | [`memory`] | bodies that the program wants as bytes |
 //!
-//! [`pipe`] says how much a pipe holds, which other sinks and drivers ask.
+//! [`pipe`] says how much a pipe holds.
 
 pub mod checksum;
 pub mod file;
