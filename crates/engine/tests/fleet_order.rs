@@ -141,7 +141,7 @@ fn a_slow_reader_and_bodies_larger_than_the_memory() {
     let sizes: Vec<usize> = (0..40).map(|i| if i % 3 == 0 { 1_000_000 + i } else { 3000 * i }).collect();
     let expected = concatenation(&origin, &sizes);
     for (count, unordered, memory) in
-        [(1, false, 256 << 10), (4, false, 256 << 10), (1, false, 1), (1, true, 256 << 10)]
+        [(1, false, 256 << 10), (4, false, 256 << 10), (1, false, 1), (1, true, 256 << 10), (2, true, 1), (3, false, 1)]
     {
         let options = FleetOptions { max_memory: memory, unordered, ..threads(count) };
         let items: Vec<_> = urls(&origin, &sizes).into_iter().map(|url| Ok(item(url))).collect();
@@ -182,22 +182,20 @@ fn assert_records(output: &[u8], origin: &Origin, sizes: &[usize]) {
     assert!(left.is_empty(), "missing: {left:?}");
 }
 
-#[test]
-fn a_reader_that_stops_bounds_what_is_fetched() {
-    let origin = Origin::builder().threads(2).start().unwrap();
+/// Fetches `count` bodies of `size` bytes for a reader that reads nothing until nothing more is asked for, then all. How many
+/// requests were made by then, and how many URLs taken from the input.
+fn fetched_while_nothing_is_read(size: usize, count: u64, options: FleetOptions) -> (u64, u64) {
+    let origin = Arc::new(Origin::builder().threads(2).start().unwrap());
     let taken = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&taken);
-    let url = origin.url("/bytes/100000");
-    let items = (0..2000).map(move |_| {
+    let url = origin.url(&format!("/bytes/{size}"));
+    let items = (0..count).map(move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
         Ok(item(url.clone()))
     });
-    let seen = Arc::clone(&taken);
-    let requests = Arc::new(origin);
-    let asked = Arc::clone(&requests);
-    let options = FleetOptions { max_memory: 1 << 20, ..one_thread() };
+    let asked = Arc::clone(&origin);
+    let (tell, told) = channel();
     let run = run_reading(&Client::new(), plain(), options, Box::new(items), move |mut pipe| {
-        // Nothing is read until nothing more is asked for: three looks in a row see the same.
         let (mut last, mut same) = (0, 0);
         while same < 10 {
             thread::sleep(Duration::from_millis(20));
@@ -205,13 +203,30 @@ fn a_reader_that_stops_bounds_what_is_fetched() {
             same = if now == last && now > 0 { same + 1 } else { 0 };
             last = now;
         }
-        // 1 MiB holds eight read buffers; a pipe and what is at work come on top.
-        assert!(last < 40, "{last} of 2000 were fetched for a reader that reads nothing");
-        assert!(seen.load(Ordering::SeqCst) < 400, "the list is in memory");
+        tell.send((last, taken.load(Ordering::SeqCst))).unwrap();
         io::copy(&mut pipe, &mut io::sink()).unwrap().to_string().into_bytes()
     });
-    assert_eq!((run.summary().succeeded, run.output), (2000, b"200000000".to_vec()));
-    drop(requests);
+    assert_eq!((run.summary().succeeded, run.output), (count, (count * size as u64).to_string().into_bytes()));
+    told.recv().unwrap()
+}
+
+#[test]
+fn a_reader_that_stops_bounds_what_is_fetched() {
+    let options = FleetOptions { max_memory: 1 << 20, ..one_thread() };
+    let (fetched, taken) = fetched_while_nothing_is_read(100_000, 2000, options);
+    // 1 MiB holds eight read buffers; a pipe and what is at work come on top.
+    assert!(fetched < 40, "{fetched} of 2000 were fetched for a reader that reads nothing");
+    assert!(taken < 400, "the list is in memory");
+}
+
+#[test]
+fn a_reader_that_stops_bounds_small_bodies_which_are_all_complete_by_then() {
+    for unordered in [false, true] {
+        let options = FleetOptions { max_memory: 1 << 20, unordered, ..one_thread() };
+        let (fetched, _) = fetched_while_nothing_is_read(3000, 20_000, options);
+        // 1 MiB and a pipe hold some 400; what is at work when it is full comes on top.
+        assert!(fetched < 1000, "{fetched} of 20000 were fetched, unordered: {unordered}");
+    }
 }
 
 #[test]

@@ -288,10 +288,11 @@ impl Dispatch {
             None => is_stuck.then_some(first),
         };
         let its_stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
-        (view.windows[its_stage].has_budget()
-            || head == Some(first)
-            || state.outstanding[its_stage] == state.waiting[its_stage])
-            .then_some(head)
+        let window = &view.windows[its_stage];
+        let is_awaited = head == Some(first) || window.head().map(|slot| self.priority(its_stage, slot)) == Some(first);
+        // A window that keeps nothing may have one at a time, however small it is.
+        let is_alone = || state.outstanding[its_stage] == state.waiting[its_stage] && window.keeps_nothing();
+        (window.has_budget() || is_awaited || is_alone()).then_some(head)
     }
 
     /// When to ask again though nothing happened: at the end of a host's pause. Not while nothing may start in any case:

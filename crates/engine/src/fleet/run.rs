@@ -451,7 +451,12 @@ impl Supply for Run {
         let mut room = Room::Free;
         for window in &self.windows {
             if window.wants_flush() {
+                let full_at = (!window.has_budget()).then(|| window.head());
                 room = self.guard(window.flush()).unwrap_or(Room::Free);
+                // Where all that had begun is complete no transfer is woken, and what may begin now waits for a worker that looks.
+                if full_at.is_some_and(|head| window.has_budget() || window.head() != head) {
+                    self.rouse();
+                }
             } else {
                 room = Room::Free;
             }

@@ -184,6 +184,12 @@ impl Window {
         self.held.load(Ordering::Relaxed) < self.budget
     }
 
+    /// Whether nothing waits in it.
+    #[must_use]
+    pub(super) fn keeps_nothing(&self) -> bool {
+        self.held.load(Ordering::Relaxed) == 0
+    }
+
     /// Whether [`Window::flush`] has something to do.
     #[must_use]
     pub(super) fn wants_flush(&self) -> bool {
