@@ -30,6 +30,7 @@ use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use rustix::net::{SendFlags, send};
 
 use super::null::is_null;
+use super::pipe::widen;
 use super::{Begin, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
@@ -243,6 +244,8 @@ impl Output {
                 Ok(0) => return Err(write_error(io::Error::from(IoKind::WriteZero))),
                 Ok(n) => return Ok(Some(n)),
                 Err(error) if error.kind() == IoKind::Interrupted => {}
+                // Not before it is full: a small body is not worth the call.
+                Err(error) if error.kind() == IoKind::WouldBlock && way == Way::Nowait && widen(this) => {}
                 Err(error) if error.kind() == IoKind::WouldBlock && way != Way::Direct => return Ok(None),
                 // Someone else who shares the descriptor made it non-blocking: wait here, as we must for a file.
                 Err(error) if error.kind() == IoKind::WouldBlock => self.wait(None)?,
