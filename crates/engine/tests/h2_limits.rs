@@ -2,10 +2,12 @@
 
 mod common;
 
-use std::io;
+use std::io::{self, Read};
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{fetching, http2_origin, knowing, one_thread, run};
+use common::{PATIENCE, fetching, http2_origin, item, knowing, one_thread, run, run_reading};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::frames::{Asked, Conn, Frame, FramePeer, data, headers, rst, settings};
@@ -129,4 +131,41 @@ fn many_bodies_in_order_from_a_server_of_few_streams_come_by_one_connection() {
         assert!(run.output == expected, "{:?}", run.reports);
         assert_eq!(origin.connections() - before, 1, "{max_memory}");
     }
+}
+
+#[test]
+fn small_bodies_that_stop_short_of_the_mark_are_delivered_as_far_as_they_came() {
+    const STREAMS: usize = 20;
+    const LENGTH: usize = 100_000;
+    let body = Pattern::new(5).slice(0, LENGTH);
+    let served = body.clone();
+    let (tell, told) = channel();
+    let told = Mutex::new(told);
+    let peer = FramePeer::start(move |_, conn| {
+        conn.greet(&[])?;
+        let asked = requests(conn, STREAMS)?;
+        asked.iter().try_for_each(|asked| head(conn, asked, LENGTH))?;
+        let send = |conn: &mut Conn, stream, range: std::ops::Range<usize>| {
+            let ends = range.end == LENGTH;
+            let pieces: Vec<_> = served[range].chunks(10_000).collect();
+            let last = pieces.len() - 1;
+            pieces.iter().enumerate().try_for_each(|(at, piece)| conn.send(data(stream, ends && at == last, piece)))
+        };
+        // So much, and so fast, that more is waited for; then the rest of the first alone.
+        asked.iter().try_for_each(|asked| send(conn, asked.stream, 0..LENGTH / 2))?;
+        send(conn, asked[0].stream, LENGTH / 2..LENGTH)?;
+        told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        asked[1..].iter().try_for_each(|asked| send(conn, asked.stream, LENGTH / 2..LENGTH))?;
+        conn.drain()
+    });
+    let items: Vec<_> = (0..STREAMS).map(|n| Ok(item(peer.url(&format!("/{n}"))))).collect();
+    let (client, options) = (Client::new(), side_by_side(64 << 20));
+    let run = run_reading(&client, fetching(&defaults()), options, Box::new(items.into_iter()), move |mut pipe| {
+        let mut output = vec![0; LENGTH];
+        pipe.read_exact(&mut output).unwrap();
+        tell.send(()).unwrap();
+        pipe.read_to_end(&mut output).unwrap();
+        output
+    });
+    assert!(run.output == body.repeat(STREAMS), "{:?}", run.reports);
 }

@@ -25,6 +25,8 @@ pub const MOVED: usize = 512 << 10;
 pub const RECEIVED: usize = 1 << 20;
 /// Where they are the bodies of many streams, each with a window of its own, so that the peer need not wait for ours.
 pub const SHARED: usize = 2 << 20;
+/// Where they are small bodies of many streams: client and server would wake each other for every few records.
+pub const SMALL: usize = 128 << 10;
 /// So much must have come for a proof,
 pub const PROOF: usize = 512 << 10;
 /// so fast, which is 20 MB/s: where it is slower, the number of reads does not show.
@@ -49,10 +51,21 @@ pub struct Bulk {
 }
 
 impl Bulk {
-    /// Of a body that is waited for in such pieces: [`MOVED`], [`RECEIVED`] or [`SHARED`].
+    /// Of a body that is waited for in such pieces: [`MOVED`], [`RECEIVED`], [`SHARED`] or [`SMALL`].
     #[must_use]
     pub fn of(piece: usize) -> Self {
         Self { piece, is_raised: false, since: None, came: 0, last: None }
+    }
+
+    /// From now on it is waited for pieces of this size. Where that is another, the proof begins anew. Answers the mark to set, if it
+    /// changes.
+    pub fn wait_for(&mut self, piece: usize) -> Option<usize> {
+        if piece == self.piece {
+            return None;
+        }
+        let mark = self.quiet();
+        self.piece = piece;
+        mark
     }
 
     /// So many bytes came, and `remaining` of this body are still to come, as far as that is known (else 0). Answers the
@@ -140,6 +153,16 @@ mod tests {
             assert_eq!(bulk.came(PROOF as u64, 4 * piece as u64, now), Some(piece));
             assert_eq!(bulk.came(PROOF as u64, 2 * piece as u64 - 1, now), Some(1));
         }
+    }
+
+    #[test]
+    fn pieces_of_another_size_are_proved_anew() {
+        let (mut bulk, now) = (Bulk::of(SHARED), Instant::now());
+        assert_eq!((bulk.wait_for(SHARED), bulk.wait_for(SMALL)), (None, None));
+        assert_eq!(bulk.came(PROOF as u64, 4 * SMALL as u64, now), Some(SMALL));
+        assert_eq!((bulk.wait_for(SMALL), bulk.wait_for(SHARED)), (None, Some(1)));
+        assert_eq!(bulk.came(PROOF as u64 - 1, GIB, now), None);
+        assert_eq!(bulk.came(1, GIB, now), Some(SHARED));
     }
 
     #[test]

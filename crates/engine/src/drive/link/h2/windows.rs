@@ -62,9 +62,11 @@ impl Link {
     pub(super) fn came(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
-        let left = if bulky == 0 || !self.held.is_empty() { 0 } else { left };
-        if let Some(mark) = self.pace.bulk.came(bytes, left, now) {
-            set_mark(&self.stream, mark.min(bulky * MARK_A_STREAM).max(1));
+        let left = if self.held.is_empty() { left } else { 0 };
+        let (piece, most) = if bulky == 0 { (bulk::SMALL, bulk::SMALL) } else { (bulk::SHARED, bulky * MARK_A_STREAM) };
+        let changed = self.pace.bulk.wait_for(piece);
+        if let Some(mark) = self.pace.bulk.came(bytes, left, now).or(changed) {
+            set_mark(&self.stream, mark.min(most));
         }
     }
 }
