@@ -196,7 +196,8 @@ fn workers_that_extract_far_more_than_a_slow_reader_takes() {
             text.flat_map(|pair| [&pair[..], b"\n"].concat()).collect::<Vec<u8>>()
         })
         .collect();
-    for (count, memory, unordered) in [(2, 1 << 20, false), (4, 256 << 10, false), (4, 1 << 20, true)] {
+    let with = [(2, 1 << 20, false), (4, 256 << 10, false), (4, 1 << 20, true), (2, 1, true), (2, 1, false)];
+    for (count, memory, unordered) in with {
         let items: Vec<_> = origin.site().as_paths().iter().map(|path| Ok(common::item(origin.url(path)))).collect();
         let options = FleetOptions { max_memory: memory, unordered, ..threads(count) };
         let stages = vec![stage(None, "..")];

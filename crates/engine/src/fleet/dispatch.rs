@@ -290,9 +290,7 @@ impl Dispatch {
         let its_stage = self.stages - 1 - usize::try_from(first >> 56).unwrap_or(0);
         let window = &view.windows[its_stage];
         let is_awaited = head == Some(first) || window.head().map(|slot| self.priority(its_stage, slot)) == Some(first);
-        // A window that keeps nothing may have one at a time, however small it is.
-        let is_alone = || state.outstanding[its_stage] == state.waiting[its_stage] && window.keeps_nothing();
-        (window.has_budget() || is_awaited || is_alone()).then_some(head)
+        (window.has_budget() || is_awaited).then_some(head)
     }
 
     /// When to ask again though nothing happened: at the end of a host's pause. Not while nothing may start in any case:

@@ -134,12 +134,13 @@ struct State {
 }
 
 impl Window {
-    /// A window that keeps at most `budget` bytes.
+    /// A window that keeps at most `budget` bytes. One that keeps nothing has budget, however small that is: else nothing could
+    /// begin.
     #[must_use]
     pub(super) fn new(order: Order, budget: usize, outlet: Box<dyn Outlet>) -> Self {
         Self {
             order,
-            budget,
+            budget: budget.max(1),
             next: AtomicU64::new(0),
             head: AtomicU64::new(0),
             held: AtomicUsize::new(0),
@@ -182,12 +183,6 @@ impl Window {
     #[must_use]
     pub(super) fn has_budget(&self) -> bool {
         self.held.load(Ordering::Relaxed) < self.budget
-    }
-
-    /// Whether nothing waits in it.
-    #[must_use]
-    pub(super) fn keeps_nothing(&self) -> bool {
-        self.held.load(Ordering::Relaxed) == 0
     }
 
     /// Whether [`Window::flush`] has something to do.
