@@ -16,18 +16,15 @@
 //!
 //! Left out: loss and reordering.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+mod timer;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{BufMut, Bytes, BytesMut};
-use rustix::thread::set_current_timer_slack;
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -36,6 +33,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::{Semaphore, mpsc as channel};
 
 use crate::rng::{Rng, mix};
+use timer::Timer;
 
 /// Bytes one direction of one connection may have under way; worst case of memory a connection: twice this.
 const IN_FLIGHT: u32 = 16 << 20;
@@ -116,9 +114,15 @@ impl Builder {
         let listener = runtime.block_on(TcpListener::bind(self.listen))?;
         let addr = listener.local_addr()?;
         let connections = Arc::new(AtomicU64::new(0));
+        let timer = {
+            let _inside = runtime.enter();
+            Arc::new(Timer::new()?)
+        };
+        let ticking = Arc::clone(&timer);
+        runtime.spawn(async move { ticking.run().await });
         let carrier = Carrier {
             link: self.link,
-            timer: timer(),
+            timer,
             up: Arc::new(Pace::new(self.link.total_rate)),
             down: Arc::new(Pace::new(self.link.total_rate)),
         };
@@ -167,76 +171,6 @@ impl Drop for Relay {
     }
 }
 
-/// A piece under way; an empty one is the end of its direction.
-struct Piece {
-    due: Instant,
-    /// Order of arrival, among pieces due at once.
-    number: u64,
-    bytes: Bytes,
-    to: channel::UnboundedSender<Bytes>,
-}
-
-impl Piece {
-    fn rank(&self) -> (Instant, u64) {
-        (self.due, self.number)
-    }
-}
-
-impl Ord for Piece {
-    fn cmp(&self, other: &Piece) -> Ordering {
-        self.rank().cmp(&other.rank())
-    }
-}
-
-impl PartialOrd for Piece {
-    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Piece {
-    fn eq(&self, other: &Piece) -> bool {
-        self.rank() == other.rank()
-    }
-}
-
-impl Eq for Piece {}
-
-/// One sleeper for all connections: a thread, because the runtime's own timer counts whole milliseconds and would make
-/// 20 ms into 22.
-fn timer() -> mpsc::Sender<Piece> {
-    let (sender, arrivals) = mpsc::channel::<Piece>();
-    thread::spawn(move || {
-        // The kernel may let a sleeper oversleep by 50 µs, and did so twice a round trip. Where it will not have less, so be it.
-        let _ = set_current_timer_slack(NonZeroU64::new(1));
-        let mut under_way = BinaryHeap::<Reverse<Piece>>::new();
-        let mut arrived = 0;
-        loop {
-            let left = under_way.peek().map(|Reverse(piece)| piece.due.saturating_duration_since(Instant::now()));
-            let arrival = match left {
-                Some(Duration::ZERO) => {
-                    if let Some(Reverse(piece)) = under_way.pop() {
-                        // A receiver that has gone belongs to a connection that broke.
-                        let _ = piece.to.send(piece.bytes);
-                    }
-                    continue;
-                }
-                Some(left) => arrivals.recv_timeout(left),
-                None => arrivals.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
-            };
-            match arrival {
-                Ok(piece) => {
-                    arrived += 1;
-                    under_way.push(Reverse(Piece { number: arrived, ..piece }));
-                }
-                Err(mpsc::RecvTimeoutError::Timeout) => {}
-                Err(mpsc::RecvTimeoutError::Disconnected) => return,
-            }
-        }
-    });
-    sender
-}
-
 /// When the next byte may leave at a rate.
 struct Pace {
     rate: Option<u64>,
@@ -265,7 +199,7 @@ impl Pace {
 #[derive(Clone)]
 struct Carrier {
     link: Link,
-    timer: mpsc::Sender<Piece>,
+    timer: Arc<Timer>,
     up: Arc<Pace>,
     down: Arc<Pace>,
 }
@@ -336,7 +270,7 @@ impl Carrier {
             let Ok(permit) = room.acquire_many(len as u32).await else { return };
             permit.forget();
             let sent = match due {
-                Some(due) => self.timer.send(Piece { due, number: 0, bytes, to: to.clone() }).is_ok(),
+                Some(due) => self.timer.send(due, bytes, &to).is_ok(),
                 None => to.send(bytes).is_ok(),
             };
             if !sent || len == 0 {

@@ -1,0 +1,119 @@
+//! When pieces are due: one timer of the system for all connections, waited for in the runtime's own loop.
+//!
+//! The runtime's timers count whole milliseconds and would make 20 ms into 22; and a thread that slept would be one more to
+//! be woken at each end of each piece's way.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
+};
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Pieces under way, and the timer of the first.
+pub(super) struct Timer {
+    /// The runtime's readers of pipes read any descriptor that does not block.
+    clock: Receiver,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    under_way: BinaryHeap<Reverse<Piece>>,
+    arrived: u64,
+}
+
+/// A piece under way; an empty one is the end of its direction.
+struct Piece {
+    due: Instant,
+    /// Order of arrival, among pieces due at once.
+    number: u64,
+    bytes: Bytes,
+    to: UnboundedSender<Bytes>,
+}
+
+impl Timer {
+    /// Inside a runtime.
+    pub(super) fn new() -> io::Result<Timer> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let clock = Receiver::from_owned_fd_unchecked(timerfd_create(TimerfdClockId::Monotonic, flags)?)?;
+        Ok(Timer { clock, state: Mutex::default() })
+    }
+
+    /// Sends a piece on when it is due.
+    pub(super) fn send(&self, due: Instant, bytes: Bytes, to: &UnboundedSender<Bytes>) -> io::Result<()> {
+        let mut state = self.state();
+        state.arrived += 1;
+        let piece = Piece { due, number: state.arrived, bytes, to: to.clone() };
+        let is_first = state.under_way.peek().is_none_or(|Reverse(first)| piece < *first);
+        state.under_way.push(Reverse(piece));
+        if is_first { self.set(due) } else { Ok(()) }
+    }
+
+    /// Sends on what is due, for as long as it is polled.
+    pub(super) async fn run(&self) -> io::Result<()> {
+        loop {
+            self.clock.readable().await?;
+            match self.clock.try_read(&mut [0; 8]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                count => count?,
+            };
+            let mut state = self.state();
+            let now = Instant::now();
+            while state.under_way.peek().is_some_and(|Reverse(first)| first.due <= now) {
+                if let Some(Reverse(piece)) = state.under_way.pop() {
+                    // A receiver that has gone belongs to a connection that broke.
+                    let _ = piece.to.send(piece.bytes);
+                }
+            }
+            if let Some(Reverse(first)) = state.under_way.peek() {
+                self.set(first.due)?;
+            }
+        }
+    }
+
+    fn set(&self, due: Instant) -> io::Result<()> {
+        // Nothing at all would stop the timer.
+        let left = due.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
+        let it_value = Timespec::try_from(left).map_err(io::Error::other)?;
+        let once = Itimerspec { it_interval: Timespec::default(), it_value };
+        timerfd_settime(&self.clock, TimerfdTimerFlags::empty(), &once)?;
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Piece {
+    fn rank(&self) -> (Instant, u64) {
+        (self.due, self.number)
+    }
+}
+
+impl Ord for Piece {
+    fn cmp(&self, other: &Piece) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Piece {
+    fn partial_cmp(&self, other: &Piece) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Piece {
+    fn eq(&self, other: &Piece) -> bool {
+        self.rank() == other.rank()
+    }
+}
+
+impl Eq for Piece {}
