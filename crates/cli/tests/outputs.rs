@@ -380,10 +380,74 @@ fn what_is_gone_on_with_before_its_end_keeps_no_old_tail() {
 }
 
 #[test]
+fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
+    const HEAD: &str = "Connection: close\r\n";
+    let answer = |status: &str, fields: &str, body: &str| {
+        let text = format!("HTTP/1.1 {status}\r\n{HEAD}{fields}Content-Length: {}\r\n\r\n{body}", body.len());
+        vec![Step::ReadHead, Step::send(text)]
+    };
+    let busy = answer("503 Busy", "", "busy page");
+    let rest = answer("206 Partial Content", "Content-Range: bytes 4-9/10\r\n", "456789");
+    let silent = vec![Step::ReadHead];
+    let cut = vec![
+        Step::ReadHead,
+        Step::send(format!("HTTP/1.1 206 Part\r\n{HEAD}Content-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n45")),
+    ];
+    let (whole, nothing) = (Some("0123456789"), "");
+    let no: &[&str] = &[];
+    // Before, what the server answers in turn, further arguments; the exit code and what is there then, as by curl 8.22.
+    let cases = [
+        ("0123", vec![busy.clone(), busy.clone(), rest.clone()], &["-f"][..], 0, whole),
+        (nothing, vec![busy.clone(), busy.clone(), answer("200 OK", "", "0123456789")], no, 0, whole),
+        ("0123", vec![silent, rest.clone()], &["--retry-all-errors"], 0, whole),
+        ("0123", vec![cut, rest], &["--retry-all-errors"], 0, whole),
+        ("0123", vec![busy.clone()], no, 33, None),
+        ("0123", vec![answer("404 No", "", "not found page")], no, 33, None),
+        ("0123", vec![answer("404 No", "", "not found page")], &["-f"], 22, None),
+        ("0123", vec![answer("302 Found", "Location: /x\r\n", "moved")], no, 33, None),
+        // As long as what is there: that was all of it.
+        ("0123", vec![answer("404 No", "", "four")], no, 0, None),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let curl = dir.path().join("curl");
+    std::os::unix::fs::symlink(HAUL, &curl).unwrap();
+    for (before, answers, args, code, after) in cases {
+        let peer = RawPeer::start(answers);
+        let file = dir.path().join("file");
+        let _ = fs::remove_file(&file);
+        if !before.is_empty() {
+            fs::write(&file, before).unwrap();
+        }
+        let (url, fixed) =
+            (peer.url("/x"), ["-q", "-s", "--retry", "3", "--retry-delay", "0.01", "-C", "-", "-o", "file"]);
+        let ran = run(program(&curl).args(fixed).args(args).arg(&url).current_dir(dir.path()));
+        let now = fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!((ran.code, now.as_str()), (code, after.unwrap_or(before)), "{before} {args:?} {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_urls_password_is_in_no_figure() {
     let peer = page("x");
     let url = peer.url("/a@b").replacen("://", "://me:secret@", 1);
     let got = run_haul(["-w", " %{url} %{url_effective}", &url]).text();
     let plain = peer.url("/a@b");
     assert_eq!(got, format!("x {plain} {plain}"));
+}
+
+#[test]
+fn fragments_of_redirects_are_told_and_tags_of_errors_are_not_kept() {
+    let moved = "HTTP/1.1 302 Found\r\nLocation: /b?x=1#there\r\nContent-Length: 0\r\n\r\n";
+    let page = "HTTP/1.1 404 No\r\nETag: \"tag\"\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    let script = vec![Step::ReadHead, Step::send(moved), Step::ReadHead, Step::send(page)];
+    let peer = RawPeer::always(script);
+    let dir = tempfile::tempdir().unwrap();
+    let curl = dir.path().join("curl");
+    std::os::unix::fs::symlink(HAUL, &curl).unwrap();
+    let told = |args: &[&str]| {
+        run(program(&curl).args(["-q", "-s"]).args(args).arg(peer.url("/a")).current_dir(dir.path())).text()
+    };
+    assert_eq!(told(&["-w", "%{redirect_url}"]), peer.url("/b?x=1#there"));
+    assert_eq!(told(&["-L", "-w", "%{url_effective}", "--etag-save", "tag"]), peer.url("/b?x=1#there"));
+    assert_eq!(fs::read(dir.path().join("tag")).unwrap_or_default(), b"");
 }

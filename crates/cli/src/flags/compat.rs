@@ -39,6 +39,7 @@ const INERT: &[(&str, &str)] = &[
     ("false-start", "by curl too"),
     ("ftp-create-dirs", "about FTP"),
     ("ftp-pasv", "about FTP"),
+    ("ftp-port", "about FTP"),
     ("ftp-skip-pasv-ip", "about FTP"),
     ("npn", "by curl too"),
     ("parallel-immediate", "haul always does so for HTTP/1"),

@@ -96,6 +96,17 @@ pub(super) const FTP_PASV: Inert = Inert(&Spec {
     ..NOTHING
 });
 
+pub(super) const FTP_PORT: Inert = Inert(&Spec {
+    long: "ftp-port",
+    short: Some('P'),
+    takes: Takes::Value("address"),
+    doc: "Taken for scripts written for curl, of which some say `-POST` and mean `-X POST`: to curl, too, that is `-P OST`. It is about \
+          connections of FTP.",
+    example: "haul --ftp-port - https://example.com/",
+    see_also: &["ftp-pasv", "request"],
+    ..NOTHING
+});
+
 pub(super) const FTP_SKIP_PASV_IP: Inert = Inert(&Spec {
     long: "ftp-skip-pasv-ip",
     doc: "Taken for scripts written for curl. It is about connections of FTP.",

@@ -428,6 +428,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &fsync::Fsync,
     &inert::FTP_CREATE_DIRS,
     &inert::FTP_PASV,
+    &inert::FTP_PORT,
     &inert::FTP_SKIP_PASV_IP,
     &get::Get,
     &globoff::Globoff,

@@ -7,14 +7,14 @@
 //!
 //! assert!(unsupported::why(b"ntlm").unwrap().contains("password"));
 //! assert!(unsupported::why(b"location").is_none());
-//! assert_eq!(unsupported::of_letter(b'P'), Some("ftp-port"));
+//! assert_eq!(unsupported::of_letter(b'Q'), Some("quote"));
 //! ```
 
 /// Reasons, each with the long names of curl's options (without `no-`) that are refused for it.
 const REFUSED: &[(&str, &str)] = &[
     (
         "it belongs to FTP, and haul speaks HTTP alone",
-        "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-port ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
+        "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
          list-only quote",
     ),
     (
@@ -52,7 +52,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Letters of curl with the long names they stand for.
-const LETTERS: &[(u8, &str)] = &[(b'P', "ftp-port"), (b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
+const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
 /// Why haul leaves an option out; `None` for one that it has, or that nobody has.
 pub fn why(name: &[u8]) -> Option<&'static str> {

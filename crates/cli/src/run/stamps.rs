@@ -64,7 +64,9 @@ pub(super) fn can_be_saved(path: &Path, create_dirs: bool) -> Result<()> {
 
 /// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file if none is.
 pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> {
-    let tag = outcome.head.as_ref().and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
+    // That of an error's page is not the content's.
+    let head = outcome.head.as_ref().filter(|head| (200..400).contains(&head.status()));
+    let tag = head.and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
     let line = |tag: &[u8]| [tag, b"\n"].concat();
     if path == Path::new("-") {
         return tag.map_or(Ok(()), |tag| std::io::stdout().write_all(&line(tag)));

@@ -113,6 +113,14 @@ impl Transfer {
             }
             self.tries_behind = wait;
         }
+        // What is no part of it is not added to what is there.
+        if self.is_fixed && self.may_range && self.extent.is_ranged() && !matches!(status, 206 | 304) {
+            if options.trusts_end && framing == BodyFraming::Length(self.extent.at) {
+                return Disposition::Complete;
+            }
+            let message = format!("asked for a range, the server answered {status}");
+            return Disposition::Fail(Error::new(ErrorKind::Range, message));
+        }
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,

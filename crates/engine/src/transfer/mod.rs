@@ -107,6 +107,8 @@ pub struct Transfer {
     has_begun: bool,
     /// It goes on with what the user has, and cannot be had otherwise.
     is_fixed: bool,
+    /// Where it begins, if not at the first byte: an earlier file is to be added to, and tries after the first begin there, too.
+    from: u64,
     /// Bytes of the response under way that were delivered from an earlier one.
     skip: u64,
     /// How often it began anew because what it had could not be completed.
@@ -217,6 +219,7 @@ impl Transfer {
             has_looked: options.resume_from.is_some() || options.span.is_some(),
             has_begun: false,
             is_fixed: options.resume_from.is_some() || matches!(options.span, Some(Span::Rest { .. })),
+            from: options.resume_from.unwrap_or(0),
             skip: 0,
             restarts: 0,
             failed_at: 0,
@@ -272,7 +275,7 @@ impl Transfer {
         self.extent = match self.options.span {
             Some(Span::Rest { .. }) => Extent::of(&self.options),
             // That a range is asked for was the engine's idea: now it is all of it.
-            _ => Extent::from(self.options.resume_from.unwrap_or(0)),
+            _ => Extent::from(self.from),
         };
         self.has_begun = false;
         self.skip = 0;

@@ -195,6 +195,9 @@ impl Transfer {
         }
         if let Some(partial) = self.body.partial(&self.target) {
             self.is_fixed = partial.known.is_none();
+            if self.is_fixed {
+                self.from = partial.gap.start;
+            }
             self.extent.resumes(partial);
         }
     }

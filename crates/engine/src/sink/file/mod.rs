@@ -54,6 +54,8 @@ pub struct FileSink {
     state: State,
     /// It was opened in place, by this run, and is not complete.
     is_begun: bool,
+    /// How long the file was that is added to.
+    was_long: Option<u64>,
     /// The reply is about what is there already: as by curl, only the heads that somebody wants to see make it a file.
     shows_unchanged: bool,
 }
@@ -75,6 +77,7 @@ impl FileSink {
             hasher: None,
             state: State::Closed,
             is_begun: false,
+            was_long: None,
             shows_unchanged: false,
         }
     }
@@ -230,7 +233,8 @@ impl Sink for FileSink {
                 writer.partial().remove();
                 true
             }
-            State::InPlace(_) => self.is_begun,
+            // What was added goes.
+            State::InPlace(file) => self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok()),
             State::Null(_) => false,
             _ => true,
         }
@@ -248,7 +252,7 @@ impl Sink for FileSink {
         self.check()?;
         let state = std::mem::replace(&mut self.state, State::Closed);
         self.give_name(state).map_err(|error| self.error(error))?;
-        self.is_begun = false;
+        (self.is_begun, self.was_long) = (false, None);
         Ok(())
     }
 

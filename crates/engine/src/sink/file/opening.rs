@@ -46,6 +46,8 @@ impl FileSink {
             // Read where the whole of it is to be held against a checksum.
             options.create(true).truncate(false).write(true).read(self.options.checksum.is_some()).mode(mode);
             let mut file = options.open(&self.path)?;
+            let length = file.metadata()?.len();
+            self.was_long.get_or_insert(length);
             // curl adds to the end whatever the offset; haul puts each byte at its place.
             file.seek(match self.options.in_place {
                 true => SeekFrom::End(0),
