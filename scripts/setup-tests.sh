@@ -2,8 +2,8 @@
 # What the tests use besides the Rust toolchain: curl (its output is what haul's is compared with), nginx, nghttpd,
 # apache2 and caddy (other origins, of HTTP/2 too), strace (system calls counted and refused), valgrind (instructions
 # counted), faketime and script (clocks, terminals), tinyproxy, nghttpx, squid, Dante and microsocks (proxies), openssl
-# (clients' keys), stunnel (TLS for scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl's modules, apt-ftparchive, pacman, bsdtar and signify
-# (package managers), python3-venv (the Python module's tests).
+# (clients' keys), stunnel (TLS for scripts/curl-suite.sh), cc, c++ and pkg-config (the C interface), Perl's modules,
+# apt-ftparchive, pacman with makepkg (for repo-add), bsdtar and signify (package managers), python3-venv (the Python module's tests).
 #
 #   sh scripts/setup-tests.sh            installs what is missing, as root; else says how
 #   sh scripts/setup-tests.sh --missing  only says what is missing, for the end of a run
@@ -59,6 +59,7 @@ look_all() {
     look pkg-config pkgconf
     look apt-ftparchive apt-utils
     look pacman pacman-package-manager
+    look makepkg makepkg
     look bsdtar libarchive-tools
     look signify-openbsd signify-openbsd
     look setpriv util-linux
