@@ -169,6 +169,8 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
         engine->keep_alive = SvTRUE(value);
         status = haul_client_set_keep_alive(client, engine->keep_alive);
     }
+    else if (strEQ(name, "raw_path"))
+        status = haul_client_set_raw_path(client, SvTRUE(value));
     else if (strEQ(name, "jar"))
         status = haul_client_set_jar(client, SvOK(value) ? hk_jar_of(aTHX_ value) : NULL);
     else if (strEQ(name, "user_agent"))

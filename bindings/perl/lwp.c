@@ -132,11 +132,6 @@ static SV *item(pTHX_ AV *fields, SSize_t at) {
     return bytes;
 }
 
-static void check_taint(pTHX_ SV *url, SV *method) {
-    if (TAINTING_get && (SvTAINTED(url) || SvTAINTED(method)))
-        croak("Insecure dependency in connect while running with -T switch\n");
-}
-
 SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out) {
     hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
     hk_exchange x;
@@ -148,7 +143,6 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     if (!engine)
         croak("not a Haul::Engine");
     sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(engine_sv)));
-    check_taint(aTHX_ url, method);
     hk_begin(aTHX_ &x, engine, text, len, url);
     x.call.max_size = 0;
     for (SSize_t i = 0; i < av_top_index(fields); i += 2) {
@@ -203,14 +197,13 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died = NULL;
     if (!engine)
         croak("not a Haul::Engine");
-    check_taint(aTHX_ url, method);
     sv_bless(self, gv_stashpvs("Haul::Stream", GV_ADD));
     Newxz(stream, 1, hk_stream);
     Newxz(x, 1, hk_exchange);
     stream->exchange = x;
     stream->engine = newSVsv(engine_sv);
     hk_attach(aTHX_ object, &stream_vtbl, stream);
-    stream->request = haul_request_new(SvPV_nolen(method), SvPVutf8_nolen(url));
+    stream->request = haul_request_new_raw(SvPV_nolen(method), SvPVutf8_nolen(url));
     if (!stream->request)
         check(aTHX_ haul_error_code(haul_last_error()));
     check(aTHX_ haul_request_set_max_redirects(stream->request, 0));

@@ -641,6 +641,9 @@ haul_status haul_jar_each(const haul_jar *jar, haul_cookie_fn look, void *user);
 // A request for `url`. `method` NULL is GET; it is sent as it is written.
 haul_request *haul_request_new(const char *method, const char *url);
 
+// The same, with the path as it is written: dot segments are not removed (RFC 3986 section 5.2.4).
+haul_request *haul_request_new_raw(const char *method, const char *url);
+
 // A copy, with its own settings and body.
 haul_request *haul_request_clone(const haul_request *request);
 
@@ -774,6 +777,10 @@ haul_status haul_client_set_decode(haul_client *client, bool on);
 // How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
 // (Expect: 100-continue), in milliseconds; 0: it is never asked. Default 1,000.
 haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
+
+// Sends paths as they are written: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off.
+// For a request that is made apart there is haul_request_new_raw.
+haul_status haul_client_set_raw_path(haul_client *client, bool on);
 
 // Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
 haul_status haul_client_set_keep_alive(haul_client *client, bool on);

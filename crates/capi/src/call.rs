@@ -189,7 +189,8 @@ unsafe fn request(call: &haul_call, shared: &Shared) -> Result<Request, Fault> {
         trailers: trailers::of(call.trailers, call.trailers_user),
         max_time: limit(call.timeout_ms),
     };
-    let target = shared.engine.target(url, own.raw_path).map_err(|error| url_fault(&error))?;
+    let is_raw = own.raw_path || shared.options.path_as_is;
+    let target = shared.engine.target(url, is_raw).map_err(|error| url_fault(&error))?;
     Ok(Request::new(target, own.options(shared), particulars))
 }
 

@@ -68,7 +68,7 @@ impl Own {
             && max_size.is_none_or(|bytes| has_max_size(&shared.options, bytes))
             && auth.is_none()
             && (!decode || shared.options.decode)
-            && !raw_path
+            && (!raw_path || shared.options.path_as_is)
             && (!http10 || shared.options.liberties.http10)
             && (!no_jar || shared.options.jar.is_none());
         if is_common {
@@ -140,17 +140,31 @@ pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, Fault> {
 /// A request for `url`. `method` NULL is GET; it is sent as it is written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_new(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
+    // SAFETY: the header's contract.
+    unsafe { new(method, url, false) }
+}
+
+/// The same, with the path as it is written: dot segments are not removed (RFC 3986 section 5.2.4).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
+    // SAFETY: the header's contract.
+    unsafe { new(method, url, true) }
+}
+
+/// # Safety
+/// As [`haul_request_new`].
+unsafe fn new(method: *const c_char, url: *const c_char, raw_path: bool) -> Option<Box<haul_request>> {
     guard_new(|| {
         // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
         let (method, url) = unsafe { (text::optional(method, "method")?, text::required(url, "url")?) };
         Ok(Box::new(haul_request {
             method: parse_method(method.unwrap_or("GET"))?,
-            target: parse_url(url, false)?,
+            target: parse_url(url, raw_path)?,
             content: Content::None,
             fields: Vec::new(),
             max_time: None,
             trailers: None,
-            own: Own::default(),
+            own: Own { raw_path, ..Own::default() },
             output: Output::KEPT,
         }))
     })

@@ -220,6 +220,19 @@ pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client
     }
 }
 
+/// Sends paths as they are written: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off.
+/// For a request that is made apart there is haul_request_new_raw.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: bool) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.path_as_is = on;
+            Ok(())
+        })
+    }
+}
+
 /// Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {

@@ -8,7 +8,7 @@ use HTTP::Headers  ();
 use HTTP::Response ();
 use HTTP::Status   ();
 use LWP::Protocol  ();
-use Scalar::Util qw(reftype);
+use Scalar::Util qw(reftype weaken);
 
 our @ISA = ('LWP::Protocol');
 our $VERSION = '0.1.0';
@@ -22,29 +22,39 @@ our $REQUESTS = 0;
 
 LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 
+# The engines of all user agents, by their settings: as long as one of them has it. Two would have a connection each to a server
+# that may have time for one.
+my %shared;
+
 # The engine for a user agent's settings as they are now; kept with it, and its connections with it.
 sub _engine {
     my ($ua, $is_secure, $proxy, $timeout, $is_old) = @_;
     my $ssl = $is_secure && $ua->{ssl_opts} || {};
+    # Who was told conn_cache(undef) keeps none.
+    my $keeps = $KEEP_ALIVE && (defined $ua->{conn_cache} || !exists $ua->{conn_cache}) ? 1 : 0;
     no warnings 'uninitialized';
-    my $key = "$KEEP_ALIVE\0$is_old\0$timeout\0$ua->{local_address}\0$proxy";
+    my $key = "$keeps\0$is_old\0$timeout\0$ua->{local_address}\0$proxy";
     $key = join "\0", $key, map { ($_, $ssl->{$_}) } sort keys %$ssl if $is_secure;
     my $engines = $ua->{'LWP::Protocol::haul'} ||= {};
-    return $engines->{$key} ||= do {
+    return $engines->{$key} ||= $shared{$key} || do {
         # A program that changes its settings all the time does not keep all of them.
         %$engines = () if keys %$engines >= 16;
+        delete @shared{ grep { !defined $shared{$_} } keys %shared };
         my $engine = Haul::Engine->_new;
         $engine->_set(redirects  => 0);
         $engine->_set(without    => $_) for qw(Accept Expect Proxy-Connection);
         $engine->_set(user_agent => undef);
         # A program that says Expect is waited for as long as LWP waits; nobody else asks.
         $engine->_set(expect_timeout => 2);
-        $engine->_set(keep_alive => $KEEP_ALIVE);
+        $engine->_set(keep_alive => $keeps);
+        # LWP's paths go out as they are: they may be signed.
+        $engine->_set(raw_path   => 1);
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
         $engine->_set(proxies => ["$proxy", "$proxy"]) if $proxy;
         $engine->_set(http => 10) if $is_old;
         _tls($engine, $ssl) if $is_secure;
+        weaken($shared{$key} = $engine);
         $engine;
     };
 }
@@ -113,11 +123,12 @@ sub _outgoing {
         elsif ($is_secure && $name eq 'Proxy-Authorization') { return }
         push @fields, $name, $value;
     });
-    if ($$url =~ s{\A([^:/]+://)([^/?]*)\@}{$1} && !$authorized) {
-        my $user = $2;
+    if ($$url =~ s{\A([^:/]+://)([^/?]*)\@}{$1} && !$authorized && length $2) {
+        my ($user, $password) = split /:/, $2, 2;
         require MIME::Base64;
         require URI::Escape;
-        push @fields, Authorization => 'Basic ' . MIME::Base64::encode_base64(URI::Escape::uri_unescape($user), '');
+        my $pair = join ':', map { URI::Escape::uri_unescape(defined $_ ? $_ : '') } $user, $password;
+        push @fields, Authorization => 'Basic ' . MIME::Base64::encode_base64($pair, '');
     }
     my $content = $request->content_ref;
     $content = $$content if ref $$content;
@@ -131,7 +142,7 @@ sub _outgoing {
     }
     warn 'Content-Length set when there is no content, fixed' if $length;
     # An empty POST says so where the program did.
-    return (\@fields, defined $length ? '' : undef);
+    return (\@fields, defined $length && !$length ? '' : undef);
 }
 
 # Whether anyone wants to see the reply before it is complete.
@@ -156,8 +167,21 @@ sub _die {
         if $text =~ /CONNECT tunnel failed, response ([0-9]{3})/;
     die "Can't connect to $at (Connection timed out)\n\n$text\n" if $status == 28 && $text =~ /connect/i;
     die "read timeout: $text\n" if $status == 28;
-    die "Can't connect to $at ($text)\n\n$text\n" if grep { $status == $_ } 5, 6, 7, 35, 45, 60, 97;
+    if (grep { $status == $_ } 5, 6, 7, 35, 45, 60, 97) {
+        my $short = $status == 6 ? 'Name or service not known' : $text =~ /: ([^:()]+?) \(os error [0-9]+\)/ ? $1 : $text;
+        die "Can't connect to $at ($short)\n\n$text\n";
+    }
+    die "Server closed connection without sending any data back\n" if $text =~ /closed the connection without a response/;
     die "$text\n";
+}
+
+# What LWP's own protocol does better: sockets for the program itself (CONNECT, Upgrade) or with options of IO::Socket's; a
+# certificate that is looked at by the program; a proxy for ftp and its like, for haul's URLs are http and https.
+sub _is_lwps_own {
+    my ($request, $url) = @_;
+    no warnings 'once';
+    return $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT'
+        || grep { defined $request->header($_) } 'Upgrade', 'If-SSL-Cert-Subject';
 }
 
 sub request {
@@ -168,12 +192,12 @@ sub request {
     }
     my $text = $url->as_string;
     $text =~ s/#.*//s if index($text, '#') >= 0;
-    # A proxy for ftp and its like: LWP asks here because the proxy is an http one, but haul's URLs are http and https.
-    if ($text !~ /\Ahttp(s)?:/i) {
-        require LWP::Protocol::http;
-        return LWP::Protocol::http->new('http', $ua)->request($request, $proxy, $arg, $size, $timeout);
+    my $is_secure = $text =~ /\Ahttps:/i;
+    if (_is_lwps_own($request, $text)) {
+        my ($scheme, $class) = $is_secure && !$proxy ? ('https', 'LWP::Protocol::https') : ('http', 'LWP::Protocol::http');
+        eval "require $class" or die $@;
+        return $class->new($scheme, $ua)->request($request, $proxy, $arg, $size, $timeout);
     }
-    my $is_secure = defined $1;
     $REQUESTS++;
     my $version = $request->protocol;
     my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0);
@@ -217,7 +241,7 @@ sub request {
     my $given;
     return $self->collect($arg, $response, sub {
         return \$body if !$given++ && length $body;
-        die "read failed: $error\n" if defined $error;
+        die +($status == 28 ? 'read timeout' : 'read failed') . ": $error\n" if defined $error;
         return \'';
     });
 }

@@ -1,0 +1,75 @@
+#!perl -T
+# What programs of LWP's rely on besides its documentation; under taint checks, which LWP's own protocol passes.
+use strict;
+use warnings;
+use Test::More;
+
+BEGIN {
+    unshift @INC, grep { !ref && -d && /(.*)/ } map { /\A(.*)\z/s ? $1 : () } '.';
+    eval { require LWP::UserAgent; 1 } or plan(skip_all => 'LWP is not installed');
+}
+use t::Server;
+use LWP::Protocol::haul;
+
+delete @ENV{qw(http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY no_proxy PERL_LWP_ENV_PROXY PATH ENV BASH_ENV CDPATH IFS)};
+
+my $server = t::Server->start(sub {
+    my ($request) = @_;
+    my $target = $request->{target};
+    return sub { 0 } if $target eq '/nothing';
+    return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"); 1 } if $target eq '/stalls';
+    return [200, { 'Content-Type' => 'text/plain' }, join ' ', $target, $request->{connection},
+        map { $request->{headers}{$_} // '-' } qw(authorization content-length)];
+});
+my $ua = LWP::UserAgent->new;
+my $streamed = sub { my $all = ''; my $response = $ua->get(@_, ':content_cb' => sub { $all .= $_[0] }); $response->content($all); $response };
+
+# Paths may be signed.
+for my $path ('/a/../b', '/a/./b', '/%2e%2e/x', '/..') {
+    for my $get (sub { $ua->get(@_) }, $streamed) {
+        like($get->($server->url($path))->content, qr/\A\Q$path\E /, "$path as it is");
+    }
+}
+
+# A URL from a page is as good as another: URI has taken it apart.
+my $link = '/from' . substr $ua->get($server->url('/x'))->content, 0, 0;
+is($ua->get($server->url($link))->code, 200, 'a tainted URL');
+is($streamed->($server->url($link))->code, 200, 'streamed');
+
+# Users in URLs (RFC 7617 section 2).
+my $of = sub { my ($user) = @_; (my $url = $server->url('/u')) =~ s{//}{//$user\@}; (split ' ', $ua->get($url)->content, 3)[2] };
+is($of->('me'), 'Basic bWU6 -', 'a user alone');
+is($of->('me:p%3aw'), 'Basic bWU6cDp3 -', 'a password');
+is($of->(''), '- -', 'nobody');
+
+# A server of one process has time for one connection.
+my $connection = sub { (split ' ', $_[0]->get($server->url('/c'))->content)[1] };
+my $other = LWP::UserAgent->new;
+is($connection->($other), $connection->($ua), 'user agents share connections');
+$other->conn_cache(undef);
+isnt($connection->($other), $connection->($ua), 'not who wants to keep none');
+isnt($connection->($other), $connection->($other), 'which has a new one each time');
+
+# What LWP does itself.
+my $requests = $LWP::Protocol::haul::REQUESTS;
+is($ua->get($server->url('/u'), Upgrade => 'x')->code, 200, 'an Upgrade');
+is($ua->get($server->url('/u'), 'If-SSL-Cert-Subject' => 'x')->code, 200, 'a certificate that is looked at');
+{
+    local @LWP::Protocol::http::EXTRA_SOCK_OPTS = (LocalAddr => '127.0.0.1');
+    is($ua->get($server->url('/u'))->code, 200, 'options for IO::Socket');
+}
+is($LWP::Protocol::haul::REQUESTS, $requests, 'goes by LWP');
+
+# A length for nothing.
+{
+    local $SIG{__WARN__} = sub { };
+    like($ua->get($server->url('/l'), 'Content-Length' => 99)->content, qr/ -\z/, 'no length without content');
+}
+
+# Words that programs look for.
+like($ua->get($server->url('/nothing'))->status_line, qr/\A500 Server closed connection without sending any data back/, 'no reply');
+like($ua->get('http://127.0.0.1:1/')->status_line, qr/\A500 Can't connect to 127\.0\.0\.1:1 \(Connection refused\)/, 'refused');
+like($ua->get('http://nowhere.invalid/')->status_line, qr/\A500 Can't connect to nowhere\.invalid:80 \(Name or service not known\)/, 'no such name');
+$ua->timeout(1);
+like($ua->get($server->url('/stalls'))->header('X-Died'), qr/\Aread timeout/, 'silence');
+done_testing;
