@@ -53,6 +53,8 @@ look_all() {
     look_perl HTTP::Cookies libhttp-cookies-perl
     look_perl HTTP::CookieJar libhttp-cookiejar-perl
     look_perl WWW::Mechanize libwww-mechanize-perl
+    # LWP's own suite (make lwp-suite) asks it whether to go on.
+    look_perl Test::RequiresInternet libtest-requiresinternet-perl
     look cc gcc
     look c++ g++
     look valgrind valgrind

@@ -367,6 +367,18 @@ static void trailers_and_versions(void) {
     CHECK(!haul_client_is_warm(aged, "nonsense") && !haul_client_is_warm(aged, NULL) && !haul_client_is_warm(NULL, base));
     haul_client_close_idle(aged);
     CHECK(!haul_client_is_warm(aged, base));
+
+    /* A path as it is written, by client and by request. */
+    old.url = slice(under(base, "/a/../echo"));
+    CHECK(haul_client_call(aged, &old, place, &reply) == HAUL_STATUS_OK && reply.status == 200);
+    CHECK(haul_client_set_raw_path(aged, true) == HAUL_STATUS_OK);
+    CHECK(haul_client_call(aged, &old, place, &reply) == HAUL_STATUS_OK && reply.status == 404);
+    haul_request *raw = haul_request_new_raw(NULL, under(base, "/a/../echo"));
+    haul_response *of_raw = NULL;
+    CHECK(haul_client_open(client, raw, &of_raw) == HAUL_STATUS_OK);
+    CHECK(haul_response_reply(of_raw, &reply) == HAUL_STATUS_OK && reply.status == 404);
+    haul_response_free(of_raw);
+    haul_request_free(raw);
     haul_client_free(aged);
     haul_response_free(place);
 }
