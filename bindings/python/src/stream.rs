@@ -3,8 +3,8 @@
 use std::io::{self, BufRead};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use haul::Response;
 use haul::body::Decoder;
+use haul::{Head, Response, Version};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -18,6 +18,8 @@ const PIECE: usize = 64 << 10;
 /// A body under way. Closed before its end, it takes its connection along.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Stream {
+    /// Whether its bytes are given as they come, and not held back until there are as many as were asked for.
+    is_prompt: bool,
     state: Mutex<State>,
 }
 
@@ -33,8 +35,9 @@ struct State {
 impl Stream {
     pub(crate) fn new(response: Response) -> Self {
         let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
+        let is_prompt = is_of_chunks(response.head());
         let state = State { response: Some(response), decoder, ready: Vec::new(), at: 0, ended: false };
-        Self { state: Mutex::new(state) }
+        Self { is_prompt, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -52,13 +55,20 @@ impl Stream {
         given(py, bytes)
     }
 
-    /// The next bytes, as many as have come; none at the end.
-    #[pyo3(signature = (decode=true))]
-    fn read_some<'py>(&self, py: Python<'py>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| {
-            let mut state = self.state();
-            while state.ready.len() == state.at && state.more(decode)? {}
-            Ok(state.split(PIECE))
+    /// The next bytes, as many as have come, but at most `size`; none at the end.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn read_some<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.state().take_some(size, decode));
+        given(py, bytes)
+    }
+
+    /// The next piece for who goes through the body: of chunks, or without a size, as many bytes as have come; else `size` of
+    /// them. So has requests it: a chunk may be an event that somebody waits for.
+    #[pyo3(signature = (size=None, decode=true))]
+    fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| match size {
+            Some(size) if !self.is_prompt => self.state().take(size, decode),
+            _ => self.state().take_some(size, decode),
         });
         given(py, bytes)
     }
@@ -81,6 +91,14 @@ impl Stream {
     }
 }
 
+/// Whether the server sends as it has something to send: in chunks, or in HTTP/2's frames without a length.
+fn is_of_chunks(head: &Head) -> bool {
+    match head.version() {
+        Version::Http2 => head.get("content-length").is_none(),
+        _ => head.get_all("transfer-encoding").any(|codings| codings.to_ascii_lowercase().ends_with(b"chunked")),
+    }
+}
+
 fn given(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_, PyBytes>> {
     match bytes {
         Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
@@ -100,6 +118,12 @@ impl State {
     fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
         while self.ready.len() - self.at < size && self.more(decode)? {}
         Ok(self.split(size))
+    }
+
+    /// Sees to it that something is ready, if anything is to come, and takes at most `size` of it.
+    fn take_some(&mut self, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
+        while size != Some(0) && self.ready.len() == self.at && self.more(decode)? {}
+        Ok(self.split(size.unwrap_or(PIECE)))
     }
 
     fn split(&mut self, size: usize) -> Vec<u8> {

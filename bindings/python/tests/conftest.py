@@ -8,6 +8,7 @@ import socket
 import socketserver
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,38 @@ def pages() -> Iterator[Pages]:
         yield server
         server.released.set()
         server.shutdown()
+
+
+class Events:
+    """A route that sends ``event 0`` to ``event 2``, each when the one before was :attr:`taken`: who holds one back waits for ever."""
+
+    def __init__(self, pages: Pages) -> None:
+        self.url = f"{pages.url}/events"
+        self.fields: dict[str, str] = {"Transfer-Encoding": "chunked"}
+        self.taken = threading.Semaphore(0)
+        pages.routes["/events"] = self.send
+
+    def send(self, handler: Handler) -> None:
+        handler.send_response(200)
+        for name, value in self.fields.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        coder = zlib.compressobj(wbits=31) if self.fields.get("Content-Encoding") == "gzip" else None
+        is_chunked = "Transfer-Encoding" in self.fields
+        for i in range(3):
+            event = b"event %d\n" % i
+            if coder is not None:
+                event = coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH if i < 2 else zlib.Z_FINISH)
+            handler.wfile.write(b"%x\r\n%s\r\n" % (len(event), event) if is_chunked else event)
+            handler.wfile.flush()
+            if not self.taken.acquire(timeout=20):
+                return
+        handler.wfile.write(b"0\r\n\r\n" if is_chunked else b"")
+
+
+@pytest.fixture
+def events(pages: Pages) -> Events:
+    return Events(pages)
 
 
 @pytest.fixture(scope="session")

@@ -159,6 +159,19 @@ def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
     assert seen == [f"{pages.url}/x"] * 2
 
 
+def test_chunks_are_not_held_back_from_the_loop(events: Any) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            async with await session.get(events.url, stream=True, timeout=5) as streamed:
+                expected = iter([b"event 0", b"event 1", b"event 2"])
+                async for line in streamed.aiter_lines():
+                    assert line == next(expected)
+                    events.taken.release()
+                assert not list(expected)
+
+    asyncio.run(main())
+
+
 def test_many_do_not_hold_up_the_loop(pages: Any) -> None:
     async def main() -> float:
         worst, done = 0.0, False

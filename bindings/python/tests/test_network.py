@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import socket
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -120,6 +122,73 @@ def test_streams_of_the_adapter(session: requests.Session, pages: Any, httpbin: 
     assert list(session.get(f"{pages.url}/x", stream=True).iter_lines()) == [b"page /x"]
 
 
+#: What reads a body under way, each thing that comes being all that the server has sent.
+READERS: dict[str, Callable[[Any], Iterator[bytes]]] = {
+    "iter_lines": lambda response: response.iter_lines(),
+    "iter_content": lambda response: response.iter_content(512),
+    "iter_content(None)": lambda response: response.iter_content(None),
+    "iter": iter,
+    "raw.stream": lambda response: response.raw.stream(512, decode_content=True),
+    "raw.read1": lambda response: iter(lambda: response.raw.read1(512, decode_content=True), b""),
+}
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", ["adapter", "haul"])
+def test_chunks_are_not_held_back(session: requests.Session, events: Any, kind: str, reader: str, coding: str) -> None:
+    events.fields = {"Transfer-Encoding": "chunked", "Content-Encoding": coding}
+    with (session if kind == "adapter" else haul.Session()).get(events.url, stream=True, timeout=5) as response:
+        for at, piece in enumerate(READERS[reader](response)):
+            assert piece.strip() == b"event %d" % at
+            events.taken.release()
+        assert at == 2
+
+
+@pytest.mark.parametrize("fields", [{"Content-Length": "24"}, {"Connection": "close"}])
+def test_read1_waits_for_no_more_than_something(session: requests.Session, events: Any, fields: dict[str, str]) -> None:
+    events.fields = fields
+    with session.get(events.url, stream=True, timeout=5) as response:
+        assert response.raw.read1(0) == b"" and response.raw.read1(3) == b"eve"
+        assert response.raw.read1() == b"nt 0\n"
+        for at in (1, 2):
+            events.taken.release()
+            assert response.raw.read1() == b"event %d\n" % at
+        events.taken.release()
+        assert response.raw.read1() == b""
+    # Where there are no chunks a piece is as long as was asked for.
+    for _ in range(3):
+        events.taken.release()
+    assert [len(piece) for piece in session.get(events.url, stream=True).iter_content(10)] == [10, 10, 4]
+
+
+def test_add_ons_find_urllib3s_names(session: requests.Session, pages: Any) -> None:
+    def page(handler: Any) -> None:
+        handler.send_response(200)
+        for name, value in (("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Content-Length", "5")):
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(b"12345")
+
+    pages.routes["/two"] = page
+    url = pages.url + "/two?x=1"
+    response = session.get(url, stream=True)
+    raw = response.raw
+    assert raw.headers.getlist("set-cookie") == ["a=1", "b=2"] and raw.info() is raw.headers
+    assert response.headers["Set-Cookie"] == "a=1, b=2" and response.cookies.get_dict() == {"a": "1", "b": "2"}
+    assert raw.geturl() == raw.url == raw._request_url == url
+    assert (raw.version_string, raw.msg, raw.connection, raw.enforce_content_length) == ("HTTP/1.1", None, None, True)
+    assert raw.retries.total == 0 and not raw.supports_chunked_reads()
+    assert raw.length_remaining == 5 and raw.read(2) == b"12" and raw.length_remaining == 3
+    assert raw.data == raw.data == b"345" and raw.length_remaining == 0
+    assert session.get(url).raw.length_remaining == 0
+    # As requests-cache does, for a program that reads the file after it.
+    assert raw._fp.isclosed()
+    raw._fp = io.BytesIO(b"12345")
+    raw.length_remaining = 5
+    assert raw.read1(2) == b"12" and raw.length_remaining == 3 and list(raw.stream(2)) == [b"34", b"5"]
+
+
 def test_what_the_adapter_raises_is_requests_own(session: requests.Session, pages: Any, raw: Any) -> None:
     with pytest.raises(requests.exceptions.ConnectionError) as refused:
         session.get("http://127.0.0.1:1/")
@@ -171,8 +240,6 @@ def test_a_retry_of_urllib3_is_obeyed(pages: Any, raw: Any) -> None:
     with session.get(pages.url + "/busy", stream=True) as response:
         assert response.raw.read() == b"at last" and len(pages.bodies) == 6
     # A body is sent again from where it began.
-    import io
-
     data = io.BytesIO(b"--body")
     data.seek(2)
     assert session.post(pages.url + "/busy", data=data).text == "at last" and pages.bodies[6:] == [b"body"] * 3

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._haul import Failure
 
 if TYPE_CHECKING:
     from ._haul import Reply, Stream
 
-__all__ = ["RawBody"]
+__all__ = ["How", "RawBody"]
+
+#: How much is read at once, by the names of :class:`Stream`.
+How = Literal["read", "read_some", "piece"]
 
 
 class RawBody(io.IOBase):
@@ -19,6 +22,15 @@ class RawBody(io.IOBase):
 
     :param translate: what turns the engine's failures into exceptions of the caller's.
     """
+
+    #: The ``urllib3.Retry`` that was obeyed, if one was.
+    retries: Any = None
+    #: As of urllib3's behind requests.
+    msg = None
+    #: The engine keeps its connections to itself.
+    connection = None
+    #: A body that is shorter than was announced is an error.
+    enforce_content_length = True
 
     def __init__(
         self,
@@ -31,6 +43,7 @@ class RawBody(io.IOBase):
         self._stream = stream
         self._translate = translate
         self._told = 0
+        self._data = b""
         #: What urllib3's ``read`` does where it is not told; requests sets it on a response that others shall read.
         self.decode_content = False
         self.status = reply.status
@@ -45,17 +58,21 @@ class RawBody(io.IOBase):
     def headers(self) -> Any:
         """The fields, in a dict that does not care for case."""
         if self._headers is None:
-            from .structures import CaseInsensitiveDict
-
-            self._headers = CaseInsensitiveDict()
-            for name, value in self.reply.fields():
-                known = self._headers.get(name)
-                self._headers[name] = value if known is None else f"{known}, {value}"
+            self._headers = self._dict_of(self.reply.fields())
         return self._headers
 
     @headers.setter
     def headers(self, headers: Any) -> None:
         self._headers = headers
+
+    def _dict_of(self, fields: list[tuple[str, str]]) -> Any:
+        from .structures import CaseInsensitiveDict
+
+        headers = CaseInsensitiveDict()
+        for name, value in fields:
+            known = headers.get(name)
+            headers[name] = value if known is None else f"{known}, {value}"
+        return headers
 
     def getheaders(self) -> Any:
         """As :attr:`headers`."""
@@ -65,17 +82,65 @@ class RawBody(io.IOBase):
         """The value under this name."""
         return self.headers.get(name, default)
 
+    @property
+    def version_string(self) -> str:
+        """:attr:`version` in words."""
+        return {10: "HTTP/1.0", 11: "HTTP/1.1", 20: "HTTP/2"}[self.version]
+
+    def info(self) -> Any:
+        """As :attr:`headers`."""
+        return self.headers
+
+    @property
+    def url(self) -> str:
+        """Where it came from."""
+        return self.reply.url
+
+    # What requests-cache looks at.
+    _request_url = url
+
+    def geturl(self) -> str:
+        """As :attr:`url`."""
+        return self.url
+
+    @property
+    def length_remaining(self) -> int | None:
+        """How many bytes are to come; ``None`` if that is not known, as of a body that is decoded."""
+        length = self.reply.get("content-length")
+        if length is None or self.reply.has("content-encoding") or self.reply.has("transfer-encoding"):
+            return None
+        return 0 if self._stream is None or self._stream.ended else int(length) - self._told
+
+    @property
+    def data(self) -> bytes:
+        """The rest, which is kept: asked for again, it is the same."""
+        return self._data or self.read(cache_content=True)
+
+    def supports_chunked_reads(self) -> bool:
+        """No: where a chunk ends is not kept."""
+        return False
+
     def readable(self) -> bool:
         return True
 
     def read(self, amt: int | None = None, decode_content: bool | None = None, cache_content: bool = False) -> bytes:
-        """At most ``amt`` bytes; without it, the rest."""
-        if self.closed:
+        """At most ``amt`` bytes; without it, the rest, which :attr:`data` is then if ``cache_content`` is set."""
+        piece = self._next("read", amt, decode_content)
+        if cache_content and (amt is None or amt < 0):
+            self._data = piece
+        return piece
+
+    def read1(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
+        """What has come, at most ``amt`` bytes; waits if that is nothing."""
+        return self._next("read_some", amt, decode_content)
+
+    def _next(self, how: How, amt: int | None, decode_content: bool | None) -> bytes:
+        if self.closed or self._stream is None:
             return b""
         size = None if amt is None or amt < 0 else amt
         decode = self.decode_content if decode_content is None else decode_content
         try:
-            piece = self._stream.read(size, bool(decode)) if self._stream is not None else b""
+            piece: bytes = getattr(self._stream, how)(size, bool(decode))
         except Failure as failure:
             if self._translate is None:
                 from .models import _stream_error
@@ -84,10 +149,6 @@ class RawBody(io.IOBase):
             raise self._translate(failure) from None
         self._told += len(piece)
         return piece
-
-    def read1(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-        """As :meth:`read`, in one piece."""
-        return self.read(65536 if amt is None or amt < 0 else amt, decode_content)
 
     def readinto(self, buffer: Any) -> int:
         """Fills a buffer; how much of it."""
@@ -106,8 +167,8 @@ class RawBody(io.IOBase):
         return bytes(line)
 
     def stream(self, amt: int | None = 65536, decode_content: bool | None = None) -> Iterator[bytes]:
-        """The rest in pieces of at most ``amt`` bytes."""
-        while piece := self.read(amt or 65536, decode_content):
+        """The rest in pieces of at most ``amt`` bytes; the chunks of a chunked body as they come."""
+        while piece := self._next("piece", amt or 65536, decode_content):
             yield piece
 
     def tell(self) -> int:
@@ -116,7 +177,7 @@ class RawBody(io.IOBase):
 
     def isclosed(self) -> bool:
         """Whether there is no more to come."""
-        return self.closed
+        return self.closed or self._stream is None or self._stream.ended
 
     def close(self) -> None:
         """Lets go of the connection."""

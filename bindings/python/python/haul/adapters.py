@@ -19,11 +19,11 @@ from requests.adapters import BaseAdapter
 from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy
-from urllib3 import Retry
+from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
 
 from . import _settings
 from ._haul import Client, Failure, Plan
-from ._raw import RawBody
+from ._raw import How, RawBody
 from ._retries import Attempts, as_requests, as_urllib3
 from .exceptions import InvalidProxyURL
 
@@ -31,6 +31,39 @@ __all__ = ["HaulAdapter"]
 
 _MOST_PLANS = 64
 _NEVER = Retry(0, read=False)
+
+
+class _Raw(RawBody):
+    """With what add-ons of requests do to urllib3's: they ask its headers for each field apart, and requests-cache, having read a
+    body that is streamed, puts a file in its place that holds what came."""
+
+    _put: HTTPResponse | None = None
+
+    def _dict_of(self, fields: list[tuple[str, str]]) -> HTTPHeaderDict:
+        return HTTPHeaderDict(fields)
+
+    @property
+    def _fp(self) -> Any:
+        return self if self._put is None else self._put._fp
+
+    @_fp.setter
+    def _fp(self, file: Any) -> None:
+        self._put = HTTPResponse(file, self.headers, preload_content=False, enforce_content_length=False)
+
+    @property
+    def length_remaining(self) -> int | None:
+        return super().length_remaining if self._put is None else self._put.length_remaining
+
+    @length_remaining.setter
+    def length_remaining(self, length: int | None) -> None:
+        if self._put is not None:
+            self._put.length_remaining = length
+
+    def _next(self, how: How, amt: int | None, decode_content: bool | None) -> bytes:
+        if self._put is None:
+            return super()._next(how, amt, decode_content)
+        decode = self.decode_content if decode_content is None else decode_content
+        return self._put.read1(amt, decode) if how == "read_some" else self._put.read(amt, decode)
 
 
 class HaulAdapter(BaseAdapter):
@@ -103,8 +136,9 @@ class HaulAdapter(BaseAdapter):
                     raise as_requests(failure, request, plan.proxied) from None
                 attempts.after_failure(failure, plan.proxied)
                 continue
-            raw = RawBody(reply, source, lambda failure: as_urllib3(failure, url))
+            raw = _Raw(reply, source, lambda failure: as_urllib3(failure, url))
             if attempts is None or not attempts.wants_another(raw):
+                raw.retries = self.max_retries if attempts is None else attempts.retries
                 return self.build_response(request, raw)
 
     def build_response(self, req: requests.PreparedRequest, resp: RawBody) -> requests.Response:
@@ -120,7 +154,6 @@ class HaulAdapter(BaseAdapter):
         response.headers = headers
         response.encoding = get_encoding_from_headers(headers)
         response.reason = reply.reason
-        raw.headers = headers
         response.raw = raw
         response.url = request.url or ""
         if reply.has("set-cookie"):

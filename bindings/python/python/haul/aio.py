@@ -40,7 +40,7 @@ class AsyncResponse(Response):
         return self._content or b""
 
     async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        """The body in pieces of at most so many bytes; ``None`` gives them as they come."""
+        """The body in pieces of at most so many bytes; ``None`` gives them as they come, as do the chunks of a chunked body."""
         if self._stream is None or self._content_consumed:
             for piece in self.iter_content(chunk_size):
                 yield piece
@@ -48,13 +48,7 @@ class AsyncResponse(Response):
         loop = asyncio.get_running_loop()
         stream = self._stream
         try:
-            while True:
-                if chunk_size:
-                    piece = await loop.run_in_executor(None, stream.read, chunk_size, True)
-                else:
-                    piece = await loop.run_in_executor(None, stream.read_some, True)
-                if not piece:
-                    break
+            while piece := await loop.run_in_executor(None, stream.piece, chunk_size or None, True):
                 yield piece
         except Failure as failure:
             raise _stream_error(failure, self.request) from None

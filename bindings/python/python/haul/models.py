@@ -267,7 +267,7 @@ class Response:
             raise JSONDecodeError(error.msg, error.doc, error.pos, response=self) from error
 
     def iter_content(self, chunk_size: int | None = 1, decode_unicode: bool = False) -> Iterator[Any]:
-        """The body in pieces of at most so many bytes; ``None`` gives them as they come.
+        """The body in pieces of at most so many bytes; ``None`` gives them as they come, as do the chunks of a chunked body.
 
         :raises StreamConsumedError: it was read already, and not kept."""
         if self._content_consumed and isinstance(self._content, bool):
@@ -287,10 +287,7 @@ class Response:
         stream = self._stream
         try:
             if stream is not None:
-                while True:
-                    piece = stream.read(size, True) if size else stream.read_some(True)
-                    if not piece:
-                        break
+                while piece := stream.piece(size or None, True):
                     yield piece
             elif self.raw is not None:
                 # A body that an adapter of somebody else's gave.
