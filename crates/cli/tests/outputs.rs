@@ -451,3 +451,19 @@ fn fragments_of_redirects_are_told_and_tags_of_errors_are_not_kept() {
     assert_eq!(told(&["-L", "-w", "%{url_effective}", "--etag-save", "tag"]), peer.url("/b?x=1#there"));
     assert_eq!(fs::read(dir.path().join("tag")).unwrap_or_default(), b"");
 }
+
+#[test]
+fn what_was_dropped_is_no_download_and_directories_are_made_as_by_curl() {
+    use std::os::unix::fs::PermissionsExt;
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let curl = dir.path().join("curl");
+    std::os::unix::fs::symlink(HAUL, &curl).unwrap();
+    let ran = run(program(&curl).args(["-q", "-s", "-f", "-w", "%{size_download}", &origin.url("/status/404")]));
+    assert_eq!((ran.code, String::from_utf8_lossy(&ran.stdout).as_ref()), (22, "0"));
+    let made = ["-q", "-s", "--create-dirs", "-o", "a/b/file", &origin.url("/small")];
+    run(program(&curl).args(made).current_dir(dir.path())).ok();
+    for name in ["a", "a/b"] {
+        let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & !0o750, 0, "{name} {mode:o}");
+    }
+}

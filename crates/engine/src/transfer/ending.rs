@@ -208,6 +208,10 @@ impl Transfer {
     }
 
     fn done(&mut self, result: Result<()>, now: Instant) -> After {
+        if !self.has_begun && !self.is_part {
+            // What came was dropped.
+            self.facts.body_bytes = 0;
+        }
         if result.is_err() {
             self.show_heads();
         }

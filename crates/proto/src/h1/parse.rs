@@ -221,12 +221,20 @@ fn fields(input: &[u8], headers: &[Header<'_>], folded: bool) -> Fields {
     let unfolded = folded.then(|| {
         let mut text = input.to_vec();
         for span in &spans {
-            let value = span.value.0 as usize..span.value.1 as usize;
-            text[value].iter_mut().filter(|byte| matches!(byte, b'\r' | b'\n')).for_each(|byte| *byte = b' ');
+            unfold(&mut text[span.value.0 as usize..span.value.1 as usize]);
         }
         text
     });
     Fields::new(input.to_vec(), unfolded, spans)
+}
+
+/// Each fold becomes spaces, with the tabs around its line break (RFC 9112 section 5.2: OWS CRLF RWS).
+fn unfold(value: &mut [u8]) {
+    for blanks in value.split_mut(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
+        if blanks.contains(&b'\n') {
+            blanks.fill(b' ');
+        }
+    }
 }
 
 #[cfg(test)]

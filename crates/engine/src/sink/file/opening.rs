@@ -1,8 +1,8 @@
 //! Which file a body is written to: one without a name, one beside the target, a partial one, or the target in place.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl FileSink {
         let target = self.target();
         let parent = naming::directory_of(&target);
         if self.options.create_dirs {
-            fs::create_dir_all(parent)?;
+            self.create_directories(parent)?;
         }
         // As a plain creation would give (the umask applies), or what the replaced file has.
         let asked = self.options.mode.unwrap_or(0o666);
@@ -70,9 +70,15 @@ impl FileSink {
         Ok(State::Beside(file, path))
     }
 
+    /// With the permissions that curl gives them where files are written as by curl.
+    fn create_directories(&self, path: &Path) -> io::Result<()> {
+        let mode = if self.options.in_place { 0o750 } else { 0o777 };
+        DirBuilder::new().recursive(true).mode(mode).create(path)
+    }
+
     fn open_in_place(&mut self) -> io::Result<File> {
         if self.options.create_dirs {
-            fs::create_dir_all(naming::directory_of(&self.path))?;
+            self.create_directories(naming::directory_of(&self.path))?;
         }
         let mut options = OpenOptions::new();
         options.write(true).read(self.options.checksum.is_some()).mode(self.options.mode.unwrap_or(0o666));
