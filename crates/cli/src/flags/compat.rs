@@ -71,7 +71,11 @@ const DIFFERS: &[(&str, &str)] = &[
     ("form", "no encoders"),
     ("header", "one blank stands behind the colon, whatever was written"),
     ("key-type", "PEM and DER, whichever the file is"),
-    ("location", "305 and 304 lead nowhere; credentials stay with scheme, host and port"),
+    (
+        "location",
+        "305 and 304 lead nowhere; credentials stay with scheme, host and port; a `Content-Type` of `-H` goes where its content goes, and the \
+         content of PUT, PATCH and DELETE goes along on 301 and 302",
+    ),
     ("parallel", "uploads go one after the other"),
     ("pass", "keys of PKCS#8; of PEM's older encryption none"),
     ("proxy-cert-type", "PEM and DER, whichever the file is"),
