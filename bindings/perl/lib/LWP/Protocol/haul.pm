@@ -180,8 +180,11 @@ sub _die {
 sub _is_lwps_own {
     my ($request, $url) = @_;
     no warnings 'once';
-    return $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT'
-        || grep { defined $request->header($_) } 'Upgrade', 'If-SSL-Cert-Subject';
+    return 1 if $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT';
+    my $headers = $request->headers;
+    # Looked at in place where that goes, for it is looked at each time.
+    my $is_here = $is_plain && ref $headers eq 'HTTP::Headers';
+    return grep { $is_here ? exists $headers->{$_} : defined $headers->header($_) } 'upgrade', 'if-ssl-cert-subject';
 }
 
 sub request {
