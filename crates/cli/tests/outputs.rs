@@ -22,6 +22,11 @@ fn run_in(dir: &Path, name: &str, args: &[&str]) -> common::Ran {
     run(program(name).args(args).current_dir(dir))
 }
 
+/// haul in curl's place, silent, in this directory.
+fn as_curl(dir: &Path, args: &[&str]) -> common::Ran {
+    run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
+}
+
 #[test]
 fn names_from_globs_urls_and_directories() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
@@ -409,8 +414,6 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         ("0123", vec![answer("404 No", "", "four")], no, 0, None),
     ];
     let dir = tempfile::tempdir().unwrap();
-    let curl = dir.path().join("curl");
-    std::os::unix::fs::symlink(HAUL, &curl).unwrap();
     for (before, answers, args, code, after) in cases {
         let peer = RawPeer::start(answers);
         let file = dir.path().join("file");
@@ -418,9 +421,8 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         if !before.is_empty() {
             fs::write(&file, before).unwrap();
         }
-        let (url, fixed) =
-            (peer.url("/x"), ["-q", "-s", "--retry", "3", "--retry-delay", "0.01", "-C", "-", "-o", "file"]);
-        let ran = run(program(&curl).args(fixed).args(args).arg(&url).current_dir(dir.path()));
+        let (url, fixed) = (peer.url("/x"), ["--retry", "3", "--retry-delay", "0.01", "-C", "-", "-o", "file"]);
+        let ran = as_curl(dir.path(), &[&fixed, args, &[&url]].concat());
         let now = fs::read_to_string(&file).unwrap_or_default();
         assert_eq!((ran.code, now.as_str()), (code, after.unwrap_or(before)), "{before} {args:?} {}", ran.stderr);
     }
@@ -442,11 +444,7 @@ fn fragments_of_redirects_are_told_and_tags_of_errors_are_not_kept() {
     let script = vec![Step::ReadHead, Step::send(moved), Step::ReadHead, Step::send(page)];
     let peer = RawPeer::always(script);
     let dir = tempfile::tempdir().unwrap();
-    let curl = dir.path().join("curl");
-    std::os::unix::fs::symlink(HAUL, &curl).unwrap();
-    let told = |args: &[&str]| {
-        run(program(&curl).args(["-q", "-s"]).args(args).arg(peer.url("/a")).current_dir(dir.path())).text()
-    };
+    let told = |args: &[&str]| as_curl(dir.path(), &[args, &[&peer.url("/a")]].concat()).text();
     assert_eq!(told(&["-w", "%{redirect_url}"]), peer.url("/b?x=1#there"));
     assert_eq!(told(&["-L", "-w", "%{url_effective}", "--etag-save", "tag"]), peer.url("/b?x=1#there"));
     assert_eq!(fs::read(dir.path().join("tag")).unwrap_or_default(), b"");
@@ -456,12 +454,9 @@ fn fragments_of_redirects_are_told_and_tags_of_errors_are_not_kept() {
 fn what_was_dropped_is_no_download_and_directories_are_made_as_by_curl() {
     use std::os::unix::fs::PermissionsExt;
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
-    let curl = dir.path().join("curl");
-    std::os::unix::fs::symlink(HAUL, &curl).unwrap();
-    let ran = run(program(&curl).args(["-q", "-s", "-f", "-w", "%{size_download}", &origin.url("/status/404")]));
+    let ran = as_curl(dir.path(), &["-f", "-w", "%{size_download}", &origin.url("/status/404")]);
     assert_eq!((ran.code, String::from_utf8_lossy(&ran.stdout).as_ref()), (22, "0"));
-    let made = ["-q", "-s", "--create-dirs", "-o", "a/b/file", &origin.url("/small")];
-    run(program(&curl).args(made).current_dir(dir.path())).ok();
+    as_curl(dir.path(), &["--create-dirs", "-o", "a/b/file", &origin.url("/small")]).ok();
     for name in ["a", "a/b"] {
         let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode & !0o750, 0, "{name} {mode:o}");

@@ -28,6 +28,15 @@ fn head(conn: &mut Conn, asked: &Asked, length: usize) -> io::Result<()> {
     conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length.to_string())]))
 }
 
+/// Sends a body's next bytes in pieces; the last ends the stream if `ends`.
+fn pieces(conn: &mut Conn, stream: u32, bytes: &[u8], ends: bool) -> io::Result<()> {
+    let mut left = bytes.len();
+    bytes.chunks(10_000).try_for_each(|piece| {
+        left -= piece.len();
+        conn.send(data(stream, ends && left == 0, piece))
+    })
+}
+
 /// Answers with the request's path as the body.
 fn answer(conn: &mut Conn, asked: &Asked) -> io::Result<()> {
     head(conn, asked, asked.path().len())?;
@@ -98,17 +107,14 @@ fn what_all_streams_wait_for_has_a_connection_of_its_own() {
         // Nobody takes these before the refused ones are there.
         for taken in &asked[2..] {
             head(conn, taken, served.len())?;
-            served[..FIRST].chunks(10_000).try_for_each(|piece| conn.send(data(taken.stream, false, piece)))?;
+            pieces(conn, taken.stream, &served[..FIRST], false)?;
         }
         let mut stopped = vec![asked[2].stream, asked[3].stream];
         while !stopped.is_empty() {
             let opened = conn.frame_of(Frame::WINDOW_UPDATE)?.stream;
             if stopped.contains(&opened) {
                 stopped.retain(|stream| *stream != opened);
-                let rest = served[FIRST..].chunks(10_000).collect::<Vec<_>>();
-                for (at, piece) in rest.iter().enumerate() {
-                    conn.send(data(opened, at + 1 == rest.len(), piece))?;
-                }
+                pieces(conn, opened, &served[FIRST..], true)?;
             }
         }
         conn.drain()
@@ -145,17 +151,12 @@ fn small_bodies_that_stop_short_of_the_mark_are_delivered_as_far_as_they_came() 
         conn.greet(&[])?;
         let asked = requests(conn, STREAMS)?;
         asked.iter().try_for_each(|asked| head(conn, asked, LENGTH))?;
-        let send = |conn: &mut Conn, stream, range: std::ops::Range<usize>| {
-            let ends = range.end == LENGTH;
-            let pieces: Vec<_> = served[range].chunks(10_000).collect();
-            let last = pieces.len() - 1;
-            pieces.iter().enumerate().try_for_each(|(at, piece)| conn.send(data(stream, ends && at == last, piece)))
-        };
+        let (first, rest) = served.split_at(LENGTH / 2);
         // So much, and so fast, that more is waited for; then the rest of the first alone.
-        asked.iter().try_for_each(|asked| send(conn, asked.stream, 0..LENGTH / 2))?;
-        send(conn, asked[0].stream, LENGTH / 2..LENGTH)?;
+        asked.iter().try_for_each(|asked| pieces(conn, asked.stream, first, false))?;
+        pieces(conn, asked[0].stream, rest, true)?;
         told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;
-        asked[1..].iter().try_for_each(|asked| send(conn, asked.stream, LENGTH / 2..LENGTH))?;
+        asked[1..].iter().try_for_each(|asked| pieces(conn, asked.stream, rest, true))?;
         conn.drain()
     });
     let items: Vec<_> = (0..STREAMS).map(|n| Ok(item(peer.url(&format!("/{n}"))))).collect();

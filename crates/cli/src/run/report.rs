@@ -71,15 +71,11 @@ impl Reporter {
         self.leave_behind(told);
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
         let text = error.map(|error| words::of(self.persona, error, Some(told.outcome)));
-        let mut url_effective = told.outcome.target.to_url();
-        // A fragment is no part of a request, but of what the user wrote, or the server.
         let fragment = match told.outcome.facts.redirects {
             0 => told.url.split_once('#').map(|(_, fragment)| fragment),
             _ => told.outcome.target.fragment(),
         };
-        if let Some(fragment) = fragment {
-            url_effective = format!("{url_effective}#{fragment}");
-        }
+        let url_effective = with_fragment(told.outcome.target.to_url(), fragment);
         let url = match self.persona {
             Persona::Curl => Cow::Borrowed(told.url),
             _ => without_user(told.url),
@@ -207,15 +203,20 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
     }
 }
 
+/// A fragment is no part of a request, but of what the user wrote, or the server.
+fn with_fragment(url: String, fragment: Option<&str>) -> String {
+    match fragment {
+        Some(fragment) => format!("{url}#{fragment}"),
+        None => url,
+    }
+}
+
 /// Where a redirect that was not followed leads.
 fn redirect_url(outcome: &Outcome) -> Option<String> {
     let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
     let location = std::str::from_utf8(head.get("location")?).ok()?;
     match outcome.target.join(location.trim()) {
-        Ok(target) => Some(match target.fragment() {
-            Some(fragment) => format!("{}#{fragment}", target.to_url()),
-            None => target.to_url(),
-        }),
+        Ok(target) => Some(with_fragment(target.to_url(), target.fragment())),
         // One that haul cannot go to is told as it is.
         Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(location.trim())),
     }

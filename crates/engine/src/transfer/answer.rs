@@ -115,7 +115,7 @@ impl Transfer {
         }
         // What is no part of it is not added to what is there.
         if self.is_fixed && self.may_range && self.extent.is_ranged() && !matches!(status, 206 | 304) {
-            if options.trusts_end && framing == BodyFraming::Length(self.extent.at) {
+            if options.trusts_end && self.is_behind_end(head, framing) {
                 return Disposition::Complete;
             }
             let message = format!("asked for a range, the server answered {status}");
@@ -133,8 +133,8 @@ impl Transfer {
     fn is_behind_end(&self, head: &Head, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
-            200 => framing == BodyFraming::Length(self.extent.at),
-            _ => false,
+            206 => false,
+            _ => framing == BodyFraming::Length(self.extent.at),
         }
     }
 
