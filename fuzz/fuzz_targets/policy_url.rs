@@ -1,11 +1,14 @@
 //! URLs as they are typed: one that is taken is written so that it is read again as the same, and leads where it did.
 #![no_main]
 
-use haul_policy::Target;
+use haul_policy::{Target, file_url};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
+    if let Ok(path) = file_url::path(&text) {
+        assert!(path.starts_with(b"/") && !path.contains(&0));
+    }
     let Ok(target) = Target::parse(&text) else { return };
     let written = target.to_string();
     let again = Target::parse(&written).expect("it was just written");

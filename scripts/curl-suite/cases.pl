@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-my %server = map { $_ => 1 } qw(http http-ipv6 http-unix http/2 http-proxy https https-mtls https-proxy none socks4 socks5 socks5unix);
+my %server = map { $_ => 1 } qw(file http http-ipv6 http-unix http/2 http-proxy https https-mtls https-proxy none socks4 socks5 socks5unix);
 my @numbers;
 for my $path (glob "$ARGV[0]/test*") {
     my ($number) = $path =~ m{/test(\d+)$} or next;

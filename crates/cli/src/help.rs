@@ -92,7 +92,7 @@ pub fn version(persona: Persona) -> String {
         Persona::Haul => format!("haul {VERSION} ({arch}-{os})\nProtocols: http https\nFeatures: {FEATURES}\n"),
         Persona::Curl => format!(
             "curl {CURL_VERSION} ({arch}-pc-{os}-gnu) libcurl/{CURL_VERSION} haul/{VERSION} rustls zlib brotli zstd\n\
-             Release-Date: {CURL_DATE}\nProtocols: http https\nFeatures: {FEATURES}\n"
+             Release-Date: {CURL_DATE}\nProtocols: file http https\nFeatures: {FEATURES}\n"
         ),
     }
 }

@@ -456,8 +456,9 @@ fn what_was_dropped_is_no_download_and_directories_are_made_as_by_curl() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let ran = as_curl(dir.path(), &["-f", "-w", "%{size_download}", &origin.url("/status/404")]);
     assert_eq!((ran.code, String::from_utf8_lossy(&ran.stdout).as_ref()), (22, "0"));
-    as_curl(dir.path(), &["--create-dirs", "-o", "a/b/file", &origin.url("/small")]).ok();
-    for name in ["a", "a/b"] {
+    let files = ["-o", "a/b/file", "-D", "c/d/heads", "--etag-save", "e/f/tag"];
+    as_curl(dir.path(), &[&["--create-dirs"], &files[..], &[&origin.url("/small")]].concat()).ok();
+    for name in ["a", "a/b", "c", "c/d", "e", "e/f"] {
         let mode = fs::metadata(dir.path().join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode & !0o750, 0, "{name} {mode:o}");
     }

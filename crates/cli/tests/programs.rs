@@ -63,7 +63,7 @@ fn a_version_is_found_by_the_words_of_curl() {
     let text = ran.text();
     let mut lines = text.lines();
     assert!(lines.next().expect("a line").starts_with("curl 8.22.0 ("), "{text}");
-    for start in ["Release-Date: ", "Protocols: http https", "Features: "] {
+    for start in ["Release-Date: ", "Protocols: file http https", "Features: "] {
         assert!(lines.next().is_some_and(|line| line.starts_with(start)), "{text}");
     }
     let checked = sh("curl -V | sed -n 's/^curl \\([0-9]*\\).*/\\1/p'; curl -V | grep -qw HTTP2 && echo yes");

@@ -98,6 +98,8 @@ pub enum ErrorKind {
     CaFile,
     /// The file of revocation lists cannot be used. Exit 82.
     CrlFile,
+    /// The file that a `file:` URL names cannot be read: for programs that take such URLs, for the engine does not. Exit 37.
+    LocalFile,
     /// The server's key is none of those that are pinned. Exit 90.
     PinnedKey,
     /// The handshake with a SOCKS proxy failed, or it refused. Exit 97.
@@ -129,6 +131,7 @@ impl ErrorKind {
             Self::Range => 33,
             Self::TlsHandshake => 35,
             Self::Changed => 36,
+            Self::LocalFile => 37,
             Self::Interface => 45,
             Self::TooManyRedirects => 47,
             Self::EmptyReply => 52,

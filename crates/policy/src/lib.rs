@@ -26,6 +26,7 @@
 //! | [`rate`] | how many bytes may be moved now? |
 //! | [`speed`] | is this transfer too slow, or has it stalled? |
 //! | [`template`] | which URL does a match make, when pages are not to be trusted? |
+//! | [`file_url`] | which local file does a `file:` URL name? |
 //! | [`filename`] | which local name does a URL or a Content-Disposition give? |
 //!
 //! Left out: everything that touches a socket, a file or a clock. That is the engine's.
@@ -47,6 +48,7 @@ pub mod alt_svc;
 pub mod auth;
 mod civil;
 pub mod cookie;
+pub mod file_url;
 pub mod filename;
 pub mod glob;
 pub mod hsts;

@@ -4,34 +4,36 @@
 //! use haul_policy::protocols::Protocols;
 //!
 //! let (allowed, unknown) = Protocols::default().with("-all,https,gopherr");
-//! assert_eq!(allowed, Protocols { http: false, https: true });
+//! assert_eq!(allowed, Protocols { http: false, https: true, file: false });
 //! assert_eq!(unknown, ["gopherr"]);
-//! assert_eq!(Protocols::default().with("=http").0, Protocols { http: true, https: false });
+//! assert_eq!(Protocols::default().with("=http").0, Protocols { http: true, https: false, file: false });
 //! ```
 
 use crate::redirect::RedirectRules;
 use crate::target::Scheme;
 
-/// Which of haul's schemes are allowed; default both.
+/// Which of haul's schemes are allowed; default all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocols {
     /// Plain HTTP.
     pub http: bool,
     /// HTTP over TLS.
     pub https: bool,
+    /// Local files, by [`file_url`](crate::file_url), where the caller takes such URLs at all.
+    pub file: bool,
 }
 
 impl Default for Protocols {
     fn default() -> Self {
-        Protocols { http: true, https: true }
+        Protocols { http: true, https: true, file: true }
     }
 }
 
 /// The other schemes that curl knows: allowed or not, haul has none of them, so they are no mistake in a list.
 const OTHERS: &[&str] = &[
-    "dict", "file", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt",
-    "mqtts", "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb",
-    "smbs", "smtp", "smtps", "telnet", "tftp", "ws", "wss",
+    "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
+    "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
+    "smtp", "smtps", "telnet", "tftp", "ws", "wss",
 ];
 
 impl Protocols {
@@ -47,17 +49,18 @@ impl Protocols {
             let name = word.trim_start_matches(['+', '-', '=']);
             let signs = &word[..word.len() - name.len()];
             let is = |scheme: &str| name.eq_ignore_ascii_case(scheme);
-            let (http, https) = (is("all") || is("http"), is("all") || is("https"));
-            if !http && !https && !OTHERS.iter().any(|other| is(other)) {
+            let [http, https, file] = ["http", "https", "file"].map(|scheme| is("all") || is(scheme));
+            if !http && !https && !file && !OTHERS.iter().any(|other| is(other)) {
                 unknown.push(word);
             }
             // Several signs at once: the last one counts.
             let value = !signs.ends_with('-');
             if signs.ends_with('=') {
-                set = Protocols { http: false, https: false };
+                set = Protocols { http: false, https: false, file: false };
             }
             set.http = if http { value } else { set.http };
             set.https = if https { value } else { set.https };
+            set.file = if file { value } else { set.file };
         }
         (set, unknown)
     }
@@ -73,7 +76,7 @@ impl Protocols {
     /// What both allow: a redirect must pass `--proto` and `--proto-redir`.
     #[must_use]
     pub fn and(self, other: Protocols) -> Protocols {
-        Protocols { http: self.http && other.http, https: self.https && other.https }
+        Protocols { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
     }
 }
 
@@ -91,23 +94,25 @@ mod tests {
 
     #[test]
     fn lists() {
-        for (list, http, https) in [
-            ("", true, true),
-            ("=https", false, true),
-            ("-http", false, true),
-            ("-all", false, false),
-            ("-all,+HTTP", true, false),
-            ("=http,https", true, true),
-            ("=https,=http", true, false),
-            ("all,-https", true, false),
-            ("ftp", true, true),
-            ("=ftp", false, false),
-            ("=htps", false, false),
-            ("-htps", true, true),
-            (" -all , https ,,", false, true),
-            ("+-http", false, true),
+        for (list, http, https, file) in [
+            ("", true, true, true),
+            ("=https", false, true, false),
+            ("-http", false, true, true),
+            ("-file", true, true, false),
+            ("-all", false, false, false),
+            ("-all,+HTTP", true, false, false),
+            ("=http,https", true, true, false),
+            ("=https,=http", true, false, false),
+            ("=File,http", true, false, true),
+            ("all,-https", true, false, true),
+            ("ftp", true, true, true),
+            ("=ftp", false, false, false),
+            ("=htps", false, false, false),
+            ("-htps", true, true, true),
+            (" -all , https ,,", false, true, false),
+            ("+-http", false, true, true),
         ] {
-            assert_eq!(Protocols::default().with(list).0, Protocols { http, https }, "{list}");
+            assert_eq!(Protocols::default().with(list).0, Protocols { http, https, file }, "{list}");
         }
         assert_eq!(Protocols::default().with("-x,=y,ftp,+").1, ["-x", "=y", "+"]);
     }

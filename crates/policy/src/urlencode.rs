@@ -1,4 +1,4 @@
-//! Percent-encoding for forms and queries: `--data-urlencode`, `--url-query`.
+//! Percent-encoding and its undoing; forms and queries: `--data-urlencode`, `--url-query`.
 //!
 //! ```
 //! use haul_policy::urlencode::{Field, Source};
@@ -10,7 +10,11 @@
 //! assert_eq!(Field::parse("=a=b").encode(b"a=b"), "a%3Db");
 //! ```
 
-use crate::target::path::push_byte;
+use std::borrow::Cow;
+
+use memchr::memchr;
+
+use crate::target::path::{hex_value, push_byte};
 
 /// Where a field's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,28 @@ impl<'a> Field<'a> {
         let value = form(value);
         self.name.map_or(value.clone(), |name| format!("{name}={value}"))
     }
+}
+
+/// Percent-decoding (RFC 3986 §2.1); a `%` that begins no pair of hex digits stands for itself.
+pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
+    if memchr(b'%', text).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&b, after)) = rest.split_first() {
+        if b == b'%'
+            && let [high, low, tail @ ..] = after
+            && let (Some(high), Some(low)) = (hex_value(*high), hex_value(*low))
+        {
+            out.push(high << 4 | low);
+            rest = tail;
+        } else {
+            out.push(b);
+            rest = after;
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// All but letters, digits and `-._~` (RFC 3986 §2.3) as `%XX`.

@@ -17,7 +17,7 @@ impl Flag for Proto {
             help: "Use these protocols only",
             doc: "Allows URLs and redirects these schemes alone; others fail with 1. LIST has words \
                   between commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows \
-                  only that, \"all\" is both. Default http and https.",
+                  only that, \"all\" is both. Default http and https; in curl's place files too.",
             example: "haul --proto =https https://example.com/",
             see_also: &["proto-redir", "proto-default"],
         }

@@ -27,9 +27,9 @@ pub struct RedirectArgs {
     pub post303: bool,
     /// `--location-trusted`: secrets go to other origins too. Not inherited by the stage after.
     pub trusted: bool,
-    /// `--proto`: for all URLs. Default http and https.
+    /// `--proto`: for all URLs. Default all.
     pub protocols: Protocols,
-    /// `--proto-redir`: for redirects, besides `protocols`. Default http and https.
+    /// `--proto-redir`: for redirects, besides `protocols`. Default all.
     pub redirected: Protocols,
     /// `--proto-default`: for URLs without a scheme. Default http.
     pub default_scheme: Scheme,

@@ -3,6 +3,7 @@
 //! ```text
 //! Plan ─▶ options (what the engine is asked for) ─▶ single  one URL: the blocking driver, no thread
 //!                                                ─▶ serial  one after the other: uploads, curl without -Z
+//!                                                            (and local: file: URLs)
 //!                                                ─▶ many    URLs, globs, lists, stages: the fleet
 //!         report (errors, -w), trace (-D, -v), progress, stats ◀─┘
 //! ```
@@ -14,6 +15,7 @@ mod by_agent;
 mod carried;
 pub(crate) mod carrier;
 mod checksum;
+mod local;
 mod many;
 mod meter;
 mod options;

@@ -10,6 +10,7 @@ use haul::fleet::{Destination, Job, Report};
 use haul::trace::Trace;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
+use haul_policy::file_url;
 
 use super::progress::Progress;
 use super::trace::Tracer;
@@ -23,7 +24,7 @@ pub(super) struct Reporter {
     persona: Persona,
     shows_errors: bool,
     write_out: Vec<Option<WriteOut>>,
-    traces: Vec<Option<Arc<dyn Trace>>>,
+    traces: Vec<Option<Arc<Tracer>>>,
     progress: Arc<Progress>,
     operation: Operation,
     is_silent: bool,
@@ -53,7 +54,14 @@ impl Reporter {
     }
 
     pub(super) fn trace(&self, stage: usize) -> Option<Arc<dyn Trace>> {
-        self.traces.get(stage)?.clone()
+        self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn Trace>)
+    }
+
+    /// `-D` of what has no status line: a local file.
+    pub(super) fn dump_head(&self, fields: &[u8]) {
+        if let Some(Some(tracer)) = self.traces.first() {
+            tracer.dump_head(fields);
+        }
     }
 
     pub(super) fn progress(&self) -> &Arc<Progress> {
@@ -75,7 +83,11 @@ impl Reporter {
             0 => told.url.split_once('#').map(|(_, fragment)| fragment),
             _ => told.outcome.target.fragment(),
         };
-        let url_effective = with_fragment(told.outcome.target.to_url(), fragment);
+        let is_local = self.persona.is_curl() && file_url::is_one(told.url);
+        let (scheme, url_effective) = match is_local {
+            true => ("file", told.url.to_owned()),
+            false => (told.outcome.target.scheme().as_str(), with_fragment(told.outcome.target.to_url(), fragment)),
+        };
         let url = match self.persona {
             Persona::Curl => Cow::Borrowed(told.url),
             _ => without_user(told.url),
@@ -87,6 +99,7 @@ impl Reporter {
         let facts = TransferFacts {
             redirect_url: redirect_url.as_deref(),
             referer,
+            scheme,
             ..facts(told, &url, &url_effective, text.as_deref())
         };
         let printed = write_out.render(&facts, self.persona);
@@ -223,14 +236,12 @@ fn redirect_url(outcome: &Outcome) -> Option<String> {
 }
 
 /// What `-v`, `--trace` and `-D` want to see.
-fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<dyn Trace>>> {
+fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Tracer>>> {
     let args = &global.trace;
     let heads = match &stage.report.dump_header {
         Some(path) => {
-            if let Some(directory) = path.parent().filter(|_| operation.create_dirs) {
-                // What is wrong with it is told when the file is opened.
-                let _ = std::fs::create_dir_all(directory);
-            }
+            // What is wrong with it is told when the file is opened.
+            let _ = stamps::make_directories(operation, path);
             Some(Mutex::new(opened(path)?))
         }
         None => None,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul::{Client, Error, ErrorKind, Result};
+use haul_policy::file_url;
 use haul_policy::glob::Glob;
 
 use super::carried::Part;
@@ -20,8 +21,10 @@ use crate::plan::{Operation, Plan, Upload, UrlSource, name_upload};
 /// Whether an operation is carried out so.
 pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
+    // Files have no server to be asked beside others.
+    let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_one(url));
     let is_curls = plan.global.persona.is_curl()
-        && !plan.global.parallel
+        && (!plan.global.parallel || operation.urls.iter().any(is_local))
         && operation.stages.len() == 1
         && operation.stages[0].extract.is_none()
         && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));

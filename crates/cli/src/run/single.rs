@@ -17,12 +17,13 @@ use haul::sink::partial::PartialFile;
 use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
+use haul_policy::file_url;
 
 use super::carried::Part;
 use super::progress::Progress;
 use super::report::{Reporter, Told};
 use super::stores::Stores;
-use super::{by_agent, checksum, options, say, stamps};
+use super::{by_agent, checksum, local, options, say, stamps};
 use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, TimeCond, append_query};
 
 /// The file of a URL whose path has no name, as by curl.
@@ -78,7 +79,11 @@ pub(super) fn run(
     }
     let request = Arc::new(request);
     let url = job.url;
-    let target = target_of(stage, url)?;
+    let local = local::find(global.persona.is_curl(), stage, url)?;
+    let target = match &local {
+        Some(local) => local.target.clone(),
+        None => target_of(stage, url)?,
+    };
     let file = file_for(operation, job.index, &target, job.parts)?;
     if operation.existing == Existing::Skip
         && let Some(there) = file.as_deref().filter(|file| file.exists())
@@ -89,12 +94,14 @@ pub(super) fn run(
         return Ok(0);
     }
     if let Some(tag) = &stage.request.etag_save {
-        stamps::can_be_saved(tag, operation.create_dirs)?;
+        stamps::can_be_saved(operation, tag)?;
     }
     if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
         return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
     }
-    if let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())? {
+    if local.is_none()
+        && let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())?
+    {
         return conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter);
     }
     let checksum = checksum::of(client, &request, operation, &target, file.as_deref())?;
@@ -116,7 +123,10 @@ pub(super) fn run(
     let sink = Box::new(Counted { sink, progress, named: names, wanted, heads, unwanted: drops });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
-    let mut outcome = client.fetch(target, Arc::clone(&request), sink);
+    let mut outcome = match local {
+        Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
+        None => client.fetch(target, Arc::clone(&request), sink),
+    };
     if unwanted.load(Ordering::Relaxed) {
         // What curl tells of a body that it did not want.
         outcome.facts.status = 304;
@@ -149,7 +159,9 @@ fn conclude(
         return Ok(0);
     }
     let told = Told { url, number: index as u64, stage: 0, method, file, outcome };
-    let is_unwritable = file.is_none() && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
+    // It may be a local file that was written to.
+    let to_output = file.is_none() && !file_url::is_one(url);
+    let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
     if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
         let mut output = Descriptor::stdout();
         output.write(&more)?;

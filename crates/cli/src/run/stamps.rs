@@ -1,11 +1,13 @@
 //! What a file is given once its body is there: the date of the reply (`-R`), attributes (`--xattr`); and the file of
 //! `--etag-save`.
 
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, DirBuilder, File, FileTimes};
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use haul::Head;
+use haul::sink::file::directory_mode;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::{XattrFlags, setxattr};
@@ -52,14 +54,19 @@ fn without_user(url: &str) -> String {
 ///
 /// # Errors
 /// [`ErrorKind::Read`], as by curl.
-pub(super) fn can_be_saved(path: &Path, create_dirs: bool) -> Result<()> {
+pub(super) fn can_be_saved(operation: &Operation, path: &Path) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());
     }
-    let directory = path.parent().filter(|_| create_dirs).map_or(Ok(()), fs::create_dir_all);
-    let open = directory.and_then(|()| File::options().create(true).append(true).open(path));
+    let open = make_directories(operation, path).and_then(|()| File::options().create(true).append(true).open(path));
     let cannot = |error| Error::with_source(ErrorKind::Read, format!("failed to open {}", path.display()), error);
     open.map(|_| ()).map_err(cannot)
+}
+
+/// `--create-dirs`: makes the directories of a file that is no body, with the permissions of those of bodies.
+pub(super) fn make_directories(operation: &Operation, path: &Path) -> std::io::Result<()> {
+    let Some(directory) = path.parent().filter(|_| operation.create_dirs) else { return Ok(()) };
+    DirBuilder::new().recursive(true).mode(directory_mode(operation.in_place)).create(directory)
 }
 
 /// Writes the entity tag of a reply; a reply without one leaves what is there, and makes the file if none is.

@@ -37,6 +37,17 @@ impl fmt::Debug for Tracer {
     }
 }
 
+impl Tracer {
+    /// Writes a head to the file of `-D`, if there is one.
+    pub(super) fn dump_head(&self, raw: &[u8]) {
+        if let Some(heads) = &self.heads {
+            // A head is lost only if its file is, and that shows when the next one is opened.
+            let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = heads.write_all(raw).and_then(|()| heads.flush());
+        }
+    }
+}
+
 impl Trace for Tracer {
     fn event(&self, event: &Event<'_>) {
         let raw = match event {
@@ -45,10 +56,8 @@ impl Trace for Tracer {
             Event::Trailers { fields } => Some(fields.raw().strip_suffix(b"\r\n").unwrap_or(fields.raw())),
             _ => None,
         };
-        if let (Some(raw), Some(heads)) = (raw, &self.heads) {
-            // A head is lost only if its file is, and that shows when the next one is opened.
-            let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = heads.write_all(raw).and_then(|()| heads.flush());
+        if let Some(raw) = raw {
+            self.dump_head(raw);
         }
         if let (Event::Retry { trouble, wait, left }, true) = (event, self.tells_retries) {
             return super::say(&format!("Warning: {}", words::further_try(*trouble, *wait, *left)));

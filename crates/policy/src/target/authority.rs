@@ -12,7 +12,7 @@ use memchr::memchr;
 
 use super::error::{Flaw, TargetError};
 use super::origin::Host;
-use super::path::hex_value;
+use crate::urlencode;
 
 /// An authority, taken apart.
 pub(super) struct Authority<'t> {
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Authority<'_>, TargetError> {
 }
 
 fn check_userinfo(userinfo: &str, after: &str) -> Result<(), TargetError> {
-    let forbidden = decode(userinfo.as_bytes()).iter().any(|b| matches!(b, 0 | b'\r' | b'\n'));
+    let forbidden = urlencode::decoded(userinfo.as_bytes()).iter().any(|b| matches!(b, 0 | b'\r' | b'\n'));
     if forbidden || userinfo.contains('\\') || after.contains('@') {
         return Err(Flaw::Userinfo.into());
     }
@@ -93,7 +93,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
         return Err(Flaw::NoHost.into());
     }
     let decoded = if memchr(b'%', text.as_bytes()).is_some() {
-        let bytes = decode(text.as_bytes()).into_owned();
+        let bytes = urlencode::decoded(text.as_bytes()).into_owned();
         Cow::Owned(String::from_utf8(bytes).map_err(|_| Flaw::Host)?)
     } else {
         Cow::Borrowed(text)
@@ -163,26 +163,4 @@ fn v4_number(part: &str) -> Option<u32> {
         return None;
     }
     u32::from_str_radix(digits, radix).ok()
-}
-
-/// Percent-decoding; a `%` that begins no pair of hex digits stands for itself.
-pub(super) fn decode(text: &[u8]) -> Cow<'_, [u8]> {
-    if memchr(b'%', text).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((&b, after)) = rest.split_first() {
-        if b == b'%'
-            && let [high, low, tail @ ..] = after
-            && let (Some(high), Some(low)) = (hex_value(*high), hex_value(*low))
-        {
-            out.push(high << 4 | low);
-            rest = tail;
-        } else {
-            out.push(b);
-            rest = after;
-        }
-    }
-    Cow::Owned(out)
 }

@@ -195,7 +195,7 @@ impl Target {
     pub fn userinfo_bytes(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         let text = self.userinfo.as_deref()?;
         let (user, password) = text.split_once(':').unwrap_or((text, ""));
-        let decode = |text: &str| authority::decode(text.as_bytes()).into_owned();
+        let decode = |text: &str| crate::urlencode::decoded(text.as_bytes()).into_owned();
         Some((decode(user), decode(password)))
     }
 

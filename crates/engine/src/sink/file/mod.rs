@@ -36,7 +36,7 @@ use super::partial::PartialFile;
 use super::{Begin, Partial, Sink};
 use crate::buffer::Lease;
 use crate::{Error, ErrorKind, Result};
-pub use options::{Append, FileOptions};
+pub use options::{Append, FileOptions, directory_mode};
 pub(super) use space::reserve;
 pub use state::Devices;
 use state::State;

@@ -10,7 +10,7 @@ use super::super::naming::{self, Clobber};
 use super::super::partial::{PartWriter, PartialFile};
 use super::space::{WORTH_RESERVING, is_full};
 use super::state::{Device, State};
-use super::{Begin, File, FileSink};
+use super::{Begin, File, FileSink, directory_mode};
 
 impl FileSink {
     /// Where the file itself is: a link to a file stays a link, what it points to is replaced.
@@ -70,10 +70,8 @@ impl FileSink {
         Ok(State::Beside(file, path))
     }
 
-    /// With the permissions that curl gives them where files are written as by curl.
     fn create_directories(&self, path: &Path) -> io::Result<()> {
-        let mode = if self.options.in_place { 0o750 } else { 0o777 };
-        DirBuilder::new().recursive(true).mode(mode).create(path)
+        DirBuilder::new().recursive(true).mode(directory_mode(self.options.in_place)).create(path)
     }
 
     fn open_in_place(&mut self) -> io::Result<File> {

@@ -29,6 +29,13 @@ pub struct FileOptions {
     pub checksum: Option<Checksum>,
 }
 
+/// Permission bits of directories that are made for files, before the umask: curl's where files are written
+/// [as by curl](FileOptions::in_place).
+#[must_use]
+pub fn directory_mode(in_place: bool) -> u32 {
+    if in_place { 0o750 } else { 0o777 }
+}
+
 /// Where bytes are added to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Append {

@@ -1,0 +1,253 @@
+//! `file:` URLs, in curl's place: scripts name mirrors on a disk so, and fixtures of their tests. No bytes of theirs meet the
+//! engine, whose transfers are HTTP; its sinks take what is read here.
+//!
+//! ```text
+//! path ─┬─▶ head: Content-Length, Accept-ranges, Last-Modified ─▶ sink   -I ends here
+//!       ├─▶ bytes (-r, -C), or the names in a directory ────────▶ sink
+//!       └◀─ -T
+//! ```
+//!
+//! Left out: `--limit-rate`, `--max-time`, and several ranges at once.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use haul::body::upload::Upload;
+use haul::buffer::{Lease, Shelf};
+use haul::facts::Facts;
+use haul::sink::{Begin, Sink};
+use haul::transfer::Outcome;
+use haul::{Error, ErrorKind, Head, RequestOptions, Result, Target};
+use haul_policy::{file_url, urlencode};
+
+use super::report::Reporter;
+use crate::date;
+use crate::plan::{ContinueAt, Operation, StageArgs};
+
+/// Bytes read at once.
+const BLOCK: usize = 128 << 10;
+/// In seconds since 1970: HTTP's dates end before it.
+const YEAR_10000: u64 = 253_402_300_800;
+
+/// The file that a URL names.
+pub(super) struct Local {
+    path: PathBuf,
+    /// What stands for it where only HTTP's URLs can: its name is the same.
+    pub(super) target: Target,
+}
+
+/// The file, where the URL names one and such are taken.
+///
+/// # Errors
+/// It names none here, or `--proto` forbids it.
+pub(super) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<Local>> {
+    if !is_curl || !file_url::is_one(url) {
+        return Ok(None);
+    }
+    if !stage.transfer.redirect.protocols.file {
+        let message = "file is not among the protocols that --proto allows";
+        return Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(url));
+    }
+    let bad = |error: &dyn std::fmt::Display| Error::new(ErrorKind::Url, error.to_string()).with_url(url);
+    let path = file_url::path(url).map_err(|error| bad(&error))?;
+    let written: String = path
+        .split(|&byte| byte == b'/')
+        .skip(1)
+        .fold(String::new(), |before, part| format!("{before}/{}", urlencode::percent(part)));
+    let target = Target::parse_with(&format!("localhost{written}"), haul_policy::Scheme::Http, true);
+    let target = target.map_err(|error| bad(&error))?;
+    Ok(Some(Local { path: PathBuf::from(OsStr::from_bytes(&path)), target }))
+}
+
+impl Local {
+    /// Delivers the file, or writes it.
+    pub(super) fn carry_out(
+        self,
+        operation: &Operation,
+        request: &RequestOptions,
+        uploads: bool,
+        sink: Box<dyn Sink>,
+        reporter: &Reporter,
+    ) -> Outcome {
+        let mut reading =
+            Reading { request, reporter, sink, target: &self.target, head: None, facts: Facts::new(Instant::now()) };
+        let result = match request.body.as_ref().filter(|_| uploads) {
+            Some(body) => {
+                let written = write(&self.path, operation, &mut *body.upload(), &mut reading.facts.upload_bytes);
+                written.and_then(|()| reading.sink.finish())
+            }
+            None => reading.deliver(&self.path),
+        };
+        let Reading { head, mut facts, .. } = reading;
+        facts.total = facts.started.elapsed();
+        Outcome { result, target: self.target, head, facts, tag: 0, history: Vec::new(), trailers: None }
+    }
+}
+
+/// A file on its way to the sink.
+struct Reading<'a> {
+    request: &'a RequestOptions,
+    reporter: &'a Reporter,
+    sink: Box<dyn Sink>,
+    target: &'a Target,
+    head: Option<Head>,
+    facts: Facts,
+}
+
+impl Reading<'_> {
+    fn deliver(&mut self, path: &Path) -> Result<()> {
+        let unreadable =
+            |error| Error::with_source(ErrorKind::LocalFile, format!("Could not open file {}", path.display()), error);
+        let mut file = File::open(path).map_err(unreadable)?;
+        let metadata = file.metadata().map_err(unreadable)?;
+        if metadata.is_dir() {
+            let names = names(path).map_err(unreadable)?;
+            self.begin(&metadata, None, 0)?;
+            return self.pour(&mut &names[..]);
+        }
+        // Files of the system's own (/proc) have no length that can be relied on.
+        let length = Some(metadata.len()).filter(|&length| metadata.is_file() && length > 0);
+        let (from, to) = self.extent(length)?;
+        if self.request.max_size.is_some_and(|most| to.is_some_and(|to| to - from > most)) {
+            return Err(Error::new(ErrorKind::TooLarge, format!("{} is larger than allowed", path.display())));
+        }
+        if from > 0 {
+            file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
+        }
+        self.begin(&metadata, to.map(|to| to - from), from)?;
+        match to {
+            _ if self.request.head_only => self.sink.finish(),
+            Some(to) => self.pour(&mut file.take(to - from)),
+            None => self.pour(&mut file),
+        }
+    }
+
+    /// Which bytes are wanted of a file of this length: from where, and up to where if that is known.
+    fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
+        let refused = |why: &str| Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"));
+        let resumed = self.request.resume_from;
+        let resumed = resumed.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start));
+        let (from, last) = match (resumed, &self.request.range) {
+            (Some(from), _) => (from, None),
+            (None, Some(range)) => within(range, length).ok_or_else(|| refused("it has no such range"))?,
+            (None, None) => (0, None),
+        };
+        let end = last.map(|last| last.saturating_add(1));
+        let Some(length) = length else {
+            return if from == 0 { Ok((0, end)) } else { Err(refused("its length is not known")) };
+        };
+        // All of it may be there already.
+        if from > length {
+            return Err(refused("it is not as long as that"));
+        }
+        Ok((from, Some(end.map_or(length, |end| length.min(end)))))
+    }
+
+    /// Tells of the file as a server would, in the fields that curl has for it.
+    fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<()> {
+        let mut fields = String::new();
+        if metadata.is_file() {
+            fields = format!("Content-Length: {}\r\nAccept-ranges: bytes\r\n", metadata.len());
+        }
+        let modified = u64::try_from(metadata.mtime()).ok();
+        if let Some(modified) = modified.filter(|&seconds| seconds < YEAR_10000) {
+            fields += &format!("Last-Modified: {}\r\n", date::http(modified));
+        }
+        fields += "\r\n";
+        let head = Head::from_raw(format!("HTTP/1.1 200 OK\r\n{fields}").as_bytes())
+            .ok_or_else(|| Error::new(ErrorKind::LocalFile, "what is known of it cannot be told"))?;
+        self.reporter.dump_head(fields.as_bytes());
+        self.facts.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
+        self.sink.begin(&Begin {
+            head: &head,
+            target: self.target,
+            place: self.target,
+            history: &[],
+            facts: &self.facts,
+            length,
+            offset,
+            total: length,
+            validator: None,
+            deadline: None,
+        })?;
+        self.head = Some(head);
+        if self.request.include_head {
+            self.sink.bytes(Lease::borrowed(fields.as_bytes()))?;
+        }
+        Ok(())
+    }
+
+    /// Reads to the end.
+    fn pour(&mut self, from: &mut dyn Read) -> Result<()> {
+        let mut buffer = Shelf::new(BLOCK).take();
+        loop {
+            let count = match from.read(&mut buffer) {
+                Ok(0) => return self.sink.finish(),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::with_source(ErrorKind::LocalFile, "failed to read the file", error)),
+            };
+            self.facts.body_bytes += count as u64;
+            if self.request.max_size.is_some_and(|most| self.facts.body_bytes > most) {
+                return Err(Error::new(ErrorKind::TooLarge, "the file is larger than allowed"));
+            }
+            self.sink.bytes(Lease::new(&mut buffer, 0..count))?;
+        }
+    }
+}
+
+/// The first and the last byte that a range names (RFC 9110 section 14.1.2).
+fn within(range: &str, length: Option<u64>) -> Option<(u64, Option<u64>)> {
+    match (range.split_once('-')?, length) {
+        (("", last), length) => Some((length?.checked_sub(last.parse().ok()?)?, None)),
+        ((from, ""), _) => Some((from.parse().ok()?, None)),
+        ((from, last), _) => {
+            let (from, last) = (from.parse().ok()?, last.parse().ok()?);
+            (from <= last).then_some((from, Some(last)))
+        }
+    }
+}
+
+/// The names in a directory, a line each, but for hidden ones: as curl lists them, sorted.
+fn names(directory: &Path) -> io::Result<Vec<u8>> {
+    let mut names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    names.retain(|name| !name.as_bytes().starts_with(b"."));
+    names.sort();
+    Ok(names.iter().flat_map(|name| [name.as_bytes(), b"\n"]).flatten().copied().collect())
+}
+
+/// `-T`: writes the file anew, or behind what is in it where `-C` goes on.
+fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mut u64) -> Result<()> {
+    let unwritable =
+        |error| Error::with_source(ErrorKind::Write, format!("cannot open {} for writing", path.display()), error);
+    let goes_on = operation.stages[0].request.continue_at;
+    let mut options = File::options();
+    options.create(true).append(goes_on.is_some()).write(true).truncate(goes_on.is_none());
+    let mut file = options.mode(operation.create_file_mode.unwrap_or(0o644)).open(path).map_err(unwritable)?;
+    // An offset is counted off where the content is opened; how much is there is known only here.
+    let mut there = match goes_on {
+        Some(ContinueAt::OutputSize) => file.metadata().map_err(unwritable)?.len(),
+        _ => 0,
+    };
+    let mut buffer = vec![0; BLOCK];
+    loop {
+        let read = content.read(&mut buffer);
+        let count = read.map_err(|error| Error::with_source(ErrorKind::Read, "failed to read what is sent", error))?;
+        if count == 0 {
+            return Ok(());
+        }
+        let skipped = there.min(count as u64);
+        there -= skipped;
+        #[expect(clippy::cast_possible_truncation, reason = "at most a block")]
+        let rest = &buffer[skipped as usize..count];
+        file.write_all(rest).map_err(|error| {
+            Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error)
+        })?;
+        *sent += rest.len() as u64;
+    }
+}

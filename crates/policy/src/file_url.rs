@@ -1,0 +1,107 @@
+//! `file:` URLs (RFC 8089): which local file one names.
+//!
+//! They are no HTTP, and no [`Target`](crate::Target) is one: whoever takes them asks here first, and never for a redirect.
+//!
+//! ```
+//! use haul_policy::file_url;
+//!
+//! assert!(file_url::is_one("FILE:///etc/hosts") && !file_url::is_one("filed://h/"));
+//! assert_eq!(file_url::path("file:///a%20b?query#fragment").unwrap(), b"/a b");
+//! assert_eq!(file_url::path("file://localhost/a").unwrap(), b"/a");
+//! assert!(file_url::path("file://elsewhere.example/a").is_err());
+//! ```
+
+use crate::urlencode;
+
+/// Why a `file:` URL names no file here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileUrlError {
+    /// It names another host (RFC 8089 section 2).
+    Elsewhere,
+    /// Its path does not begin with a slash.
+    Relative,
+    /// A NUL is in its path, which no name of a file has.
+    Nul,
+}
+
+impl core::fmt::Display for FileUrlError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            FileUrlError::Elsewhere => "Bad file:// URL: it names another host",
+            FileUrlError::Relative => "Bad file:// URL: it has no absolute path",
+            FileUrlError::Nul => "Bad file:// URL: a NUL is in its path",
+        })
+    }
+}
+
+impl core::error::Error for FileUrlError {}
+
+/// Whether a URL has this scheme.
+pub fn is_one(url: &str) -> bool {
+    behind_scheme(url).is_some()
+}
+
+/// The path of the file, percent-decoded. Query and fragment do not belong to it.
+///
+/// # Errors
+/// It names none here; or it is no `file:` URL, which counts as one without a path.
+pub fn path(url: &str) -> Result<Vec<u8>, FileUrlError> {
+    let rest = behind_scheme(url).ok_or(FileUrlError::Relative)?;
+    let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
+    let path = match rest.strip_prefix("//") {
+        None => rest,
+        Some(rest) => {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            if !["", "localhost", "127.0.0.1"].iter().any(|here| host.eq_ignore_ascii_case(here)) {
+                return Err(FileUrlError::Elsewhere);
+            }
+            path
+        }
+    };
+    if !path.starts_with('/') {
+        return Err(FileUrlError::Relative);
+    }
+    let path = urlencode::decoded(path.as_bytes()).into_owned();
+    if path.contains(&0) { Err(FileUrlError::Nul) } else { Ok(path) }
+}
+
+fn behind_scheme(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_at_checked("file:".len())?;
+    scheme.eq_ignore_ascii_case("file:").then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths() {
+        for (url, expected) in [
+            ("file:/a", Ok("/a")),
+            ("file:///a/b%2Fc", Ok("/a/b/c")),
+            ("File://LOCALHOST/a", Ok("/a")),
+            ("file://127.0.0.1/a", Ok("/a")),
+            ("file:////a", Ok("//a")),
+            ("file:///a%", Ok("/a%")),
+            ("file:///?x", Ok("/")),
+            ("file://h/a", Err(FileUrlError::Elsewhere)),
+            ("file://localhost:80/a", Err(FileUrlError::Elsewhere)),
+            ("file://user@localhost/a", Err(FileUrlError::Elsewhere)),
+            ("file://localhost", Err(FileUrlError::Relative)),
+            ("file:a", Err(FileUrlError::Relative)),
+            ("file:", Err(FileUrlError::Relative)),
+            ("file:?/a", Err(FileUrlError::Relative)),
+            ("http://h/", Err(FileUrlError::Relative)),
+            ("file:///a%00b", Err(FileUrlError::Nul)),
+        ] {
+            assert_eq!(path(url), expected.map(|path| path.as_bytes().to_vec()), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_scheme_is_whole() {
+        for url in ["file", "files:///a", "fil\u{e9}:///a", "", " file:///a"] {
+            assert!(!is_one(url), "{url}");
+        }
+    }
+}
