@@ -27,6 +27,14 @@ pub struct Identity {
     key: PrivatePkcs8KeyDer<'static>,
 }
 
+impl Clone for Identity {
+    fn clone(&self) -> Identity {
+        let Identity { ca_pem, leaf_pem, key_pem, chain, key } = self;
+        let (ca_pem, leaf_pem, key_pem) = (ca_pem.clone(), leaf_pem.clone(), key_pem.clone());
+        Identity { ca_pem, leaf_pem, key_pem, chain: chain.clone(), key: key.clone_key() }
+    }
+}
+
 impl Identity {
     /// A new identity with new keys.
     ///

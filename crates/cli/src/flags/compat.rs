@@ -63,7 +63,7 @@ const INERT: &[(&str, &str)] = &[
 
 /// What works otherwise than in curl, in the persona of curl, and how.
 const DIFFERS: &[(&str, &str)] = &[
-    ("alt-svc", "kept and written; connections do not follow it yet"),
+    ("alt-svc", "one that cannot be reached is passed over, and the origin asked; none is used with -k"),
     ("cert-type", "PEM and DER, whichever the file is"),
     ("ciphers", "the suites that rustls has"),
     ("continue-at", "416 is no success where its Content-Range says another size"),

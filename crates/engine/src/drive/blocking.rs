@@ -262,7 +262,7 @@ fn begin(
     };
     let (mut link, now) = match warm {
         Some(link) => (link, now),
-        None => match open(client, Key::new(transfer.target(), transfer.options()), &mut transfer, ticker) {
+        None => match open_for(client, &mut transfer, ticker) {
             Ok(link) => (link, Instant::now()),
             Err(error) if error.kind() == ErrorKind::Interrupted => {
                 return Err((transfer, After::Done(Err(error))));
@@ -440,6 +440,13 @@ fn timed_out() -> Error {
 }
 
 /// Makes a connection: names, address, proxies, TLS.
+/// Opens a connection for the next exchange.
+fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
+    let key = Key::new(transfer.target(), transfer.options());
+    transfer.goes_by(&key);
+    open(client, key, transfer, ticker)
+}
+
 fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());

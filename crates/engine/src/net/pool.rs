@@ -21,6 +21,7 @@ use super::proxy::{Hop, Via};
 use super::socket::{Idle as Peeked, peek_idle};
 use super::tls::{Place, TlsOptions};
 use crate::request::RequestOptions;
+use crate::state::alt_svc::{Alternative, Protocol};
 
 /// What a connection may be used for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -33,6 +34,8 @@ pub struct Key {
     pub dial: (String, u16),
     /// The zone of the IPv6 address that it goes to (RFC 6874): the same address on another link is another peer.
     pub zone: Option<String>,
+    /// The alternative service that it goes to (RFC 7838): then `dial` is its place, and `tls` offers its protocol alone.
+    pub alternative: Option<Protocol>,
     /// How TLS is done; none for `http`.
     pub tls: Option<TlsOptions>,
     /// Which kinds of address it may have gone to.
@@ -57,6 +60,7 @@ impl Key {
             return Self {
                 dial: (host.clone(), port),
                 zone: None,
+                alternative: None,
                 host,
                 port,
                 // What is spoken with the proxy is part of `via`.
@@ -68,13 +72,23 @@ impl Key {
                 via,
             };
         }
-        let dial = options.dial(target.host_text(), target.port());
+        let alternative = alternative(target, options, &via);
+        let dial = match &alternative {
+            Some(other) => (other.host.as_str(), other.port),
+            None => options.dial(target.host_text(), target.port()),
+        };
+        let mut tls = (target.scheme() == Scheme::Https).then(|| options.tls.clone());
+        if let (Some(other), Some(tls)) = (&alternative, &mut tls) {
+            let name = if other.protocol == Protocol::H2 { &b"h2"[..] } else { b"http/1.1" };
+            tls.alpn.retain(|offered| offered == name);
+        }
         Self {
             host: target.host_text().to_owned(),
             port: target.port(),
-            dial: (dial.0.to_owned(), dial.1),
             zone: zone(target, dial.0).map(str::to_owned),
-            tls: (target.scheme() == Scheme::Https).then(|| options.tls.clone()),
+            dial: (dial.0.to_owned(), dial.1),
+            alternative: alternative.map(|other| other.protocol),
+            tls,
             family: options.family,
             connect: options.connect.clone(),
             prior_knowledge: options.prior_knowledge,
@@ -137,6 +151,9 @@ impl Key {
     /// Whether a request to this target may use a connection of this key; without making another key.
     #[must_use]
     pub fn fits(&self, target: &Target, options: &RequestOptions) -> bool {
+        if options.alt_svc.is_some() || self.alternative.is_some() {
+            return *self == Self::new(target, options);
+        }
         if self.family != options.family || self.connect != options.connect || self.liberties != options.liberties {
             return false;
         }
@@ -160,6 +177,19 @@ impl Key {
             && self.zone.as_deref() == zone(target, &self.dial.0)
             && self.prior_knowledge == options.prior_knowledge
     }
+}
+
+/// The alternative service that a request to this target goes to, if it goes to one.
+fn alternative(target: &Target, options: &RequestOptions, via: &Via) -> Option<Alternative> {
+    let known = options.alt_svc.as_ref().filter(|_| target.scheme() == Scheme::Https && options.tls.verify)?;
+    let is_told = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
+    if is_told || *via != Via::Direct || options.connect.unix_socket.is_some() || options.prior_knowledge {
+        return None;
+    }
+    // The origin's own place needs no name of its own: what is spoken there is agreed on.
+    known
+        .find(target, &options.tls.alpn)
+        .filter(|other| (other.host.as_str(), other.port) != (target.host_text(), target.port()))
 }
 
 /// The zone of a target's address, if it is there that the connection goes.

@@ -64,7 +64,7 @@ pub struct RequestOptions {
     /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
     /// certificate was not checked is not believed. Default: none is known.
     pub hsts: Option<Hsts>,
-    /// Where the Alt-Svc fields of replies are kept. Default: nowhere.
+    /// Where the Alt-Svc fields of replies are kept, and which alternatives are gone to. Default: none.
     pub alt_svc: Option<AltSvc>,
     /// `Referer`.
     pub referer: Option<String>,

@@ -1,4 +1,9 @@
-//! Where else origins are served (RFC 7838), shared. It is kept and written; which protocols are spoken is decided elsewhere.
+//! Where else origins are served (RFC 7838), shared: kept, written, and gone to.
+//!
+//! A request that has such a store in its options goes by the first alternative of its origin that speaks what it may speak:
+//! the same Host, the same certificate, another door. One that cannot be reached is passed over from then on, at no cost in
+//! retries. Without verification, through proxies and by a Unix socket none is used; what [`connect_to`](crate::RequestOptions::connect_to)
+//! says goes before.
 //!
 //! ```
 //! use haul::Target;
@@ -13,7 +18,9 @@
 use std::path::Path;
 
 use haul_policy::alt_svc as policy;
+pub use haul_policy::alt_svc::{Alternative, Protocol};
 use haul_policy::target::Target;
+use haul_proto::head::Version;
 
 use super::store::{Shared, kept};
 use crate::{Result, clock};
@@ -51,7 +58,30 @@ impl AltSvc {
 
     /// Takes an Alt-Svc field of a reply from `target` over HTTP/1.1.
     pub fn take(&self, target: &Target, field: &[u8]) {
-        self.0.lock().on_field(target, policy::Protocol::H1, field, clock::unix_now());
+        self.take_by(target, Version::Http11, field);
+    }
+
+    /// The same by this version.
+    pub fn take_by(&self, target: &Target, version: Version, field: &[u8]) {
+        let source = if version == Version::Http2 { Protocol::H2 } else { Protocol::H1 };
+        self.0.lock().on_field(target, source, field, clock::unix_now());
+    }
+
+    /// Where a request to `target` goes that may speak these protocols (ALPN names, RFC 7301).
+    #[must_use]
+    pub fn find(&self, target: &Target, alpn: &[Vec<u8>]) -> Option<Alternative> {
+        let offers = |name: &[u8]| alpn.iter().any(|offered| offered == name);
+        let speaks = |protocol| match protocol {
+            Protocol::H1 => alpn.is_empty() || offers(b"http/1.1"),
+            Protocol::H2 => offers(b"h2"),
+            Protocol::H3 => false,
+        };
+        self.0.lock().find(target, clock::unix_now(), speaks).cloned()
+    }
+
+    /// An alternative of `target` cannot be used: it is passed over from now on.
+    pub fn fails(&self, target: &Target, protocol: Protocol, host: &str, port: u16) {
+        self.0.lock().fails(target, protocol, host, port);
     }
 
     /// How many are known.

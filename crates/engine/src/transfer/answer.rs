@@ -68,6 +68,10 @@ impl Transfer {
             self.wants_fresh = true;
             return Disposition::Again;
         }
+        // Not even where nothing else was carried before: it is no door of this origin (RFC 7838 section 6).
+        if status == 421 && self.cannot_send_again().is_none() && self.drops_alternative() {
+            return Disposition::Again;
+        }
         match self.hop(status, head.get("location")) {
             Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
             Ok(None) => {}

@@ -114,6 +114,9 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
+        if broke == Broke::BeforeSending && self.leaves_alternative(&error) {
+            return After::Again(Duration::ZERO);
+        }
         let trouble = match (error.kind(), broke) {
             (_, Broke::ByProtocol) => Trouble::Permanent,
             (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,

@@ -23,7 +23,7 @@ impl Transfer {
             hsts.take(target, field);
         }
         if let (Some(known), Some(field)) = (&options.alt_svc, head.get("alt-svc")) {
-            known.take(target, field);
+            known.take_by(target, head.version(), field);
         }
     }
 

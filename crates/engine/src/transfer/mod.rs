@@ -25,6 +25,7 @@
 //!
 //! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
 
+mod alternative;
 mod answer;
 mod auth;
 mod content;
@@ -59,6 +60,7 @@ use auth::Login;
 use extent::Extent;
 use pace::Pace;
 
+use alternative::Door;
 pub(crate) use answer::bad_status;
 pub(crate) use cut::Cut;
 pub use outcome::{After, Broke, Outcome, Redirected};
@@ -132,6 +134,8 @@ pub struct Transfer {
     proxy_answered: bool,
     /// How often a proxy has asked who that is.
     proxy_rounds: u32,
+    /// The alternative service that its connection goes to.
+    alternative: Option<Door>,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
     /// The last of them that was no response to a request of its own: a proxy's, or an interim one.
@@ -243,6 +247,7 @@ impl Transfer {
             asked_pause: None,
             proxy_answered: false,
             proxy_rounds: 0,
+            alternative: None,
             heads: Vec::new(),
             aside: None,
             history: Vec::new(),

@@ -98,7 +98,8 @@ impl Transfer {
         let content_type = options.content_type.as_deref().filter(|_| self.with_body && is_made("Content-Type"));
         let content_type = content_type.filter(says_type);
         // The order is curl's: servers and tests exist that look at it.
-        let made: [(&str, Option<&[u8]>); 10] = [
+        let alt_used = self.alt_used();
+        let made: [(&str, Option<&[u8]>); 11] = [
             ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
             ("Content-Range", part.as_deref().map(str::as_bytes)),
@@ -108,6 +109,7 @@ impl Transfer {
             ("Accept-Encoding", decodes.then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.referer.as_deref().map(str::as_bytes)),
             ("Proxy-Connection", to_proxy("Proxy-Connection")),
+            ("Alt-Used", alt_used.as_deref().map(str::as_bytes)),
             ("Transfer-Encoding", is_chunked.then_some(b"chunked")),
         ];
         let describing: [(&str, Option<&[u8]>); 3] = [
@@ -118,7 +120,7 @@ impl Transfer {
         let of_proxy = |name: &str| to_proxy(name).is_some();
         let answer = to_proxy("Proxy-Authorization");
         self.proxy_answered = answer.is_some();
-        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 15);
+        let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 16);
         // A Host of the user's stands where the engine's own does.
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| ("Host", value));
         fields.extend(own_host.or_else(|| is_made("Host").then_some(("Host", authority.as_bytes()))));

@@ -86,12 +86,17 @@ struct Entry {
     alternative: Alternative,
 }
 
+/// What an alternative is known by: protocol, host, port.
+type Door = (Protocol, String, u16);
+
 /// The known alternatives.
 #[derive(Clone, Debug, Default)]
 pub struct AltSvc {
     entries: Vec<Entry>,
     /// Origins of which this process heard since the file was read.
     heard: Vec<(String, u16)>,
+    /// What could not be reached: an origin and its alternative there, passed over from then on.
+    failed: Vec<((String, u16), Door)>,
 }
 
 /// What an Alt-Svc field says.
@@ -219,12 +224,29 @@ impl AltSvc {
         }
     }
 
-    /// The preferred live alternative for `target` that speaks what the caller can. None for plain http.
+    /// The preferred live alternative for `target` that speaks what the caller can, and has not [failed](Self::fails). None for
+    /// plain http.
     pub fn find(&self, target: &Target, now: u64, speaks: impl Fn(Protocol) -> bool) -> Option<&Alternative> {
-        let of_target = |entry: &&Entry| entry.port == target.port() && entry.host == target.host_text();
-        let alternatives = self.entries.iter().filter(of_target).map(|entry| &entry.alternative);
-        let mut live = alternatives.filter(|alternative| alternative.expires > now && speaks(alternative.protocol));
+        let is_targets = |host: &str, port: u16| port == target.port() && host == target.host_text();
+        let alternatives = self.entries.iter().filter(|entry| is_targets(&entry.host, entry.port));
+        let has_failed = |known: &Alternative| {
+            let is_it = |door: &Door| (door.0, door.1.as_str(), door.2) == (known.protocol, &*known.host, known.port);
+            self.failed.iter().any(|((host, port), door)| is_targets(host, *port) && is_it(door))
+        };
+        let mut live = alternatives.map(|entry| &entry.alternative).filter(|alternative| {
+            alternative.expires > now && speaks(alternative.protocol) && !has_failed(alternative)
+        });
         live.next().filter(|_| target.scheme() == Scheme::Https)
+    }
+
+    /// An alternative of `target` could not be reached, or does not serve it: it is passed over for as long as this store lives, and
+    /// stays in the file for others (§2.4).
+    pub fn fails(&mut self, target: &Target, protocol: Protocol, host: &str, port: u16) {
+        let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
+        if !self.failed.contains(&failed) {
+            self.failed.truncate(MAX_ENTRIES - 1);
+            self.failed.insert(0, failed);
+        }
     }
 
     /// Forgets what does not outlive a change of network (§2.2).

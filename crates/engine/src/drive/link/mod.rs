@@ -197,7 +197,8 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
+        transfer.goes_by(self.key());
         either!(self, link => link.start(transfer, now, finished));
     }
 

@@ -66,7 +66,7 @@ impl Worker {
     }
 
     /// Finds a connection for a transfer, or begins to make one.
-    pub(super) fn place(&mut self, transfer: Box<Transfer>, warm: Option<usize>) {
+    pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         if let Some(token) = warm
             && !transfer.wants_fresh
             && let Some(lane) = self.lanes.get(token)
@@ -77,6 +77,7 @@ impl Worker {
             return self.start(token, transfer);
         }
         let key = Key::new(transfer.target(), transfer.options());
+        transfer.goes_by(&key);
         if transfer.wants_fresh && transfer.is_misdirected {
             self.keep_apart(&key);
         }

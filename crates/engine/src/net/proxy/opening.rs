@@ -8,6 +8,7 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Instant;
 
+use haul_policy::alt_svc::Protocol;
 use haul_policy::proxy::ProxyKind;
 use haul_policy::proxy::socks::{Destination, Handshake, SocksError, Step};
 use haul_proto::head::Head;
@@ -28,6 +29,8 @@ pub struct Opening {
     connect_status: u16,
     connect_heads: Vec<Head>,
     wants_another: bool,
+    /// It leads to an alternative service, which has to speak this.
+    alternative: Option<Protocol>,
 }
 
 enum Stage {
@@ -109,6 +112,7 @@ impl Opening {
             connect_status: 0,
             connect_heads: Vec::new(),
             wants_another: false,
+            alternative: key.alternative,
         })
     }
 
@@ -144,9 +148,14 @@ impl Opening {
     /// The stream, when all has been said.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if it was never [`connected`](Self::connected).
+    /// [`ErrorKind::Setup`] if it was never [`connected`](Self::connected); [`ErrorKind::TlsHandshake`] where an alternative service
+    /// does not speak what it is known for (RFC 7838 section 2.4).
     pub fn into_stream(self) -> Result<Stream> {
-        self.stream.ok_or_else(|| Error::new(ErrorKind::Setup, "the connection does not stand"))
+        let stream = self.stream.ok_or_else(|| Error::new(ErrorKind::Setup, "the connection does not stand"))?;
+        if self.alternative == Some(Protocol::H2) && stream.alpn() != Some(b"h2") {
+            return Err(Error::new(ErrorKind::TlsHandshake, "the alternative service does not speak HTTP/2"));
+        }
+        Ok(stream)
     }
 
     /// Gets on. `false` where it has to wait: for the socket, or on a blocking socket because the deadline has passed (it

@@ -1,0 +1,59 @@
+//! Alternative services (RFC 7838): what the origin is told of the one it is asked at, and what becomes of one that fails.
+
+use haul_policy::alt_svc::Protocol;
+
+use super::Transfer;
+use crate::net::pool::Key;
+use crate::trace::Event;
+use crate::{Error, ErrorKind};
+
+/// Where an origin is served besides.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Door {
+    protocol: Protocol,
+    host: String,
+    port: u16,
+}
+
+impl Transfer {
+    /// Its next exchange goes by a connection of this key.
+    pub fn goes_by(&mut self, key: &Key) {
+        let door = key.alternative.map(|protocol| Door { protocol, host: key.dial.0.clone(), port: key.dial.1 });
+        if door == self.alternative {
+            return;
+        }
+        if let (Some(trace), Some(Door { protocol, host, port })) = (&self.options.trace, &door) {
+            let (from, to) = (self.target.host_text(), protocol.as_str());
+            let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.target.port());
+            trace.event(&Event::Info(text.into()));
+        }
+        self.alternative = door;
+    }
+
+    /// The Alt-Used field (section 5): which one is asked.
+    pub(super) fn alt_used(&self) -> Option<String> {
+        let Door { host, port, .. } = self.alternative.as_ref()?;
+        Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
+    }
+
+    /// The alternative could not be reached: the origin itself is asked then. `false` where it was none, or is not to blame.
+    pub(super) fn leaves_alternative(&mut self, error: &Error) -> bool {
+        let is_its = matches!(
+            error.kind(),
+            ErrorKind::Resolve
+                | ErrorKind::Connect
+                | ErrorKind::Timeout
+                | ErrorKind::TlsHandshake
+                | ErrorKind::PeerCertificate
+                | ErrorKind::PinnedKey
+        );
+        is_its && self.drops_alternative()
+    }
+
+    /// The alternative is passed over from now on. `false` where there was none.
+    pub(super) fn drops_alternative(&mut self) -> bool {
+        let (Some(door), Some(known)) = (self.alternative.take(), &self.options.alt_svc) else { return false };
+        known.fails(&self.target, door.protocol, &door.host, door.port);
+        true
+    }
+}
