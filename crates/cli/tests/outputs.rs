@@ -463,3 +463,114 @@ fn what_was_dropped_is_no_download_and_directories_are_made_as_by_curl() {
         assert_eq!(mode & !0o750, 0, "{name} {mode:o}");
     }
 }
+
+/// A peer that answers each connection so, and closes.
+fn answering(reply: &str) -> RawPeer {
+    RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+}
+
+#[test]
+fn what_is_there_is_lost_by_no_response_without_content() {
+    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n";
+    let (short, chunks) = ("Content-Length: 5\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\nx\r\n");
+    let garbled = "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nplain";
+    for (rest, code, expected) in [
+        (short, 18, "OLD"),
+        (chunks, 56, "OLD"),
+        (garbled, 61, "OLD"),
+        ("Content-Length: 5\r\n\r\nab", 18, "ab"),
+        ("Content-Length: 0\r\n\r\n", 0, ""),
+    ] {
+        let peer = answering(&format!("{head}{rest}"));
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("f"), "OLD").unwrap();
+        let ran = as_curl(dir.path(), &["--compressed", "-o", "f", &peer.url("/")]);
+        assert_eq!((ran.code, &*fs::read_to_string(dir.path().join("f")).unwrap()), (code, expected), "{rest}");
+        as_curl(dir.path(), &["--compressed", "--no-clobber", "-o", "f", &peer.url("/")]);
+        assert_eq!(names(dir.path()).len(), if expected == "OLD" { 1 } else { 2 }, "{rest}");
+        let ran = as_curl(dir.path(), &["--compressed", "-o", "new", &peer.url("/")]);
+        assert_eq!((ran.code, dir.path().join("new").exists()), (code, expected != "OLD"), "{rest}");
+    }
+}
+
+#[test]
+fn a_failure_that_was_delivered_is_removed_where_failures_are() {
+    let peer = answering("HTTP/1.1 404 N\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+    for name in ["curl", "haul"] {
+        let dir = tempfile::tempdir().unwrap();
+        let get = |args: &[&str]| {
+            let url = peer.url("/");
+            let args = [args, &["-o", "f", &url]].concat();
+            if name == "curl" { as_curl(dir.path(), &args) } else { run_in(dir.path(), HAUL, &args) }.code
+        };
+        assert_eq!((get(&["--fail-with-body", "--remove-on-error"]), names(dir.path()).len()), (22, 0), "{name}");
+        assert_eq!((get(&["--fail-with-body"]), names(dir.path()).len()), (22, 1), "{name}");
+    }
+}
+
+#[test]
+fn a_101_that_was_asked_for_is_shown_with_what_follows() {
+    let reply = "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nDATA";
+    let peer = answering(reply);
+    let dir = tempfile::tempdir().unwrap();
+    let asks = ["-H", "Connection: Upgrade", "-H", "Upgrade: websocket"];
+    let ran = as_curl(dir.path(), &[&["-i", "-w", "%{http_code}"], &asks[..], &[&peer.url("/")]].concat());
+    assert_eq!(ran.text(), format!("{reply}101"));
+    assert_eq!(as_curl(dir.path(), &[&peer.url("/")]).code, 8, "nobody asked");
+}
+
+#[test]
+fn a_part_of_unknown_total_continues_and_a_whole_that_says_another_range_does_not() {
+    let part = "HTTP/1.1 206 P\r\nContent-Range: bytes 5-9/*\r\nContent-Length: 5\r\nConnection: close\r\n\r\n56789";
+    let whole = "HTTP/1.1 200 O\r\nContent-Range: bytes 5-9/10\r\nContent-Length: 5\r\nConnection: close\r\n\r\n56789";
+    for (reply, expected) in [(part, (0, "0123456789")), (whole, (33, "01234"))] {
+        let (peer, dir) = (answering(reply), tempfile::tempdir().unwrap());
+        fs::write(dir.path().join("f"), "01234").unwrap();
+        let ran = as_curl(dir.path(), &["-C", "-", "-o", "f", &peer.url("/")]);
+        assert_eq!((ran.code, &*fs::read_to_string(dir.path().join("f")).unwrap()), expected);
+    }
+}
+
+#[test]
+fn a_jar_that_was_not_read_is_written_anew_in_curls_place() {
+    let peer = answering("HTTP/1.1 200 OK\r\nSet-Cookie: new=2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+    let dir = tempfile::tempdir().unwrap();
+    let jar = dir.path().join("jar");
+    let old = "127.0.0.1\tFALSE\t/\tFALSE\t0\told\t1\n";
+    let kept = |curls: bool, args: &[&str]| {
+        fs::write(&jar, old).unwrap();
+        let url = peer.url("/");
+        let args = [args, &["-c", "jar", &url]].concat();
+        if curls { as_curl(dir.path(), &args) } else { run_in(dir.path(), HAUL, &args) }.ok();
+        let text = fs::read_to_string(&jar).unwrap();
+        (text.contains("\told\t"), text.contains("\tnew\t"))
+    };
+    assert_eq!(kept(true, &[]), (false, true));
+    assert_eq!(kept(true, &["-b", "jar"]), (true, true));
+    assert_eq!(kept(false, &[]), (true, true), "haul itself keeps what others wrote");
+}
+
+#[test]
+fn small_things_are_told_as_by_curl() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = |fields: &str, status: &str, args: &[&str]| {
+        let peer =
+            answering(&format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 4\r\nConnection: close\r\n\r\nbody"));
+        let ran = as_curl(dir.path(), &[args, &[&peer.url("/")]].concat());
+        (ran.code, String::from_utf8_lossy(&ran.stdout).replace(&peer.url(""), ""))
+    };
+    let text = |code: i32, text: &str| (code, text.to_owned());
+    assert_eq!(told("Location: \r\n", "302 F", &["-w", "[%{redirect_url}]"]), text(0, "body[]"));
+    let two = "Content-Type: a/b\r\nContent-Type: c/d\r\n";
+    assert_eq!(told(two, "200 O", &["-w", "[%{content_type}]"]), text(0, "body[c/d]"));
+    assert_eq!(told("", "200 O", &["-G", "-d", "q=1", "-w", "[%{url}]"]), text(0, "body[/?q=1]"));
+    assert_eq!(told("", "200 O", &["-I", "--max-filesize", "3", "-o", "/dev/null"]).0, 63);
+    // What cannot be answered is the answer, and no failure of its own.
+    let asks = "WWW-Authenticate: NTLM\r\n";
+    assert_eq!(told(asks, "401 U", &["--anyauth", "-u", "a:b"]), text(0, "body"));
+    assert_eq!(told(asks, "401 U", &["--anyauth", "-u", "a:b", "-f"]).0, 22);
+    let hop = "Location: /a\tb\x01\r\n";
+    assert_eq!(told(hop, "302 F", &["-w", "[%{redirect_url}]"]), text(0, "body[/a%09b%01]"));
+    // Neither content nor transfer coding is undone.
+    assert_eq!(told("Content-Encoding: gzip\r\n", "200 O", &["--compressed", "--raw"]), text(0, "body"));
+}

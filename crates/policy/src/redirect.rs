@@ -183,11 +183,18 @@ fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m
     }
 }
 
-/// A Location as text: UTF-8 as it is, so that a host name in it can be understood; other bytes beyond ASCII percent-encoded.
-fn location_text(bytes: &[u8]) -> String {
+/// A Location as text: UTF-8 as it is, so that a host name in it can be understood; other bytes beyond ASCII and control bytes
+/// percent-encoded, but for CR, LF and NUL, which no URL may have.
+pub fn location_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
+    for chunk in bytes.trim_ascii().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\0' | '\r' | '\n' => text.push(c),
+                c if c.is_ascii_control() => push_byte(&mut text, c as u8),
+                c => text.push(c),
+            }
+        }
         chunk.invalid().iter().for_each(|b| push_byte(&mut text, *b));
     }
     text

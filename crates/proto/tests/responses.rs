@@ -4,7 +4,7 @@ mod common;
 
 use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
 use haul_proto::Limits;
-use haul_proto::h1::{BodyFraming, CloseReason, Config, Conn, Error, Event, RequestId};
+use haul_proto::h1::{BodyFraming, CloseReason, Config, Conn, Error, Event, Liberties, RequestId};
 use haul_proto::time::Time;
 
 #[test]
@@ -243,6 +243,24 @@ fn tunnels_hand_the_rest_over() {
     let seen = feed(&mut asked(Config::default(), &[upgrade]), switch, &[], End::Open);
     assert!(matches!(&seen[..], [Seen::Tunnel(0, _, rest)] if rest == b"\x81\x00"), "{seen:?}");
     assert_eq!(error_of(switch, End::Open), Some(Error::UnexpectedUpgrade), "nobody asked");
+
+    let liberties = Liberties { upgraded: true, ..Liberties::default() };
+    let config = || Config { liberties, ..Config::default() };
+    let seen = feed(&mut asked(config(), &[upgrade]), switch, &[], End::Clean);
+    assert_eq!(body_of(&seen), b"\x81\0", "all that follows is content: {seen:?}");
+    assert_eq!(reuse_of(&seen), Some(Err(CloseReason::UntilClose)));
+    let seen = feed(&mut asked(config(), &[get()]), switch, &[], End::Clean);
+    assert_eq!(seen.last(), Some(&Seen::Error(Error::UnexpectedUpgrade)), "nobody asked");
+}
+
+/// RFC 9110 section 5.5: what is neither CR, LF nor NUL may be kept.
+#[test]
+fn control_bytes_in_values_are_kept() {
+    let wire = b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f \r\nY: b\r\nContent-Length: 0\r\n\r\n";
+    let mut conn = asked(Config::default(), &[get()]);
+    let Event::Head { head, .. } = conn.step(Time(0), &mut wire.clone()).unwrap().event else { panic!("no head") };
+    assert_eq!((head.get("x"), head.get("y")), (Some(&b"\x01a\x7f"[..]), Some(&b"b"[..])));
+    assert_eq!((head.reason(), head.raw()), (&b"O\x07K"[..], &wire[..]));
 }
 
 #[test]

@@ -22,6 +22,7 @@ const SESSIONS: &[&[u8]] = &[
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nA: b\r\nC\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nshort",
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n",
+    b"HTTP/1.1 200 O\x07K\r\nX: \x01a\x7f\r\nContent-Length: 1\r\n\r\nx",
     b"HTTP/1.1 200 OK\r\nServer:",
     b"",
 ];
@@ -74,6 +75,7 @@ fn the_sessions_are_what_they_are_meant_to_be() {
         (0, Some(Error::Field(FieldFault::Name))),
         (0, Some(Error::EndedInBody { expected: 7, got: 5 })),
         (0, Some(Error::EndedInChunks { got: 2 })),
+        (1, Some(Error::EndedBeforeResponse)),
         (0, Some(Error::EndedInHead { got: 24 })),
         (0, Some(Error::EndedBeforeResponse)),
     ];

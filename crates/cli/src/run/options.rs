@@ -94,6 +94,8 @@ pub(super) fn request(
             FieldArg::Remove { name } => options.without.push(name.clone()),
         }
     }
+    // What comes behind a 101 that the user asked for is for the user.
+    options.liberties.upgraded = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
     if let Some(body) = &request.body {
         carried::give_content(&mut options, body)?;
     }

@@ -11,12 +11,13 @@ use haul::trace::Trace;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::file_url;
+use haul_policy::redirect::location_text;
 
 use super::progress::Progress;
 use super::trace::Tracer;
 use super::{say, stamps, words};
 use crate::persona::Persona;
-use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut};
+use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut, append_query};
 use crate::write_out::TransferFacts;
 
 /// Reports the transfers of one operation.
@@ -92,6 +93,8 @@ impl Reporter {
             Persona::Curl => Cow::Borrowed(told.url),
             _ => without_user(told.url),
         };
+        let query = self.operation.stages.get(told.stage)?.request.query.as_ref();
+        let url = query.map_or(url.clone(), |query| Cow::Owned(append_query(&url, query)));
         let redirect_url = redirect_url(told.outcome);
         let request = &self.operation.stages.get(told.stage)?.request;
         let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
@@ -172,7 +175,7 @@ fn without_user(url: &str) -> Cow<'_, str> {
 
 fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Option<&'a str>) -> TransferFacts<'a> {
     let (outcome, facts) = (told.outcome, &told.outcome.facts);
-    let content_type = outcome.head.as_ref().and_then(|head| head.get("content-type"));
+    let content_type = outcome.head.as_ref().and_then(|head| head.get_all("content-type").last());
     TransferFacts {
         response_code: facts.status,
         url,
@@ -227,11 +230,11 @@ fn with_fragment(url: String, fragment: Option<&str>) -> String {
 /// Where a redirect that was not followed leads.
 fn redirect_url(outcome: &Outcome) -> Option<String> {
     let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
-    let location = std::str::from_utf8(head.get("location")?).ok()?;
-    match outcome.target.join(location.trim()) {
+    let location = location_text(head.get("location").filter(|location| !location.trim_ascii().is_empty())?);
+    match outcome.target.join(&location) {
         Ok(target) => Some(with_fragment(target.to_url(), target.fragment())),
         // One that haul cannot go to is told as it is.
-        Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(location.trim())),
+        Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(&location)),
     }
 }
 

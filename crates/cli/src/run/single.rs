@@ -214,6 +214,7 @@ pub(super) fn file_options(operation: &Operation, source: usize, checksum: Optio
         sync: operation.fsync,
         mode: operation.create_file_mode,
         remove_on_error: operation.remove_on_error,
+        statuses_fail: operation.stages[0].transfer.fail_with_body,
         append: operation.stages[0].request.continue_at.map(|at| match at {
             ContinueAt::Offset(offset) => Append::At(offset),
             ContinueAt::OutputSize => Append::AtEnd,

@@ -92,11 +92,14 @@ impl Stores {
 
     /// Writes what is to be kept. What cannot be written is said, and fails nothing: the transfers are done.
     pub(super) fn save(&self, is_silent: bool) {
-        let jars = self.jars.iter().filter_map(|(args, jar)| Some((args.jar.as_ref()?, jar)));
+        let jars = self.jars.iter().filter_map(|(args, jar)| Some((args, args.jar.as_ref()?, jar)));
         let mut failed = Vec::new();
-        for (path, jar) in jars {
+        for (args, path, jar) in jars {
             if path == Path::new("-") {
                 let _ = std::io::stdout().write_all(&jar.to_text());
+            } else if args.as_curl && !args.files.contains(path) {
+                // What was not read is not kept, as by curl: a login afresh has none of the old session.
+                failed.extend(jar.replace(path).err());
             } else {
                 failed.extend(jar.save(path).err());
             }

@@ -111,7 +111,7 @@ pub struct RequestOptions {
     pub resume: bool,
     /// The server's word counts where it can do no harm, as by curl. With [`resume_from`](Self::resume_from), what begins
     /// behind the end is complete though no Content-Range says where the end is; a 206 that nobody asked for is delivered as it
-    /// is. Default no.
+    /// is, and so is a 401 whose challenge cannot be answered. Default no.
     pub trusts_end: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
     /// A proxy that forwards is told the same. Default: none.

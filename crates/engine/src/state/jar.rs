@@ -115,6 +115,18 @@ impl Jar {
         Ok(())
     }
 
+    /// Writes all of it into a Netscape file, with mode 0600, in place of what is there.
+    ///
+    /// # Errors
+    /// As [`Jar::save`].
+    pub fn replace(&self, path: impl AsRef<Path>) -> Result<()> {
+        let _saving = self.0.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let (changes, text) = self.with(|jar| (jar.changes(), netscape::write(jar, clock::unix_now())));
+        files::update(path.as_ref(), |_| text.clone())?;
+        self.write().saved(&changes);
+        Ok(())
+    }
+
     /// All of it as a Netscape file.
     #[must_use]
     pub fn to_text(&self) -> Vec<u8> {

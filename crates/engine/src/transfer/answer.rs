@@ -125,6 +125,13 @@ impl Transfer {
             let message = format!("asked for a range, the server answered {status}");
             return Disposition::Fail(Error::new(ErrorKind::Range, message));
         }
+        if options.head_only
+            && let Some(length) = head.get("content-length").and_then(|length| std::str::from_utf8(length).ok())
+            && let Ok(length) = length.trim().parse()
+            && let Err(error) = self.check_size(length)
+        {
+            return Disposition::Fail(error);
+        }
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
@@ -138,7 +145,7 @@ impl Transfer {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
             206 => false,
-            _ => framing == BodyFraming::Length(self.extent.at),
+            _ => framing == BodyFraming::Length(self.extent.at) && head.get("content-range").is_none(),
         }
     }
 
@@ -196,11 +203,11 @@ impl Transfer {
         self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
         self.has_begun = true;
         let mut codings: Vec<&[u8]> = Vec::new();
-        if self.options.decode && length != Some(0) {
+        let liberties = self.options.liberties;
+        if self.options.decode && !liberties.raw && length != Some(0) {
             codings.extend(head.get_all("content-encoding"));
         }
         // What the transfer was coded with was put on last, and comes off first; chunks are undone already.
-        let liberties = self.options.liberties;
         if liberties.codings && !liberties.raw && length != Some(0) {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             codings.extend(of_transfer.filter(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"chunked")));

@@ -120,6 +120,7 @@ impl Transfer {
         }
         let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
             Ok(choice) => choice,
+            Err(_) if self.options.trusts_end => return None,
             Err(error) => return Some(Disposition::Fail(refused(error))),
         };
         let is_new = match (&choice, &identity.credentials) {

@@ -66,7 +66,8 @@ impl Transfer {
         worth
             && !is_left_out
             && match framing {
-                BodyLength::None => false,
+                // What is not there is not asked for (RFC 9110 section 10.1.1).
+                BodyLength::None | BodyLength::Known(0) => false,
                 // Of a reader whose length only the user knows, it is not sure that it can be sent again.
                 BodyLength::Known(length) => length > WORTH_ASKING || self.is_once(),
                 // Of chunks that the user asks for, the length may be known all the same.

@@ -187,7 +187,10 @@ impl Extent {
         let Some(range) = content_range_of(head) else {
             return Verdict::Refused("a part without one valid Content-Range");
         };
-        let (Some(span), Some(total)) = (range.span, range.total) else {
+        // Of what nothing is known yet, a part may be the last one though its server does not know how long the whole is.
+        let is_all = self.total.is_none() && self.end.is_none() && self.validator.is_none() && !self.is_opening;
+        let total = range.total.or_else(|| range.span.as_ref().filter(|_| is_all).map(|span| span.end));
+        let (Some(span), Some(total)) = (range.span, total) else {
             return Verdict::Refused("a part of unknown place or total");
         };
         if self.total.is_some_and(|known| known != total) || self.agrees(head) == Agreement::Different {

@@ -117,7 +117,9 @@ impl Transfer {
             ("Content-Type", content_type.map(str::as_bytes)),
             ("Expect", (self.asked_first && !is_given("Expect")).then_some(b"100-continue")),
         ];
-        let of_proxy = |name: &str| to_proxy(name).is_some();
+        // What the user says to a proxy goes before what is said by default.
+        let is_users = |name: &str| name.eq_ignore_ascii_case("Proxy-Connection") && is_given(name);
+        let of_proxy = |name: &str| to_proxy(name).is_some() && !is_users(name);
         let answer = to_proxy("Proxy-Authorization");
         self.proxy_answered = answer.is_some();
         let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 16);

@@ -118,6 +118,8 @@ pub struct Liberties {
     /// Transfer codings besides chunked were asked for (TE, RFC 9110 section 10.1.4): bodies are handed out coded, and
     /// whoever asked undoes what Transfer-Encoding names before chunked.
     pub codings: bool,
+    /// A 101 to a request with an Upgrade field is a response whose content is all that follows, until the peer closes.
+    pub upgraded: bool,
 }
 
 impl Default for Config {

@@ -122,8 +122,28 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Reads a whole head, as long as `scan` found it to be.
+/// Reads a whole head, as long as `scan` found it to be. Control bytes in values and in the reason phrase are kept, but for CR,
+/// LF and NUL (RFC 9110 §5.5).
 pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
+    match head_of(input, input, scan, limit) {
+        Err(error @ (Error::Field(FieldFault::Value) | Error::StatusLine)) => {
+            without_controls(input).map_or(Err(error), |text| head_of(input, &text, scan, limit))
+        }
+        read => read,
+    }
+}
+
+/// The section with another byte, which may stand in values alone, in place of each harmless control byte. `None` if it has none.
+fn without_controls(input: &[u8]) -> Option<Vec<u8>> {
+    let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
+    input
+        .iter()
+        .any(|&byte| is_control(byte))
+        .then(|| input.iter().map(|&byte| if is_control(byte) { 0x80 } else { byte }).collect())
+}
+
+/// Reads `text` for where things are in `input`, which is as long.
+fn head_of(input: &[u8], text: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
     let too_many = Error::TooManyFields { limit };
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
     let mut response = Response::new(&mut []);
@@ -131,12 +151,12 @@ pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Erro
     let mut config = ParserConfig::default();
     config.allow_obsolete_multiline_headers_in_responses(true);
     let room = &mut stack[..limit.min(FIELDS_ON_STACK)];
-    let mut parsed = config.parse_response_with_uninit_headers(&mut response, input, room);
+    let mut parsed = config.parse_response_with_uninit_headers(&mut response, text, room);
     let mut heap: Vec<Header<'_>>;
     if parsed == Err(httparse::Error::TooManyHeaders) && limit > FIELDS_ON_STACK {
         heap = vec![EMPTY_HEADER; limit.min(lines(input))];
         response = Response::new(&mut heap);
-        parsed = config.parse_response(&mut response, input);
+        parsed = config.parse_response(&mut response, text);
     }
     if parsed.map_err(|error| syntax(error, too_many))? != Status::Complete(input.len()) {
         return Err(Error::StatusLine);
@@ -150,7 +170,7 @@ pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Erro
         Some(code @ 100..=999) => code,
         _ => return Err(Error::StatusLine),
     };
-    Ok(Head::new(version, status, reason(input), fields(input, response.headers, scan.folded)))
+    Ok(Head::new(version, status, reason(input), fields(input, text, response.headers, scan.folded)))
 }
 
 /// Reads a head anew from what [`Head::raw`] gave of it, of whichever version.
@@ -168,7 +188,7 @@ pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
         return None;
     };
     let end = (HTTP2.len() + "200 ".len()) as u32;
-    Some(Head::new(Version::Http2, status, (end, end), fields(raw, headers, false)))
+    Some(Head::new(Version::Http2, status, (end, end), fields(raw, raw, headers, false)))
 }
 
 /// Reads a whole trailer section, as long as `scan` found it to be.
@@ -178,7 +198,7 @@ pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields
     }
     let mut headers = vec![EMPTY_HEADER; limit.min(lines(input))];
     match httparse::parse_headers(input, &mut headers) {
-        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, headers, false)),
+        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers, false)),
         Ok(_) => Err(Error::Field(FieldFault::LineEnd)),
         Err(error) => Err(syntax(error, Error::TooManyTrailers { limit })),
     }
@@ -207,9 +227,10 @@ fn reason(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies a section and notes where its fields lie. `headers` borrow from `input`, whose length fits in 32 bits.
-fn fields(input: &[u8], headers: &[Header<'_>], folded: bool) -> Fields {
-    let base = input.as_ptr() as usize;
+/// Copies a section and notes where its fields lie. `headers` borrow from `text`, whose length fits in 32 bits and is that of
+/// `input`.
+fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>], folded: bool) -> Fields {
+    let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
         let start = part.as_ptr() as usize - base;
         (start as u32, (start + part.len()) as u32)

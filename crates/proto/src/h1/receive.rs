@@ -192,6 +192,11 @@ impl Conn {
         };
         let only_one = self.exchanges.len() == 1;
         match head.status() {
+            101 if facts.upgrade && self.config.liberties.upgraded => {
+                self.closing.get_or_insert(CloseReason::UntilClose);
+                self.receiver.state = State::UntilClose { got: 0 };
+                Ok(Event::Head { id, head, framing: BodyFraming::UntilClose })
+            }
             101 if facts.upgrade => Ok(self.tunnel(id, head)),
             101 => Err(Error::UnexpectedUpgrade),
             status @ 100..=199 => {

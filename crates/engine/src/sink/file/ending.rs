@@ -15,7 +15,7 @@ impl FileSink {
         let clobber = self.clobber;
         // Not before it is needed: thousands of bodies for a device have no target to be looked for.
         let target = match &state {
-            State::InPlace(_) | State::Null(_) | State::Closed => PathBuf::new(),
+            State::Due | State::InPlace(_) | State::Null(_) | State::Closed => PathBuf::new(),
             _ => self.target(),
         };
         let named = match state {
@@ -34,7 +34,7 @@ impl FileSink {
                 return self.sync_content(&file);
             }
             State::Null(file) => return self.sync_content(&file),
-            State::Closed => return Ok(()),
+            State::Due | State::Closed => return Ok(()),
         };
         if self.options.sync {
             File::open(naming::directory_of(&named))?.sync_all()?;
@@ -94,7 +94,7 @@ impl FileSink {
                 State::Beside(_, path) => {
                     let _ = fs::rename(path, beside);
                 }
-                State::Partial(_) | State::InPlace(_) | State::Null(_) | State::Closed => {}
+                State::Partial(_) | State::Due | State::InPlace(_) | State::Null(_) | State::Closed => {}
             }
         })
     }

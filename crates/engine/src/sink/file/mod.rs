@@ -54,6 +54,8 @@ pub struct FileSink {
     state: State,
     /// It was opened in place, by this run, and is not complete.
     is_begun: bool,
+    /// The response under way is a failure, though its content is delivered.
+    is_failure: bool,
     /// How long the file was that is added to.
     was_long: Option<u64>,
     /// The reply is about what is there already: as by curl, only the heads that somebody wants to see make it a file.
@@ -77,6 +79,7 @@ impl FileSink {
             hasher: None,
             state: State::Closed,
             is_begun: false,
+            is_failure: false,
             was_long: None,
             shows_unchanged: false,
         }
@@ -100,6 +103,28 @@ impl FileSink {
             None => Err(io::ErrorKind::NotConnected.into()),
         }
         .map_err(|error| self.error(error))
+    }
+
+    /// Opens what was to be opened when there is something to write.
+    fn open_due(&mut self) -> Result<()> {
+        if matches!(self.state, State::Due) {
+            let file = self.open_in_place().map_err(|error| self.error(error))?;
+            self.state = State::InPlace(Arc::new(file));
+        }
+        Ok(())
+    }
+
+    /// Leaves nothing of it.
+    fn remove(&mut self) {
+        if std::mem::take(&mut self.is_begun) {
+            let _ = fs::remove_file(&self.path);
+        }
+        if let State::Partial(writer) = std::mem::replace(&mut self.state, State::Closed) {
+            writer.partial().remove();
+        }
+        if let Some(left) = self.left.take() {
+            left.remove();
+        }
     }
 
     fn error(&self, error: io::Error) -> Error {
@@ -128,7 +153,8 @@ impl Sink for FileSink {
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
         // What is added to is read at the end, from its beginning.
-        let in_passing = matches!(self.state, State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
+        let in_passing = matches!(self.state, State::Due | State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
+        self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);
         match (&self.state, begin.length) {
             #[cfg(target_os = "linux")]
@@ -147,6 +173,9 @@ impl Sink for FileSink {
             self.shows_unchanged = false;
             self.state = self.open(None).map_err(|error| self.error(error))?;
         }
+        if !lease.bytes().is_empty() {
+            self.open_due()?;
+        }
         match (&mut self.state, lease.bytes()) {
             (State::Null(_), _) => Ok(()),
             (State::Partial(writer), bytes) => writer.write(bytes),
@@ -156,6 +185,7 @@ impl Sink for FileSink {
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
+        self.open_due()?;
         if let Some(hasher) = &mut self.hasher {
             pieces.iter().for_each(|piece| hasher.update(piece));
         }
@@ -249,6 +279,12 @@ impl Sink for FileSink {
         if let State::Partial(writer) = &self.state {
             writer.partial().complete().map_err(|error| self.error(error))?;
         }
+        if self.is_failure && self.options.remove_on_error {
+            self.remove();
+            return Ok(());
+        }
+        // Content of no bytes is a file, too.
+        self.open_due()?;
         self.check()?;
         let state = std::mem::replace(&mut self.state, State::Closed);
         self.give_name(state).map_err(|error| self.error(error))?;
@@ -263,17 +299,8 @@ impl Sink for FileSink {
 
 impl Drop for FileSink {
     fn drop(&mut self) {
-        if !self.options.remove_on_error {
-            return;
-        }
-        if self.is_begun {
-            let _ = fs::remove_file(&self.path);
-        }
-        if let State::Partial(writer) = &self.state {
-            writer.partial().remove();
-        }
-        if let Some(left) = &self.left {
-            left.remove();
+        if self.options.remove_on_error {
+            self.remove();
         }
     }
 }

@@ -31,6 +31,9 @@ impl FileSink {
             return Ok(State::of(device));
         }
         if self.options.in_place && self.options.append.is_none() {
+            if begin.is_some() {
+                return Ok(State::Due);
+            }
             return self.open_in_place().map(|file| State::InPlace(Arc::new(file)));
         }
         let target = self.target();
@@ -74,7 +77,7 @@ impl FileSink {
         DirBuilder::new().recursive(true).mode(directory_mode(self.options.in_place)).create(path)
     }
 
-    fn open_in_place(&mut self) -> io::Result<File> {
+    pub(super) fn open_in_place(&mut self) -> io::Result<File> {
         if self.options.create_dirs {
             self.create_directories(naming::directory_of(&self.path))?;
         }

@@ -19,6 +19,8 @@ pub struct FileOptions {
     pub mode: Option<u32>,
     /// Leave nothing of a transfer that failed. Default no: a later run can complete it.
     pub remove_on_error: bool,
+    /// With `remove_on_error`: a response whose status is 400 or above is a failure, though its content is delivered. Default no.
+    pub statuses_fail: bool,
     /// The bytes are added to the file in place (curl's `-C`). Default no.
     pub append: Option<Append>,
     /// Bytes go where they belong at once: the file is opened under its own name, cut to nothing and written there, links

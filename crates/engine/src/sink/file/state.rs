@@ -44,6 +44,8 @@ impl Devices {
 #[derive(Debug)]
 pub(super) enum State {
     Closed,
+    /// To be opened in place when there is something to write: what was there before is lost by no response without content.
+    Due,
     /// Gone unless it is given a name.
     #[cfg(target_os = "linux")]
     Unnamed(File),
@@ -65,7 +67,7 @@ impl State {
             Self::Unnamed(file) => Some(file),
             Self::Beside(file, _) => Some(file),
             Self::InPlace(file) | Self::Null(file) => Some(file),
-            Self::Partial(_) | Self::Closed => None,
+            Self::Partial(_) | Self::Due | Self::Closed => None,
         }
     }
 }
