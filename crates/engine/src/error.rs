@@ -13,6 +13,8 @@
 
 use std::{error, fmt, io};
 
+use crate::net::tls::Alert;
+
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -296,6 +298,22 @@ impl Error {
     #[must_use]
     pub fn io_source(&self) -> Option<&io::Error> {
         self.inner.source.as_deref().and_then(|source| source.downcast_ref())
+    }
+
+    /// The same for another transfer that it concerns; of a cause only the system's goes along.
+    pub(crate) fn alike(&self) -> Self {
+        let system =
+            |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+        match self.io_source() {
+            Some(source) => Self::with_source(self.kind(), self.inner.message.clone(), system(source)),
+            None => Self::new(self.kind(), self.cause()),
+        }
+    }
+
+    /// The server said by an alert of TLS that it will not do (RFC 8446 section 6.2): it would say so again.
+    pub(crate) fn is_refusal(&self) -> bool {
+        let alert = self.inner.source.as_deref().and_then(|source| source.downcast_ref::<Alert>());
+        alert.is_some_and(Alert::is_refusal)
     }
 
     /// The sentence and its cause, without the URL.

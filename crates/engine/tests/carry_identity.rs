@@ -100,6 +100,19 @@ fn a_server_that_asks_is_told() {
     }
 }
 
+/// Of TLS 1.3 the refusal comes after the handshake; another try would end in it, too.
+#[test]
+fn a_server_that_refuses_is_not_asked_again() {
+    let rig = Rig::start();
+    for driver in DRIVERS {
+        let mut options = rig.options(None, None);
+        options.retry = common::retrying(3).retry;
+        let got = driver.get(&Client::new(), &rig.url, &options);
+        assert_eq!((got.exit, got.facts.connects), (56, 1), "{driver:?}: {}", got.message);
+        assert!(got.message.contains("client certificate"), "{}", got.message);
+    }
+}
+
 #[test]
 fn who_we_are_keeps_connections_apart() {
     let rig = Rig::start();

@@ -68,6 +68,8 @@ pub enum Outcome {
     ConnectTimeout,
     /// Connected, then out of time.
     Timeout,
+    /// The connection ended before the request could be sent: in a handshake.
+    ResetBeforeRequest,
     /// The connection ended before the first byte of the reply.
     ResetBeforeResponse,
     /// The connection ended within the reply.
@@ -84,7 +86,10 @@ pub enum Outcome {
 impl Outcome {
     /// Whether the request cannot have reached a server that acts on it.
     fn never_sent(self) -> bool {
-        matches!(self, Outcome::ConnectRefused | Outcome::ConnectTimeout | Outcome::Dns { .. })
+        matches!(
+            self,
+            Outcome::ConnectRefused | Outcome::ConnectTimeout | Outcome::ResetBeforeRequest | Outcome::Dns { .. }
+        )
     }
 
     fn is_transient(self, rules: &RetryRules) -> bool {
@@ -92,7 +97,7 @@ impl Outcome {
             Outcome::Status(status) => is_transient_status(status),
             Outcome::ConnectRefused => rules.connrefused,
             Outcome::ConnectTimeout | Outcome::Timeout => true,
-            Outcome::ResetBeforeResponse | Outcome::ResetInBody => rules.resets,
+            Outcome::ResetBeforeRequest | Outcome::ResetBeforeResponse | Outcome::ResetInBody => rules.resets,
             Outcome::Dns { transient } => transient,
             Outcome::Permanent => false,
         }
@@ -179,6 +184,7 @@ mod tests {
             (Outcome::ConnectRefused, true, true),
             (Outcome::ConnectTimeout, true, true),
             (Outcome::Timeout, true, false),
+            (Outcome::ResetBeforeRequest, true, true),
             (Outcome::ResetBeforeResponse, true, false),
             (Outcome::ResetInBody, true, false),
             (Outcome::Dns { transient: true }, true, true),

@@ -75,7 +75,11 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         ErrorKind::PeerCertificate => certificate(&cause(), target),
         ErrorKind::Connect => {
             let (host, port) = place(target);
-            format!("Failed to connect to {host} port {port} after {millis} ms: Could not connect to server")
+            // Who it was that did not answer may be a proxy.
+            let said = error.cause();
+            let peer = said.strip_prefix("failed to connect to ").and_then(|rest| rest.split_once(": "));
+            let peer = peer.map_or_else(|| format!("{host} port {port}"), |(peer, _)| peer.to_owned());
+            format!("Failed to connect to {peer} after {millis} ms: Could not connect to server")
         }
         ErrorKind::PartialBody => partial(outcome),
         ErrorKind::Status => format!("The requested URL returned error: {}", facts.status),

@@ -24,6 +24,7 @@
 
 mod coding;
 mod guard;
+pub(crate) mod paced;
 pub mod path;
 #[cfg(test)]
 mod tests;

@@ -146,7 +146,7 @@ impl Stream {
                     match self.transport.recv(buffer) {
                         Ok(0) => {
                             let message = "the server closed the connection in the TLS handshake";
-                            return Err(Error::new(ErrorKind::TlsHandshake, message));
+                            return Err(tls_error(message, io::ErrorKind::UnexpectedEof.into()));
                         }
                         Ok(n) => {
                             if let Some(secured) = &mut self.tls {

@@ -5,6 +5,7 @@ use haul_proto::h1::BodyLength;
 use haul_proto::head::Head;
 
 use super::{Disposition, Transfer};
+use crate::body::paced::Paced;
 use crate::body::upload::{Body, Upload};
 use crate::{Error, ErrorKind};
 
@@ -28,6 +29,10 @@ impl Transfer {
     #[must_use]
     pub fn upload(&self) -> Option<Box<dyn Upload>> {
         let upload = self.given().filter(|_| !self.login.is_probe)?.upload();
+        let upload = match self.options.limit_rate {
+            Some(rate) => Box::new(Paced::new(upload, rate, self.deadline())),
+            None => upload,
+        };
         if let Some(trailers) = &self.own.trailers {
             return Some(trailers.behind(upload));
         }

@@ -122,6 +122,11 @@ impl Transfer {
             (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
             (ErrorKind::Timeout, _) => Trouble::Timeout,
             (ErrorKind::Connect, _) => Trouble::ConnectRefused,
+            // A certificate, or what TLS does not allow, is the same the next time.
+            (ErrorKind::TlsHandshake, Broke::BeforeSending) if error.io_source().is_some() => {
+                Trouble::ResetBeforeRequest
+            }
+            _ if error.is_refusal() => Trouble::Permanent,
             // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
             (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => {
                 Trouble::Dns { transient: error.io_source().is_some() }

@@ -11,6 +11,7 @@ use std::io;
 use haul_proto::h1::{Request, RequestId};
 use haul_proto::time::Time;
 
+use crate::ErrorKind;
 use crate::body::upload::Upload;
 use crate::net::stream::Stream;
 
@@ -118,6 +119,14 @@ pub(super) fn feed(
         }
     }
     Ok(Fed::All)
+}
+
+/// Why content cannot be read: an error, or the time for it ran out.
+pub(super) fn unreadable(error: io::Error) -> crate::Error {
+    match error.kind() {
+        io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),
+        _ => crate::Error::with_source(ErrorKind::Read, "the content to send cannot be read", error),
+    }
 }
 
 /// Sends what the machine has, and what `feed` makes of it as room appears; `sent` is told of each write. `false` when the

@@ -220,8 +220,10 @@ impl Worker {
             }
         }
         self.finished = finished;
-        // No event of the socket says that a proxy takes more of a tunnel's bytes: it was said in what was received.
-        if was_held {
+        // What was received may have said that a proxy takes more of a tunnel's bytes, or ask TLS for an answer: no event of the
+        // socket says so.
+        let answers = |lane: &Lane| matches!(&lane.state, State::Open(link) if link.stream().has_output());
+        if was_held || self.lanes.get(token).is_some_and(answers) {
             self.pump(token);
         }
     }
@@ -278,7 +280,7 @@ impl Worker {
     /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
     pub(super) fn could_not_open(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = lacks_descriptors(&error);
-        let (kind, cause) = (error.kind(), error.cause());
+        let alike = error.alike();
         let mut error = Some(error);
         for mut transfer in waiting {
             if exhausted && self.may_starve(&transfer) {
@@ -286,7 +288,7 @@ impl Worker {
                 continue;
             }
             // The first transfer gets the error itself; to the others it says the same.
-            let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
+            let error = error.take().unwrap_or_else(|| alike.alike());
             let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
             self.go_on(transfer, after, None);
         }

@@ -31,6 +31,7 @@
 //! by a list that the user has (CRL, RFC 5280 §5).
 
 mod aead;
+mod alert;
 mod choice;
 mod connection;
 mod context;
@@ -42,6 +43,7 @@ mod roots;
 mod shown;
 mod verify;
 
+pub(crate) use alert::Alert;
 pub use connection::{Handshake, Tls};
 pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
 pub use identity::{Identity, Passphrase};

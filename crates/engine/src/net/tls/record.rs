@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rustls::{AlertDescription, client::ClientConnectionData, kernel::KernelConnection};
 
+use super::alert::Alert;
 use super::{
     MAX_RECORD, TlsVersion,
     key::{Content, HEADER, Key, KeyError, MAX_PLAIN, content},
@@ -199,7 +200,7 @@ impl Records {
             _ if self.version == TlsVersion::V1_2 && level == WARNING => Ok(Control::Nothing),
             description => {
                 self.we_closed = true;
-                Err(Error::new(ErrorKind::Receive, format!("the server ended TLS with the alert {description:?}")))
+                Err(Error::with_source(ErrorKind::Receive, "the server ended TLS by an alert", Alert(description)))
             }
         }
     }

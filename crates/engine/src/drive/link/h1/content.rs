@@ -6,9 +6,9 @@ use std::time::Instant;
 use haul_proto::h1::{Conn, Request, RequestId};
 use haul_proto::time::Time;
 
-use super::super::sending::{Fed, Machine, feed};
+use super::super::sending::{Fed, Machine, feed, unreadable};
+use crate::Error;
 use crate::body::upload::Upload;
-use crate::{Error, ErrorKind};
 
 /// Content of the last request that is still to be put into the machine: there is none behind it before it has ended.
 #[derive(Default)]
@@ -47,8 +47,7 @@ impl Content {
                 self.held_until = None;
             }
             Err(error) => {
-                let error = Error::with_source(ErrorKind::Read, "the content to send cannot be read", error);
-                self.failed = Some((Instant::now(), error));
+                self.failed = Some((Instant::now(), unreadable(error)));
             }
         }
     }

@@ -6,9 +6,9 @@ use haul_proto::h1;
 use haul_proto::h2::{self, Conn, RequestId};
 use haul_proto::time::Time;
 
-use super::super::sending::{Fed, Machine, feed};
+use super::super::sending::{Fed, Machine, feed, unreadable};
 use super::{Active, ByNumber};
-use crate::{Error, ErrorKind};
+use crate::Error;
 
 /// Uploads under way.
 #[derive(Default)]
@@ -51,8 +51,7 @@ impl Uploads {
             }) {
                 Ok(fed) => fed == Fed::Waits,
                 Err(error) => {
-                    let message = "the content to send cannot be read";
-                    failed.push((id, Error::with_source(ErrorKind::Read, message, error)));
+                    failed.push((id, unreadable(error)));
                     false
                 }
             }

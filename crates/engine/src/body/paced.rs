@@ -1,0 +1,105 @@
+//! An upload that is given out no faster than a rate allows (curl's `--limit-rate`).
+//!
+//! It waits where it is read, as a slow source does: what else the thread carries waits with it, at most a
+//! [grant](haul_policy::rate::Bucket) at a time.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use haul_policy::rate::Bucket;
+
+use super::trailers::Field;
+use super::upload::Upload;
+use crate::clock;
+
+/// The longest wait at once.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// An upload at a rate.
+pub(crate) struct Paced {
+    upload: Box<dyn Upload>,
+    bucket: Bucket,
+    deadline: Option<Instant>,
+}
+
+impl Paced {
+    /// At most so many bytes a second of it, and none after the deadline.
+    pub(crate) fn new(upload: Box<dyn Upload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
+        Self { upload, bucket: Bucket::new(bytes_per_second, clock::policy_time(Instant::now())), deadline }
+    }
+
+    /// How many bytes may be given, at least one: waits for them.
+    fn tokens(&mut self, want: u64) -> io::Result<usize> {
+        loop {
+            let now = Instant::now();
+            if self.deadline.is_some_and(|deadline| deadline <= now) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let time = clock::policy_time(now);
+            match self.bucket.available(time) {
+                0 => {
+                    let at = clock::instant(self.bucket.ready_at(time, want));
+                    thread::sleep(at.saturating_duration_since(now).min(LONGEST));
+                }
+                tokens => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
+            }
+        }
+    }
+}
+
+impl Upload for Paced {
+    fn length(&self) -> Option<u64> {
+        self.upload.length()
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = self.tokens(buffer.len() as u64)?.min(buffer.len());
+        let count = self.upload.read(&mut buffer[..room])?;
+        self.bucket.take(count as u64);
+        Ok(count)
+    }
+
+    fn rewind(&mut self) -> bool {
+        self.upload.rewind()
+    }
+
+    fn trailers(&mut self) -> io::Result<Vec<Field>> {
+        self.upload.trailers()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::upload::Body;
+    use super::*;
+
+    fn paced(rate: u64, deadline: Option<Instant>) -> Paced {
+        Paced::new(Body::from(vec![7; 10_000]).upload(), rate, deadline)
+    }
+
+    #[test]
+    fn a_grant_is_given_at_a_time_and_all_of_it_in_the_end() {
+        let mut buffer = [0; 10_000];
+        let mut upload = paced(64_000, None);
+        let mut all = 0;
+        loop {
+            let count = upload.read(&mut buffer).unwrap();
+            assert!(count <= 4096, "more than is ever there at once: {count}");
+            all += count;
+            if count == 0 {
+                break;
+            }
+        }
+        assert_eq!((all, upload.length()), (10_000, Some(10_000)));
+        assert!(upload.ready().is_empty(), "what lies in memory is not taken past the rate");
+        assert!(upload.rewind());
+        assert!(upload.read(&mut buffer).unwrap() > 0);
+    }
+
+    #[test]
+    fn nothing_is_given_after_the_deadline() {
+        let error = paced(1000, Some(Instant::now())).read(&mut [0; 10]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}
