@@ -110,6 +110,9 @@ pub enum ErrorKind {
     Setup,
     /// The run was ended by a signal. Exit 130.
     Interrupted,
+    /// What was under way on a thread is lost, for code that ran there panicked: the program's own (a reader of content, a sink, a
+    /// trace) or the engine's. The request may have been sent. Exit 255.
+    Panicked,
 }
 
 impl ErrorKind {
@@ -153,6 +156,7 @@ impl ErrorKind {
             Self::PinnedKey => 90,
             Self::Proxy => 97,
             Self::Interrupted => 130,
+            Self::Panicked => 255,
         }
     }
 }
@@ -177,6 +181,11 @@ impl Error {
     /// The program gave it up.
     pub(crate) fn cancelled() -> Self {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
+    }
+
+    /// The same for another request that failed of it.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.kind(), self.cause())
     }
 
     /// The same as of another kind; `what` it concerns goes before the sentence.

@@ -9,9 +9,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use common::{bounded, http2_origin, start_origin, trusting};
+use common::{Panics, bounded, http2_origin, start_origin, trusting};
 use futures_core::Stream;
-use haul::{AsyncResponse, Client};
+use haul::{AsyncResponse, Client, ErrorKind};
 use testkit::raw::{RawPeer, Step};
 
 struct Unpark(Thread);
@@ -180,6 +180,24 @@ fn what_came_before_a_failure_is_taken_first_and_uploads_stream() {
                 .await
                 .unwrap();
             assert!(origin.log().pop().unwrap().body == content);
+        });
+    });
+}
+
+#[test]
+fn code_of_the_program_that_panics_fails_what_is_under_way_and_nothing_later() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("panics", move || {
+        block_on(async {
+            let url = origin.url("/echo");
+            for _ in 0..2 {
+                let error = client.post(&url).body_reader(Panics, Some(5)).send_async().await.unwrap_err();
+                assert_eq!((error.kind(), error.url()), (ErrorKind::Panicked, Some(&*url)));
+                assert!(!error.is_setup(), "it may have been sent");
+                let text = client.get(&origin.url("/small")).send_async().await.unwrap().text().await.unwrap();
+                assert_eq!(text, "small\n");
+            }
         });
     });
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use common::{Shared, bounded, http2_origin, start_origin, trusting};
+use common::{Panics, Shared, bounded, http2_origin, start_origin, trusting};
 use haul::batch::{BatchOptions, Order};
 use haul::interrupt::Interrupt;
 use haul::{Client, ErrorKind};
@@ -239,5 +239,31 @@ fn sinks_of_the_program_come_back_and_the_hook_ends_a_wait() {
         batch.submit(client.get(&origin.url("/delay/30000/small")).build().unwrap());
         assert!(batch.next().err().is_some_and(|error| error.is_interrupted()));
         assert_eq!(batch.outstanding(), 1);
+    });
+}
+
+#[test]
+fn code_of_the_program_that_panics_fails_what_is_under_way_and_what_waits_goes_on() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("panics", move || {
+        let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
+        let url = origin.url("/echo");
+        for i in 0..10 {
+            let request = match i % 3 {
+                0 => client.post(&url).body_reader(Panics, Some(5)),
+                _ => client.get(&origin.url("/small")),
+            };
+            batch.submit(request.build().unwrap());
+        }
+        for i in 0..10 {
+            let finished = batch.next().unwrap().unwrap();
+            assert_eq!(finished.id(), i);
+            match finished.into_reply() {
+                Ok(reply) => assert!(i % 3 > 0 && reply.body == b"small\n"),
+                Err(error) => assert_eq!((i % 3, error.kind(), error.url()), (0, ErrorKind::Panicked, Some(&*url))),
+            }
+        }
+        assert!(batch.next().unwrap().is_none());
     });
 }

@@ -115,17 +115,45 @@ impl Budget {
 
 /// A sink whose bytes count.
 pub(super) struct Counted {
-    pub(super) sink: Box<dyn Sink>,
-    pub(super) id: u64,
-    /// What it holds.
-    pub(super) bytes: u64,
-    pub(super) budget: Arc<Budget>,
+    sink: Box<dyn Sink>,
+    id: u64,
+    holds: Holds,
+}
+
+/// What a sink holds of a budget. One that is lost on the way gives it back.
+struct Holds {
+    bytes: u64,
+    budget: Arc<Budget>,
+}
+
+impl Holds {
+    fn takes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.budget.takes(bytes);
+    }
+
+    fn give(&mut self) {
+        self.budget.gives(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl Drop for Holds {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.give();
+        }
+    }
 }
 
 impl Counted {
-    fn came(&mut self, bytes: u64) {
-        self.bytes += bytes;
-        self.budget.takes(bytes);
+    pub(super) fn new(sink: Box<dyn Sink>, id: u64, budget: Arc<Budget>) -> Self {
+        Self { sink, id, holds: Holds { bytes: 0, budget } }
+    }
+
+    /// The sink, and what it goes on holding.
+    pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
+        let bytes = std::mem::take(&mut self.holds.bytes);
+        (self.sink, bytes)
     }
 }
 
@@ -140,29 +168,30 @@ impl Sink for Counted {
 
     fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let own = self.sink.credit(waker, token);
-        let is_preferred = || self.budget.is_preferred(self.id);
+        let budget = &self.holds.budget;
+        let is_preferred = || budget.is_preferred(self.id);
         if own == 0 || is_preferred() {
             return own;
         }
-        if let (0, Some(waker)) = (self.budget.room(), waker) {
-            self.budget.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((Arc::clone(waker), token));
+        if let (0, Some(waker)) = (budget.room(), waker) {
+            budget.waiting.lock().unwrap_or_else(PoisonError::into_inner).push((Arc::clone(waker), token));
             // It may have become the one that goes on, or got room, in between.
-            if !is_preferred() && self.budget.room() == 0 {
+            if !is_preferred() && budget.room() == 0 {
                 return 0;
             }
         }
-        own.min(self.budget.room().max(LEAST))
+        own.min(budget.room().max(LEAST))
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
-        self.came(lease.bytes().len() as u64);
+        self.holds.takes(lease.bytes().len() as u64);
         self.sink.bytes(lease)
     }
 
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let received = self.sink.receive(socket, most)?;
         if let Ok(n) = &received {
-            self.came(*n as u64);
+            self.holds.takes(*n as u64);
         }
         Some(received)
     }
@@ -174,7 +203,7 @@ impl Sink for Counted {
     fn restart(&mut self) -> bool {
         let may = self.sink.restart();
         if may {
-            self.budget.gives(std::mem::take(&mut self.bytes));
+            self.holds.give();
         }
         may
     }

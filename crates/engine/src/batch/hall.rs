@@ -2,8 +2,12 @@
 //!
 //! Nothing is started before the first request; the thread ends when nothing was asked of it for a while, and the next
 //! request starts another. What becomes of a request is told to its [`Done`], on that thread.
+//!
+//! Readers, sinks and traces of the program run there, too. When one of them panics, all that was under way fails, for its
+//! connections are gone; what had not begun goes on, on a new event loop.
 
 use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -146,8 +150,7 @@ impl Hall {
         let mut state = self.lock();
         if let Some(job) = state.waiting.remove(&id) {
             drop(state);
-            let error = Error::cancelled().with_url(job.request.target.to_url());
-            (job.done)(lost(job.request.target, error), Some(job.sink));
+            (job.done)(lost(job.request.target, Error::cancelled()), Some(job.sink));
             self.tell_results();
             return true;
         }
@@ -199,8 +202,11 @@ impl Hall {
     fn work(self: Arc<Self>, client: &Client) {
         let supply: Arc<dyn Supply> = self.clone();
         loop {
-            if let Err(error) = worker::run(client, &supply, self.workers) {
-                self.fail_all(&error);
+            match catch_unwind(AssertUnwindSafe(|| worker::run(client, &supply, self.workers))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.fail_all(&error),
+                // It has been printed, and told to those that were under way.
+                Err(_) => self.queue_anew(),
             }
             let mut state = self.lock();
             state.inboxes.clear();
@@ -222,16 +228,32 @@ impl Hall {
         let caps = state.queue.caps();
         state.queue = Queue::new(caps);
         let waiting = std::mem::take(&mut state.waiting);
-        let running = std::mem::take(&mut state.running);
         drop(state);
-        let again = || Error::new(error.kind(), error.cause());
         for (_, job) in waiting {
-            (job.done)(lost(job.request.target, again()), Some(job.sink));
+            (job.done)(lost(job.request.target, error.again()), Some(job.sink));
         }
+        self.fail_running(error);
+    }
+
+    /// All that was under way has failed.
+    fn fail_running(&self, error: &Error) {
+        let running = std::mem::take(&mut self.lock().running);
         for (_, (done, target)) in running {
-            done(lost(target, again()), None);
+            done(lost(target, error.again()), None);
         }
         self.tell_results();
+    }
+
+    /// The slots of an event loop that panicked are free; what waits keeps its order.
+    fn queue_anew(&self) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        state.queue = Queue::new(state.queue.caps());
+        let mut waiting: Vec<_> = state.waiting.iter().collect();
+        waiting.sort_unstable_by_key(|(id, _)| **id);
+        for (id, job) in waiting {
+            state.queue.push(&job.request.target.origin(), *id, ());
+        }
     }
 
     /// Results that did not come of a turn of the event loop are told of at once.
@@ -279,6 +301,7 @@ impl Hall {
 pub(super) fn lost(target: Target, error: Error) -> Outcome {
     let facts = Facts::new(Instant::now());
     let (history, trailers) = (Vec::new(), None);
+    let error = error.with_url(target.to_url());
     Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }
 }
 
@@ -383,7 +406,8 @@ impl Supply for Hall {
     }
 
     fn end(&self, error: Error) {
-        self.fail_all(&error);
+        // Of what waits it is decided when the event loop has ended.
+        self.fail_running(&error);
         self.lock().is_over = true;
         self.rouse();
     }

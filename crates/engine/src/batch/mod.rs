@@ -155,7 +155,7 @@ impl Batch {
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         self.tray.lock().outstanding += 1;
         self.hall.submit(&self.client, request, |id| {
-            let sink = Counted { sink, id, bytes: 0, budget: Arc::clone(&self.tray.budget) };
+            let sink = Counted::new(sink, id, Arc::clone(&self.tray.budget));
             let tray = Arc::clone(&self.tray);
             (Box::new(sink), Box::new(move |outcome, sink| tray.put(id, outcome, sink)))
         })

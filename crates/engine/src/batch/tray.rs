@@ -70,7 +70,8 @@ impl Tray {
     /// Puts a result in. Whoever waits is told later ([`Gate::turned`]).
     pub(super) fn put(&self, id: u64, outcome: Outcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<Counted>().ok());
-        let (sink, cost) = counted.map_or((None, 0), |counted| (Some(counted.sink), counted.bytes));
+        let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();
+        let cost = cost.unwrap_or(0);
         let finished = Finished { id, outcome, sink, cost };
         let mut state = self.lock();
         let state = &mut *state;
@@ -188,6 +189,8 @@ mod tests {
     use super::super::hall::lost;
     use super::*;
     use crate::Error;
+    use crate::buffer::{Lease, Shelf};
+    use crate::sink::memory::Memory;
 
     fn put(tray: &Tray, id: u64) {
         tray.lock().outstanding += 1;
@@ -229,6 +232,23 @@ mod tests {
         put(&tray, 3);
         assert_eq!(tray.turned(short, now), None);
         assert!(is_told(&fd));
+    }
+
+    #[test]
+    fn a_sink_that_is_lost_gives_back_what_it_held() {
+        let tray = Tray::new(Order::Completion, 1);
+        let fill = || {
+            let mut sink = Counted::new(Box::new(Memory::default()), 0, Arc::clone(&tray.budget));
+            let shelf = Shelf::new(1 << 16);
+            sink.bytes(Lease::new(&mut shelf.take(), 0..1 << 16)).expect("memory takes all");
+            sink
+        };
+        let lost = fill();
+        assert!(tray.budget.is_full());
+        drop(lost);
+        assert!(!tray.budget.is_full());
+        drop(fill().into_parts());
+        assert!(tray.budget.is_full(), "it is the program's to take");
     }
 
     #[test]

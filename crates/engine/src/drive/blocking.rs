@@ -185,7 +185,7 @@ impl Exchanges {
                     }
                 }
                 Stopped::Interrupted(error) => {
-                    let again = Error::new(error.kind(), error.cause());
+                    let again = error.again();
                     live.link.break_off(again, Instant::now(), &mut finished);
                     client.stats().connection_closed(&live.link);
                     let over = finished.pop().expect("a link gives back every transfer that was started on it");

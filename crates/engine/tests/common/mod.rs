@@ -34,6 +34,15 @@ pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 
     }
 }
 
+/// Content that cannot be read.
+pub struct Panics;
+
+impl Read for Panics {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        panic!("on purpose");
+    }
+}
+
 /// How a transfer is driven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {

@@ -107,7 +107,7 @@ struct Fuse<'a>(&'a dyn Supply);
 impl Drop for Fuse<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.end(Error::new(ErrorKind::Setup, "a worker panicked"));
+            self.0.end(Error::new(ErrorKind::Panicked, "a worker panicked"));
         }
     }
 }
@@ -240,7 +240,7 @@ impl Worker {
         let outcome = self.turn_until_over();
         self.leave();
         if let Err(error) = &outcome {
-            supply.end(Error::new(error.kind(), error.cause()));
+            supply.end(error.again());
         }
         outcome
     }
