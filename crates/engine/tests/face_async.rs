@@ -201,3 +201,55 @@ fn code_of_the_program_that_panics_fails_what_is_under_way_and_nothing_later() {
         });
     });
 }
+
+/// Says that it wants to be left alone for an hour, and has nothing else to say.
+fn weary() -> RawPeer {
+    let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
+    RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd])
+}
+
+#[test]
+fn time_runs_while_a_host_wants_to_be_left_alone() {
+    let peer = weary();
+    let client = Client::builder().options(|options| options.retry.max = 1).build();
+    bounded("pause", move || {
+        block_on(async {
+            // Not one that is sent again.
+            let told = client.post(&peer.url("/")).send_async().await.unwrap();
+            assert_eq!(told.status(), 503);
+            told.bytes().await.unwrap();
+            let url = peer.url("/later");
+            for limit in [300, 100] {
+                let later = client.get(&url).timeout(Duration::from_millis(limit)).send_async();
+                let error = later.await.unwrap_err();
+                assert_eq!((error.kind(), error.url()), (ErrorKind::Timeout, Some(&*url)));
+            }
+            assert_eq!(peer.connections(), 1);
+        });
+    });
+}
+
+#[test]
+fn time_runs_while_there_is_no_place() {
+    let silent = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+    let origin = start_origin();
+    let client = Client::builder().max_requests(1).build();
+    bounded("places", move || {
+        block_on(async {
+            let mut first = pin!(client.get(&silent.url("/")).send_async());
+            assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            assert!(silent.saw(0, b"\r\n\r\n"));
+            let small = origin.url("/small");
+            let mut unlimited = pin!(client.get(&small).send_async());
+            assert!(unlimited.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+            for limit in [300, 100] {
+                let error = client.get(&small).timeout(Duration::from_millis(limit)).send_async().await.unwrap_err();
+                assert_eq!((error.kind(), error.url()), (ErrorKind::Timeout, Some(&*small)));
+            }
+            assert_eq!(origin.requests(), 0);
+            first.set(client.get(&small).send_async());
+            assert_eq!(unlimited.await.unwrap().text().await.unwrap(), "small\n");
+            assert_eq!(first.await.unwrap().text().await.unwrap(), "small\n");
+        });
+    });
+}

@@ -267,3 +267,32 @@ fn code_of_the_program_that_panics_fails_what_is_under_way_and_what_waits_goes_o
         assert!(batch.next().unwrap().is_none());
     });
 }
+
+#[test]
+fn time_runs_while_a_host_wants_to_be_left_alone_and_not_while_others_of_the_batch_are_under_way() {
+    let reply = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadToEnd]);
+    let origin = start_origin();
+    let client = Client::builder().options(|options| options.retry.max = 1).build();
+    bounded("time", move || {
+        let limit = Duration::from_millis(300);
+        let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
+        let get = |url: &str| batch.submit(client.get(url).timeout(limit).build().unwrap());
+        let next = || batch.next().unwrap().unwrap().into_reply();
+        // Not one that is sent again.
+        batch.submit(client.post(&peer.url("/")).build().unwrap());
+        get(&peer.url("/with-it"));
+        assert_eq!(next().unwrap().head.status(), 503);
+        get(&peer.url("/behind-it"));
+        for path in ["/with-it", "/behind-it"] {
+            let error = next().unwrap_err();
+            assert_eq!((error.kind(), error.url()), (ErrorKind::Timeout, Some(&*peer.url(path))));
+        }
+        assert_eq!(peer.connections(), 1);
+
+        batch.submit(client.get(&origin.url("/delay/600/small")).build().unwrap());
+        get(&origin.url("/small"));
+        assert_eq!(next().unwrap().body, b"small\n");
+        assert_eq!(next().unwrap().body, b"small\n");
+    });
+}

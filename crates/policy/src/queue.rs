@@ -184,6 +184,14 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         Some((place.0, item))
     }
 
+    /// Takes the first waiting job of this number out; it is not wanted any more.
+    pub fn remove(&mut self, seq: u64) -> Option<T> {
+        let (&place, &index) = self.waiting.range((seq, 0)..=(seq, u64::MAX)).next()?;
+        let item = self.take(place, index);
+        self.relist(index);
+        Some(item)
+    }
+
     /// Gives a slot of `host` back. [Pause](Queue::pause) a host before its last slot is released: after that it may be forgotten.
     pub fn release(&mut self, host: HostId) {
         let Some(index) = self.resolve(host) else { return };
@@ -202,6 +210,17 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         let state = self.state(index);
         state.paused_until = state.paused_until.max(Some(until));
         self.relist(index);
+    }
+
+    /// Until when `host` is paused.
+    pub fn paused_until(&self, host: HostId) -> Option<Time> {
+        self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref())?.paused_until
+    }
+
+    /// The numbers of the jobs that wait on `host`.
+    pub fn waiting_on(&self, host: HostId) -> impl Iterator<Item = u64> {
+        let state = self.resolve(host).and_then(|index| self.hosts[index as usize].host.as_ref());
+        state.into_iter().flat_map(|state| state.waiting.keys().map(|(seq, _)| *seq))
     }
 
     /// When to call [`next`](Queue::next) again though nothing was pushed or released: the first end of a pause that holds jobs back.

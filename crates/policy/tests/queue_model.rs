@@ -37,6 +37,9 @@ enum Op {
     Total {
         total: usize,
     },
+    Remove {
+        seq: u64,
+    },
 }
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
@@ -49,6 +52,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         2 => (0..8usize, 0..20u64).prop_map(|(which, nanos)| Op::Pause { which, nanos }),
         2 => (0..15u64).prop_map(|nanos| Op::Wait { nanos }),
         1 => (0..6usize).prop_map(|total| Op::Total { total }),
+        2 => (0..20u64).prop_map(|seq| Op::Remove { seq }),
     ];
     vec(op, 0..120)
 }
@@ -162,6 +166,11 @@ fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
                 queue.set_total(total);
                 model.caps.total = total.max(1);
             }
+            Op::Remove { seq } => {
+                let first = model.waiting.iter().copied().filter(|job| job.seq == seq).min();
+                prop_assert_eq!(queue.remove(seq), first);
+                first.into_iter().for_each(|job| model.take(job));
+            }
         }
         prop_assert_eq!(queue.len(), model.waiting.len());
         prop_assert_eq!(queue.is_empty(), model.waiting.is_empty());
@@ -171,6 +180,10 @@ fn run(caps: Caps, ops: &[Op]) -> Result<(), TestCaseError> {
             prop_assert_eq!(queue.running_on(*id), model.running_on(*host));
             let is_full = model.running.len() >= model.caps.total || model.running_on(*host) >= model.caps.per_host;
             prop_assert_eq!(queue.is_full(*id), is_full);
+            prop_assert_eq!(queue.paused_until(*id).is_some_and(|until| until > model.now), model.is_paused(*host));
+            let mut there: Vec<_> = model.waiting.iter().filter(|job| job.host == *host).map(|job| job.seq).collect();
+            there.sort_unstable();
+            prop_assert!(queue.waiting_on(*id).eq(there));
         }
     }
     drain(queue, model)

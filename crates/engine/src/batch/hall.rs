@@ -3,10 +3,13 @@
 //! Nothing is started before the first request; the thread ends when nothing was asked of it for a while, and the next
 //! request starts another. What becomes of a request is told to its [`Done`], on that thread.
 //!
+//! The time of a request runs while a server wants its host to be left alone, and, as the hall's owner decides, while there is no
+//! place ([`Counts`]). One whose time runs out before its turn fails without having begun.
+//!
 //! Readers, sinks and traces of the program run there, too. When one of them panics, all that was under way fails, for its
 //! connections are gone; what had not begun goes on, on a new event loop.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -53,6 +56,15 @@ pub(crate) struct Load {
     pub(crate) running: usize,
 }
 
+/// Which waiting for its turn is of a request's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// All of it.
+    All,
+    /// That for a server, and not that for others to end: how many run at once was the program's own wish.
+    Pauses,
+}
+
 /// What may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admitted {
@@ -68,12 +80,15 @@ pub(crate) enum Admitted {
 pub(crate) struct Hall {
     state: Mutex<State>,
     workers: Workers,
+    counts: Counts,
     gate: Option<Arc<dyn Gate>>,
 }
 
 struct State {
     queue: Queue<()>,
     waiting: HashMap<u64, Job>,
+    /// When the time of those that wait runs out, where it may do so before their turn.
+    due: BTreeSet<(Instant, u64)>,
     running: BTreeMap<u64, (Done, Target)>,
     next_id: u64,
     inboxes: Vec<Arc<Inbox>>,
@@ -92,13 +107,55 @@ struct Job {
     request: Request,
     sink: Box<dyn Sink>,
     done: Done,
+    since: Instant,
+    /// Its place in [`State::due`].
+    due: Option<Instant>,
+}
+
+impl State {
+    /// Takes out what waits and is not wanted to begin.
+    fn withdraw(&mut self, id: u64) -> Option<Job> {
+        let job = self.take(id)?;
+        self.queue.remove(id);
+        Some(job)
+    }
+
+    /// Takes out all that waits.
+    fn empty(&mut self) -> HashMap<u64, Job> {
+        self.queue = Queue::new(self.queue.caps());
+        self.due.clear();
+        std::mem::take(&mut self.waiting)
+    }
+
+    fn take(&mut self, id: u64) -> Option<Job> {
+        let job = self.waiting.remove(&id)?;
+        if let Some(due) = job.due {
+            self.due.remove(&(due, id));
+        }
+        Some(job)
+    }
+
+    /// Starts nothing on a host for a while. Those that wait there may have less time than that.
+    fn pause(&mut self, host: HostId, pause: Duration) {
+        let now = Instant::now();
+        let until = now + pause;
+        let Self { queue, waiting, due, .. } = self;
+        queue.pause(host, clock::policy_time(until));
+        for id in queue.waiting_on(host) {
+            if let Some(job) = waiting.get_mut(&id).filter(|job| job.due.is_none()) {
+                job.due = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
+                due.extend(job.due.map(|at| (at, id)));
+            }
+        }
+    }
 }
 
 impl Hall {
-    pub(crate) fn new(caps: Caps, pipeline: usize, gate: Option<Arc<dyn Gate>>) -> Arc<Self> {
+    pub(crate) fn new(caps: Caps, pipeline: usize, counts: Counts, gate: Option<Arc<dyn Gate>>) -> Arc<Self> {
         let state = State {
             queue: Queue::new(caps),
             waiting: HashMap::new(),
+            due: BTreeSet::new(),
             running: BTreeMap::new(),
             next_id: 0,
             inboxes: Vec::new(),
@@ -109,7 +166,7 @@ impl Hall {
             idle_since: None,
         };
         let workers = Workers { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
-        Arc::new(Self { state: Mutex::new(state), workers, gate })
+        Arc::new(Self { state: Mutex::new(state), workers, counts, gate })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -123,16 +180,23 @@ impl Hall {
         request: Request,
         prepare: impl FnOnce(u64) -> (Box<dyn Sink>, Done),
     ) -> u64 {
+        let since = Instant::now();
         let mut state = self.lock();
         let id = state.next_id;
         state.next_id += 1;
         let (sink, done) = prepare(id);
         let host = state.queue.push(&request.target.origin(), id, ());
-        state.waiting.insert(id, Job { request, sink, done });
+        let due = request.max_time().and_then(|limit| since.checked_add(limit)).filter(|at| {
+            let is_held = || state.queue.paused_until(host).is_some_and(|until| clock::policy_time(*at) < until);
+            self.counts == Counts::All || is_held()
+        });
+        state.due.extend(due.map(|at| (at, id)));
+        state.waiting.insert(id, Job { request, sink, done, since, due });
         state.idle_since = None;
         let starts = !std::mem::replace(&mut state.has_worker, true);
-        // Where it has to wait for another to end, that is when the thread looks.
-        let has_to_wait = state.queue.is_full(host) && state.queue.first_seq() != Some(id);
+        // Where it has to wait for another to end, that is when the thread looks; unless its own time is the next to run out.
+        let is_due_first = due.is_some() && state.due.first().is_some_and(|(_, first)| *first == id);
+        let has_to_wait = state.queue.is_full(host) && state.queue.first_seq() != Some(id) && !is_due_first;
         let inboxes = if starts || has_to_wait { Vec::new() } else { state.inboxes.clone() };
         drop(state);
         if starts {
@@ -148,7 +212,7 @@ impl Hall {
     /// already.
     pub(crate) fn cancel(&self, id: u64) -> bool {
         let mut state = self.lock();
-        if let Some(job) = state.waiting.remove(&id) {
+        if let Some(job) = state.withdraw(id) {
             drop(state);
             (job.done)(lost(job.request.target, Error::cancelled()), Some(job.sink));
             self.tell_results();
@@ -179,7 +243,7 @@ impl Hall {
         let mut state = self.lock();
         state.is_closed = true;
         state.is_over = true;
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiting = state.empty();
         let thread = state.thread.take();
         drop(state);
         drop(waiting);
@@ -225,9 +289,7 @@ impl Hall {
     /// All that was asked for has failed.
     fn fail_all(&self, error: &Error) {
         let mut state = self.lock();
-        let caps = state.queue.caps();
-        state.queue = Queue::new(caps);
-        let waiting = std::mem::take(&mut state.waiting);
+        let waiting = state.empty();
         drop(state);
         for (_, job) in waiting {
             (job.done)(lost(job.request.target, error.again()), Some(job.sink));
@@ -270,13 +332,27 @@ impl Hall {
         }
     }
 
+    /// Ends those whose time has run out before their turn.
+    fn end_late(&self, now: Instant) {
+        let mut late = Vec::new();
+        let mut state = self.lock();
+        while let Some((_, id)) = state.due.first().copied().filter(|(at, _)| *at <= now) {
+            late.extend(state.withdraw(id));
+        }
+        drop(state);
+        for job in late {
+            let error = Error::new(ErrorKind::Timeout, "the operation timed out before its turn came");
+            (job.done)(lost(job.request.target, error), Some(job.sink));
+        }
+    }
+
     fn begin(&self, state: &mut State, host: HostId, id: u64, now: Instant) -> Option<Transfer> {
-        // One that was given up has left its number in the queue.
-        let Job { request, sink, done } = state.waiting.remove(&id)?;
+        let Job { request, sink, done, since, .. } = state.take(id)?;
+        let began = if self.counts == Counts::All { since } else { now };
         let Request { target, options, own } = request;
         state.running.insert(id, (done, target.clone()));
         self.tell_gate(state);
-        let mut transfer = Transfer::with(target, options, own, BodyPath::new(sink), now, id);
+        let mut transfer = Transfer::with(target, options, own, BodyPath::new(sink), began, id);
         transfer.slot = Some(host);
         transfer.rank = id;
         Some(transfer)
@@ -308,6 +384,11 @@ pub(super) fn lost(target: Target, error: Error) -> Outcome {
 impl Supply for Hall {
     fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
         let mut state = self.lock();
+        if state.due.first().is_some_and(|(at, _)| *at <= now) {
+            drop(state);
+            self.end_late(now);
+            state = self.lock();
+        }
         loop {
             let head = self.allowed(&state)?;
             let (host, id, ()) = state.queue.next(clock::policy_time(now), head)?;
@@ -337,7 +418,7 @@ impl Supply for Hall {
         let (outcome, path) = transfer.into_outcome(result);
         let mut state = self.lock();
         if let (Some(pause), Some(slot)) = (pause, slot) {
-            state.queue.pause(slot, clock::policy_time(Instant::now() + pause));
+            state.pause(slot, pause);
         }
         let done = state.running.remove(&outcome.tag);
         self.tell_gate(&state);
@@ -349,7 +430,7 @@ impl Supply for Hall {
 
     fn delayed(&self, transfer: &Transfer) -> bool {
         if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
-            self.lock().queue.pause(slot, clock::policy_time(Instant::now() + pause));
+            self.lock().pause(slot, pause);
         }
         false
     }
@@ -368,7 +449,8 @@ impl Supply for Hall {
         let state = self.lock();
         let pause = state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant);
         let end = state.idle_since.map(|since| since + PATIENCE);
-        [pause, end].into_iter().flatten().min()
+        let due = state.due.first().map(|(at, _)| *at);
+        [pause, due, end].into_iter().flatten().min()
     }
 
     fn turned(&self, now: Instant) -> Option<Instant> {
@@ -414,5 +496,33 @@ impl Supply for Hall {
 
     fn joined(&self, inbox: &Arc<Inbox>) {
         self.lock().inboxes.push(Arc::clone(inbox));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::sink::memory::Memory;
+
+    #[test]
+    fn a_request_that_is_given_up_before_its_turn_leaves_nothing_behind() {
+        let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let url = format!("http://{}/", silent.local_addr().expect("it is bound"));
+        let client = Client::new();
+        let hall = Hall::new(Caps { total: 1, per_host: 1 }, 1, Counts::All, None);
+        let submit = || {
+            let request = client.get(&url).timeout(Duration::from_secs(60)).build().expect("a URL");
+            hall.submit(&client, request, |_| (Box::new(Memory::default()), Box::new(|_, _| {})))
+        };
+        submit();
+        let _connection = silent.accept().expect("the first is under way");
+        let given_up: Vec<u64> = (0..100).map(|_| submit()).collect();
+        assert!(given_up.into_iter().all(|id| hall.cancel(id)));
+        let state = hall.lock();
+        assert_eq!((state.queue.len(), state.waiting.len(), state.due.len()), (0, 0, 0));
+        drop(state);
+        hall.close().map(JoinHandle::join).expect("there is a thread").expect("it has not panicked");
     }
 }

@@ -48,7 +48,7 @@ use crate::sink::memory::Memory;
 use crate::transfer::Outcome;
 use crate::{Client, Result};
 use budget::Counted;
-use hall::Hall;
+use hall::{Counts, Hall};
 use tray::{State, Tray};
 
 /// In which order responses are given out.
@@ -63,6 +63,9 @@ pub enum Order {
 }
 
 /// How a batch uses the machine and the network.
+///
+/// A request's time ([`timeout`](crate::RequestBuilder::timeout)) begins when it is sent: not while it waits for others of the batch to
+/// end, or for room, but while it waits because a server wants its host to be left alone (`Retry-After`).
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
     /// Requests at once, in all. Default 64.
@@ -141,7 +144,7 @@ impl Batch {
         let BatchOptions { max_parallel, per_host, pipeline, order, memory, interrupt } = options;
         let caps = Caps { total: max_parallel.max(1), per_host: per_host.max(1) };
         let tray = Tray::new(order, memory);
-        let hall = Hall::new(caps, pipeline, Some(tray.clone()));
+        let hall = Hall::new(caps, pipeline, Counts::Pauses, Some(tray.clone()));
         Self { client: client.clone(), hall, tray, interrupt, generation: fork::generation() }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use haul_policy::proxy::{Environment, Proxy};
 
-use super::Client;
+use super::{Client, MOST_AT_ONCE};
 use crate::interrupt::Interrupt;
 use crate::net::dns::Resolver;
 use crate::net::pool::PoolLimits;
@@ -38,13 +38,14 @@ pub struct ClientBuilder {
     options: RequestOptions,
     resolver: Option<Resolver>,
     limits: PoolLimits,
+    max_requests: usize,
 }
 
 impl Default for ClientBuilder {
     fn default() -> Self {
         let mut options = RequestOptions { decode: true, keep_history: true, ..RequestOptions::default() };
         options.redirects.follow = true;
-        Self { options, resolver: None, limits: PoolLimits::default() }
+        Self { options, resolver: None, limits: PoolLimits::default(), max_requests: MOST_AT_ONCE }
     }
 }
 
@@ -61,7 +62,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How long an attempt may take in all, its body included. Default: no limit.
+    /// How long an attempt may take in all, its body included. That of [`send_async`](Client::send_async) begins with the wait for
+    /// its turn. Default: no limit.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.options.max_time = Some(limit);
         self
@@ -140,9 +142,17 @@ impl ClientBuilder {
         self
     }
 
+    /// How many requests of [`send_async`](Client::send_async) run at a time, one at least; others wait for their turn. Each may
+    /// need a descriptor. Default 1,024.
+    pub fn max_requests(mut self, most: usize) -> Self {
+        self.max_requests = most.max(1);
+        self
+    }
+
     /// The client.
     #[must_use]
     pub fn build(self) -> Client {
-        Client::with_parts(Arc::new(self.options), self.resolver.unwrap_or_default(), self.limits)
+        let Self { options, resolver, limits, max_requests } = self;
+        Client::with_parts(Arc::new(options), resolver.unwrap_or_default(), limits, max_requests)
     }
 }

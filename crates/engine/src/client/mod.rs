@@ -29,7 +29,7 @@ use haul_policy::target::{Origin, Scheme, Target, TargetError};
 pub use builder::ClientBuilder;
 
 use crate::Result;
-use crate::batch::hall::Hall;
+use crate::batch::hall::{Counts, Hall};
 use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
@@ -49,7 +49,7 @@ use crate::transfer::{Outcome, Transfer};
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
 
-/// How many requests run at once that are not waited for: each may need a descriptor.
+/// How many requests run at once that are not waited for, unless it is told otherwise: each may need a descriptor.
 const MOST_AT_ONCE: usize = 1024;
 
 /// Shared by all transfers; cloning it is cheap and shares everything.
@@ -61,6 +61,7 @@ pub struct Client {
 struct Inner {
     options: Arc<RequestOptions>,
     limits: PoolLimits,
+    max_requests: usize,
     first: Parts,
 }
 
@@ -129,8 +130,8 @@ impl Client {
         ClientBuilder::default()
     }
 
-    fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits) -> Self {
-        Self { inner: Arc::new(Inner { options, limits, first: Parts::new(resolver, limits) }) }
+    fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits, max_requests: usize) -> Self {
+        Self { inner: Arc::new(Inner { options, limits, max_requests, first: Parts::new(resolver, limits) }) }
     }
 
     /// What belongs to this process.
@@ -233,15 +234,17 @@ impl Client {
     /// its own; one thread of the client moves all such requests, and wakes who waits for them. It starts with the first, and
     /// ends by itself. Dropped, the future gives the request up.
     ///
-    /// At most 1,024 run at a time; others wait for their turn.
+    /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn, and their time
+    /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile.
     pub fn send_async(&self, request: Request) -> Sending {
         Sending::new(self, Ok(request))
     }
 
     /// Where requests run that are not waited for.
     pub(crate) fn hall(&self) -> &Arc<Hall> {
-        let caps = Caps { total: MOST_AT_ONCE, per_host: MOST_AT_ONCE };
-        self.parts().hall.get_or_init(|| Hall::new(caps, 1, None))
+        let most = self.inner.max_requests;
+        let caps = Caps { total: most, per_host: most };
+        self.parts().hall.get_or_init(|| Hall::new(caps, 1, Counts::All, None))
     }
 
     /// Requests side by side, their responses whole; see [`batch`](crate::batch).

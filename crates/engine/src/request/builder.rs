@@ -42,6 +42,11 @@ impl Request {
         Self { target, options, own }
     }
 
+    /// How long an attempt may take.
+    pub(crate) fn max_time(&self) -> Option<Duration> {
+        self.own.max_time.or(self.options.max_time)
+    }
+
     /// Where it goes.
     #[must_use]
     pub fn target(&self) -> &Target {
@@ -212,7 +217,8 @@ impl RequestBuilder {
         self.header("Authorization", format!("Bearer {token}"))
     }
 
-    /// How long an attempt may take in all, its body included.
+    /// How long an attempt may take in all, its body included. That of [`send_async`](Self::send_async) begins with the wait for
+    /// its turn.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
