@@ -11,6 +11,7 @@ use std::time::Duration;
 use common::{Panics, Shared, bounded, http2_origin, start_origin, trusting};
 use haul::batch::{BatchOptions, Order};
 use haul::interrupt::Interrupt;
+use haul::net::pool::PoolLimits;
 use haul::{Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use testkit::raw::{RawPeer, Step};
@@ -294,5 +295,67 @@ fn time_runs_while_a_host_wants_to_be_left_alone_and_not_while_others_of_the_bat
         get(&origin.url("/small"));
         assert_eq!(next().unwrap().body, b"small\n");
         assert_eq!(next().unwrap().body, b"small\n");
+    });
+}
+
+#[test]
+fn a_client_s_limits_bind_the_idle_connections_of_its_batches() {
+    const REPLY: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let origin = start_origin();
+    bounded("limits", move || {
+        let (all, none) = (PoolLimits::default(), PoolLimits { connections: 0, ..PoolLimits::default() });
+        let client = Client::builder().pool(none).build();
+        let get = |_| client.get(&origin.url("/small")).build().unwrap();
+        let options = BatchOptions { max_parallel: 2, ..BatchOptions::default() };
+        assert!(client.fetch_all((0..6).map(get), options).all(|(_, reply)| reply.is_ok()));
+        assert_eq!(origin.connections(), 6);
+
+        for limits in [PoolLimits { connections: 1, ..all }, PoolLimits { per_key: 1, ..all }] {
+            let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(REPLY), Step::ReadToEnd]);
+            let client = Client::builder().pool(limits).build();
+            let batch = client.batch(BatchOptions::default());
+            for _ in 0..4 {
+                batch.submit(client.get(&peer.url("/")).build().unwrap());
+            }
+            assert!((0..4).all(|i| peer.saw(i, b"\r\n\r\n")));
+            peer.release();
+            while let Some(finished) = batch.next().unwrap() {
+                assert_eq!(finished.into_reply().unwrap().body, b"ok");
+            }
+            assert!(peer.finished(3), "{limits:?}");
+        }
+
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(REPLY), Step::ReadToEnd]);
+        let client = Client::builder().pool(PoolLimits { idle: Duration::from_millis(100), ..all }).build();
+        let batch = client.batch(BatchOptions::default());
+        for connections in 1..=2 {
+            batch.submit(client.get(&peer.url("/")).build().unwrap());
+            assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+            assert!(peer.finished(connections), "it is closed though nothing is asked for");
+        }
+    });
+}
+
+#[test]
+fn idle_connections_of_a_batch_are_closed_when_the_client_says_so() {
+    let origin = start_origin();
+    let client = Client::new();
+    bounded("closing", move || {
+        let batch = client.batch(BatchOptions::default());
+        for connections in 1..=20 {
+            batch.submit(client.get(&origin.url("/small")).build().unwrap());
+            assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+            assert_eq!(origin.connections(), connections);
+            client.close_idle();
+        }
+        let peer = RawPeer::always(vec![
+            Step::ReadHead,
+            Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+            Step::ReadToEnd,
+        ]);
+        batch.submit(client.get(&peer.url("/")).build().unwrap());
+        assert!(batch.next().unwrap().unwrap().into_reply().is_ok());
+        client.close_idle();
+        assert!(peer.finished(1), "it is closed though nothing is asked for");
     });
 }

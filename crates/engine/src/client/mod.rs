@@ -20,7 +20,8 @@
 
 mod builder;
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use haul_policy::queue::Caps;
@@ -34,6 +35,7 @@ use crate::batch::{Batch, BatchOptions, FetchAll};
 use crate::body::path::BodyPath;
 use crate::buffer::Shelf;
 use crate::drive::blocking;
+use crate::drive::inbox::{Inbox, Message};
 use crate::drive::link::Link;
 use crate::drive::link::h2::Windows;
 use crate::fork;
@@ -78,6 +80,10 @@ struct Parts {
     last_origin: Mutex<Option<Origin>>,
     /// Where requests run that are not waited for.
     hall: OnceLock<Arc<Hall>>,
+    /// Its event loops.
+    loops: Mutex<Vec<Weak<Inbox>>>,
+    /// How often its idle connections were closed.
+    closings: AtomicU32,
     /// What a child of this process has.
     child: OnceLock<Box<Parts>>,
 }
@@ -95,6 +101,8 @@ impl Parts {
             stats: Stats::default(),
             last_origin: Mutex::default(),
             hall: OnceLock::new(),
+            loops: Mutex::default(),
+            closings: AtomicU32::new(0),
             child: OnceLock::new(),
         }
     }
@@ -322,9 +330,36 @@ impl Client {
         self.parts().pool.has_for(target, options, Instant::now())
     }
 
-    /// Closes the idle connections; what they carried is in [`Client::stats`] then.
+    /// What may lie idle.
+    pub(crate) fn pool_limits(&self) -> &PoolLimits {
+        &self.inner.limits
+    }
+
+    /// An event loop with connections of its own begins.
+    pub(crate) fn joined(&self, inbox: &Arc<Inbox>) {
+        let mut loops = self.parts().loops.lock().unwrap_or_else(PoisonError::into_inner);
+        loops.retain(|inbox| inbox.strong_count() > 0);
+        loops.push(Arc::downgrade(inbox));
+    }
+
+    /// How often the idle connections were closed.
+    pub(crate) fn closings(&self) -> u32 {
+        self.parts().closings.load(Ordering::Acquire)
+    }
+
+    /// Closes the idle connections, what they carried is in [`Client::stats`] then; and has those closed that event loops keep, of
+    /// `send_async` and of batches. No request that is made after it is sent on one of them.
     pub fn close_idle(&self) {
         let parts = self.parts();
+        // An event loop looks at this before it uses an idle connection, and before it leaves one in the pool.
+        parts.closings.fetch_add(1, Ordering::AcqRel);
+        let loops: Vec<_> = {
+            let loops = parts.loops.lock().unwrap_or_else(PoisonError::into_inner);
+            loops.iter().filter_map(Weak::upgrade).collect()
+        };
+        for inbox in loops {
+            inbox.send(Message::Look);
+        }
         for link in parts.pool.drain() {
             parts.stats.connection_closed(&link);
         }

@@ -43,6 +43,8 @@ pub struct Lane {
     pub ended: bool,
     /// When it was last found idle; to tell a lane from an earlier one of the same token.
     pub idle_since: u64,
+    /// The time then.
+    pub rested: Instant,
     /// The peer has shown that it cannot be sent a request before it has answered the last one.
     pub is_serial: bool,
     /// It is not open yet, and will most likely be shared: other transfers wait for it.
@@ -102,6 +104,7 @@ impl Lane {
             paused: false,
             ended: false,
             idle_since: 0,
+            rested: now,
             is_serial: false,
             hopes_to_share: false,
             opens_by: clock::after(now, timeout),
@@ -120,6 +123,7 @@ impl Lane {
             paused: false,
             ended: false,
             idle_since: 0,
+            rested: now,
             is_serial: false,
             hopes_to_share: false,
             opens_by: now,

@@ -200,7 +200,7 @@ fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     }
 }
 
-/// What lies in a pool at most.
+/// What lies in a pool at most, and, idle, in the hands of each event loop (64 of all keys at most there).
 ///
 /// ```
 /// use haul::net::pool::PoolLimits;
@@ -216,6 +216,13 @@ pub struct PoolLimits {
     pub connections: usize,
     /// How many of these for one key, which is one server mostly. Default: as many as there may be in all.
     pub per_key: usize,
+}
+
+impl PoolLimits {
+    /// Whether no connection may lie idle.
+    pub(crate) fn keep_none(&self) -> bool {
+        self.connections == 0 || self.per_key == 0 || self.idle.is_zero()
+    }
 }
 
 impl Default for PoolLimits {
@@ -269,7 +276,7 @@ impl<C> Pool<C> {
 
     /// Leaves an idle connection here. One that has no room is given back, to be closed.
     pub fn put(&self, key: Arc<Key>, connection: C, now: Instant) -> Option<C> {
-        if self.limits.connections == 0 || self.limits.per_key == 0 {
+        if self.limits.keep_none() {
             return Some(connection);
         }
         let mark = mark(&key.host, key.port);

@@ -17,8 +17,6 @@ use crate::net::pool::Key;
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 
-/// Idle connections that a worker keeps at most.
-const MAX_IDLE: usize = 64;
 /// Peers that are remembered as not to be pipelined to; beyond this all are forgotten, and one that misbehaves again costs
 /// a replay again. Worst case about 1 MiB.
 const MAX_SERIAL: usize = 4096;
@@ -67,6 +65,7 @@ impl Worker {
 
     /// Finds a connection for a transfer, or begins to make one.
     pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
+        self.heed_closings();
         if let Some(token) = warm
             && !transfer.wants_fresh
             && let Some(lane) = self.lanes.get(token)
@@ -409,39 +408,18 @@ impl Worker {
         }
     }
 
-    /// Notes that a lane has nothing to do, if that is so.
-    pub(super) fn rest(&mut self, token: usize) {
-        let Some(lane) = self.lanes.get_mut(token) else { return };
-        let State::Open(link) = &lane.state else { return };
-        if lane.idle_since != 0 || !link.is_idle() || !lane.waiting.is_empty() {
-            return;
-        }
-        self.stamp += 1;
-        lane.idle_since = self.stamp;
-        self.idle.push_back((token, self.stamp));
-        self.idle_count += 1;
-        while self.idle_count > MAX_IDLE || self.idle.len() > 4 * MAX_IDLE {
-            let Some((token, stamp)) = self.idle.pop_front() else { break };
-            if self.lanes.get(token).is_some_and(|lane| lane.idle_since == stamp) {
-                if self.idle_count > MAX_IDLE {
-                    self.remove(token);
-                } else {
-                    self.idle.push_back((token, stamp));
-                }
-            }
-        }
-    }
-
     /// Leaves an idle connection where another worker finds it.
     pub(super) fn give_away(&mut self, token: usize) {
-        let idle = matches!(self.lanes.get(token), Some(Lane { state: State::Open(link), .. }) if link.is_idle());
+        let Some(lane) = self.lanes.get(token) else { return };
+        let since = if lane.idle_since == 0 { self.now } else { lane.rested };
+        let idle = matches!(&lane.state, State::Open(link) if link.is_idle());
         if idle && let Some(link) = self.take_out(token) {
             let fd = link.stream().socket().as_raw_fd();
             // In the pool all connections are blocking ones.
             if self.poll.registry().deregister(&mut SourceFd(&fd)).is_ok()
                 && link.stream().socket().set_nonblocking(false).is_ok()
             {
-                self.client.put_idle(link, self.now);
+                self.client.put_idle(link, since);
             }
         }
     }
@@ -468,14 +446,6 @@ impl Worker {
         match lane.state {
             State::Open(link) => Some(*link),
             _ => None,
-        }
-    }
-
-    pub(super) fn close_idle_lanes(&mut self) {
-        for (token, stamp) in std::mem::take(&mut self.idle) {
-            if self.lanes.get(token).is_some_and(|lane| lane.idle_since == stamp) {
-                self.remove(token);
-            }
         }
     }
 }

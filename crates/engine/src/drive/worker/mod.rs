@@ -14,6 +14,7 @@
 //! is a backlog: one thread for a network-bound run, all cores for one that decodes or extracts.
 
 mod cancel;
+mod idle;
 mod join;
 mod lanes;
 mod supply;
@@ -133,6 +134,8 @@ struct Worker {
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
     idle: VecDeque<(usize, u64)>,
     idle_count: usize,
+    /// How often the client had closed its idle connections when these were closed last.
+    closings: u32,
     stamp: u64,
     delayed: BinaryHeap<Reverse<Delayed>>,
     /// Transfers that have no connection yet, and a lane that may be free for them. A list, for a transfer that fails at
@@ -195,6 +198,7 @@ impl Worker {
         let poll = Poll::new().map_err(no_loop)?;
         let inbox = Arc::new(Inbox::new(poll.registry(), INBOX).map_err(no_loop)?);
         supply.joined(&inbox);
+        client.joined(&inbox);
         let now = Instant::now();
         Ok(Self {
             index,
@@ -213,6 +217,7 @@ impl Worker {
             apart: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,
+            closings: client.closings(),
             stamp: 0,
             delayed: BinaryHeap::new(),
             to_place: VecDeque::new(),
@@ -263,6 +268,7 @@ impl Worker {
             }
             self.sleep(&mut events)?;
             self.flushed_in_vain = false;
+            self.close_old();
             self.inbox.collect(&mut messages);
             for message in messages.drain(..) {
                 self.hear(message);
@@ -340,13 +346,14 @@ impl Worker {
         Ok(())
     }
 
-    fn next_deadline(&self) -> Option<Instant> {
+    fn next_deadline(&mut self) -> Option<Instant> {
         let lanes = self.lanes.iter().filter_map(|(_, lane)| lane.deadline()).min();
         let delayed = self.delayed.peek().map(|Reverse(delayed)| delayed.at);
         let gathered = self.gathering_since.filter(|_| !self.output_watched).map(|since| since + GATHERING);
         // The supply is asked with the time that it was last asked for a transfer with: a pause that has ended since was
         // not over then, and would be slept through.
-        [lanes, delayed, gathered, self.turned_until, self.supply.wakes_at(self.now)].into_iter().flatten().min()
+        let old = self.old_at();
+        [lanes, delayed, gathered, self.turned_until, old, self.supply.wakes_at(self.now)].into_iter().flatten().min()
     }
 
     fn hear(&mut self, message: Message) {
@@ -439,6 +446,7 @@ impl Worker {
 
     /// Leaves the idle connections to the client, and gives parts under way back to those who split their body.
     fn leave(&mut self) {
+        self.heed_closings();
         let tokens: Vec<usize> = self.lanes.iter().map(|(token, _)| token).collect();
         for token in tokens {
             if let Some(Lane { state: State::Open(link), .. }) = self.lanes.get_mut(token)
