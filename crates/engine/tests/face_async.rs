@@ -7,7 +7,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::{Panics, bounded, http2_origin, start_origin, trusting};
 use futures_core::Stream;
@@ -251,5 +251,32 @@ fn time_runs_while_there_is_no_place() {
             assert_eq!(unlimited.await.unwrap().text().await.unwrap(), "small\n");
             assert_eq!(first.await.unwrap().text().await.unwrap(), "small\n");
         });
+    });
+}
+
+#[test]
+fn a_client_that_is_dropped_leaves_neither_thread_nor_connections() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n";
+    let peer = RawPeer::start(vec![
+        vec![Step::ReadHead, Step::send(format!("{head}body")), Step::ReadToEnd],
+        vec![Step::ReadHead, Step::send(head), Step::Await(1), Step::send("body"), Step::ReadToEnd],
+    ]);
+    bounded("dropping", move || {
+        // It would wait 5 s for more to do.
+        let client = Client::new();
+        let response = block_on(client.get(&peer.url("/")).send_async()).unwrap();
+        assert_eq!(block_on(response.bytes()).unwrap(), b"body");
+        let idle = Instant::now();
+        drop(client);
+        assert!(peer.finished(1) && idle.elapsed() < Duration::from_secs(4));
+
+        let client = Client::new();
+        let other = client.clone();
+        let response = block_on(client.get(&peer.url("/")).send_async()).unwrap();
+        drop((client, other));
+        peer.release();
+        assert_eq!(block_on(response.bytes()).unwrap(), b"body", "what is under way goes on");
+        let idle = Instant::now();
+        assert!(peer.finished(2) && idle.elapsed() < Duration::from_secs(4));
     });
 }

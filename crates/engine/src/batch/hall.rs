@@ -1,7 +1,7 @@
 //! Requests that are given one by one, from any thread, to an event loop that runs as long as there is something to do.
 //!
-//! Nothing is started before the first request; the thread ends when nothing was asked of it for a while, and the next
-//! request starts another. What becomes of a request is told to its [`Done`], on that thread.
+//! Nothing is started before the first request; the thread ends when nothing was asked of it for a while, or can be any more, and the
+//! next request starts another. What becomes of a request is told to its [`Done`], on that thread.
 //!
 //! The time of a request runs while a server wants its host to be left alone, and, as the hall's owner decides, while there is no
 //! place ([`Counts`]). One whose time runs out before its turn fails without having begun.
@@ -100,6 +100,8 @@ struct State {
     is_over: bool,
     /// It is not started again.
     is_closed: bool,
+    /// Nobody can ask for more: it ends with what is under way.
+    is_retired: bool,
     idle_since: Option<Instant>,
 }
 
@@ -163,6 +165,7 @@ impl Hall {
             thread: None,
             is_over: false,
             is_closed: false,
+            is_retired: false,
             idle_since: None,
         };
         let workers = Workers { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
@@ -237,6 +240,12 @@ impl Hall {
         }
     }
 
+    /// Its client is gone: nothing more is asked for, and there is nothing to wait for but what is under way.
+    pub(crate) fn retire(&self) {
+        self.lock().is_retired = true;
+        self.rouse();
+    }
+
     /// Ends all of it: what is under way is closed, what waits is dropped, and nobody is told. Answers the thread that does so,
     /// if there is one, for who wants to wait until it is done.
     pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
@@ -252,7 +261,7 @@ impl Hall {
     }
 
     fn start(self: &Arc<Self>, client: &Client) {
-        let (hall, client) = (Arc::clone(self), client.clone());
+        let (hall, client) = (Arc::clone(self), client.for_thread());
         let started = std::thread::Builder::new().name("haul-batch".into()).spawn(move || hall.work(&client));
         match started {
             Ok(thread) => self.lock().thread = Some(thread),
@@ -482,7 +491,7 @@ impl Supply for Hall {
         if !state.is_over && state.waiting.is_empty() && state.running.is_empty() {
             let now = Instant::now();
             let since = *state.idle_since.get_or_insert(now);
-            state.is_over = now.saturating_duration_since(since) >= PATIENCE;
+            state.is_over = state.is_retired || now.saturating_duration_since(since) >= PATIENCE;
         }
         state.is_over
     }

@@ -60,7 +60,23 @@ pub struct Client {
     inner: Arc<Inner>,
 }
 
+/// What the clones of a client share that have one owner: the program, or a thread of the client's own.
 struct Inner {
+    core: Arc<Core>,
+    is_the_program_s: bool,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if self.is_the_program_s
+            && let Some(hall) = self.core.known().and_then(|parts| parts.hall.get())
+        {
+            hall.retire();
+        }
+    }
+}
+
+struct Core {
     options: Arc<RequestOptions>,
     limits: PoolLimits,
     max_requests: usize,
@@ -108,6 +124,29 @@ impl Parts {
     }
 }
 
+impl Core {
+    /// What belongs to this process.
+    fn parts(&self) -> &Parts {
+        let mut parts = &self.first;
+        let generation = fork::generation();
+        while parts.generation != generation {
+            parts = parts.child.get_or_init(|| {
+                // Closed by the descriptor alone: on the wire nothing is said.
+                drop(parts.pool.try_drain());
+                Box::new(Parts::new(parts.resolver.after_fork(), self.limits))
+            });
+        }
+        parts
+    }
+
+    /// The same, if this process has used it.
+    fn known(&self) -> Option<&Parts> {
+        let generation = fork::generation();
+        let mut all = std::iter::successors(Some(&self.first), |parts| parts.child.get().map(Box::as_ref));
+        all.find(|parts| parts.generation == generation)
+    }
+}
+
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").finish_non_exhaustive()
@@ -139,21 +178,18 @@ impl Client {
     }
 
     fn with_parts(options: Arc<RequestOptions>, resolver: Resolver, limits: PoolLimits, max_requests: usize) -> Self {
-        Self { inner: Arc::new(Inner { options, limits, max_requests, first: Parts::new(resolver, limits) }) }
+        let core = Core { options, limits, max_requests, first: Parts::new(resolver, limits) };
+        Self { inner: Arc::new(Inner { core: Arc::new(core), is_the_program_s: true }) }
     }
 
-    /// What belongs to this process.
     fn parts(&self) -> &Parts {
-        let mut parts = &self.inner.first;
-        let generation = fork::generation();
-        while parts.generation != generation {
-            parts = parts.child.get_or_init(|| {
-                // Closed by the descriptor alone: on the wire nothing is said.
-                drop(parts.pool.try_drain());
-                Box::new(Parts::new(parts.resolver.after_fork(), self.inner.limits))
-            });
-        }
-        parts
+        self.inner.core.parts()
+    }
+
+    /// The same for a thread of its own, that is not to keep it as the program does: when all of the program's are gone the thread
+    /// ends.
+    pub(crate) fn for_thread(&self) -> Self {
+        Self { inner: Arc::new(Inner { core: Arc::clone(&self.inner.core), is_the_program_s: false }) }
     }
 
     /// Parses a URL as [`Target::parse_with`] does, `http` where it has no scheme. A URL that goes where the one before it
@@ -240,7 +276,7 @@ impl Client {
 
     /// Sends a request without waiting: the future is of the response, as soon as its head has come. It needs no runtime of
     /// its own; one thread of the client moves all such requests, and wakes who waits for them. It starts with the first, and
-    /// ends by itself. Dropped, the future gives the request up.
+    /// ends by itself: when there was nothing to do for a while, and at once when the client is gone and nothing is under way. Dropped, the future gives the request up.
     ///
     /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn, and their time
     /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile.
@@ -250,7 +286,7 @@ impl Client {
 
     /// Where requests run that are not waited for.
     pub(crate) fn hall(&self) -> &Arc<Hall> {
-        let most = self.inner.max_requests;
+        let most = self.inner.core.max_requests;
         let caps = Caps { total: most, per_host: most };
         self.parts().hall.get_or_init(|| Hall::new(caps, 1, Counts::All, None))
     }
@@ -280,7 +316,7 @@ impl Client {
     /// The options that its requests begin with.
     #[must_use]
     pub fn options(&self) -> &Arc<RequestOptions> {
-        &self.inner.options
+        &self.inner.core.options
     }
 
     /// What its connections carried so far, those in the pool included.
@@ -332,7 +368,7 @@ impl Client {
 
     /// What may lie idle.
     pub(crate) fn pool_limits(&self) -> &PoolLimits {
-        &self.inner.limits
+        &self.inner.core.limits
     }
 
     /// An event loop with connections of its own begins.
