@@ -36,8 +36,8 @@ use super::trailers::Field;
 /// Up to so many bytes of a form that lies in memory are taken together.
 const TOGETHER: usize = 64 << 10;
 
-/// What a request sends.
-#[derive(Debug, Clone)]
+/// What a request sends. `Debug` shows how long it is.
+#[derive(Clone)]
 pub enum Body {
     /// Bytes in memory. When small they leave in one write with the head.
     Bytes(Arc<[u8]>),
@@ -46,7 +46,7 @@ pub enum Body {
 }
 
 /// A part of a [`Body`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Piece {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),

@@ -17,6 +17,7 @@ use super::outlet::Tail;
 use super::source::{Pulled, Source};
 use super::window::Window;
 use crate::clock;
+use crate::request::without_userinfo;
 use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
 
@@ -399,14 +400,6 @@ impl State {
 fn url_error(url: &str, error: haul_policy::target::TargetError) -> Error {
     let kind = if error.exit_code() == 1 { ErrorKind::UnsupportedScheme } else { ErrorKind::Url };
     Error::with_source(kind, "the URL cannot be used", error).with_url(without_userinfo(url).escape_debug().to_string())
-}
-
-/// What is no URL has no userinfo either, so all that may have been meant as such is hidden.
-fn without_userinfo(url: &str) -> String {
-    let path = url.find(['?', '#']).unwrap_or(url.len());
-    let Some(at) = url[..path].rfind('@') else { return url.to_owned() };
-    let scheme = url[..at].find("://").map_or(0, |colon| colon + 3);
-    format!("{}***{}", &url[..scheme], &url[at..])
 }
 
 /// Stands in for the target of a job that has none.

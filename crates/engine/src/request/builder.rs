@@ -9,7 +9,7 @@ use haul_policy::target::{Target, TargetError};
 use haul_policy::urlencode;
 
 use super::form::Form;
-use super::{Particulars, RequestOptions, method};
+use super::{Particulars, RequestOptions, method, without_userinfo};
 use crate::body::trailers::Trailers;
 use crate::body::upload::Body;
 use crate::response::{Response, Sending};
@@ -101,10 +101,18 @@ pub struct RequestBuilder {
     error: Option<Error>,
 }
 
-#[derive(Debug)]
 enum Place {
     Text(String),
     Target(Target),
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(url) => without_userinfo(url).fmt(f),
+            Self::Target(target) => target.fmt(f),
+        }
+    }
 }
 
 impl RequestBuilder {

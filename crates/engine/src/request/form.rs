@@ -17,11 +17,11 @@ use crate::{Error, ErrorKind, Result};
 /// let form = Form::new().text("who", "me").bytes("what", "a.txt", "the file");
 /// # drop(form);
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 #[must_use]
 pub struct Form {
-    parts: Vec<Part>,
-    sources: Vec<Piece>,
+    pub(super) parts: Vec<Part>,
+    pub(super) sources: Vec<Piece>,
 }
 
 impl Form {

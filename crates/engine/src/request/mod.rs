@@ -11,6 +11,7 @@
 
 mod builder;
 mod form;
+mod shown;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use haul_proto::h1::Liberties;
 
 pub use builder::{Request, RequestBuilder};
 pub use form::Form;
+pub(crate) use shown::without_userinfo;
 
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
@@ -38,8 +40,8 @@ use crate::state::hsts::Hsts;
 use crate::state::jar::Jar;
 use crate::trace::Trace;
 
-/// Everything about a request but its target.
-#[derive(Debug, Clone)]
+/// Everything about a request but its target. `Debug` shows names and lengths, no values of fields and no content.
+#[derive(Clone)]
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
@@ -169,7 +171,7 @@ pub struct RequestOptions {
 /// let own = Particulars { method: Some("DELETE".into()), ..Particulars::default() };
 /// assert!(own.fields.is_empty());
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Particulars {
     /// The method, in place of [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,

@@ -1,0 +1,155 @@
+//! What `Debug` shows of requests: names and lengths. Values of fields, content and users may be secrets, whatever their names
+//! (`docs/design/secrets.md`).
+
+use std::fmt;
+
+use super::{Form, Particulars, RequestOptions};
+use crate::body::upload::{Body, Piece};
+
+/// So many bytes that are not shown.
+struct Hidden(usize);
+
+impl Hidden {
+    fn of(value: Option<&[u8]>) -> Option<Self> {
+        value.map(|value| Self(value.len()))
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0)
+    }
+}
+
+/// Fields by their names.
+struct Names<'a>(&'a [(String, Vec<u8>)]);
+
+impl fmt::Debug for Names<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.0.iter().map(|(name, value)| (name, Hidden(value.len())))).finish()
+    }
+}
+
+/// A URL as it was written, without what may have been meant as a user: what is no URL has no userinfo either.
+pub(crate) fn without_userinfo(url: &str) -> String {
+    let path = url.find(['?', '#']).unwrap_or(url.len());
+    let Some(at) = url[..path].rfind('@') else { return url.to_owned() };
+    let scheme = url[..at].find("://").map_or(0, |colon| colon + 3);
+    format!("{}***{}", &url[..scheme], &url[at..])
+}
+
+impl fmt::Debug for RequestOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestOptions")
+            .field("method", &self.method)
+            .field("fields", &Names(&self.fields))
+            .field("without", &self.without)
+            .field("user_agent", &self.user_agent)
+            .field("authorization", &Hidden::of(self.authorization.as_deref()))
+            .field("auth", &self.auth)
+            .field("cookie", &Hidden::of(self.cookie.as_deref()))
+            .field("jar", &self.jar)
+            .field("range", &self.range)
+            .field("body", &self.body)
+            .field("content_type", &self.content_type)
+            .field("decode", &self.decode)
+            .field("decode_limits", &self.decode_limits)
+            .field("fail", &self.fail)
+            .field("redirects", &self.redirects)
+            .field("retry", &self.retry)
+            .field("max_time", &self.max_time)
+            .field("read_timeout", &self.read_timeout)
+            .field("max_size", &self.max_size)
+            .field("resume_from", &self.resume_from)
+            .field("span", &self.span)
+            .field("split", &self.split)
+            .field("family", &self.family)
+            .field("connect", &self.connect)
+            .field("connect_to", &self.connect_to)
+            .field("prior_knowledge", &self.prior_knowledge)
+            .field("tls", &self.tls)
+            .field("proxy", &self.proxy)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Particulars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Particulars")
+            .field("method", &self.method)
+            .field("fields", &Names(&self.fields))
+            .field("body", &self.body)
+            .field("trailers", &self.trailers)
+            .field("max_time", &self.max_time)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Form").field("parts", &self.parts.len()).field("sources", &self.sources).finish()
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&Hidden(bytes.len())).finish(),
+            Self::Pieces(pieces) => f.debug_tuple("Pieces").field(pieces).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&Hidden(bytes.len())).finish(),
+            Self::File { path, offset, length } => {
+                f.debug_struct("File").field("path", path).field("offset", offset).field("length", length).finish()
+            }
+            Self::Once(once) => once.fmt(f),
+            Self::Source(source) => source.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Client;
+    use crate::body::upload::{Body, Piece};
+    use crate::request::Form;
+
+    const SECRET: &str = "hunter2";
+
+    fn hides(shown: &str) {
+        let bytes = format!("{:?}", SECRET.as_bytes());
+        let listed = bytes.trim_matches(['[', ']']);
+        assert!(!shown.contains(SECRET) && !shown.contains(listed) && !shown.contains("104,\n"), "{shown}");
+    }
+
+    #[test]
+    fn debug_shows_names_and_lengths_and_no_value() {
+        let client = Client::builder().header("X-Api-Key", SECRET).options(|options| {
+            options.authorization = Some(SECRET.into());
+            options.cookie = Some(SECRET.into());
+            options.referer = Some(format!("http://u:{SECRET}@h/"));
+            options.body = Some(SECRET.into());
+        });
+        hides(&format!("{client:?} {client:#?}"));
+        let client = client.build();
+        for url in [format!("http://u:{SECRET}@h/p?q"), format!("u:{SECRET}@h"), format!("http://u:a@{SECRET}@h/")] {
+            let builder =
+                client.post(&url).bearer(SECRET).basic_auth("u", SECRET).header("Cookie", SECRET).body(SECRET);
+            let shown = format!("{builder:?} {builder:#?}");
+            hides(&shown);
+            assert!(shown.contains("\"Cookie\": 7 bytes") && shown.contains("Bytes(7 bytes)"), "{shown}");
+            if let Ok(request) = builder.build() {
+                hides(&format!("{request:?} {request:#?} {:?} {:#?}", request.options(), request.particulars()));
+            }
+        }
+        let pieces = Body::pieces([Piece::Bytes(SECRET.as_bytes().into())]);
+        hides(&format!("{pieces:?} {pieces:#?}"));
+        let form = Form::new().text("a", SECRET).bytes("b", "c", SECRET);
+        hides(&format!("{form:?} {form:#?} {:?}", client.post("http://h/").multipart(form.clone())));
+    }
+}
