@@ -75,9 +75,7 @@ impl Client {
         let response = match py.detach(|| self.client.send(request)) {
             Ok(response) => response,
             Err(error) => {
-                // The limit for connections has words of its own; of others, none can run out before the request is sent.
-                let phase =
-                    if error.is_connect() || error.cause().contains("connect") { Phase::Connect } else { Phase::Wait };
+                let phase = if error.is_connect() { Phase::Connect } else { Phase::Wait };
                 return Err(raised.take().or_else(|| interrupted(&error)).unwrap_or_else(|| failure(&error, phase)));
             }
         };

@@ -565,7 +565,8 @@ int haul_error_errno(const haul_error *error);
 // A time limit ran out.
 bool haul_error_is_timeout(const haul_error *error);
 
-// No connection could be made: name, address, proxy or TLS.
+// No connection could be made (name, address, proxy or TLS), or not in time, and nothing of the request was sent: whatever its
+// method, it may be repeated.
 bool haul_error_is_connect(const haul_error *error);
 
 // A name, the host's or a proxy's, has no address.

@@ -30,6 +30,20 @@ struct Inner {
     message: String,
     url: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
+    stage: Stage,
+}
+
+/// How far it had come, in order: an error keeps the last that it is told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// Nothing was sent, as far as is known.
+    Unknown,
+    /// A connection was being made.
+    Connecting,
+    /// A request was sent.
+    Sent,
+    /// The answer to it was a redirect that is not followed.
+    Redirected,
 }
 
 /// The kinds of failure, each with one of curl's exit codes ([`ErrorKind::exit_code`]).
@@ -164,7 +178,9 @@ impl ErrorKind {
 impl Error {
     /// An error of this kind, with a sentence that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, message: message.into(), url: None, source: None }) }
+        Self {
+            inner: Box::new(Inner { kind, message: message.into(), url: None, source: None, stage: Stage::Unknown }),
+        }
     }
 
     /// The same with the cause below it; the cause's own text is part of what is displayed.
@@ -209,6 +225,13 @@ impl Error {
         self
     }
 
+    /// The same, this far.
+    #[must_use]
+    pub(crate) fn at(mut self, stage: Stage) -> Self {
+        self.inner.stage = self.inner.stage.max(stage);
+        self
+    }
+
     /// The kind of failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -239,12 +262,19 @@ impl Error {
         matches!(self.kind(), ErrorKind::Resolve | ErrorKind::ProxyResolve)
     }
 
-    /// Whether TLS could not be set up, or the peer's certificate or ours is not acceptable.
+    /// Whether TLS could not be set up: the handshake failed, the peer's certificate or key or ours is not acceptable, or
+    /// what TLS was to be set up with cannot be used.
     #[must_use]
     pub fn is_tls(&self) -> bool {
         matches!(
             self.kind(),
-            ErrorKind::TlsHandshake | ErrorKind::PeerCertificate | ErrorKind::ClientCertificate | ErrorKind::CaFile
+            ErrorKind::TlsHandshake
+                | ErrorKind::PeerCertificate
+                | ErrorKind::PinnedKey
+                | ErrorKind::ClientCertificate
+                | ErrorKind::CaFile
+                | ErrorKind::CrlFile
+                | ErrorKind::Cipher
         )
     }
 
@@ -269,16 +299,18 @@ impl Error {
         self.kind() == ErrorKind::Status
     }
 
-    /// Whether redirects led on and on.
+    /// Whether a redirect cannot be followed: there were too many, or it leads to what is no URL or none of http.
     #[must_use]
     pub fn is_redirect(&self) -> bool {
-        self.kind() == ErrorKind::TooManyRedirects
+        self.kind() == ErrorKind::TooManyRedirects || self.inner.stage == Stage::Redirected
     }
 
     /// Whether the request was never sent because its URL, its settings or its content are wrong.
     #[must_use]
     pub fn is_setup(&self) -> bool {
-        matches!(self.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Setup | ErrorKind::Read)
+        let is_wrong =
+            matches!(self.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Setup | ErrorKind::Read);
+        is_wrong && self.inner.stage < Stage::Sent
     }
 
     /// Whether a time limit ran out.
@@ -287,20 +319,27 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Whether no connection could be made (name, address, interface, SOCKS proxy or TLS).
+    /// Whether no connection could be made (name, address, interface, proxy or TLS), or not in time, and so nothing of the
+    /// request was sent: whatever its method, it may be repeated. What fails behind a redirect or in another try is
+    /// none of it.
     #[must_use]
     pub fn is_connect(&self) -> bool {
-        matches!(
-            self.kind(),
+        let is_of_connections = match self.kind() {
             ErrorKind::Resolve
-                | ErrorKind::ProxyResolve
-                | ErrorKind::Connect
-                | ErrorKind::Interface
-                | ErrorKind::Proxy
-                | ErrorKind::TlsHandshake
-                | ErrorKind::PeerCertificate
-                | ErrorKind::PinnedKey
-        )
+            | ErrorKind::ProxyResolve
+            | ErrorKind::Connect
+            | ErrorKind::Interface
+            | ErrorKind::Proxy => true,
+            // A proxy's, or time that ran out on the way.
+            ErrorKind::Timeout
+            | ErrorKind::Receive
+            | ErrorKind::Send
+            | ErrorKind::Protocol
+            | ErrorKind::Http2
+            | ErrorKind::Http2Stream => self.inner.stage == Stage::Connecting,
+            _ => self.is_tls(),
+        };
+        is_of_connections && self.inner.stage < Stage::Sent
     }
 
     /// The operating system's error below it, if that is the cause.

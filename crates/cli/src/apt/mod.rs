@@ -218,7 +218,8 @@ fn failure(answer: Message, outcome: &Outcome, error: &Error) -> Message {
         ErrorKind::TooLarge => "MaximumSizeExceeded".to_owned(),
         _ => return answer,
     };
-    let is_transient = error.is_timeout() || error.is_connect() || outcome.facts.status >= 500;
+    let is_unreached = error.is_dns() || error.kind() == ErrorKind::Connect;
+    let is_transient = error.is_timeout() || is_unreached || outcome.facts.status >= 500;
     let answer = answer.with("FailReason", reason);
     if is_transient { answer.with("Transient-Failure", "true") } else { answer }
 }

@@ -217,8 +217,7 @@ impl Exchanges {
         match split::run(client, link, scout) {
             Ok((mut transfer, split::After::Done(result))) => {
                 transfer.facts.finished(Instant::now());
-                let url = transfer.target().to_url();
-                Some(end(client, transfer, result.map_err(|error| error.with_url(url))))
+                Some(end(client, transfer, result))
             }
             Ok((transfer, split::After::Alone)) => {
                 // Once is enough: it was refused, or brought nothing.
@@ -236,7 +235,7 @@ impl Exchanges {
 
 /// The end of a transfer.
 fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> (Outcome, crate::body::path::BodyPath) {
-    let result = result.map_err(|error| error.with_url(transfer.target().to_url()));
+    let result = result.map_err(|error| transfer.own(error));
     if transfer.facts.total.is_zero() {
         transfer.facts.finished(Instant::now());
     }

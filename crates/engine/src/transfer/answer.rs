@@ -10,6 +10,7 @@ use haul_proto::head::Head;
 use super::extent::{Extent, Verdict};
 use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
 use crate::clock;
+use crate::error::Stage;
 use crate::net::proxy::Via;
 use crate::sink::Begin;
 use crate::trace::Event;
@@ -81,7 +82,8 @@ impl Transfer {
                     47 => ErrorKind::TooManyRedirects,
                     _ => ErrorKind::Url,
                 };
-                return Disposition::Fail(Error::with_source(kind, "the redirect cannot be followed", error));
+                let error = Error::with_source(kind, "the redirect cannot be followed", error);
+                return Disposition::Fail(error.at(Stage::Redirected));
             }
         }
         if let Some(disposition) = self.on_challenge(head).or_else(|| self.on_expectation_failed(head)) {

@@ -11,6 +11,7 @@ use haul_proto::head::Head;
 use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
+use crate::error::Stage;
 use crate::request::method;
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
@@ -114,6 +115,7 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
+        let error = if broke == Broke::BeforeSending { error.at(Stage::Connecting) } else { error };
         if broke == Broke::BeforeSending && self.leaves_alternative(&error) {
             return After::Again(Duration::ZERO);
         }
@@ -224,7 +226,7 @@ impl Transfer {
             self.show_heads();
         }
         self.facts.finished(now);
-        After::Done(result.map_err(|error| error.with_url(self.target.to_url())))
+        After::Done(result.map_err(|error| self.own(error)))
     }
 
     /// What a pause asked for by the server (429 or 503 with Retry-After) means for other requests to the host of

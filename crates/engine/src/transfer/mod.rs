@@ -105,6 +105,8 @@ pub struct Transfer {
     may_range: bool,
     /// The sink was asked what it has already.
     has_looked: bool,
+    /// A request of its was handed to a connection, whatever came of it.
+    has_sent: bool,
     /// The sink has been told of a response, and has what came of it.
     has_begun: bool,
     /// It goes on with what the user has, and cannot be had otherwise.
@@ -221,6 +223,7 @@ impl Transfer {
             extent: Extent::of(&options),
             may_range,
             has_looked: options.resume_from.is_some() || options.span.is_some(),
+            has_sent: false,
             has_begun: false,
             is_fixed: options.resume_from.is_some() || matches!(options.span, Some(Span::Rest { .. })),
             from: options.resume_from.unwrap_or(0),

@@ -5,8 +5,10 @@ use std::time::Duration;
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head};
 
-use crate::Result;
+use super::Transfer;
+use crate::error::Stage;
 use crate::facts::Facts;
+use crate::{Error, Result};
 
 /// What becomes of a transfer when an exchange is over.
 #[derive(Debug)]
@@ -50,6 +52,14 @@ pub struct Outcome {
     pub history: Vec<Redirected>,
     /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
     pub trailers: Option<Fields>,
+}
+
+impl Transfer {
+    /// An error as this transfer's: it names the URL, and whether a request had been sent.
+    pub(crate) fn own(&self, error: Error) -> Error {
+        let stage = if self.has_sent { Stage::Sent } else { Stage::Unknown };
+        error.with_url(self.target.to_url()).at(stage)
+    }
 }
 
 /// A redirect that was followed.

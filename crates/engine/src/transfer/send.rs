@@ -159,9 +159,9 @@ impl Transfer {
         if let Some(trace) = &options.trace {
             trace.event(&trace::request(&request, conn.version(options.liberties.http10)));
         }
-        conn.take(clock::time(now), self.target.scheme().as_str(), &request).map_err(|error| {
-            Error::with_source(ErrorKind::Setup, "the request cannot be sent", error).with_url(self.target.to_url())
-        })
+        let taken = conn.take(clock::time(now), self.target.scheme().as_str(), &request);
+        self.has_sent |= taken.is_ok();
+        taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the request cannot be sent", error))
     }
 
     /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
