@@ -54,9 +54,9 @@ fn shown(
     response: &mut haul_response,
 ) -> Result<(), Fault> {
     let mut reply = open(engine, request, response)?.reply;
-    output.show(&response.reply())?;
+    output.show(&response.reply()).map_err(|error| error.with_url(reply.url()))?;
     let announced = reply.content_length().filter(|_| !response.is_decoded());
-    let mut result = filler.expect(announced).map_err(Fault::from);
+    let mut result = filler.expect(announced).map_err(|error| error.with_url(reply.url()).into());
     while result.is_ok() {
         result = match reply.fill_buf() {
             Ok([]) => break,
@@ -64,7 +64,7 @@ fn shown(
                 let len = bytes.len();
                 let put = filler.put(bytes);
                 reply.consume(len);
-                put.map_err(Fault::from)
+                put.map_err(|error| error.with_url(reply.url()).into())
             }
             Err(error) => Err(of_read(error)),
         };

@@ -232,6 +232,15 @@ impl Error {
         self
     }
 
+    /// The same once more, for who asks again what has failed already; the cause below it is text then.
+    #[must_use]
+    pub(crate) fn again(&self) -> Self {
+        let Inner { kind, url, stage, .. } = &*self.inner;
+        let mut again = Self::new(*kind, self.cause()).at(*stage);
+        again.inner.url.clone_from(url);
+        again
+    }
+
     /// The kind of failure.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

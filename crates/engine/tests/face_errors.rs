@@ -1,4 +1,4 @@
-//! What errors say of how far it had come: whether anything was sent, whether there was a connection.
+//! What errors say of how far it had come: whether anything was sent, whether there was a connection, and of which URL.
 
 mod common;
 
@@ -12,6 +12,11 @@ use testkit::raw::{RawPeer, Step};
 
 fn answering(reply: &str) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
+}
+
+fn ok(fields: &str, body: &[u8]) -> RawPeer {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{fields}\r\n", body.len());
+    RawPeer::always(vec![Step::ReadHead, Step::Send([head.as_bytes(), body].concat())])
 }
 
 fn failed(client: &Client, url: &str) -> Error {
@@ -47,6 +52,7 @@ fn what_was_sent_was_no_mistake_of_the_setup() {
         for url in ["ftp://h/", "http://a b/"] {
             let error = failed(&client, url);
             assert!(error.is_setup() && !error.is_redirect() && !error.is_connect(), "{error}");
+            assert!(error.url().is_some(), "{error}");
         }
     });
 }
@@ -85,5 +91,58 @@ fn without_a_connection_nothing_was_sent() {
         let error = Client::builder().timeout(Duration::from_millis(200)).build();
         let error = failed(&error, &format!("http://127.0.0.1:{port}/"));
         assert!(error.is_timeout() && !error.is_connect(), "the request was sent: {error}");
+    });
+}
+
+#[test]
+fn a_body_that_broke_stays_so_and_names_its_url() {
+    bounded("bodies", || {
+        let client = Client::new();
+        let broken = ok("Content-Encoding: gzip\r\n", b"no gzip at all");
+        let short = answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nxxxx");
+        for (peer, kind, of_io) in [
+            (&broken, ErrorKind::ContentCoding, io::ErrorKind::InvalidData),
+            (&short, ErrorKind::PartialBody, io::ErrorKind::UnexpectedEof),
+        ] {
+            let url = peer.url("/a");
+            let mut response = client.get(&url).send().unwrap();
+            let mut rest = Vec::new();
+            let first = response.read_to_end(&mut rest).unwrap_err();
+            assert!(first.to_string().starts_with(&format!("{url}: ")), "{first}");
+            for _ in 0..2 {
+                let again = response.read(&mut [0; 10]).unwrap_err();
+                assert_eq!((again.kind(), again.to_string()), (of_io, first.to_string()));
+                assert_eq!(again.downcast::<Error>().unwrap().kind(), kind);
+            }
+            assert_eq!(response.bytes().unwrap_err().to_string(), first.to_string());
+
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                let mut response = client.get(&url).send_async().await.unwrap();
+                let error = loop {
+                    if let Err(error) = response.chunk().await {
+                        break error;
+                    }
+                };
+                assert_eq!(error.to_string(), first.to_string());
+                assert_eq!(response.chunk().await.unwrap_err().to_string(), first.to_string());
+            });
+        }
+
+        struct Full;
+        impl io::Write for Full {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::StorageFull.into())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let peer = ok("", b"content");
+        let mut response = client.get(&peer.url("/")).send().unwrap();
+        let error = response.copy_to(&mut Full).unwrap_err();
+        assert_eq!((error.kind(), error.url()), (ErrorKind::Write, Some(peer.url("/").as_str())));
+        assert_eq!(response.bytes().unwrap(), b"content", "what failed was the writer");
     });
 }

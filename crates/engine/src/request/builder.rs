@@ -306,7 +306,8 @@ impl RequestBuilder {
 }
 
 fn parse(client: &Client, url: &str, options: &RequestOptions) -> Result<Target> {
-    client.target(url, options.path_as_is).map_err(not_usable)
+    let shown = || without_userinfo(url).escape_debug().to_string();
+    client.target(url, options.path_as_is).map_err(|error| not_usable(error).with_url(shown()))
 }
 
 fn not_usable(error: TargetError) -> Error {

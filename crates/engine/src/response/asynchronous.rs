@@ -36,7 +36,7 @@ use crate::ErrorKind;
 use crate::batch::hall::Hall;
 use crate::body::{DecodeLimits, Decoder};
 use crate::request::Request;
-use crate::{Client, Result};
+use crate::{Client, Error, Result};
 
 /// A request that is being sent: the future of its response. Dropped before that has come, it gives the request up.
 #[must_use = "nothing is sent before it is awaited"]
@@ -101,8 +101,10 @@ impl Future for Sending {
                     };
                     return Poll::Ready(match begun {
                         Ok(about) => {
-                            let decoder = Decoder::new(&under_way.outlet.show(), limits)?;
-                            Ok(AsyncResponse { about: *about, under_way, unpacker: Unpacker::new(decoder) })
+                            let decoder = Decoder::new(&under_way.outlet.show(), limits)
+                                .map_err(|error| error.with_url(about.url()))?;
+                            let unpacker = Unpacker::new(decoder);
+                            Ok(AsyncResponse { about: *about, under_way, unpacker, broken: None })
                         }
                         Err(end) => {
                             under_way.is_over = true;
@@ -124,6 +126,8 @@ pub struct AsyncResponse {
     about: About,
     under_way: UnderWay,
     unpacker: Unpacker,
+    /// Why nothing more comes: whoever reads on is told again.
+    broken: Option<Error>,
 }
 
 impl AsyncResponse {
@@ -138,8 +142,20 @@ impl AsyncResponse {
     /// Whether there are bytes to take ([`ready`](Self::ready)): `false` at the end of the body.
     ///
     /// # Errors
-    /// What breaks the exchange, or the decoding.
+    /// What breaks the exchange, or the decoding; and so again each time. (The [`Stream`] ends behind it.)
     pub fn poll_fill(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+        if let Some(error) = &self.broken {
+            return Poll::Ready(Err(error.again()));
+        }
+        self.poll_bring(context).map_err(|error| {
+            let error = error.with_url(self.url());
+            self.broken = Some(error.again());
+            error
+        })
+    }
+
+    /// The same, but for what becomes of it when it fails.
+    fn poll_bring(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
                 return Poll::Ready(Ok(true));
@@ -243,6 +259,9 @@ impl Stream for AsyncResponse {
     type Item = Result<Vec<u8>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.broken.is_some() {
+            return Poll::Ready(None);
+        }
         self.poll_chunk(context).map(Result::transpose)
     }
 }

@@ -53,7 +53,7 @@ use intake::Outlet;
 /// The time limit of the request ([`max_time`](crate::RequestOptions::max_time)) counts for the body, too.
 ///
 /// What goes wrong while the body is read comes as an [`io::Error`] with the [`Error`] inside (`get_ref`, `into_inner`), or
-/// as the [`Error`] itself from the functions that read all of it.
+/// as the [`Error`] itself from the functions that read all of it. Who reads on is told again: what is broken has no end.
 pub struct Response {
     client: Client,
     about: About,
@@ -68,8 +68,10 @@ enum Source {
     Here(Box<Exchanges>),
     /// All has come that comes, and this is what became of it.
     Over(Result<()>),
-    /// The program was told.
+    /// The program was told that it has ended.
     Told,
+    /// It broke, and whoever reads on is told so again.
+    Broken(Error),
 }
 
 /// Sends a request, and waits for the head of its final response.
@@ -107,7 +109,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
         (None, None) => return Err(no_head()),
     };
     let coding = outlet.show();
-    let decoder = Decoder::new(&coding, limits)?;
+    let decoder = Decoder::new(&coding, limits).map_err(|error| error.with_url(target.to_url()))?;
     let unpacker = Unpacker::new(decoder);
     let about = About { head: head.ok_or_else(no_head)?, target, facts, history, trailers };
     Ok(Response { client: client.clone(), about, outlet, unpacker, source })
@@ -174,9 +176,9 @@ impl Response {
         let mut copied = 0;
         while self.fill()? {
             let ready = self.unpacker.ready();
-            writer
-                .write_all(ready)
-                .map_err(|error| Error::with_source(ErrorKind::Write, "failed to write the output", error))?;
+            writer.write_all(ready).map_err(|error| {
+                Error::with_source(ErrorKind::Write, "failed to write the output", error).with_url(self.about.url())
+            })?;
             let n = ready.len();
             self.unpacker.consume(n);
             copied += n as u64;
@@ -186,6 +188,23 @@ impl Response {
 
     /// Sees to it that there are bytes to take. `false` at the end.
     fn fill(&mut self) -> Result<bool> {
+        match &self.source {
+            Source::Broken(error) => Err(error.again()),
+            _ => self.bring().map_err(|error| self.broke(error)),
+        }
+    }
+
+    /// Nothing more comes of it.
+    fn broke(&mut self, error: Error) -> Error {
+        let error = error.with_url(self.url());
+        if let Source::Here(exchanges) = std::mem::replace(&mut self.source, Source::Broken(error.again())) {
+            exchanges.give_up(&self.client);
+        }
+        error
+    }
+
+    /// The same, but for what becomes of it when it fails.
+    fn bring(&mut self) -> Result<bool> {
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
                 return Ok(true);
@@ -205,7 +224,7 @@ impl Response {
                     let Source::Over(result) = std::mem::replace(&mut self.source, Source::Told) else { continue };
                     result.and_then(|()| self.unpacker.finish())?;
                 }
-                Source::Told => return Ok(false),
+                Source::Told | Source::Broken(_) => return Ok(false),
             }
         }
     }
@@ -219,7 +238,8 @@ impl Response {
         }
         match std::mem::replace(&mut self.source, Source::Told) {
             Source::Over(result) => result,
-            _ => Ok(()),
+            Source::Broken(error) => Err(error),
+            Source::Here(_) | Source::Told => Ok(()),
         }
     }
 
