@@ -565,8 +565,8 @@ int haul_error_errno(const haul_error *error);
 // A time limit ran out.
 bool haul_error_is_timeout(const haul_error *error);
 
-// No connection could be made (name, address, proxy or TLS), or not in time, and nothing of the request was sent: whatever its
-// method, it may be repeated.
+// No connection could be made (name, address, proxy or TLS), or not in time, and nothing of the request was sent:
+// whatever its method, it may be repeated.
 bool haul_error_is_connect(const haul_error *error);
 
 // A name, the host's or a proxy's, has no address.
@@ -772,7 +772,9 @@ haul_status haul_client_set_retries(haul_client *client,
 haul_status haul_client_set_max_size(haul_client *client,
                                      uint64_t bytes);
 
-// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent.
+// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent. Where a Range
+// header asks for a part, none is asked for; a part of coded content (206), and content of a coding that haul does
+// not know, come as they were sent (haul_reply's `decoded` says which).
 haul_status haul_client_set_decode(haul_client *client, bool on);
 
 // How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
@@ -781,7 +783,8 @@ haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
 
 // Sends paths as they are written: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off.
 // For a request that is made apart there is haul_request_new_raw.
-haul_status haul_client_set_raw_path(haul_client *client, bool on);
+haul_status haul_client_set_raw_path(haul_client *client,
+                                     bool on);
 
 // Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
 haul_status haul_client_set_keep_alive(haul_client *client, bool on);

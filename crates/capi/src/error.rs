@@ -302,8 +302,8 @@ pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool
     unsafe { haul_error_code(error) == haul_status::Timeout }
 }
 
-/// No connection could be made (name, address, proxy or TLS), or not in time, and nothing of the request was sent: whatever its
-/// method, it may be repeated.
+/// No connection could be made (name, address, proxy or TLS), or not in time, and nothing of the request was sent:
+/// whatever its method, it may be repeated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.

@@ -131,7 +131,7 @@ impl haul_response {
             // The views are into the bytes of the head, which lie where they are until the head goes: `head` is replaced
             // together with them, here and in `clear`.
             self.headers.extend(head.field_bytes().map(view));
-            self.is_decoded = decodes && head.get("content-encoding").is_some();
+            self.is_decoded = decodes && head.get("content-encoding").is_some() && haul::body::is_decodable(head);
         }
     }
 

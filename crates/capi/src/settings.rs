@@ -195,7 +195,9 @@ pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
     options.max_size == size && options.decode_limits.max_output == size
 }
 
-/// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent.
+/// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent. Where a Range
+/// header asks for a part, none is asked for; a part of coded content (206), and content of a coding that haul does
+/// not know, come as they were sent (haul_reply's `decoded` says which).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.

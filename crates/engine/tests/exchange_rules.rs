@@ -464,7 +464,7 @@ fn coded_content_that_is_broken() {
     let head = |length: usize, coding: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Encoding: {coding}\r\n\r\n").into_bytes()
     };
-    let decoding = RequestOptions { decode: true, ..RequestOptions::default() };
+    let decoding = RequestOptions { decode: true, decodes_all: true, ..RequestOptions::default() };
     let half = coded.len() / 2;
     let mut flipped = coded.clone();
     flipped[half] ^= 0x55;

@@ -21,6 +21,48 @@ fn trusted_client(origin: &testkit::origin::Origin) -> (Client, tempfile::NamedT
     (Client::builder().options(|options| options.tls = trusted.tls).build(), ca)
 }
 
+#[test]
+fn a_part_is_asked_for_plain_and_coded_parts_come_as_they_are() {
+    bounded("parts", || {
+        let reply = "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/100\r\nContent-Encoding: gzip\r\n\
+                     Content-Length: 5\r\n\r\n\x01\x02\x03\x04\x05";
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let client = Client::new();
+        let get = || client.get(&peer.url("/"));
+        let ways = [get().header("range", "bytes=5-9"), get().options(|options| options.range = Some("5-9".into()))];
+        for (i, request) in ways.into_iter().enumerate() {
+            let response = request.send().unwrap();
+            assert_eq!((response.status(), response.header("content-encoding")), (206, Some("gzip")));
+            assert_eq!(response.bytes().unwrap(), [1, 2, 3, 4, 5]);
+            let asked = String::from_utf8(peer.received(i)).unwrap();
+            assert!(asked.contains("ange: bytes=5-9\r\n") && !asked.contains("Accept-Encoding"), "{asked}");
+        }
+        // As by curl, whose exit code programs go by.
+        let request = get().header("Range", "bytes=5-9").options(|options| options.decodes_all = true).build().unwrap();
+        let error = client.call(request).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
+        assert!(peer.saw(2, b"Accept-Encoding: "));
+    });
+}
+
+#[test]
+fn content_of_a_coding_that_nobody_knows_comes_as_it_is() {
+    bounded("unknown codings", || {
+        for coding in ["aws-chunked", "utf-8", "gzip, x-y"] {
+            let head = format!("HTTP/1.1 404 Not Found\r\nContent-Encoding: {coding}\r\nContent-Length: 5\r\n\r\n");
+            let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head + "hello")]);
+            let client = Client::new();
+            let get = || client.get(&peer.url("/"));
+            let response = get().send().unwrap();
+            assert_eq!((response.status(), response.header("content-encoding")), (404, Some(coding)));
+            assert_eq!(response.text().unwrap(), "hello");
+            assert_eq!(client.call(get().build().unwrap()).unwrap().body, b"hello");
+            let error = get().options(|options| options.decodes_all = true).send().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
+        }
+    });
+}
+
 /// What a program may do with the types, whatever they hold: to lose one of these breaks programs.
 #[test]
 fn types_cross_threads() {

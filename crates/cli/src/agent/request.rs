@@ -97,6 +97,8 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         content_range: _,
         expect_timeout: _,
         decode,
+        // All callers are commands.
+        decodes_all: _,
         decode_limits: _,
         include_head,
         // It goes with `include_head`.
@@ -216,6 +218,7 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         range: reader.maybe(Reader::text)?,
         request_target: reader.maybe(Reader::text)?,
         decode: reader.flag()?,
+        decodes_all: true,
         fail: reader.flag()?,
         fail_with_body: reader.flag()?,
         resume: reader.flag()?,

@@ -34,6 +34,7 @@ pub(super) fn request(
         cookies_by_host: transfer.cookies.as_curl,
         range: request.range.clone(),
         decode: stage.asks_compressed(),
+        decodes_all: true,
         include_head: stage.report.include || request.head,
         head_only: request.head,
         connect_heads: global.persona.is_curl() && !stage.proxy.suppress_connect_headers,

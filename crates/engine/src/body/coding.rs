@@ -31,6 +31,13 @@ pub(super) trait Coding: fmt::Debug + Send {
     fn name(&self) -> &'static str;
 }
 
+/// Whether [`by_name`] has a decoder for this name, or none is needed.
+pub(super) fn is_known(name: &[u8]) -> bool {
+    ["gzip", "x-gzip", "deflate", "br", "zstd", "identity", "none"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
 /// The decoder for a coding's name (case-insensitive, RFC 9110 section 8.4.1), `None` for identity.
 pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn Coding>>> {
     let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());

@@ -36,12 +36,27 @@ pub use guard::DecodeLimits;
 use coding::Coding;
 use guard::Guard;
 
+use haul_proto::head::Head;
+
 use crate::{Error, ErrorKind, Result};
 
 /// The value of `Accept-Encoding` that names what [`Decoder`] understands.
 #[must_use]
 pub fn accept_encoding() -> &'static str {
     "deflate, gzip, br, zstd"
+}
+
+/// Whether the content of this response can be decoded: all its codings are known here, and it is whole. A part of coded content
+/// (206) is not, for it begins and ends anywhere.
+#[must_use]
+pub fn is_decodable(head: &Head) -> bool {
+    let mut values = head.get_all("content-encoding");
+    head.status() != 206 && values.all(|value| names(value).all(coding::is_known))
+}
+
+/// The codings of a `Content-Encoding` value.
+fn names(value: &[u8]) -> impl DoubleEndedIterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|name| !name.is_empty())
 }
 
 /// Decodes one body.
@@ -72,10 +87,7 @@ impl Decoder {
     /// [`ErrorKind::ContentCoding`] for an unknown coding, which the message names, or too many of them.
     pub fn new(content_encoding: &[u8], limits: DecodeLimits) -> Result<Option<Self>> {
         let mut stages = Vec::new();
-        for name in content_encoding.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).rev() {
-            if name.is_empty() {
-                continue;
-            }
+        for name in names(content_encoding).rev() {
             let Some(coding) = coding::by_name(name, &limits)? else { continue };
             if stages.len() == limits.max_codings {
                 return Err(Error::new(

@@ -84,7 +84,14 @@ pub struct RequestOptions {
     /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
     pub expect_timeout: Duration,
     /// Ask for compressed content and decode it. Default no.
+    ///
+    /// Where [`range`](Self::range), [`resume_from`](Self::resume_from) or a `Range` field asks for a part, none is asked for; and
+    /// content that cannot be decoded ([`is_decodable`](crate::body::is_decodable)) is given as it came, its
+    /// `Content-Encoding` with it.
     pub decode: bool,
+    /// With [`decode`](Self::decode), as by curl: compressed content is asked for even where a part is, and what cannot be decoded
+    /// fails ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). Default no.
+    pub decodes_all: bool,
     /// Bounds of decoding.
     pub decode_limits: DecodeLimits,
     /// Deliver the response's head before its body, and before that the heads of the redirects that led to it.
@@ -298,6 +305,7 @@ impl Default for RequestOptions {
             content_range: None,
             expect_timeout: Duration::from_secs(1),
             decode: false,
+            decodes_all: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,
             head_only: false,

@@ -206,7 +206,7 @@ impl Transfer {
         self.has_begun = true;
         let mut codings: Vec<&[u8]> = Vec::new();
         let liberties = self.options.liberties;
-        if self.options.decode && !liberties.raw && length != Some(0) {
+        if !liberties.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
         // What the transfer was coded with was put on last, and comes off first; chunks are undone already.

@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `send` | the request of the next exchange |
 //! | `content` | what the request carries, and whether it can be sent again |
+//! | `coding` | whether compressed content is asked for, and decoded |
 //! | `auth` | in whose name, and how challenges are answered |
 //! | `answer` | what a response's head means |
 //! | `leaves` | what a response leaves behind for later requests |
@@ -28,6 +29,7 @@
 mod alternative;
 mod answer;
 mod auth;
+mod coding;
 mod content;
 mod cut;
 mod delivery;
@@ -101,6 +103,8 @@ pub struct Transfer {
     began: Instant,
     disposition: Disposition,
     extent: Extent,
+    /// Its caller has a part in mind.
+    wants_part: bool,
     /// Whether ranges may be asked for: a GET whose caller has no range of its own in mind.
     may_range: bool,
     /// The sink was asked what it has already.
@@ -221,6 +225,7 @@ impl Transfer {
             with_body,
             own,
             extent: Extent::of(&options),
+            wants_part: is_ranged || options.resume_from.is_some(),
             may_range,
             has_looked: options.resume_from.is_some() || options.span.is_some(),
             has_sent: false,

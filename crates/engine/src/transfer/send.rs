@@ -67,8 +67,7 @@ impl Transfer {
             None => self.extent.range(),
         };
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
-        // Bytes that continue others must be of their coding.
-        let decodes = options.decode && !self.extent.is_plain_part();
+        let asks_coded = self.asks_coded();
         let cookie = self.cookie(is_made("Cookie"));
         let given: Vec<(&str, &[u8])> = allowed()
             .filter(|(name, _)| !self.is_orphan(name))
@@ -106,7 +105,7 @@ impl Transfer {
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
-            ("Accept-Encoding", decodes.then(|| crate::body::accept_encoding().as_bytes())),
+            ("Accept-Encoding", asks_coded.then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.referer.as_deref().map(str::as_bytes)),
             ("Proxy-Connection", to_proxy("Proxy-Connection")),
             ("Alt-Used", alt_used.as_deref().map(str::as_bytes)),
