@@ -777,6 +777,14 @@ haul_status haul_client_set_max_size(haul_client *client,
 // not know, come as they were sent (haul_reply's `decoded` says which).
 haul_status haul_client_set_decode(haul_client *client, bool on);
 
+// What decoding may cost. `max_bytes`: the most that one body may decode to, in bytes; 0: no limit, the default
+// (haul_client_set_max_size sets it, too: the later call holds). `max_ratio`: how many bytes may come of each byte
+// received, once more than 8 MiB did; 0: any number. Default 750: logs of one line over and over come to 520, bombs to 1,000.
+// Above either it is HAUL_STATUS_TOO_LARGE.
+haul_status haul_client_set_decode_limits(haul_client *client,
+                                          uint64_t max_bytes,
+                                          uint64_t max_ratio);
+
 // How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
 // (Expect: 100-continue), in milliseconds; 0: it is never asked. Default 1,000.
 haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);

@@ -209,6 +209,26 @@ pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bo
     }
 }
 
+/// What decoding may cost. `max_bytes`: the most that one body may decode to, in bytes; 0: no limit, the default
+/// (haul_client_set_max_size sets it, too: the later call holds). `max_ratio`: how many bytes may come of each byte
+/// received, once more than 8 MiB did; 0: any number. Default 750: logs of one line over and over come to 520, bombs to 1,000.
+/// Above either it is HAUL_STATUS_TOO_LARGE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_decode_limits(
+    client: *mut haul_client,
+    max_bytes: u64,
+    max_ratio: u64,
+) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.decode_limits.max_output = (max_bytes > 0).then_some(max_bytes);
+            options.decode_limits.max_ratio = max_ratio;
+            Ok(())
+        })
+    }
+}
+
 /// How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
 /// (Expect: 100-continue), in milliseconds; 0: it is never asked. Default 1,000.
 #[unsafe(no_mangle)]

@@ -154,6 +154,7 @@ static void outputs(void) {
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_WRITE);
     call.on_head = refuse_head, call.on_body = count_body;
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_WRITE);
+    CHECK(haul_error_url(haul_last_error()) != NULL);
     call.reserve = reserve;
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_SETUP);
 
@@ -399,6 +400,25 @@ static void streams(void) {
     CHECK(haul_response_read(response, piece, sizeof piece, &got) == HAUL_STATUS_OK && got == 0);
     haul_response_free(response);
     haul_request_free(request);
+
+    /* What decodes to too much is refused, as often as it is read. */
+    haul_client *careful = haul_client_new();
+    CHECK(haul_client_set_decode(careful, true) == HAUL_STATUS_OK);
+    request = haul_request_new("GET", under(base, "/bomb/16"));
+    CHECK(haul_client_perform(careful, request, &response) == HAUL_STATUS_TOO_LARGE && response == NULL);
+    CHECK(haul_client_set_decode_limits(careful, 0, 0) == HAUL_STATUS_OK);
+    CHECK(haul_client_perform(careful, request, &response) == HAUL_STATUS_OK);
+    CHECK(haul_response_body(response).len == 16 << 20);
+    haul_response_free(response);
+    CHECK(haul_client_set_decode_limits(careful, 1000, 0) == HAUL_STATUS_OK);
+    CHECK(haul_client_open(careful, request, &response) == HAUL_STATUS_OK);
+    for (rounds = 0; rounds < 3; rounds++) {
+        CHECK(haul_response_read(response, piece, sizeof piece, &got) == HAUL_STATUS_TOO_LARGE);
+        CHECK(haul_error_url(haul_last_error()) != NULL && !haul_error_is_connect(haul_last_error()));
+    }
+    haul_response_free(response);
+    haul_request_free(request);
+    haul_client_free(careful);
 
     /* One that is not read to its end does not disturb the next. */
     request = haul_request_new("GET", under(base, "/bytes/100000000"));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use haul_policy::proxy::{Environment, Proxy};
 
 use super::{Client, MOST_AT_ONCE};
+use crate::body::DecodeLimits;
 use crate::interrupt::Interrupt;
 use crate::net::dns::Resolver;
 use crate::net::pool::PoolLimits;
@@ -96,6 +97,23 @@ impl ClientBuilder {
     /// Whether compressed content is asked for and decoded. Default yes.
     pub fn decode(mut self, decode: bool) -> Self {
         self.options.decode = decode;
+        self
+    }
+
+    /// What decoding may cost: how much may come of a body, and how much of each byte of it. Default: at most 750 bytes of each that is
+    /// received, beyond the first 8 MiB.
+    ///
+    /// ```
+    /// use haul::Client;
+    /// use haul::body::DecodeLimits;
+    ///
+    /// let mut limits = DecodeLimits::default();
+    /// limits.max_output = Some(64 << 20);
+    /// let client = Client::builder().decode_limits(limits).build();
+    /// # drop(client);
+    /// ```
+    pub fn decode_limits(mut self, limits: DecodeLimits) -> Self {
+        self.options.decode_limits = limits;
         self
     }
 
