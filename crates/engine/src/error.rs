@@ -199,11 +199,6 @@ impl Error {
         Self::new(ErrorKind::Interrupted, "it was cancelled")
     }
 
-    /// The same for another request that failed of it.
-    pub(crate) fn again(&self) -> Self {
-        Self::new(self.kind(), self.cause())
-    }
-
     /// The same as of another kind; `what` it concerns goes before the sentence.
     #[must_use]
     pub(crate) fn into_kind(mut self, kind: ErrorKind, what: &str) -> Self {
@@ -232,13 +227,19 @@ impl Error {
         self
     }
 
-    /// The same once more, for who asks again what has failed already; the cause below it is text then.
+    /// The same once more, for another request that failed of it, or who asks again. Of a cause only the system's stays one; any
+    /// other is text then.
     #[must_use]
     pub(crate) fn again(&self) -> Self {
-        let Inner { kind, url, stage, .. } = &*self.inner;
-        let mut again = Self::new(*kind, self.cause()).at(*stage);
+        let Inner { kind, message, url, stage, .. } = &*self.inner;
+        let system =
+            |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+        let mut again = match self.io_source() {
+            Some(source) => Self::with_source(*kind, message.clone(), system(source)),
+            None => Self::new(*kind, self.cause()),
+        };
         again.inner.url.clone_from(url);
-        again
+        again.at(*stage)
     }
 
     /// The kind of failure.
@@ -355,16 +356,6 @@ impl Error {
     #[must_use]
     pub fn io_source(&self) -> Option<&io::Error> {
         self.inner.source.as_deref().and_then(|source| source.downcast_ref())
-    }
-
-    /// The same for another transfer that it concerns; of a cause only the system's goes along.
-    pub(crate) fn alike(&self) -> Self {
-        let system =
-            |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
-        match self.io_source() {
-            Some(source) => Self::with_source(self.kind(), self.inner.message.clone(), system(source)),
-            None => Self::new(self.kind(), self.cause()),
-        }
     }
 
     /// The server said by an alert of TLS that it will not do (RFC 8446 section 6.2): it would say so again.

@@ -279,7 +279,7 @@ impl Worker {
     /// The transfers of a lane that could not be opened fail with it, or wait until there are descriptors again.
     pub(super) fn could_not_open(&mut self, waiting: VecDeque<Box<Transfer>>, error: Error) {
         let exhausted = lacks_descriptors(&error);
-        let alike = error.alike();
+        let alike = error.again();
         let mut error = Some(error);
         for mut transfer in waiting {
             if exhausted && self.may_starve(&transfer) {
@@ -287,7 +287,7 @@ impl Worker {
                 continue;
             }
             // The first transfer gets the error itself; to the others it says the same.
-            let error = error.take().unwrap_or_else(|| alike.alike());
+            let error = error.take().unwrap_or_else(|| alike.again());
             let after = transfer.on_failure(error, Broke::BeforeSending, self.now);
             self.go_on(transfer, after, None);
         }
