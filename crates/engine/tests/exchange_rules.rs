@@ -493,7 +493,7 @@ fn coded_content_that_is_broken() {
     for driver in DRIVERS {
         let got = get(driver, &origin.url("/bomb/500"), &decoding);
         fails(&got, ErrorKind::TooLarge, 63);
-        assert!(got.body.len() <= 40 << 20, "{}", got.body.len());
+        assert!(got.body.len() <= 8 << 20, "{}", got.body.len());
     }
 }
 

@@ -54,6 +54,7 @@ impl Guard {
         Self { limits, received: 0 }
     }
 
+    /// So much was taken in: what still waits is not counted, or a bomb could have the allowance of a whole buffer.
     pub(super) fn receive(&mut self, count: usize) {
         self.received += count as u64;
     }

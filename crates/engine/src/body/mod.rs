@@ -106,8 +106,7 @@ impl Decoder {
     /// [`ErrorKind::ContentCoding`] for a broken body, [`ErrorKind::TooLarge`] from the guard, and what `out` gives.
     /// The decoder cannot be used further then.
     pub fn push(&mut self, input: &[u8], out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.guard.receive(input.len());
-        run(&mut self.stages, input, &self.guard, out)
+        run(&mut self.stages, input, &mut self.guard, true, out)
     }
 
     /// Says that the body has ended. All that could be decoded has been handed out before.
@@ -125,15 +124,25 @@ impl Decoder {
     }
 }
 
-fn run(stages: &mut [Stage], mut input: &[u8], guard: &Guard, out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+/// `is_received`: the input is what was received, not what another coding gave.
+fn run(
+    stages: &mut [Stage],
+    mut input: &[u8],
+    guard: &mut Guard,
+    is_received: bool,
+    out: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
     let Some((stage, rest)) = stages.split_first_mut() else { return out(input) };
     loop {
         let step = stage.coding.step(input, &mut stage.buffer)?;
         input = &input[step.consumed..];
+        if is_received {
+            guard.receive(step.consumed);
+        }
         stage.decoded += step.produced as u64;
         if step.produced > 0 {
             guard.check(stage.decoded, rest.is_empty())?;
-            run(rest, &stage.buffer[..step.produced], guard, out)?;
+            run(rest, &stage.buffer[..step.produced], guard, false, out)?;
         }
         if input.is_empty() && step.produced < stage.buffer.len() {
             return Ok(());
