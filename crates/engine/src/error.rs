@@ -31,6 +31,7 @@ struct Inner {
     url: Option<String>,
     source: Option<Box<dyn error::Error + Send + Sync>>,
     stage: Stage,
+    status: Option<u16>,
 }
 
 /// How far it had come, in order: an error keeps the last that it is told of.
@@ -179,7 +180,14 @@ impl Error {
     /// An error of this kind, with a sentence that says what happened.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
-            inner: Box::new(Inner { kind, message: message.into(), url: None, source: None, stage: Stage::Unknown }),
+            inner: Box::new(Inner {
+                kind,
+                message: message.into(),
+                url: None,
+                source: None,
+                stage: Stage::Unknown,
+                status: None,
+            }),
         }
     }
 
@@ -227,11 +235,18 @@ impl Error {
         self
     }
 
+    /// The same of a response with this status.
+    #[must_use]
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.inner.status = Some(status);
+        self
+    }
+
     /// The same once more, for another request that failed of it, or who asks again. Of a cause only the system's stays one; any
     /// other is text then.
     #[must_use]
     pub(crate) fn again(&self) -> Self {
-        let Inner { kind, message, url, stage, .. } = &*self.inner;
+        let Inner { kind, message, url, stage, status, .. } = &*self.inner;
         let system =
             |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
         let mut again = match self.io_source() {
@@ -239,6 +254,7 @@ impl Error {
             None => Self::new(*kind, self.cause()),
         };
         again.inner.url.clone_from(url);
+        again.inner.status = *status;
         again.at(*stage)
     }
 
@@ -307,6 +323,12 @@ impl Error {
     #[must_use]
     pub fn is_status(&self) -> bool {
         self.kind() == ErrorKind::Status
+    }
+
+    /// That status, where it is ([`is_status`](Self::is_status)).
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        self.inner.status
     }
 
     /// Whether a redirect cannot be followed: there were too many, or it leads to what is no URL or none of http.

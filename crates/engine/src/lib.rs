@@ -96,7 +96,7 @@ pub mod transfer;
 
 pub use client::{Client, ClientBuilder};
 pub use error::{Error, ErrorKind, Result};
-pub use haul_policy::target::Target;
+pub use haul_policy::target::{Target, TargetError};
 pub use haul_proto::head::{Head, Version};
 pub use request::{Request, RequestBuilder, RequestOptions};
 pub use response::{AsyncResponse, Reply, Response};

@@ -78,7 +78,7 @@ fn types_cross_threads() {
     anywhere::<Jar>();
     moves::<haul::RequestBuilder>();
     moves::<haul::Response>();
-    moves::<haul::AsyncResponse>();
+    anywhere::<haul::AsyncResponse>();
     moves::<haul::response::Sending>();
     moves::<Form>();
     let io: std::io::Error = haul::Error::new(ErrorKind::Timeout, "late").into();
@@ -281,6 +281,40 @@ fn requests_carry_what_they_were_given() {
     assert_eq!(value["method"], "GET");
     let error = client.get(&url).header("X", "a\r\nb: c").send().unwrap_err();
     assert!(error.is_setup(), "{error}");
+}
+
+#[test]
+fn the_last_word_counts_and_types_go_in_as_programs_have_them() {
+    let origin = start_origin();
+    let client = Client::new();
+    let url = origin.url("/echo");
+    let seen = || {
+        let seen = origin.log().pop().unwrap();
+        let all = |name: &str| seen.headers.iter().filter(|(other, _)| other == name).map(|(_, v)| v.clone()).collect();
+        let (types, names): (Vec<String>, Vec<String>) = (all("content-type"), all("authorization"));
+        (types, names, seen.body.to_vec())
+    };
+    let typed = |request: haul::RequestBuilder| request.header("Content-Type", "application/x-own");
+    for request in [typed(client.post(&url)).json(&[1]), typed(client.post(&url).json(&[1]))] {
+        let copy = request.clone();
+        copy.bearer("tok").basic_auth("me", "pw").send().unwrap();
+        assert_eq!(seen(), (vec!["application/x-own".into()], vec!["Basic bWU6cHc=".into()], b"[1]".to_vec()));
+        request.basic_auth("me", "pw").bearer("tok").send().unwrap();
+        assert_eq!(seen().1, ["Bearer tok"]);
+    }
+    let pairs = vec![("a".to_owned(), "1 2".to_owned())];
+    for request in [client.post(&url).form(&pairs), client.post(&url).form(pairs.clone())] {
+        request.query(&[("q", "x")]).send().unwrap();
+        assert_eq!(seen().2, b"a=1+2");
+    }
+    for request in [client.put(&url).body("text".to_owned()), client.put(&url).body(&"text".to_owned())] {
+        request.send().unwrap();
+        assert_eq!(seen().2, b"text");
+    }
+    client.put(&url).body(b"text").send().unwrap();
+    assert_eq!(seen().2, b"text");
+    let error = client.get(&origin.url("/status/404")).send().unwrap().error_for_status().unwrap_err();
+    assert_eq!((error.status(), error.is_status()), (Some(404), true));
 }
 
 #[test]

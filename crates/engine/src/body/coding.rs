@@ -20,7 +20,7 @@ pub(super) struct Step {
 }
 
 /// One coding's decoder.
-pub(super) trait Coding: fmt::Debug + Send {
+pub(super) trait Coding: fmt::Debug + Send + Sync {
     /// Decodes some input into `out`. When all input is consumed and `out` is not full, nothing more is waiting inside.
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step>;
 

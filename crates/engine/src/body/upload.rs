@@ -297,6 +297,24 @@ impl From<&[u8]> for Body {
     }
 }
 
+impl<const N: usize> From<&[u8; N]> for Body {
+    fn from(bytes: &[u8; N]) -> Self {
+        bytes[..].into()
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        text.into_bytes().into()
+    }
+}
+
+impl From<&String> for Body {
+    fn from(text: &String) -> Self {
+        text.as_bytes().into()
+    }
+}
+
 impl From<&str> for Body {
     fn from(text: &str) -> Self {
         text.as_bytes().into()

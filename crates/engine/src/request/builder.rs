@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use haul_policy::redirect::RedirectRules;
 use haul_policy::target::{Target, TargetError};
-use haul_policy::urlencode;
 
 use super::form::Form;
+use super::pairs::{self, Pair};
 use super::{Particulars, RequestOptions, method, without_userinfo};
 use crate::body::trailers::Trailers;
 use crate::body::upload::Body;
@@ -98,9 +98,27 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: Particulars,
+    /// What its content is, unless a field says so.
+    content_type: Option<String>,
     error: Option<Error>,
 }
 
+impl Clone for RequestBuilder {
+    fn clone(&self) -> Self {
+        let Self { client, url, query, options, own, content_type, error } = self;
+        Self {
+            client: client.clone(),
+            url: url.clone(),
+            query: query.clone(),
+            options: Arc::clone(options),
+            own: own.clone(),
+            content_type: content_type.clone(),
+            error: error.as_ref().map(Error::again),
+        }
+    }
+}
+
+#[derive(Clone)]
 enum Place {
     Text(String),
     Target(Target),
@@ -127,7 +145,7 @@ impl RequestBuilder {
     fn of(client: &Client, name: &str, url: Place) -> Self {
         let own = Particulars { method: Some(method(name)), ..Particulars::default() };
         let options = Arc::clone(client.options());
-        Self { client: client.clone(), url, query: String::new(), options, own, error: None }
+        Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
     /// A field. Several of one name are all sent; they replace those of this name that the client has for all requests, or
@@ -144,8 +162,8 @@ impl RequestBuilder {
     }
 
     /// Pairs that are added to the query of the URL, encoded as forms are (a space is a `+`).
-    pub fn query<N: AsRef<str>, V: AsRef<str>>(mut self, pairs: impl IntoIterator<Item = (N, V)>) -> Self {
-        add_pairs(&mut self.query, pairs);
+    pub fn query<P: Pair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
+        pairs::add(&mut self.query, pairs);
         self
     }
 
@@ -173,9 +191,9 @@ impl RequestBuilder {
     }
 
     /// Pairs as the content, `application/x-www-form-urlencoded`.
-    pub fn form<N: AsRef<str>, V: AsRef<str>>(self, pairs: impl IntoIterator<Item = (N, V)>) -> Self {
+    pub fn form<P: Pair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
         let mut text = String::new();
-        add_pairs(&mut text, pairs);
+        pairs::add(&mut text, pairs);
         self.typed("application/x-www-form-urlencoded").body(text.into_bytes())
     }
 
@@ -190,7 +208,7 @@ impl RequestBuilder {
         }
     }
 
-    /// A value as JSON.
+    /// A value as JSON, with its `Content-Type` unless there is one of the caller's.
     #[cfg(feature = "json")]
     pub fn json(mut self, value: &(impl serde::Serialize + ?Sized)) -> Self {
         match serde_json::to_vec(value) {
@@ -208,21 +226,27 @@ impl RequestBuilder {
         self.typed("application/json").body(text.into())
     }
 
-    /// Says what the content is, unless that was said.
-    fn typed(self, content_type: &str) -> Self {
-        let is_said = self.own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-        if is_said { self } else { self.header("Content-Type", content_type) }
+    /// Says what the content is, where the caller does not.
+    fn typed(mut self, content_type: &str) -> Self {
+        self.content_type = Some(content_type.to_owned());
+        self
     }
 
-    /// A user and a password, by the Basic scheme (RFC 7617), at once and for this origin only. To answer challenges see
+    /// A user and a password, by the Basic scheme (RFC 7617), at once and for this origin only, in place of an `Authorization` that
+    /// was given before. To answer challenges see
     /// [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
-        self.header("Authorization", basic(user.as_bytes(), password.as_bytes()))
+        self.authorized(basic(user.as_bytes(), password.as_bytes()))
     }
 
-    /// A token (RFC 6750), for this origin only.
+    /// A token (RFC 6750), for this origin only, in place of an `Authorization` that was given before.
     pub fn bearer(self, token: &str) -> Self {
-        self.header("Authorization", format!("Bearer {token}"))
+        self.authorized(format!("Bearer {token}"))
+    }
+
+    fn authorized(mut self, value: impl Into<Vec<u8>>) -> Self {
+        self.own.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        self.header("Authorization", value)
     }
 
     /// How long an attempt may take in all, its body included. That of [`send_async`](Self::send_async) begins with the wait for
@@ -288,9 +312,14 @@ impl RequestBuilder {
     }
 
     fn split(self) -> (Client, Result<Request>) {
-        let Self { client, url, query, options, own, error } = self;
+        let Self { client, url, query, options, mut own, content_type, error } = self;
         if let Some(error) = error {
             return (client, Err(error));
+        }
+        if let Some(content_type) = content_type
+            && !own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        {
+            own.fields.push(("Content-Type".to_owned(), content_type.into_bytes()));
         }
         let target = match url {
             Place::Target(target) if query.is_empty() => Ok(target),
@@ -329,17 +358,6 @@ fn with_query(url: &str, query: &str) -> String {
         whole.push_str(fragment);
     }
     whole
-}
-
-fn add_pairs<N: AsRef<str>, V: AsRef<str>>(text: &mut String, pairs: impl IntoIterator<Item = (N, V)>) {
-    for (name, value) in pairs {
-        if !text.is_empty() {
-            text.push('&');
-        }
-        text.push_str(&urlencode::form(name.as_ref().as_bytes()));
-        text.push('=');
-        text.push_str(&urlencode::form(value.as_ref().as_bytes()));
-    }
 }
 
 #[cfg(test)]

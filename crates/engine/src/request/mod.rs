@@ -11,19 +11,22 @@
 
 mod builder;
 mod form;
+mod pairs;
 mod shown;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haul_policy::range::validator::Validator;
-use haul_policy::redirect::RedirectRules;
-use haul_policy::retry::RetryRules;
+pub use haul_policy::multipart::{Content, Part};
+pub use haul_policy::range::validator::Validator;
+pub use haul_policy::redirect::RedirectRules;
+pub use haul_policy::retry::RetryRules;
 pub use haul_proto::h1::Liberties;
 
 pub use builder::{Request, RequestBuilder};
 pub use form::Form;
+pub use pairs::Pair;
 pub(crate) use shown::without_userinfo;
 
 use crate::body::DecodeLimits;

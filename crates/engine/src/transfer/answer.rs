@@ -249,5 +249,5 @@ impl Transfer {
 pub(crate) fn bad_status(head: &Head) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
-    Error::new(ErrorKind::Status, message.trim_end())
+    Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
 }

@@ -34,7 +34,7 @@ mod route;
 mod via;
 
 use haul_policy::auth::Credentials;
-use haul_policy::proxy::{Environment, NoProxy, Proxy};
+pub use haul_policy::proxy::{Environment, NoProxy, Proxy};
 
 pub use auth::{Memory, ProxyAuth};
 pub use opening::Opening;

@@ -1,0 +1,52 @@
+//! Names and values: what queries and forms are made of.
+//!
+//! ```
+//! let client = haul::Client::new();
+//! let kept = vec![("a".to_owned(), "1".to_owned())];
+//! let request = client.post("http://h.test/").query(&kept).query([("b", "2 3")]).form(&[("c", "4")]).build()?;
+//! assert_eq!(request.target().path_and_query(), "/?a=1&b=2+3");
+//! # Ok::<(), haul::Error>(())
+//! ```
+
+use haul_policy::urlencode;
+
+/// A name and a value, as a pair or a reference to one.
+pub trait Pair {
+    /// The name.
+    fn name(&self) -> &str;
+
+    /// The value.
+    fn value(&self) -> &str;
+}
+
+impl<N: AsRef<str>, V: AsRef<str>> Pair for (N, V) {
+    fn name(&self) -> &str {
+        self.0.as_ref()
+    }
+
+    fn value(&self) -> &str {
+        self.1.as_ref()
+    }
+}
+
+impl<P: Pair> Pair for &P {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn value(&self) -> &str {
+        (**self).value()
+    }
+}
+
+/// Adds pairs behind those that are there, encoded as forms are.
+pub(super) fn add<P: Pair>(text: &mut String, pairs: impl IntoIterator<Item = P>) {
+    for pair in pairs {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(&urlencode::form(pair.name().as_bytes()));
+        text.push('=');
+        text.push_str(&urlencode::form(pair.value().as_bytes()));
+    }
+}
