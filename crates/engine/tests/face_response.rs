@@ -302,12 +302,13 @@ fn the_last_word_counts_and_types_go_in_as_programs_have_them() {
         request.basic_auth("me", "pw").bearer("tok").send().unwrap();
         assert_eq!(seen().1, ["Bearer tok"]);
     }
-    let pairs = vec![("a".to_owned(), "1 2".to_owned())];
+    let (pairs, query) = (vec![("a".to_owned(), "1 2".to_owned())], vec![("q", "x")]);
     for request in [client.post(&url).form(&pairs), client.post(&url).form(pairs.clone())] {
-        request.query(&[("q", "x")]).send().unwrap();
+        request.query(&query).send().unwrap();
         assert_eq!(seen().2, b"a=1+2");
     }
-    for request in [client.put(&url).body("text".to_owned()), client.put(&url).body(&"text".to_owned())] {
+    let text = "text".to_owned();
+    for request in [client.put(&url).body(&text), client.put(&url).body(text)] {
         request.send().unwrap();
         assert_eq!(seen().2, b"text");
     }
