@@ -199,3 +199,31 @@ fn a_fleet_opens_no_more_connections_than_it_may_use() {
     assert_eq!(got.ok(), b"small\n");
     assert_eq!(origin.connections(), opened, "the blocking driver takes a connection that the fleet left");
 }
+
+/// RFC 9110 section 8.6: a method that gives content a meaning says that there is none. What is read once and of known length
+/// waits for nobody's permission.
+#[test]
+fn no_content_is_said_to_be_none_and_little_is_sent_unasked() {
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let asked = |driver: Driver, change: &dyn Fn(&mut RequestOptions)| {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+        let mut options = RequestOptions::default();
+        change(&mut options);
+        driver.get(&Client::new(), &peer.url("/"), &options).ok();
+        String::from_utf8_lossy(&peer.received(0)).to_ascii_lowercase()
+    };
+    for driver in DRIVERS {
+        for (method, says) in [("POST", true), ("PUT", true), ("PATCH", true), ("GET", false), ("DELETE", false)] {
+            let head = asked(driver, &|options| options.method = method.into());
+            assert_eq!(head.contains("content-length: 0\r\n"), says, "{head}");
+        }
+        let as_curl = asked(driver, &|options| (options.method, options.says_empty) = ("POST".into(), false));
+        assert!(!as_curl.contains("content-length"), "{as_curl}");
+        let once = asked(driver, &|options| {
+            options.method = "POST".into();
+            options.fields.push(("Content-Length".into(), b"3".to_vec()));
+            options.body = Some(haul::body::upload::Body::reader(&b"abc"[..]));
+        });
+        assert!(once.contains("content-length: 3\r\n") && !once.contains("expect"), "{once}");
+    }
+}

@@ -99,6 +99,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         decode,
         // All callers are commands.
         decodes_all: _,
+        says_empty,
         decode_limits: _,
         include_head,
         // It goes with `include_head`.
@@ -113,8 +114,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         // Only content is held back.
         probes: _,
         resume,
-        // It belongs to `resume_from`.
-        trusts_end: _,
+        trusts_end,
         request_target,
         liberties,
         max_time,
@@ -175,7 +175,9 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         .flag(*resume)
         .flag(*path_as_is)
         .flag(*prior_knowledge)
-        .flag(*auto_referer);
+        .flag(*auto_referer)
+        .flag(*trusts_end)
+        .flag(*says_empty);
     put_rules(writer, redirects, retry);
     writer
         .maybe(*max_time, Writer::time)
@@ -225,6 +227,8 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         path_as_is: reader.flag()?,
         prior_knowledge: reader.flag()?,
         auto_referer: reader.flag()?,
+        trusts_end: reader.flag()?,
+        says_empty: reader.flag()?,
         redirects: get_redirects(reader)?,
         retry: get_retry(reader)?,
         max_time: reader.maybe(Reader::time)?,

@@ -438,7 +438,6 @@ fn timed_out() -> Error {
     Error::new(ErrorKind::Timeout, "the operation timed out")
 }
 
-/// Makes a connection: names, address, proxies, TLS.
 /// Opens a connection for the next exchange.
 fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let key = Key::new(transfer.target(), transfer.options());
@@ -446,6 +445,7 @@ fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Re
     open(client, key, transfer, ticker)
 }
 
+/// Makes a connection: names, address, proxies, TLS.
 fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());

@@ -83,6 +83,9 @@ pub struct RequestOptions {
     /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). A server has
     /// to know that it takes parts. Default: none.
     pub content_range: Option<String>,
+    /// A request without content says so (`Content-Length: 0`) where its method gives content a meaning: POST, PUT, PATCH (RFC 9110
+    /// section 8.6). Default yes; curl does not.
+    pub says_empty: bool,
     /// How long the server is waited for that is asked whether it wants the content (`Expect: 100-continue`), as it is with
     /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
     pub expect_timeout: Duration,
@@ -308,6 +311,7 @@ impl Default for RequestOptions {
             content_range: None,
             expect_timeout: Duration::from_secs(1),
             decode: false,
+            says_empty: true,
             decodes_all: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,

@@ -44,7 +44,10 @@ impl Transfer {
 
     /// How the next request's content is framed, with what its fields say.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
-        let Some(body) = self.given() else { return BodyLength::None };
+        let Some(body) = self.given() else {
+            let says_so = self.options.says_empty && matches!(&*self.method, "POST" | "PUT" | "PATCH");
+            return if says_so { BodyLength::Known(0) } else { BodyLength::None };
+        };
         if self.login.is_probe {
             return BodyLength::Known(0);
         }
@@ -73,8 +76,7 @@ impl Transfer {
             && match framing {
                 // What is not there is not asked for (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
-                // Of a reader whose length only the user knows, it is not sure that it can be sent again.
-                BodyLength::Known(length) => length > WORTH_ASKING || self.is_once(),
+                BodyLength::Known(length) => length > WORTH_ASKING,
                 // Of chunks that the user asks for, the length may be known all the same.
                 BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }
