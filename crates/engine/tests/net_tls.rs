@@ -200,7 +200,7 @@ fn an_alert_instead_of_data_is_an_error() {
         let mut flight = pair.server_flight();
         let error = pair.client.open(&mut flight).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Receive);
-        assert!(error.to_string().ends_with("alert BadRecordMac"), "{error}");
+        assert!(error.to_string().ends_with("alert: BadRecordMac"), "{error}");
     }
 }
 

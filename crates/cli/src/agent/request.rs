@@ -99,7 +99,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         decode,
         // All callers are commands.
         decodes_all: _,
-        says_empty,
+        says_empty: _,
         decode_limits: _,
         include_head,
         // It goes with `include_head`.
@@ -176,8 +176,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         .flag(*path_as_is)
         .flag(*prior_knowledge)
         .flag(*auto_referer)
-        .flag(*trusts_end)
-        .flag(*says_empty);
+        .flag(*trusts_end);
     put_rules(writer, redirects, retry);
     writer
         .maybe(*max_time, Writer::time)
@@ -221,6 +220,7 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         request_target: reader.maybe(Reader::text)?,
         decode: reader.flag()?,
         decodes_all: true,
+        says_empty: false,
         fail: reader.flag()?,
         fail_with_body: reader.flag()?,
         resume: reader.flag()?,
@@ -228,7 +228,6 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         prior_knowledge: reader.flag()?,
         auto_referer: reader.flag()?,
         trusts_end: reader.flag()?,
-        says_empty: reader.flag()?,
         redirects: get_redirects(reader)?,
         retry: get_retry(reader)?,
         max_time: reader.maybe(Reader::time)?,

@@ -64,6 +64,10 @@ const INERT: &[(&str, &str)] = &[
 /// What works otherwise than in curl, in the persona of curl, and how.
 const DIFFERS: &[(&str, &str)] = &[
     ("alt-svc", "one that cannot be reached is passed over, and the origin asked; none is used with -k"),
+    (
+        "cert",
+        "a server that asks for one after the handshake gets none: rustls neither renegotiates nor authenticates then",
+    ),
     ("cert-type", "PEM and DER, whichever the file is"),
     ("ciphers", "the suites that rustls has"),
     ("continue-at", "416 is no success where its Content-Range says another size"),

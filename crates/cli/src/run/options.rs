@@ -35,7 +35,7 @@ pub(super) fn request(
         range: request.range.clone(),
         decode: stage.asks_compressed(),
         decodes_all: true,
-        says_empty: !global.persona.is_curl(),
+        says_empty: false,
         include_head: stage.report.include || request.head,
         head_only: request.head,
         connect_heads: global.persona.is_curl() && !stage.proxy.suppress_connect_headers,

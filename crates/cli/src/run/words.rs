@@ -109,6 +109,7 @@ fn certificate(cause: &str, target: &Target) -> String {
     let why = cause.rsplit(": ").next().unwrap_or(cause);
     let known = match why {
         "no trusted certificate has signed it" => "unable to get local issuer certificate",
+        "it is a CA's own and not a trusted one" => "self-signed certificate",
         "it has expired" => "certificate has expired",
         "it is not valid yet" => "certificate is not yet valid",
         _ if cause.contains("not valid for name") => {

@@ -4,6 +4,7 @@ use haul_policy::alt_svc::Protocol;
 
 use super::Transfer;
 use crate::net::pool::Key;
+use crate::net::proxy::Via;
 use crate::trace::Event;
 use crate::{Error, ErrorKind};
 
@@ -18,6 +19,7 @@ pub(super) struct Door {
 impl Transfer {
     /// Its next exchange goes by a connection of this key.
     pub fn goes_by(&mut self, key: &Key) {
+        self.facts.proxy_used = key.via != Via::Direct;
         let door = key.alternative.map(|protocol| Door { protocol, host: key.dial.0.clone(), port: key.dial.1 });
         if door == self.alternative {
             return;

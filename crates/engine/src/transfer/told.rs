@@ -7,7 +7,6 @@ use haul_proto::head::{Fields, Head};
 
 use super::{Disposition, MOST_HEADS, Transfer};
 use crate::Result;
-use crate::net::proxy::Via;
 use crate::net::stream::Stream;
 use crate::trace::Event;
 
@@ -15,7 +14,6 @@ impl Transfer {
     /// It has a connection; `again` if that has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
         self.facts.local = self.facts.local.or(stream.local);
-        self.facts.proxy_used = !matches!(Via::of(&self.target, &self.options), Via::Direct);
         let Some(trace) = &self.options.trace else { return };
         let host = self.target.host_text();
         let text = match stream.peer {
