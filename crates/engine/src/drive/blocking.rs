@@ -348,7 +348,8 @@ impl Live {
                 // The server may have answered before it closed: look before giving up.
                 *send_error = Some(error);
             }
-            let is_large = link.remaining() >= WORTH_POLLING || link.is_direct(Pipes::Awaited);
+            let is_large =
+                link.remaining() >= WORTH_POLLING || link.quiet_at().is_some() || link.is_direct(Pipes::Awaited);
             if *waits == Waits::InReceive
                 && is_large
                 && !link.has_output()
@@ -356,6 +357,10 @@ impl Live {
             {
                 *waits = Waits::InPoll;
                 *is_drained = true;
+            }
+            // A receive waits for as much as the mark says, however long: what less there is, poll alone gives up waiting for.
+            if *waits == Waits::InReceive && link.quiet_at().is_some() {
+                link.hurry();
             }
             if *waits == Waits::InPoll && *is_drained && !link.stream().has_ahead() {
                 match link.wait(ticker.cut(look_at, now)) {
