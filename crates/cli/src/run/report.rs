@@ -93,10 +93,12 @@ impl Reporter {
             Persona::Curl => Cow::Borrowed(told.url),
             _ => without_user(told.url),
         };
-        let query = self.operation.stages.get(told.stage)?.request.query.as_ref();
-        let url = query.map_or(url.clone(), |query| Cow::Owned(append_query(&url, query)));
-        let redirect_url = redirect_url(told.outcome);
         let request = &self.operation.stages.get(told.stage)?.request;
+        let url = match &request.query {
+            Some(query) => Cow::Owned(append_query(&url, query)),
+            None => url,
+        };
+        let redirect_url = redirect_url(told.outcome);
         let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let referer = told.outcome.facts.referer.as_deref().or(referer);
         let facts = TransferFacts {
