@@ -2,8 +2,12 @@
 
 mod common;
 
-use common::{DRIVERS, Driver, following, one_thread, run, start_origin, trusting};
-use haul::{Client, RequestOptions};
+use std::sync::{Arc, Mutex};
+
+use common::{DRIVERS, Driver, bounded, following, one_thread, run, start_origin, trusting};
+use haul::buffer::Lease;
+use haul::sink::{Sink, Wake};
+use haul::{Client, RequestOptions, Target};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
@@ -226,4 +230,38 @@ fn no_content_is_said_to_be_none_and_little_is_sent_unasked() {
         });
         assert!(once.contains("content-length: 3\r\n") && !once.contains("expect"), "{once}");
     }
+}
+
+/// Takes little at a time, and writes down how much it was given at once.
+#[derive(Clone, Default)]
+struct Careful(Arc<Mutex<Vec<usize>>>);
+
+impl Sink for Careful {
+    fn credit(&mut self, _: Option<&Arc<dyn Wake>>, _: usize) -> u64 {
+        1000
+    }
+
+    fn bytes(&mut self, lease: Lease<'_>) -> haul::Result<()> {
+        self.0.lock().unwrap().push(lease.bytes().len());
+        Ok(())
+    }
+
+    fn restart(&mut self) -> bool {
+        false
+    }
+}
+
+/// With 400 connections, what came with their heads was 128 KiB each, whatever there was room for.
+#[test]
+fn what_comes_with_a_head_stays_near_the_credit() {
+    const LEN: usize = 100_000;
+    let response = [format!("HTTP/1.1 200 OK\r\nContent-Length: {LEN}\r\n\r\n").as_bytes(), &[b'x'; LEN]].concat();
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(&response)]);
+    let (given, target) = (Careful::default(), Target::parse(&peer.url("/")).unwrap());
+    let sink = Box::new(given.clone());
+    let outcome = bounded("the transfer", move || Client::new().fetch(target, Arc::default(), sink));
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    let given = given.0.lock().unwrap();
+    assert_eq!(given.iter().sum::<usize>(), LEN);
+    assert!(given.iter().all(|&piece| piece <= 4096), "{given:?}");
 }

@@ -19,7 +19,12 @@ const WORTH_DRAINING: u64 = 64 << 10;
 impl Transfer {
     /// How many body bytes may be read now.
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
-        let Disposition::Deliver = self.disposition else { return Credit::Bytes(u64::MAX) };
+        match self.disposition {
+            Disposition::Deliver => {}
+            // What comes with a head is delivered whatever the credit is by then; a head is always read.
+            Disposition::Unknown => return Credit::Bytes(self.body.credit(None, token).max(1)),
+            _ => return Credit::Bytes(u64::MAX),
+        }
         let mut credit = self.body.credit(waker, token);
         if let Some(cut) = &self.cut {
             credit = credit.min(cut.room(self.extent.at, waker, token));

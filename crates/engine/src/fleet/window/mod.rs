@@ -199,10 +199,14 @@ impl Window {
         self.lock().outlet.rest(None)
     }
 
-    /// How many bytes may be put into a slot. With 0, `waker` is kept and woken when it is worth asking again.
+    /// How many bytes may be put into a slot. With 0, `waker` is kept and woken when it is worth asking again. Who has none
+    /// only looks: the outlet is not claimed for it.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let mut state = self.lock();
-        let credit = if self.streams(&mut state, slot) {
+        if waker.is_some() {
+            self.claim(&mut state, slot);
+        }
+        let credit = if self.streams(&state, slot) {
             match state.room {
                 Room::Free => u64::MAX,
                 Room::Full if !state.outlet.may_run_ahead() => 0,
@@ -220,17 +224,20 @@ impl Window {
     }
 
     /// Whether this slot's bytes go straight to the outlet.
-    fn streams(&self, state: &mut State, slot: u64) -> bool {
+    fn streams(&self, state: &State, slot: u64) -> bool {
         match self.order {
             Order::Input => state.head == slot,
             Order::Free => true,
-            Order::Whole => {
-                // One that is complete may have left in part, when the outlet became full: it goes first.
-                if state.claimed.is_none() && state.held >= self.budget && state.ready.is_empty() {
-                    state.claimed = Some(slot);
-                }
-                state.claimed == Some(slot)
-            }
+            Order::Whole => state.claimed == Some(slot),
+        }
+    }
+
+    /// Lets a slot have the outlet to itself where slots leave whole, and none other can.
+    fn claim(&self, state: &mut State, slot: u64) {
+        let is_full = self.order == Order::Whole && state.claimed.is_none() && state.held >= self.budget;
+        // One that is complete may have left in part, when the outlet became full: it goes first.
+        if is_full && state.ready.is_empty() {
+            state.claimed = Some(slot);
         }
     }
 
@@ -274,6 +281,7 @@ impl Window {
 
     /// Whether what comes for a slot can go to the outlet now; lets go first what the slot has kept.
     fn goes_through(&self, state: &mut State, slot: u64) -> Result<bool> {
+        self.claim(state, slot);
         if !self.streams(state, slot) {
             return Ok(false);
         }

@@ -149,8 +149,10 @@ fn whole_bodies_leave_as_they_are_completed() {
 #[test]
 fn a_body_larger_than_the_budget_gets_the_outlet_to_itself() {
     let (window, seen) = window(Order::Whole, 1000, 2);
+    let waker: Arc<dyn Wake> = Arc::new(Woken::default());
     put(&window, 0, &"a".repeat(900));
-    assert_eq!(window.credit(1, None, 0), u64::MAX, "it claims the outlet");
+    assert_eq!(window.credit(1, None, 0), 0, "who only looks claims nothing");
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the outlet");
     put(&window, 1, "b");
     window.finish(0).unwrap();
     put(&window, 1, "b");
@@ -166,7 +168,7 @@ fn a_claim_ends_when_its_body_is_tried_again() {
     put(&window, 0, &"a".repeat(1800));
     let woken = Arc::new(Woken::default());
     let waker: Arc<dyn Wake> = woken.clone();
-    assert_eq!(window.credit(1, None, 0), u64::MAX, "it claims the outlet");
+    assert_eq!(window.credit(1, Some(&waker), 0), u64::MAX, "it claims the outlet");
     assert_eq!(window.credit(0, Some(&waker), 10), 0);
     assert!(window.restart(1), "nothing of it has left");
     assert_eq!(*woken.0.lock().unwrap(), [10], "another may have it meanwhile");
@@ -207,7 +209,8 @@ fn a_record_half_out_is_not_interrupted_by_a_claim() {
     seen.fill(true);
     window.finish(0).unwrap();
     put(&window, 1, &"b".repeat(600));
-    assert_eq!(window.credit(1, None, 0), 0, "the outlet belongs to the record that is leaving");
+    let waker: Arc<dyn Wake> = Arc::new(Woken::default());
+    assert_eq!(window.credit(1, Some(&waker), 0), 0, "the outlet belongs to the record that is leaving");
     seen.fill(false);
     window.flush().unwrap();
     window.finish(1).unwrap();

@@ -33,7 +33,7 @@ use content::Content;
 use direct::Direct;
 
 /// The least that is read at once, however small the credit: a head has to fit in.
-const LEAST_READ: u64 = 4096;
+const LEAST_READ: usize = 4096;
 
 /// So much goes into the memory of a socket whatever its peer does.
 const LEAVES_AT_ONCE: usize = 4096;
@@ -218,12 +218,8 @@ impl Link {
             return progress;
         }
         // A sealed record must fit, however small the credit.
-        let room = if self.stream.is_secure() {
-            let paced = self.queue.front().is_some_and(|transfer| transfer.is_paced());
-            if paced { buffer.len().min(LARGEST_RECORD.max(credit as usize)) } else { buffer.len() }
-        } else {
-            buffer.len().min(usize::try_from(credit.max(LEAST_READ)).unwrap_or(usize::MAX))
-        };
+        let least = if self.stream.is_secure() { LARGEST_RECORD } else { LEAST_READ };
+        let room = buffer.len().min(usize::try_from(credit).unwrap_or(usize::MAX).max(least));
         let outcome = self.stream.receive(&mut buffer[..room]);
         // On a blocking socket the call has waited: what came came now.
         let now = if waker.wake.is_none() { Instant::now() } else { now };
