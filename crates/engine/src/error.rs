@@ -325,7 +325,7 @@ impl Error {
         self.kind() == ErrorKind::Status
     }
 
-    /// That status, where it is ([`is_status`](Self::is_status)).
+    /// That status, where it is ([`is_status`](Self::is_status)); or with which a proxy refused a tunnel.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.inner.status

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use common::{DRIVERS, following, start_origin, trusting};
 use haul::body::upload::{Body, Piece};
+use haul::state::auth::{Allowed, Auth, Credentials};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::multipart::{Boundary, Content, Escape, Layout, Part};
 use testkit::raw::{RawPeer, Step};
@@ -144,6 +145,25 @@ fn the_server_is_asked_whether_it_wants_large_content() {
             let options = RequestOptions { expect_timeout: wait, ..options.clone() };
             assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {wait:?}");
             assert_eq!(peer.received(0).windows(7).take(500).any(|w| w == b"Expect:"), is_asked);
+        }
+    }
+}
+
+/// Squid reads no more of the content that it refuses, nor a further request behind it. The sockets take all of both.
+#[test]
+fn a_server_that_refuses_content_unread_is_asked_again_on_another_connection() {
+    let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
+    for driver in DRIVERS {
+        for len in [100_000, 900_000] {
+            let unread =
+                vec![Step::ReadHead, Step::send(format!("{challenge}Content-Length: 0\r\n\r\n")), Step::Await(1)];
+            let peer = RawPeer::start(vec![unread, vec![Step::ReadHead, Step::ReadBytes(len), Step::send(OK)]]);
+            let user = Credentials::new("me", "secret").unwrap();
+            let auth = Auth { allowed: Allowed::DIGEST, ..Auth::user(user) };
+            let options = RequestOptions { auth, ..sending("PUT", vec![b'x'; len]) };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {len} {}", got.message);
+            peer.release();
         }
     }
 }

@@ -9,6 +9,7 @@ use haul::{Client, RequestOptions};
 use ranged::{MIB, Once, SIZE, assert_same, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
+use testkit::raw::{RawPeer, Step};
 
 fn after(bytes: u64) -> Break {
     Break { how: How::Close, place: Place::After(bytes), times: None }
@@ -167,4 +168,29 @@ fn from_an_offset_on() {
     assert_eq!(code, 0);
     assert_same(&got, &all[MIB as usize..]);
     assert_eq!(origin.seen("broken").twice(), 0);
+}
+
+/// Apache and lighttpd send no Content-Range with a 416: how long the whole is, the last byte says that is there.
+#[test]
+fn a_416_that_does_not_say_the_length_is_asked_about_the_last_byte() {
+    let refused = Step::send("HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
+    let whole = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-9/10\r\nContent-Length: 1\r\n\r\n9";
+    let longer = "HTTP/1.1 206 Part\r\nContent-Range: bytes 9-10/11\r\nContent-Length: 2\r\n\r\n9a";
+    let other = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789";
+    for (answer, code) in [
+        (Step::send(whole), 0),
+        (Step::send(longer), 36),
+        (Step::send(other), 33),
+        (Step::send("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n"), 22),
+        (refused.clone(), 33),
+    ] {
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, refused.clone(), Step::ReadHead, answer]]);
+        let options = RequestOptions { resume_from: Some(10), fail: true, ..RequestOptions::default() };
+        let sink = Once::default();
+        let outcome = fetch(&Client::new(), &peer.url("/"), &options, sink.clone());
+        assert_eq!((exit(&outcome), sink.taken()), (code, Vec::new()), "{:?}", outcome.result);
+        let requests = String::from_utf8(peer.received(0)).unwrap();
+        let asked: Vec<_> = requests.lines().filter(|line| line.starts_with("Range")).collect();
+        assert_eq!(asked, ["Range: bytes=10-", "Range: bytes=9-"]);
+    }
 }

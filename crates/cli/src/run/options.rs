@@ -43,8 +43,8 @@ pub(super) fn request(
         fail_with_body: transfer.fail_with_body,
         resume: !global.persona.is_curl(),
         trusts_end: global.persona.is_curl(),
-        // With Digest alone curl sends nothing before it is asked who it is.
-        probes: global.persona.is_curl() && request.auth.allowed == Allowed::DIGEST,
+        // With Digest alone curl sends nothing before it is asked who it is, be it by a proxy.
+        probes: global.persona.is_curl() && [request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
         liberties: transfer.liberties,

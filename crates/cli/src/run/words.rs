@@ -82,7 +82,7 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
             format!("Failed to connect to {peer} after {millis} ms: Could not connect to server")
         }
         ErrorKind::PartialBody => partial(outcome),
-        ErrorKind::Status => format!("The requested URL returned error: {}", facts.status),
+        ErrorKind::Status => format!("The requested URL returned error: {}", error.status().unwrap_or(facts.status)),
         ErrorKind::Timeout if facts.connects == 0 && facts.requests == 0 => {
             format!("Connection timed out after {millis} milliseconds")
         }

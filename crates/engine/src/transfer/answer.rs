@@ -97,6 +97,7 @@ impl Transfer {
                 Verdict::Refused(_) if options.trusts_end && self.is_fixed && self.is_behind_end(head, framing) => {
                     return Disposition::Complete;
                 }
+                Verdict::Refused(_) if self.is_fixed && self.extent.may_look_back(head) => return Disposition::Again,
                 verdict => return self.go_by(verdict, head, framing),
             }
         }

@@ -73,16 +73,19 @@ impl Transfer {
             None => answer,
         };
         let may_answer = allowed.basic || allowed.digest || allowed.bearer;
-        self.login.is_probe = answer.is_none() && may_answer && !self.login.is_unasked && self.waits_for_challenge();
         self.login.identity = Some(identity);
+        if answer.is_none() && may_answer {
+            self.waits_to_be_asked();
+        }
         let (value, sent) = answer.unzip();
         self.login.sent = sent.unwrap_or(Sent::Nothing);
         Ok(value)
     }
 
-    /// Whether its content is not sent before it is known who is to be named.
-    fn waits_for_challenge(&self) -> bool {
-        self.is_once() || self.options.probes && self.has_content()
+    /// Its content may not be sent before it is known who is to be named: where that is so, the next request has none.
+    pub(super) fn waits_to_be_asked(&mut self) {
+        let waits = self.is_once() || self.options.probes && self.has_content();
+        self.login.is_probe |= waits && !self.login.is_unasked;
     }
 
     fn look_up(&self) -> Result<Identity> {

@@ -13,6 +13,9 @@ use crate::{Error, ErrorKind};
 /// number.
 const WORTH_ASKING: u64 = 1 << 20;
 
+/// More than this a server that refuses it may have left unread.
+const READ_ANYWAY: u64 = 64 << 10;
+
 impl Transfer {
     /// The content that belongs to the method under way.
     pub(super) fn given(&self) -> Option<&Body> {
@@ -90,6 +93,13 @@ impl Transfer {
         }
         self.is_refused_to_be_asked = true;
         Some(self.cannot_send_again().map_or(Disposition::Again, Disposition::Fail))
+    }
+
+    /// Whether its server answered something else than a success to much content. Squid reads no more of it then, and would
+    /// not see a further request on that connection; that all has left for the socket says nothing of it.
+    pub(crate) fn may_be_unread(&self) -> bool {
+        let sent = self.given().filter(|_| !self.login.is_probe);
+        self.facts.status >= 300 && sent.is_some_and(|body| body.length().is_none_or(|length| length > READ_ANYWAY))
     }
 
     /// Whether the content can be sent once only.

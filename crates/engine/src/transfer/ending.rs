@@ -115,6 +115,14 @@ impl Transfer {
         if !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver) {
             return self.on_complete(now);
         }
+        let fails = self.options.fail && !self.options.fail_with_body;
+        let error = match error.status() {
+            // As to curl: who wants statuses to fail wants a proxy's that refuses a tunnel to fail so.
+            Some(status) if fails && error.kind() == ErrorKind::Receive => {
+                Error::new(ErrorKind::Status, error.cause()).with_status(status)
+            }
+            _ => error,
+        };
         let error = if broke == Broke::BeforeSending { error.at(Stage::Connecting) } else { error };
         if broke == Broke::BeforeSending && self.leaves_alternative(&error) {
             return After::Again(Duration::ZERO);

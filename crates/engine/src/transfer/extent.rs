@@ -34,6 +34,8 @@ pub(super) struct Extent {
     coding: Option<Vec<u8>>,
     /// It is the beginning of something of which nothing is known yet, and may be shorter.
     is_opening: bool,
+    /// The last byte that is there already is asked for again: the answer says how long the whole is.
+    looks_back: bool,
 }
 
 /// What a response is to an extent.
@@ -82,7 +84,7 @@ impl Extent {
             total: Some(total),
             validator: Some(validator),
             coding: Some(Vec::new()),
-            is_opening: false,
+            ..Self::default()
         }
     }
 
@@ -125,8 +127,23 @@ impl Extent {
     pub(super) fn range(&self) -> Option<String> {
         self.is_ranged().then(|| match self.end {
             Some(end) => format!("bytes={}-{}", self.at, end.saturating_sub(1)),
-            None => format!("bytes={}-", self.at),
+            None => format!("bytes={}-", self.first()),
         })
+    }
+
+    /// The first byte that is asked for.
+    fn first(&self) -> u64 {
+        self.at - u64::from(self.looks_back)
+    }
+
+    /// A server that says neither what there is behind the bytes that are there, nor how long the whole is, may say so of the
+    /// last of them: whether to ask for it, once. Apache and lighttpd send no Content-Range with a 416, though they should
+    /// (RFC 9110 section 15.5.17).
+    pub(super) fn may_look_back(&mut self, head: &Head) -> bool {
+        let is_open = self.at > 0 && self.end.is_none() && self.total.is_none();
+        let may = head.status() == 416 && is_open && content_range_of(head).is_none() && !self.looks_back;
+        self.looks_back |= may;
+        may
     }
 
     /// The byte that it ends before, as far as that is known.
@@ -199,7 +216,7 @@ impl Extent {
         if self.coding.as_ref().is_some_and(|known| *known != coding(head)) {
             return Verdict::Refused("a part of another content coding");
         }
-        if span.start != self.at || span.end != self.end_within(Some(total)).unwrap_or(total) {
+        if span.start != self.first() || span.end != self.end_within(Some(total)).unwrap_or(total) {
             return Verdict::Refused("another range than the one that was asked for");
         }
         if self.is_opening && span.end < total && strong_validator(head).is_none() {
@@ -209,6 +226,8 @@ impl Extent {
             BodyFraming::Length(length) if length != span.end - span.start => {
                 Verdict::Refused("a part whose length is not that of its range")
             }
+            _ if self.looks_back && span.end == self.at => Verdict::Complete,
+            _ if self.looks_back => Verdict::Changed,
             _ => Verdict::Continues,
         }
     }

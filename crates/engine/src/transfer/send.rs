@@ -61,6 +61,18 @@ impl Transfer {
         let is_made = |name: &str| !is_given(name) && (!is_left_out(name) || is_host(name) && !same_origin);
 
         let authorization = self.authorize(!is_made("Authorization"))?;
+        // The same answer as the connection's key has: what is for a proxy goes to no one else.
+        let via = Via::of(&self.target, &options);
+        let forwarded = via.forwards().map(|hop| hop.forwarded(&self.method, &self.target)).transpose()?;
+        let for_proxy = forwarded.as_ref().map_or(&[][..], |(_, fields)| fields);
+        let to_proxy = |wanted: &str| {
+            let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value.as_slice())
+        };
+        let answer = to_proxy("Proxy-Authorization");
+        if answer.is_none() && via.forwards().is_some_and(|hop| hop.is_to_ask()) {
+            self.waits_to_be_asked();
+        }
         let authority = self.target.authority();
         let range = match &options.range {
             Some(range) => Some(format!("bytes={range}")),
@@ -75,14 +87,6 @@ impl Transfer {
             .collect();
         let framing = self.framing(&given);
         self.asked_first = self.asks_first(framing, &given, conn.asks_first());
-        // The same answer as the connection's key has: what is for a proxy goes to no one else.
-        let via = Via::of(&self.target, &options);
-        let forwarded = via.forwards().map(|hop| hop.forwarded(&self.method, &self.target)).transpose()?;
-        let for_proxy = forwarded.as_ref().map_or(&[][..], |(_, fields)| fields);
-        let to_proxy = |wanted: &str| {
-            let found = for_proxy.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-            found.map(|(_, value)| value.as_slice())
-        };
         let frames =
             |name: &str| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own));
         let is_framed = given.iter().any(|(name, _)| frames(name));
@@ -119,7 +123,6 @@ impl Transfer {
         // What the user says to a proxy goes before what is said by default.
         let is_users = |name: &str| name.eq_ignore_ascii_case("Proxy-Connection") && is_given(name);
         let of_proxy = |name: &str| to_proxy(name).is_some() && !is_users(name);
-        let answer = to_proxy("Proxy-Authorization");
         self.proxy_answered = answer.is_some();
         let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 16);
         // A Host of the user's stands where the engine's own does.

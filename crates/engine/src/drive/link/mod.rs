@@ -210,7 +210,7 @@ impl Link {
         either!(self, link => link.pump())
     }
 
-    /// Whether more of a request's content is to be sent than was taken at once.
+    /// Whether more of a request is to be sent than a socket takes without its peer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         either!(self, link => link.is_uploading())

@@ -18,6 +18,9 @@ use crate::net::stream::Stream;
 /// So much content is read from its source at once.
 const PIECE: usize = 16 << 10;
 
+/// So much goes into the memory of a socket whatever its peer does.
+pub(super) const LEAVES_AT_ONCE: usize = 4096;
+
 /// What requests and their content are put into, and what says which bytes are to be sent for them.
 pub trait Machine {
     /// Whether large content is to be asked for first, unless a caller says otherwise (`Expect`, RFC 9110 section 10.1.1).

@@ -254,6 +254,7 @@ impl Exchange {
 
     fn refused(&self) -> Error {
         Error::new(ErrorKind::Receive, format!("CONNECT tunnel failed, response {}", self.status))
+            .with_status(self.status)
     }
 }
 

@@ -153,6 +153,12 @@ impl Hop {
         Ok((uri, forward_fields(authorization.as_deref(), &self.fields)))
     }
 
+    /// Whether it can be answered to only when it has asked.
+    #[must_use]
+    pub fn is_to_ask(&self) -> bool {
+        self.auth != ProxyAuth::Basic && self.proxy.credentials().is_some()
+    }
+
     /// A 407 to a request that it was to forward: whether to repeat it with another answer.
     #[must_use]
     pub fn may_answer(&self, head: &Head, answered: bool) -> bool {

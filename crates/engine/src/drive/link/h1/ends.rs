@@ -34,6 +34,7 @@ impl Link {
     pub(super) fn finish_front(&mut self, now: Instant, finished: &mut Finished) {
         self.direct = Direct::Undecided;
         if let Some(mut transfer) = self.queue.pop_front() {
+            self.closing |= transfer.may_be_unread();
             if !self.closing {
                 transfer.on_kept();
             }

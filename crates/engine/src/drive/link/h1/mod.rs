@@ -21,7 +21,8 @@ use std::time::{Duration, Instant};
 use haul_proto::h1::{self, Conn};
 
 use super::pace::{Pace, set_mark};
-use super::{Finished, Progress, Waker, sending};
+use super::sending::{self, LEAVES_AT_ONCE};
+use super::{Finished, Progress, Waker};
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::bulk;
@@ -34,9 +35,6 @@ use direct::Direct;
 
 /// The least that is read at once, however small the credit: a head has to fit in.
 const LEAST_READ: usize = 4096;
-
-/// So much goes into the memory of a socket whatever its peer does.
-const LEAVES_AT_ONCE: usize = 4096;
 
 /// An open connection.
 pub struct Link {
@@ -190,10 +188,10 @@ impl Link {
         sending::pump(stream, conn, |conn| content.feed(conn, told(&last)), sent)
     }
 
-    /// Whether more of a request's content is to be sent than was taken at once.
+    /// Whether more of a request is to be sent than a socket takes without its peer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        self.content.is_left()
+        self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
     /// Whether something is waiting for room in the socket.

@@ -28,7 +28,8 @@ use haul_proto::h2::{self, Conn, ErrorCode, RequestId};
 use rustc_hash::FxHashMap;
 
 use super::pace::Pace;
-use super::{Finished, Progress, Waker, sending};
+use super::sending::{self, LEAVES_AT_ONCE};
+use super::{Finished, Progress, Waker};
 use crate::body::upload::Upload;
 use crate::buffer::Buffer;
 use crate::clock;
@@ -194,10 +195,10 @@ impl Link {
         sending::pump(stream, conn, |conn| uploads.feed(conn, active), || {})
     }
 
-    /// Whether more of a request's content is to be sent than was taken at once.
+    /// Whether more of a request is to be sent than a socket takes without its peer.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
-        self.uploads.are_left()
+        self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
     /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
@@ -238,7 +239,7 @@ impl Link {
             }
         };
         // What the machine has to say to this may leave with what it has to say to the next: one wake-up of the peer.
-        if progress == Progress::More && !self.is_uploading() {
+        if progress == Progress::More && !self.uploads.are_left() {
             return self.conclude(progress, now, finished);
         }
         self.after(progress, now, finished)
