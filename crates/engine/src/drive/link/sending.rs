@@ -18,8 +18,8 @@ use crate::net::stream::Stream;
 /// So much content is read from its source at once.
 const PIECE: usize = 16 << 10;
 
-/// So much goes into the memory of a socket whatever its peer does.
-pub(super) const LEAVES_AT_ONCE: usize = 4096;
+/// So much goes into the memory of a socket that has nothing to send, whatever its peer does (`tcp_wmem` begins with it).
+pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 
 /// What requests and their content are put into, and what says which bytes are to be sent for them.
 pub trait Machine {
