@@ -223,12 +223,15 @@ fn no_content_is_said_to_be_none_and_little_is_sent_unasked() {
         }
         let as_curl = asked(driver, &|options| (options.method, options.says_empty) = ("POST".into(), false));
         assert!(!as_curl.contains("content-length"), "{as_curl}");
-        let once = asked(driver, &|options| {
-            options.method = "POST".into();
-            options.fields.push(("Content-Length".into(), b"3".to_vec()));
-            options.body = Some(haul::body::upload::Body::reader(&b"abc"[..]));
-        });
-        assert!(once.contains("content-length: 3\r\n") && !once.contains("expect"), "{once}");
+        for spares in [false, true] {
+            let once = asked(driver, &|options| {
+                options.method = "POST".into();
+                options.fields.push(("Content-Length".into(), b"3".to_vec()));
+                options.body = Some(haul::body::upload::Body::reader(&b"abc"[..]));
+                options.spares_once = spares;
+            });
+            assert_eq!((once.contains("content-length: 3\r\n"), once.contains("expect")), (true, spares), "{once}");
+        }
     }
 }
 

@@ -113,6 +113,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         retries_whole,
         // Only content is held back.
         probes: _,
+        spares_once: _,
         resume,
         trusts_end,
         request_target,

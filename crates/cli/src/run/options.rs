@@ -36,6 +36,7 @@ pub(super) fn request(
         decode: stage.asks_compressed(),
         decodes_all: true,
         says_empty: false,
+        spares_once: true,
         include_head: stage.report.include || request.head,
         head_only: request.head,
         connect_heads: global.persona.is_curl() && !stage.proxy.suppress_connect_headers,

@@ -122,6 +122,9 @@ pub struct RequestOptions {
     /// Whether content waits until the server has asked who sends it, where that has to be known from a challenge: the first
     /// request then has none. Default no: only content that can be read once waits so.
     pub probes: bool,
+    /// Whether content that can be read once is asked for first (`Expect`, RFC 9110 section 10.1.1) however short it is, so that
+    /// a redirect or a challenge does not cost it. Default no: only above 1 MiB, or if its length is not known.
+    pub spares_once: bool,
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
     /// The server's word counts where it can do no harm, as by curl. With [`resume_from`](Self::resume_from), what begins
@@ -320,6 +323,7 @@ impl Default for RequestOptions {
             fail: false,
             fail_with_body: false,
             probes: false,
+            spares_once: false,
             resume: true,
             retries_whole: false,
             trusts_end: false,

@@ -79,7 +79,7 @@ impl Transfer {
             && match framing {
                 // What is not there is not asked for (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
-                BodyLength::Known(length) => length > WORTH_ASKING,
+                BodyLength::Known(length) => length > WORTH_ASKING || self.options.spares_once && self.is_once(),
                 // Of chunks that the user asks for, the length may be known all the same.
                 BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }
