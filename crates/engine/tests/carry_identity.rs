@@ -11,7 +11,7 @@ use std::thread;
 
 use common::{DRIVERS, Driver};
 use haul::net::pool::Key;
-use haul::net::tls::Identity;
+use haul::net::tls::{Identity, Pem};
 use haul::{Client, ErrorKind, RequestOptions, Target};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
@@ -91,7 +91,11 @@ fn a_server_that_asks_is_told() {
         let client = Client::new();
         let apart = rig.options(Some(&rig.path("cert")), Some(&rig.path("key")));
         let together = rig.options(Some(&rig.path("both")), None);
-        for options in [&apart, &together] {
+        let mut in_memory = RequestOptions::default();
+        in_memory.tls.ca_pem = Some(Pem::new(fs::read(rig.path("ca")).unwrap()));
+        in_memory.tls.identity_pem = Some(Pem::new(fs::read(rig.path("both")).unwrap()));
+        assert!(!format!("{in_memory:?}").contains("BEGIN"), "{in_memory:?}");
+        for options in [&apart, &together, &in_memory] {
             assert_eq!(driver.get(&client, &rig.url, options).ok(), b"me", "{driver:?}");
         }
         // Not on the connection of somebody who is known.

@@ -8,7 +8,7 @@ use std::{io::Write, path::Path};
 use haul::{
     ErrorKind,
     net::dns::Family,
-    net::tls::{Place, State, Tls, TlsContexts, TlsOptions, TlsVersion},
+    net::tls::{Pem, Place, State, Tls, TlsContexts, TlsOptions, TlsVersion},
 };
 use rig::{Authority, Pair, ServerSetup, options};
 
@@ -365,6 +365,13 @@ fn ca_files_that_cannot_be_used() {
         assert_eq!((error.kind(), error.exit_code()), (ErrorKind::CaFile, 77), "{path:?}");
         options.verify = false;
         assert!(TlsContexts::default().context(&options).is_ok(), "not read when nothing is verified");
+    }
+    for pem in ["", "not a certificate", broken, hollow] {
+        let mut options = TlsOptions::default();
+        options.ca_pem = Some(Pem::new(pem.as_bytes()));
+        let error = TlsContexts::default().context(&options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CaFile, "{pem}");
+        assert!(error.to_string().contains("memory"), "{error}");
     }
     let mut options = TlsOptions::default();
     options.ca_path = Some(Path::new("/nonexistent/directory").to_owned());

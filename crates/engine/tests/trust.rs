@@ -11,7 +11,7 @@ use std::thread;
 use common::{DRIVERS, following, http2_origin, offering, start_origin, trusting};
 use haul::net::pool::Key;
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::{Identity, Passphrase, TlsVersion};
+use haul::net::tls::{Identity, Passphrase, Pem, TlsVersion};
 use haul::state::auth::{Auth, Credentials};
 use haul::{Client, RequestOptions, Target};
 use haul_policy::proxy::Proxy;
@@ -41,10 +41,12 @@ fn cve_2022_27782_every_tls_setting_keeps_connections_apart() {
     let base = RequestOptions::default();
     let key = Key::new(&target, &base);
     type Change = fn(&mut RequestOptions);
-    let changes: [(&str, Change); 12] = [
+    let changes: [(&str, Change); 14] = [
         ("verify", |options| options.tls.verify = false),
         ("ca_file", |options| options.tls.ca_file = Some("ca".into())),
         ("ca_path", |options| options.tls.ca_path = Some("ca".into())),
+        ("ca_pem", |options| options.tls.ca_pem = Some(Pem::new(&b"ca"[..]))),
+        ("identity_pem", |options| options.tls.identity_pem = Some(Pem::new(&b"me"[..]))),
         ("identity", |options| options.tls.identity = Some(Identity { certificate: "me".into(), key: None })),
         ("passphrase", |options| options.tls.passphrase = Some(Passphrase::new("x"))),
         ("min_version", |options| options.tls.min_version = TlsVersion::V1_3),

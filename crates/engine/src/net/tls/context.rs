@@ -16,7 +16,7 @@ use rustls::{
 use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
 
 use super::choice;
-use super::identity::{Identity, Passphrase};
+use super::identity::{Identity, Passphrase, Pem};
 use super::pinned::{Pin, Pinned};
 use super::roots::{self, Lazily};
 use super::verify::{AcceptAll, ListedOrSigned};
@@ -57,8 +57,14 @@ pub struct TlsOptions {
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
     pub ca_path: Option<PathBuf>,
+    /// Certificates to trust in PEM, of a program that has them in memory: with those of the file and the directory, in place
+    /// of the system's. Default none.
+    pub ca_pem: Option<Pem>,
     /// Who we are, for servers that ask. Default: nobody. Hazard: redirects take it along, for servers ask on the connection.
     pub identity: Option<Identity>,
+    /// The same in memory: the certificate, those between it and an authority, and the key. It takes the place of
+    /// [`identity`](Self::identity). Default none.
+    pub identity_pem: Option<Pem>,
     /// What opens the identity's key, if that is encrypted (`--pass`). Default none.
     pub passphrase: Option<Passphrase>,
     /// The lowest version to agree to. Default 1.2.
@@ -89,7 +95,9 @@ impl Default for TlsOptions {
             verify: true,
             ca_file: None,
             ca_path: None,
+            ca_pem: None,
             identity: None,
+            identity_pem: None,
             passphrase: None,
             min_version: TlsVersion::V1_2,
             max_version: TlsVersion::V1_3,
@@ -180,6 +188,7 @@ enum Trust {
     Given {
         file: Option<PathBuf>,
         directory: Option<PathBuf>,
+        pem: Option<Pem>,
     },
     /// The same, less what these lists revoke.
     Unrevoked {
@@ -229,9 +238,11 @@ impl Built {
             .map_err(|error| Error::with_source(ErrorKind::Setup, "cannot set up TLS", error))?
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        let mut config = match &options.identity {
-            Some(identity) => identity.give(config, options.passphrase.as_ref())?,
-            None => config.with_no_client_auth(),
+        let passphrase = options.passphrase.as_ref();
+        let mut config = match (&options.identity_pem, &options.identity) {
+            (Some(identity), _) => identity.give(config, passphrase)?,
+            (None, Some(identity)) => identity.give(config, passphrase)?,
+            (None, None) => config.with_no_client_auth(),
         };
         config.alpn_protocols.clone_from(&options.alpn);
         config.enable_sni = options.sni;
@@ -252,8 +263,10 @@ impl Built {
     ) -> Result<Arc<dyn ServerCertVerifier>> {
         let trust = match options {
             TlsOptions { verify: false, .. } => Trust::Anyone,
-            TlsOptions { ca_file: None, ca_path: None, .. } => Trust::System,
-            TlsOptions { ca_file, ca_path, .. } => Trust::Given { file: ca_file.clone(), directory: ca_path.clone() },
+            TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => Trust::System,
+            TlsOptions { ca_file, ca_path, ca_pem, .. } => {
+                Trust::Given { file: ca_file.clone(), directory: ca_path.clone(), pem: ca_pem.clone() }
+            }
         };
         let trust = match &options.crl_file {
             Some(lists) if trust != Trust::Anyone => Trust::Unrevoked { trust: Box::new(trust), lists: lists.clone() },
@@ -289,8 +302,13 @@ fn verifier_of(
                 None => all_of_the_system(provider, revoked)?,
             }
         }
-        Trust::Given { file, directory } => {
+        Trust::Given { file, directory, pem } => {
             let mut certificates = Vec::new();
+            if let Some(pem) = pem {
+                certificates.extend(roots::of_pem(pem.text()).map_err(|error| {
+                    Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates in memory", error)
+                })?);
+            }
             if let Some(file) = file {
                 certificates.extend(roots::of_file(file).map_err(|error| {
                     let message = format!("cannot use the CA certificates in {}", file.display());
@@ -302,7 +320,7 @@ fn verifier_of(
             }
             let place = file.as_ref().or(directory.as_ref());
             trusting(certificates, provider, revoked, || {
-                let place = place.map(|path| path.display().to_string()).unwrap_or_default();
+                let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
                 Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
             })?
         }

@@ -55,43 +55,101 @@ impl fmt::Debug for Passphrase {
     }
 }
 
+/// PEM (RFC 7468) of a program that has it in memory. `Debug` does not show it, for it may hold a key.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Pem(Arc<[u8]>);
+
+impl Pem {
+    /// Of this text. Whether it can be used is found out when it is first needed.
+    #[must_use]
+    pub fn new(pem: impl Into<Arc<[u8]>>) -> Self {
+        Self(pem.into())
+    }
+
+    pub(super) fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn give(
+        &self,
+        config: ConfigBuilder<ClientConfig, WantsClientCert>,
+        passphrase: Option<&Passphrase>,
+    ) -> Result<ClientConfig> {
+        let certificate = Part { what: CERTIFICATE, place: "memory".to_owned() };
+        let key = Part { what: KEY, ..certificate.clone() };
+        shown_by(config, (self.0.to_vec(), &certificate), (self.0.to_vec(), &key), passphrase)
+    }
+}
+
+impl fmt::Debug for Pem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pem(..)")
+    }
+}
+
+const CERTIFICATE: &str = "client certificate";
+const KEY: &str = "client key";
+
 impl Identity {
     pub(super) fn give(
         &self,
         config: ConfigBuilder<ClientConfig, WantsClientCert>,
         passphrase: Option<&Passphrase>,
     ) -> Result<ClientConfig> {
-        let unusable = |path: &Path, what: &str| format!("cannot use the {what} in {}", path.display());
-        let read = |path: &Path, what: &str| {
-            fs::read(path)
-                .map_err(|error| Error::with_source(ErrorKind::ClientCertificate, unusable(path, what), error))
-        };
-        let fails = |path: &Path, what: &str, why: &str| {
-            Error::new(ErrorKind::ClientCertificate, format!("{}: {why}", unusable(path, what)))
+        let part = |what, path: &Path| Part { what, place: path.display().to_string() };
+        let read = |path: &Path, part: &Part| {
+            fs::read(path).map_err(|error| Error::with_source(ErrorKind::ClientCertificate, part.unusable(), error))
         };
         let (certificate, key) = (&self.certificate, self.key.as_ref().unwrap_or(&self.certificate));
-        let (certificate_name, key_name) = ("client certificate", "client key");
-        let chain =
-            chain_of(read(certificate, certificate_name)?).map_err(|why| fails(certificate, certificate_name, &why))?;
-        let parsed = key_of(read(key, key_name)?, passphrase).map_err(|why| fails(key, key_name, &why))?;
-        let signer = config
-            .crypto_provider()
-            .key_provider
-            .load_private_key(parsed)
-            .map_err(|error| fails(key, key_name, &error.to_string()))?;
-        let known = CertifiedKey::new(chain, signer);
-        let is_anothers = match known.keys_match() {
-            Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
-            Err(rustls::Error::InconsistentKeys(_)) => true,
-            // One that rustls does not read, such as one of version 1: openssl makes these where no extension is asked for,
-            // and servers take them. Its public key stands in it as in any other.
-            Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
-        };
-        if is_anothers {
-            return Err(fails(certificate, certificate_name, "the key is another's"));
-        }
-        Ok(config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(known))))
+        let (of_certificate, of_key) = (part(CERTIFICATE, certificate), part(KEY, key));
+        let (chain, key) = (read(certificate, &of_certificate)?, read(key, &of_key)?);
+        shown_by(config, (chain, &of_certificate), (key, &of_key), passphrase)
     }
+}
+
+/// What of an identity it is, and where it is from, for errors.
+#[derive(Clone)]
+struct Part {
+    what: &'static str,
+    place: String,
+}
+
+impl Part {
+    fn unusable(&self) -> String {
+        format!("cannot use the {} in {}", self.what, self.place)
+    }
+
+    fn fails(&self, why: &str) -> Error {
+        Error::new(ErrorKind::ClientCertificate, format!("{}: {why}", self.unusable()))
+    }
+}
+
+/// A config by which servers that ask are shown this chain, with this key.
+fn shown_by(
+    config: ConfigBuilder<ClientConfig, WantsClientCert>,
+    (chain, of_chain): (Vec<u8>, &Part),
+    (key, of_key): (Vec<u8>, &Part),
+    passphrase: Option<&Passphrase>,
+) -> Result<ClientConfig> {
+    let chain = chain_of(chain).map_err(|why| of_chain.fails(&why))?;
+    let parsed = key_of(key, passphrase).map_err(|why| of_key.fails(&why))?;
+    let signer = config
+        .crypto_provider()
+        .key_provider
+        .load_private_key(parsed)
+        .map_err(|error| of_key.fails(&error.to_string()))?;
+    let known = CertifiedKey::new(chain, signer);
+    let is_anothers = match known.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => false,
+        Err(rustls::Error::InconsistentKeys(_)) => true,
+        // One that rustls does not read, such as one of version 1: openssl makes these where no extension is asked for,
+        // and servers take them. Its public key stands in it as in any other.
+        Err(_) => known.key.public_key().is_some_and(|public| !has(&known.cert[0], &public)),
+    };
+    if is_anothers {
+        return Err(of_chain.fails("the key is another's"));
+    }
+    Ok(config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(known))))
 }
 
 fn chain_of(bytes: Vec<u8>) -> std::result::Result<Vec<CertificateDer<'static>>, String> {

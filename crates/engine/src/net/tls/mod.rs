@@ -46,7 +46,7 @@ mod verify;
 pub(crate) use alert::Alert;
 pub use connection::{Handshake, Tls};
 pub use context::{Place, TlsContext, TlsContexts, TlsOptions, TlsVersion};
-pub use identity::{Identity, Passphrase};
+pub use identity::{Identity, Passphrase, Pem};
 pub use pinned::{Pin, key_pin};
 pub use record::{Opened, State};
 pub use roots::system_bundle;

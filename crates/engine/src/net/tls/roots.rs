@@ -44,10 +44,14 @@ pub(super) fn of_bundle() -> Option<Vec<CertificateDer<'static>>> {
 
 /// The certificates in a file.
 pub(super) fn of_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
-    let bytes = fs::read(path).map_err(pem::Error::Io)?;
-    match quickly(&bytes) {
+    of_pem(&fs::read(path).map_err(pem::Error::Io)?)
+}
+
+/// The certificates in PEM.
+pub(super) fn of_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    match quickly(bytes) {
         Some(certificates) => Ok(certificates),
-        None => CertificateDer::pem_slice_iter(&bytes).collect(),
+        None => CertificateDer::pem_slice_iter(bytes).collect(),
     }
 }
 
