@@ -31,28 +31,46 @@ pub(super) trait Coding: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
 }
 
-/// Whether [`by_name`] has a decoder for this name, or none is needed.
-pub(super) fn is_known(name: &[u8]) -> bool {
-    ["gzip", "x-gzip", "deflate", "br", "zstd", "identity", "none"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+/// The codings that there is a decoder for.
+enum Known {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+    /// None is needed.
+    Identity,
 }
 
-/// The decoder for a coding's name (case-insensitive, RFC 9110 section 8.4.1), `None` for identity.
+impl Known {
+    /// By its name (case-insensitive, RFC 9110 section 8.4.1).
+    fn named(name: &[u8]) -> Option<Self> {
+        const NAMES: [(&str, Known); 7] = [
+            ("gzip", Known::Gzip),
+            ("x-gzip", Known::Gzip),
+            ("deflate", Known::Deflate),
+            ("br", Known::Brotli),
+            ("zstd", Known::Zstd),
+            ("identity", Known::Identity),
+            ("none", Known::Identity),
+        ];
+        NAMES.into_iter().find_map(|(known, coding)| name.eq_ignore_ascii_case(known.as_bytes()).then_some(coding))
+    }
+}
+
+/// Whether [`by_name`] has a decoder for this name, or none is needed.
+pub(super) fn is_known(name: &[u8]) -> bool {
+    Known::named(name).is_some()
+}
+
+/// The decoder for a coding's name, `None` for identity.
 pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn Coding>>> {
-    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-    Ok(Some(if is("gzip") || is("x-gzip") {
-        Box::new(Gzip { inflate: Decompress::new_gzip(15), state: Member::Empty })
-    } else if is("deflate") {
-        Box::new(Deflate::Empty)
-    } else if is("br") {
-        Box::new(Brotli::new())
-    } else if is("zstd") {
-        Box::new(Zstd::new(limits)?)
-    } else if is("identity") || is("none") {
-        return Ok(None);
-    } else {
-        return Err(Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii())));
+    let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
+    Ok(Some(match Known::named(name).ok_or_else(unknown)? {
+        Known::Gzip => Box::new(Gzip { inflate: Decompress::new_gzip(15), state: Member::Empty }),
+        Known::Deflate => Box::new(Deflate::Empty),
+        Known::Brotli => Box::new(Brotli::new()),
+        Known::Zstd => Box::new(Zstd::new(limits)?),
+        Known::Identity => return Ok(None),
     }))
 }
 
