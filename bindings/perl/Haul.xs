@@ -449,11 +449,13 @@ put(self, cookie)
 void
 remove(self, domain, path, name)
     SV *self
-    const char *domain
-    const char *path
-    const char *name
+    SV *domain
+    SV *path
+    SV *name
   CODE:
-    hk_jar_check(aTHX_ haul_jar_remove(hk_jar_of(aTHX_ self), domain, path, name));
+    hk_jar_check(aTHX_ haul_jar_remove(hk_jar_of(aTHX_ self), SvOK(domain) ? hk_text(aTHX_ domain, "a domain") : NULL,
+                                       SvOK(path) ? hk_text(aTHX_ path, "a path") : NULL,
+                                       SvOK(name) ? hk_text(aTHX_ name, "a cookie's name") : NULL));
 
 void
 _clear(self)

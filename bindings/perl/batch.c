@@ -63,24 +63,11 @@ SV *hk_batch_new(pTHX_ SV *engine, UV parallel, UV per_host, bool in_order, UV m
     return SvREFCNT_inc_simple_NN(self);
 }
 
-/* A C string; libhaul takes no NUL inside. */
-static const char *text(pTHX_ SV *value, const char *what) {
-    STRLEN len;
-    SV *bytes = hk_bytes(aTHX_ value);
-    const char *chars;
-    if (!bytes)
-        croak("Wide character in %s\n", what);
-    chars = SvPV(bytes, len);
-    if (strlen(chars) != len)
-        croak("A NUL byte in %s\n", what);
-    return chars;
-}
-
 static haul_status fill(pTHX_ haul_request *request, AV *headers, SV *content, IV max_redirect) {
     haul_status status = haul_request_set_max_redirects(request, max_redirect > 0 ? (uint32_t)max_redirect : 0);
     for (SSize_t i = 0; status == HAUL_STATUS_OK && i < av_top_index(headers); i += 2) {
         SV **name = av_fetch(headers, i, 0), **value = av_fetch(headers, i + 1, 0);
-        status = haul_request_add_header(request, text(aTHX_ *name, "a header's name"), text(aTHX_ *value, "a header's value"));
+        status = haul_request_add_header(request, hk_text(aTHX_ *name, "a header's name"), hk_text(aTHX_ *value, "a header's value"));
     }
     if (status == HAUL_STATUS_OK && SvOK(content)) {
         STRLEN len;
@@ -106,7 +93,7 @@ void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV
     haul_status status;
     if (strlen(where) != len)
         croak("A NUL byte in the URL\n");
-    request = haul_request_new(text(aTHX_ method, "the method"), where);
+    request = haul_request_new(hk_text(aTHX_ method, "the method"), where);
     if (!request)
         check(aTHX_ haul_error_code(haul_last_error()));
     ENTER;

@@ -21,6 +21,18 @@ SV *hk_bytes(pTHX_ SV *value) {
     return copy;
 }
 
+const char *hk_text(pTHX_ SV *value, const char *what) {
+    STRLEN len;
+    SV *bytes = hk_bytes(aTHX_ value);
+    const char *chars;
+    if (!bytes)
+        croak("Wide character in %s\n", what);
+    chars = SvPV(bytes, len);
+    if (strlen(chars) != len)
+        croak("A NUL byte in %s\n", what);
+    return chars;
+}
+
 haul_slice hk_slice(pTHX_ SV *value) {
     haul_slice out;
     STRLEN len;
@@ -204,19 +216,20 @@ static SV *code_of(pTHX_ SV *value) {
 }
 
 /* A string of bytes, or code that gives it piece by piece. */
-bool hk_set_content(pTHX_ hk_exchange *x, SV *content) {
+SV *hk_set_content(pTHX_ hk_exchange *x, SV *content) {
     SvGETMAGIC(content);
     if (code_of(aTHX_ content)) {
         x->content_callback = sv_2mortal(SvREFCNT_inc_simple_NN(SvRV(content)));
         x->call.read = hk_read_content;
         x->call.read_user = x;
-        return TRUE;
+        return x->content_callback;
     }
     content = hk_bytes(aTHX_ content);
     if (!content)
-        return hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
-    x->call.body = hk_slice(aTHX_ content);
-    return TRUE;
+        hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
+    else
+        x->call.body = hk_slice(aTHX_ content);
+    return content;
 }
 
 /* Sends it. `used` is where the reply is kept: to be given to hk_exchange_done when it has been looked at. */

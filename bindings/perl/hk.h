@@ -45,7 +45,8 @@ typedef struct hk_engine {
 /* How many header fields fit without another allocation. */
 #define HK_HEADERS 24
 
-/* One request on its way, and its reply. Lives on the C stack; all Perl values in it are mortal or borrowed from those. */
+/* One request on its way, and its reply. Lives on the C stack, and all Perl values in it are mortal or borrowed from those;
+ * or in a stream, which then holds what it needs. */
 typedef struct hk_exchange {
     hk_engine *engine;
     haul_call call;
@@ -101,7 +102,8 @@ SV *hk_failure(pTHX_ haul_status status, const haul_error *error, const char *ur
 void hk_begin(pTHX_ hk_exchange *x, hk_engine *engine, const char *method, STRLEN method_len, SV *url);
 bool hk_add_field(pTHX_ hk_exchange *x, const char *name, STRLEN len, SV *value);
 bool hk_add_fields(pTHX_ hk_exchange *x, HV *fields, HV *but);
-bool hk_set_content(pTHX_ hk_exchange *x, SV *content);
+/* What is sent, mortal, to be held for as long as it is; NULL where it cannot be. */
+SV *hk_set_content(pTHX_ hk_exchange *x, SV *content);
 haul_status hk_exchange_run(pTHX_ hk_exchange *x, haul_reply *reply, haul_response **used);
 void hk_exchange_done(pTHX_ hk_exchange *x, haul_response *used);
 /* One request as HTTP::Tiny makes it, without redirects; a new reference to a hash. */
@@ -109,6 +111,8 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
 /* The same with redirects and all that is done in Perl. */
 SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
+/* A C string, mortal; libhaul takes no NUL inside, which is said of `what`. */
+const char *hk_text(pTHX_ SV *value, const char *what);
 /* Bytes as libhaul takes them, for as long as the value stays. */
 haul_slice hk_slice(pTHX_ SV *value);
 /* Notes why an exchange fails, if it is the first reason; false. */

@@ -3,18 +3,12 @@
 #include "hk.h"
 
 typedef struct hk_stream {
-    haul_request *request;     /* NULL once nobody needs its body any more */
+    haul_request *request;
     haul_response *response;
     SV *engine;
+    SV *content;               /* what is sent, which may go on while the body of the reply is read */
     hk_exchange *exchange;     /* for a content callback */
 } hk_stream;
-
-static void stream_end(pTHX_ hk_stream *stream) {
-    haul_response_free(stream->response);
-    haul_request_free(stream->request);
-    stream->response = NULL;
-    stream->request = NULL;
-}
 
 static int stream_free(pTHX_ SV *sv, MAGIC *magic) {
     hk_stream *stream = (hk_stream *)magic->mg_ptr;
@@ -22,7 +16,10 @@ static int stream_free(pTHX_ SV *sv, MAGIC *magic) {
     if (!stream)
         return 0;
     magic->mg_ptr = NULL;
-    stream_end(aTHX_ stream);
+    haul_response_free(stream->response);
+    haul_request_free(stream->request);
+    SvREFCNT_dec(stream->content);
+    SvREFCNT_dec(stream->exchange->pending);
     Safefree(stream->exchange);
     SvREFCNT_dec(stream->engine);
     Safefree(stream);
@@ -161,11 +158,16 @@ SSize_t hk_lwp_call(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     x.call.reserve = hk_reserve;
     nothing(aTHX_ out);
     status = hk_exchange_run(aTHX_ &x, &reply, &used);
-    if (x.error) {
+    if (x.error && !reply.status) {
         hk_exchange_done(aTHX_ &x, used);
         croak_sv(x.error);
     }
-    if (status != HAUL_STATUS_OK)
+    if (x.error) {
+        /* As LWP has it: what a signal handler dies of in the midst of a body does not cost what has come. */
+        out[6] = newSVuv(HAUL_STATUS_OK);
+        out[7] = newSVsv(x.error);
+    }
+    else if (status != HAUL_STATUS_OK)
         failure(aTHX_ out, status);
     if (reply.status) {
         head(aTHX_ &reply, used, headers, out);
@@ -187,6 +189,19 @@ static void check(pTHX_ haul_status status) {
         croak("%s\n", haul_error_text(haul_last_error()));
 }
 
+/* What the program's own code died of since this was asked last, mortal; or NULL. */
+static SV *death(pTHX_ hk_exchange *x, hk_engine *engine) {
+    SV *died = x->error;
+    x->error = NULL;
+    if (engine && engine->error) {
+        sv_2mortal(engine->error);
+        if (!died)
+            died = engine->error;
+        engine->error = NULL;
+    }
+    return died;
+}
+
 SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *content, SV *headers, SV **out) {
     hk_engine *engine = hk_engine_of_sv(aTHX_ engine_sv);
     hk_stream *stream;
@@ -194,7 +209,9 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     haul_reply reply;
     haul_status status;
     int64_t length = -1;
-    SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died = NULL;
+    STRLEN url_len;
+    const char *where = SvPVutf8(url, url_len);
+    SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died;
     if (!engine)
         croak("not a Haul::Engine");
     sv_bless(self, gv_stashpvs("Haul::Stream", GV_ADD));
@@ -203,7 +220,9 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     stream->exchange = x;
     stream->engine = newSVsv(engine_sv);
     hk_attach(aTHX_ object, &stream_vtbl, stream);
-    stream->request = haul_request_new_raw(SvPV_nolen(method), SvPVutf8_nolen(url));
+    if (strlen(where) != url_len)
+        croak("A NUL byte in the URL\n");
+    stream->request = haul_request_new_raw(hk_text(aTHX_ method, "the method"), where);
     if (!stream->request)
         check(aTHX_ haul_error_code(haul_last_error()));
     check(aTHX_ haul_request_set_max_redirects(stream->request, 0));
@@ -212,11 +231,13 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
         if (SvCUR(name) == 14 && strncasecmp(SvPVX(name), "content-length", 14) == 0)
             length = SvIV(value);
         else
-            check(aTHX_ haul_request_add_header(stream->request, SvPV_nolen(name), SvPV_nolen(value)));
+            check(aTHX_ haul_request_add_header(stream->request, hk_text(aTHX_ name, "a header's name"),
+                                                hk_text(aTHX_ value, "a header's value")));
     }
     if (SvOK(content)) {
         x->engine = engine;
-        if (!hk_set_content(aTHX_ x, content))
+        stream->content = SvREFCNT_inc(hk_set_content(aTHX_ x, content));
+        if (!stream->content)
             croak_sv(x->error);
         check(aTHX_ x->content_callback
                   ? haul_request_set_body_callback(stream->request, hk_read_content, NULL, x, length)
@@ -224,12 +245,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     }
     nothing(aTHX_ out);
     status = haul_client_open(engine->client, stream->request, &stream->response);
-    if (x->pending) {
-        SvREFCNT_dec(x->pending);
-        x->pending = NULL;
-    }
-    died = x->error ? x->error : engine->error ? sv_2mortal(engine->error) : NULL;
-    engine->error = NULL;
+    died = death(aTHX_ x, engine);
     if (died)
         croak_sv(died);
     if (status != HAUL_STATUS_OK) {
@@ -246,18 +262,16 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
 SV *hk_stream_read(pTHX_ SV *self, UV size) {
     hk_stream *stream = (hk_stream *)hk_attached(aTHX_ self, &stream_vtbl);
     hk_engine *engine;
-    SV *out = sv_2mortal(newSV(size + 1));
+    SV *out = sv_2mortal(newSV(size + 1)), *died;
     size_t got = 0;
     haul_status status;
     if (!stream || !stream->response)
         croak("not a stream of this thread");
     engine = hk_engine_of_sv(aTHX_ stream->engine);
     status = haul_response_read(stream->response, SvPVX(out), size, &got);
-    if (engine && engine->error) {
-        SV *died = sv_2mortal(engine->error);
-        engine->error = NULL;
+    died = death(aTHX_ stream->exchange, engine);
+    if (died)
         croak_sv(died);
-    }
     if (status != HAUL_STATUS_OK)
         croak("%s%s\n", status == HAUL_STATUS_TIMEOUT ? "read timeout: " : "", haul_error_text(haul_last_error()));
     SvPOK_only(out);

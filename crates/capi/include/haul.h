@@ -500,8 +500,9 @@ haul_status haul_client_set_connect_to(haul_client *client,
 // The body: a copy of these bytes. NULL and 0: an empty one.
 haul_status haul_request_set_body(haul_request *request, const void *data, size_t len);
 
-// The body: these bytes themselves. They must stay as they are until the request is freed or gets another body; a batch
-// takes a copy.
+// The body: these bytes themselves. They must stay as they are until the request is freed or gets another body, and after
+// haul_client_open until its response is read to the end or freed: a server may answer before it has all of them. A batch takes
+// a copy.
 haul_status haul_request_set_body_borrowed(haul_request *request, const void *data, size_t len);
 
 // The body: a file's content, opened when it is sent, as long as it is now. HAUL_STATUS_READ where it cannot be read.
@@ -509,7 +510,8 @@ haul_status haul_request_set_body_file(haul_request *request, const char *path);
 
 // The body: what `read` gives, `length` bytes of it; -1 where that is not known, then it goes by chunks. `rewind` is called
 // where it has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more); without one
-// (NULL) that fails with HAUL_STATUS_REWIND. Not for a batch.
+// (NULL) that fails with HAUL_STATUS_REWIND. After haul_client_open it may be called, with `user`, until the response is read to
+// the end or freed. Not for a batch.
 haul_status haul_request_set_body_callback(haul_request *request,
                                            haul_read_fn read,
                                            haul_rewind_fn rewind,
@@ -810,7 +812,8 @@ haul_status haul_client_set_auth(haul_client *client, int kind, const char *user
 haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
 
 // Sends it and waits for the head only: the body is for haul_response_read. `response` gets a new one, to be freed; NULL
-// where the call fails. What haul_request_set_output said is not looked at.
+// where the call fails. What haul_request_set_output said is not looked at. What the request sends may go on while the body is
+// read: borrowed bytes and the `user` of a callback have to stay until then, the request need not.
 haul_status haul_client_open(haul_client *client,
                              const haul_request *request,
                              haul_response **response);

@@ -170,8 +170,8 @@ impl Content {
         Ok(Some(match self {
             Self::None => return Ok(None),
             Self::Body(body) => body.clone(),
-            // SAFETY: haul_request_set_body_borrowed: they stay until the request is freed or gets another body, and it is
-            // not while it is being sent.
+            // SAFETY: haul_request_set_body_borrowed: they stay until the request is freed or gets another body, which it does not
+            // while a call sends it; and for as long as the response of haul_client_open is read.
             Self::Borrowed(bytes) => unsafe { bytes.body() },
             Self::Callback(callback) => callback.body(fields),
             Self::Pairs(pairs) => {
@@ -229,8 +229,9 @@ pub unsafe extern "C" fn haul_request_set_body(
     }
 }
 
-/// The body: these bytes themselves. They must stay as they are until the request is freed or gets another body; a batch
-/// takes a copy.
+/// The body: these bytes themselves. They must stay as they are until the request is freed or gets another body, and after
+/// haul_client_open until its response is read to the end or freed: a server may answer before it has all of them. A batch takes
+/// a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_borrowed(
     request: *mut haul_request,
@@ -260,7 +261,8 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
 
 /// The body: what `read` gives, `length` bytes of it; -1 where that is not known, then it goes by chunks. `rewind` is called
 /// where it has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more); without one
-/// (NULL) that fails with HAUL_STATUS_REWIND. Not for a batch.
+/// (NULL) that fails with HAUL_STATUS_REWIND. After haul_client_open it may be called, with `user`, until the response is read to
+/// the end or freed. Not for a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_callback(
     request: *mut haul_request,

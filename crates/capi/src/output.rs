@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
 
 use haul::buffer::{Lease, is_worth_a_detour};
-use haul::sink::memory::receive_into;
+use haul::sink::memory::{make_room, receive_into};
 use haul::sink::{Begin, Sink};
 use haul::{Error, ErrorKind, Result};
 use rustix::net::{RecvFlags, recv};
@@ -103,6 +103,7 @@ impl Filler {
 
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         if self.is_kept() {
+            make_room(&mut self.kept, bytes.len())?;
             self.kept.extend_from_slice(bytes);
         } else if let Some(on_body) = self.output.on_body {
             // SAFETY: a function of the caller's, with its own pointer and bytes that live during the call.
@@ -159,7 +160,9 @@ impl Sink for Filler {
         let received = if self.is_kept() {
             receive_into(&mut self.kept, socket, most)?
         } else {
-            let room = (self.room - self.len).min(most);
+            // A function is given its bytes: there is no memory of the caller's to receive them into.
+            self.output.reserve?;
+            let room = self.room.checked_sub(self.len)?.min(most);
             if room == 0 || is_worth_a_detour(self.start, room) {
                 return None;
             }

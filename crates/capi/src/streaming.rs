@@ -108,7 +108,8 @@ fn of_read(error: std::io::Error) -> Fault {
 }
 
 /// Sends it and waits for the head only: the body is for haul_response_read. `response` gets a new one, to be freed; NULL
-/// where the call fails. What haul_request_set_output said is not looked at.
+/// where the call fails. What haul_request_set_output said is not looked at. What the request sends may go on while the body is
+/// read: borrowed bytes and the `user` of a callback have to stay until then, the request need not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_open(
     client: *mut haul_client,

@@ -3,6 +3,7 @@
 mod common;
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{DRIVERS, Driver, bounded, following, one_thread, run, start_origin, trusting};
 use haul::buffer::Lease;
@@ -185,6 +186,45 @@ fn an_answer_that_does_not_wait_for_the_content_is_taken() {
         };
         let got = driver.get(&Client::new(), &peer.url("/"), &post);
         assert_eq!((got.exit, got.status, &got.body[..]), (0, 413, &b"no\n"[..]), "{driver:?} {}", got.message);
+    }
+}
+
+/// A success on a connection that is kept says nothing of the rest of its request: the server reads on, or it was lost.
+#[test]
+fn a_success_that_comes_early_does_not_end_its_request() {
+    const LEN: usize = 20 << 20;
+    let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly";
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n";
+    for driver in DRIVERS {
+        let put = |script: Vec<Step>, wait: Duration| {
+            let peer = RawPeer::start(vec![script]);
+            let options = RequestOptions {
+                method: "PUT".into(),
+                body: Some(vec![b'x'; LEN].into()),
+                expect_timeout: wait,
+                ..RequestOptions::default()
+            };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            (got, peer)
+        };
+        let (asked, unasked) = (Duration::from_secs(1), Duration::ZERO);
+        for (script, wait) in [
+            (
+                vec![Step::ReadHead, Step::ReadBytes(100_000), Step::send(early), Step::ReadBytes(LEN - 100_000)],
+                unasked,
+            ),
+            // In place of 100: the content goes on.
+            (vec![Step::ReadHead, Step::send(early), Step::ReadBytes(LEN)], asked),
+            (vec![Step::ReadHead, Step::send(chunked), Step::ReadBytes(LEN), Step::send("0\r\n\r\n")], asked),
+        ] {
+            let (got, peer) = put(script, wait);
+            assert_eq!((got.exit, &got.body[..]), (0, &b"early"[..]), "{driver:?} {}", got.message);
+            assert!(peer.finished(1) && peer.received(0).len() > LEN, "{driver:?} {}", peer.received(0).len());
+        }
+        for end in [Step::Close, Step::Reset] {
+            let (got, _) = put(vec![Step::ReadHead, Step::ReadBytes(100_000), Step::send(early), end], unasked);
+            assert!(matches!(got.exit, 55 | 56), "{driver:?} {} {}", got.exit, got.message);
+        }
     }
 }
 

@@ -231,21 +231,51 @@ fn expect_without_a_body_is_nothing_and_is_not_added_twice() {
 
 #[test]
 fn an_answer_before_the_request_is_whole_forbids_reuse() {
+    const NO: &[u8] = b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno";
     // The body was not given in full.
     let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
     conn.send_body(b"12345").unwrap();
     drain(&mut conn);
-    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
     // It was given, but has not left.
     let mut conn = asked(Config::default(), &[post(BodyLength::Known(5))]);
     conn.send_body(b"12345").unwrap();
     conn.advance_output(4);
-    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
     // A chunked one without its end.
     let mut conn = asked(Config::default(), &[post(BodyLength::Chunked)]);
     conn.send_body(b"12345").unwrap();
     drain(&mut conn);
-    assert_eq!(reuse_of(&feed(&mut conn, OK, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+    assert_eq!(reuse_of(&feed(&mut conn, NO, &[], End::Open)), Some(Err(CloseReason::RequestUnfinished)));
+}
+
+#[test]
+fn a_success_before_the_request_is_whole_is_complete_when_that_has_left() {
+    let chunked: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: t\r\n\r\n";
+    for wire in [OK, chunked] {
+        let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
+        conn.send_body(b"12345").unwrap();
+        drain(&mut conn);
+        assert_eq!(reuse_of(&feed(&mut conn, wire, &[], End::Open)), None);
+        assert!(!conn.has_due() && conn.body_credit() == Some(5) && conn.close_reason().is_none());
+        conn.send_body(b"67890").unwrap();
+        assert!(!conn.has_due());
+        drain(&mut conn);
+        assert!(conn.has_due());
+        assert_eq!(reuse_of(&feed(&mut conn, b"", &[], End::Open)), Some(Ok(())));
+        assert!(conn.is_idle());
+    }
+    // Where the server says that it closes, or has, it reads no further.
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+    let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
+    assert_eq!(reuse_of(&feed(&mut conn, closing, &[], End::Open)), Some(Err(CloseReason::ServerClose)));
+    let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);
+    feed(&mut conn, OK, &[], End::Open);
+    assert_eq!(conn.end_of_input(true), Err(Error::EndedInRequest));
+    // In the place of 100 it lets the body go.
+    let mut conn = asked(Config::default(), &[expecting()]);
+    feed(&mut conn, OK, &[], End::Open);
+    assert_eq!((conn.body_credit(), conn.poll_timeout()), (Some(4), None));
 }
 
 #[test]

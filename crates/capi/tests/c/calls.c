@@ -150,6 +150,10 @@ static void outputs(void) {
     CHECK(haul_response_redirect(place, 0, &hop) == HAUL_STATUS_OK && hop.status == 302 && hop.header_count > 0);
     CHECK(is(hop.url, under(base, "/chain/2")));
     CHECK(haul_response_redirect(place, 2, &hop) == HAUL_STATUS_SETUP);
+    /* More than fits in a read buffer; no memory of ours is received into. */
+    seen = 0, call.on_head = NULL;
+    call.url = slice(under(base, "/bytes/1000000"));
+    CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_OK && seen == 1000000 && reply.body_len == seen);
     call.on_head = NULL, call.on_body = refuse_body;
     CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_WRITE);
     call.on_head = refuse_head, call.on_body = count_body;

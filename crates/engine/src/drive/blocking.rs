@@ -362,7 +362,7 @@ impl Live {
             if *waits == Waits::InReceive && link.quiet_at().is_some() {
                 link.hurry();
             }
-            if *waits == Waits::InPoll && *is_drained && !link.stream().has_ahead() {
+            if *waits == Waits::InPoll && *is_drained && !link.stream().has_ahead() && !link.has_due() {
                 match link.wait(ticker.cut(look_at, now)) {
                     Ok(Waited::Ready) => {}
                     Ok(Waited::Quiet) => link.hurry(),

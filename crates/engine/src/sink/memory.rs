@@ -16,12 +16,23 @@ use rustix::buffer::spare_capacity;
 use rustix::net::{RecvFlags, recv};
 
 use super::{Begin, Sink};
-use crate::Result;
 use crate::buffer::{Lease, is_worth_a_detour};
+use crate::{Error, ErrorKind, Result};
 
 /// The most that an announced length makes it allocate at once; a larger body grows as it comes, so that a false length
 /// costs nothing.
 const TRUSTED_LENGTH: u64 = 4 << 20;
+
+/// Makes room for so much more of a body.
+///
+/// # Errors
+/// [`ErrorKind::Write`] when the system has no such memory: how large a body is decides its server.
+pub fn make_room(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
+    bytes.try_reserve(more).map_err(|error| {
+        let message = format!("no memory for a body of more than {} bytes", bytes.len());
+        Error::with_source(ErrorKind::Write, message, error)
+    })
+}
 
 /// Receives once into the unused memory of a vector, if there is some and it is no more than `most` bytes: for sinks that
 /// keep a body in one ([`Sink::receive`]).
@@ -61,6 +72,7 @@ impl Sink for Memory {
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
+        make_room(&mut self.bytes, lease.bytes().len())?;
         self.bytes.extend_from_slice(lease.bytes());
         Ok(())
     }

@@ -9,7 +9,7 @@
 //! let error = Error::ContentLength(LengthFault::Conflicting);
 //! assert_eq!(error.to_string(), "server sent two Content-Length that differ");
 //! assert_eq!(Error::HeadTooLarge { limit: 307_200 }.to_string(), "server sent a head above the limit of 307200 bytes");
-//! assert!(Error::EndedBeforeResponse.is_before_response());
+//! assert!(Error::EndedBeforeResponse.is_early_end());
 //! ```
 
 use super::CloseReason;
@@ -84,9 +84,11 @@ pub enum Error {
     UnsolicitedBytes,
     /// The peer closed an idle connection. Nobody is to blame.
     EndedIdle,
-    /// The peer closed before a byte of the response.
+    /// The peer closed before a byte of the response, or behind an interim head.
     EndedBeforeResponse,
-    /// The peer closed within a head, or between an interim head and the final one.
+    /// The peer closed behind a complete response, and had not read the request.
+    EndedInRequest,
+    /// The peer closed within a head.
     EndedInHead {
         /// Bytes of heads that had come for this response.
         got: u64,
@@ -174,12 +176,6 @@ pub enum ChunkFault {
 }
 
 impl Error {
-    /// Did the connection end before anything of the response was seen? Such a request may be tried again on a fresh
-    /// connection if it is idempotent (RFC 9110 §9.2.2).
-    pub fn is_before_response(&self) -> bool {
-        matches!(self, Error::EndedBeforeResponse | Error::EndedIdle)
-    }
-
     /// Did the peer close too early (in contrast to having sent something wrong)?
     pub fn is_early_end(&self) -> bool {
         matches!(
@@ -190,6 +186,7 @@ impl Error {
                 | Error::EndedInBody { .. }
                 | Error::EndedInChunks { .. }
                 | Error::EndedUncleanly { .. }
+                | Error::EndedInRequest
         )
     }
 }
@@ -239,6 +236,7 @@ impl fmt::Display for Error {
             Error::UnsolicitedBytes => f.write_str("server sent bytes that no request had asked for"),
             Error::EndedIdle => f.write_str("server closed the idle connection"),
             Error::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
+            Error::EndedInRequest => f.write_str("server closed the connection before it had all of the request"),
             Error::EndedInHead { got } => {
                 write!(f, "server closed the connection within the head, after {got} bytes")
             }

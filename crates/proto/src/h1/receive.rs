@@ -26,6 +26,8 @@ enum State {
     UntilClose {
         got: u64,
     },
+    /// The response is complete, and its request has not left yet.
+    Early(Option<Fields>),
     Closed,
 }
 
@@ -38,11 +40,20 @@ pub(crate) struct Receiver {
     interim: u32,
     /// Bytes of the current response's heads so far.
     head_bytes: usize,
+    /// It is a success on a connection that goes on: its server reads the rest of the request.
+    reads_on: bool,
 }
 
 impl Default for Receiver {
     fn default() -> Receiver {
-        Receiver { state: State::Head(Scan::default()), started: false, empty_lines: 0, interim: 0, head_bytes: 0 }
+        Receiver {
+            state: State::Head(Scan::default()),
+            started: false,
+            empty_lines: 0,
+            interim: 0,
+            head_bytes: 0,
+            reads_on: false,
+        }
     }
 }
 
@@ -91,6 +102,11 @@ impl Conn {
             State::Head(_) => self.receive_head(id, input),
             State::Length { left: 0, .. } => {
                 let event = self.complete(None, !input.is_empty());
+                step(0, event)
+            }
+            State::Early(trailers) => {
+                let trailers = trailers.take();
+                let event = self.complete(trailers, !input.is_empty());
                 step(0, event)
             }
             State::Closed => Err(self.closed()),
@@ -216,9 +232,12 @@ impl Conn {
                 if self.closing.is_none() {
                     self.closing = closing;
                 }
+                let is_success = (200..300).contains(&head.status());
+                self.receiver.reads_on = is_success && self.closing.is_none() && !facts.close;
                 if only_one && self.sender.hold_until().is_some() {
-                    // Answered before the body was let go: it is not wanted (RFC 9110 §10.1.1).
-                    self.sender.abandon();
+                    // Answered before the body was let go: it is not wanted, unless the server says that it reads on by keeping
+                    // the connection (RFC 9110 §10.1.1).
+                    if self.receiver.reads_on { self.sender.release() } else { self.sender.abandon() }
                 }
                 self.receiver.state = match framing {
                     BodyFraming::None => State::Length { total: 0, left: 0 },
@@ -237,8 +256,23 @@ impl Conn {
         Event::Tunnel { id, head }
     }
 
-    /// The current response is at its end. `more` says that bytes follow it in the input.
+    /// Is a response complete that came before its request had left, which it has now? Then [`Conn::step`] says so, without any
+    /// input.
+    ///
+    /// A success on a connection that is kept does not end its request: the server reads on (RFC 9112 §9.3).
+    pub fn has_due(&self) -> bool {
+        let has_left = || self.exchanges.front().is_some_and(|exchange| self.has_left_wholly(exchange));
+        matches!(self.receiver.state, State::Early(_)) && has_left()
+    }
+
+    /// The current response is at its end. `more` says that bytes follow it in the input. [`Event::NeedInput`] where the rest of
+    /// the request has to leave first.
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
+        let has_left = self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange));
+        if self.receiver.reads_on && !has_left {
+            self.receiver.state = State::Early(trailers);
+            return Event::NeedInput;
+        }
         let Some(exchange) = self.exchanges.pop_front() else { return Event::NeedInput };
         self.receiver = Receiver::default();
         let close = if !self.has_left_wholly(&exchange) {
@@ -261,11 +295,14 @@ impl Conn {
         let early = match &receiver.state {
             State::Closed => return Err(self.closed()),
             State::Head(_) if self.exchanges.is_empty() => Error::EndedIdle,
-            State::Head(_) if !receiver.started => Error::EndedBeforeResponse,
+            State::Head(scan) if scan.seen() == 0 => Error::EndedBeforeResponse,
             State::Head(scan) => Error::EndedInHead { got: (receiver.head_bytes + scan.seen()) as u64 },
-            State::Length { left: 0, .. } => {
+            State::Length { left: 0, .. } | State::Early(_) => {
                 self.closing.get_or_insert(CloseReason::PeerClosed);
-                return Ok(self.complete(None, false));
+                return match self.complete(None, false) {
+                    Event::NeedInput => Err(Error::EndedInRequest),
+                    event => Ok(event),
+                };
             }
             State::Length { total, left } => Error::EndedInBody { expected: *total, got: total - left },
             State::Chunked(decoder) => Error::EndedInChunks { got: decoder.got() },

@@ -244,6 +244,7 @@ sub request {
     my $given;
     return $self->collect($arg, $response, sub {
         return \$body if !$given++ && length $body;
+        die $error if defined $error && !$status;
         die +($status == 28 ? 'read timeout' : 'read failed') . ": $error\n" if defined $error;
         return \'';
     });

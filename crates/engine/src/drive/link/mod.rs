@@ -216,6 +216,12 @@ impl Link {
         either!(self, link => link.is_uploading())
     }
 
+    /// Whether [`Link::receive`] has something to say though nothing came.
+    #[must_use]
+    pub fn has_due(&self) -> bool {
+        either!(self, link => link.has_due())
+    }
+
     /// Whether something is waiting for room in the socket.
     #[must_use]
     pub fn has_output(&self) -> bool {

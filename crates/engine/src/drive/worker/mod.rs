@@ -190,7 +190,7 @@ impl Ord for Delayed {
 }
 
 fn no_loop(error: io::Error) -> Error {
-    Error::with_source(ErrorKind::Setup, "the event loop cannot be set up", error)
+    Error::with_source(ErrorKind::Connect, "the event loop cannot be set up", error)
 }
 
 impl Worker {

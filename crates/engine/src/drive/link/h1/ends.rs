@@ -112,6 +112,7 @@ pub(super) fn is_violation(error: h1::Error) -> bool {
 pub(super) fn from_machine(error: h1::Error) -> Error {
     let kind = match error {
         h1::Error::EndedIdle | h1::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
+        h1::Error::EndedInRequest => ErrorKind::Send,
         h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
         h1::Error::NotHttp | h1::Error::StatusLine | h1::Error::UnsupportedVersion { .. } => {
             ErrorKind::UnsupportedScheme

@@ -208,6 +208,9 @@ impl Link {
         waker: Waker<'_>,
         finished: &mut Finished,
     ) -> Progress {
+        if self.conn.has_due() {
+            return self.finish_early(now, finished);
+        }
         let credit = match self.credit(now, waker) {
             Credit::Bytes(credit) => credit,
             stopped => return self.stop(stopped, now, finished),
@@ -237,6 +240,21 @@ impl Link {
             Ok(Received::End) => self.end(false, now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
             Err(error) => self.broke(error, now, finished),
+        }
+    }
+
+    /// Whether [`Link::receive`] has something to say though nothing came.
+    #[must_use]
+    pub fn has_due(&self) -> bool {
+        self.conn.has_due()
+    }
+
+    /// The response was complete before its request had left, which it has now.
+    fn finish_early(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        match self.step_over_tail(now, finished) {
+            Ok(()) if self.closing => self.close(now, finished),
+            Ok(()) => Progress::Drained,
+            Err(error) => self.break_off(error, now, finished),
         }
     }
 

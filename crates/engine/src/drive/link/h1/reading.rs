@@ -46,14 +46,8 @@ impl Link {
                         self.tail.extend_from_slice(&buffer[left..range.end]);
                     }
                 } else {
-                    let mut joined = std::mem::take(&mut self.tail);
-                    joined.extend_from_slice(&buffer[range]);
-                    let end = joined.len();
-                    let left = self.step(Input::Memory(&mut joined), 0, end, now, finished)?;
-                    if !self.closing {
-                        joined.drain(..left);
-                        self.tail = joined;
-                    }
+                    self.tail.extend_from_slice(&buffer[range]);
+                    self.step_over_tail(now, finished)?;
                 }
             } else if ended {
                 self.end(true, now, finished);
@@ -65,6 +59,18 @@ impl Link {
                 return Ok(());
             }
         }
+    }
+
+    /// Steps the machine over what it could not use before.
+    pub(super) fn step_over_tail(&mut self, now: Instant, finished: &mut Finished) -> Result<()> {
+        let mut tail = std::mem::take(&mut self.tail);
+        let end = tail.len();
+        let left = self.step(Input::Memory(&mut tail), 0, end, now, finished)?;
+        if !self.closing {
+            tail.drain(..left);
+            self.tail = tail;
+        }
+        Ok(())
     }
 
     /// Passes on what was gathered of the body under way.
@@ -127,6 +133,10 @@ impl Link {
                         self.closing = true;
                         self.finish_front(now, finished);
                         return Ok(at);
+                    }
+                    // So may a success in its place.
+                    if self.content.is_due(&self.conn) {
+                        let _ = self.pump();
                     }
                 }
                 Event::Body { range, .. } => {

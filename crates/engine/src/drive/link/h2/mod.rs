@@ -201,6 +201,12 @@ impl Link {
         self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
+    /// Whether [`Link::receive`] has something to say though nothing came.
+    #[must_use]
+    pub fn has_due(&self) -> bool {
+        false
+    }
+
     /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
     #[must_use]
     pub fn has_output(&self) -> bool {
