@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 use haul::batch::{BatchOptions, Finished, Order};
 use pyo3::prelude::*;
 
-use crate::client::{Asked, Client, reply_of, signals};
+use crate::client::{Asked, Client, reply_of};
 use crate::error::{Phase, failure, interrupted};
 use crate::jar::Jar;
 use crate::plan::Plan;
 use crate::reply::Reply;
 use crate::sink::BytesSink;
+use crate::stop::signals;
 use crate::upload::Raised;
 use crate::url::Last;
 

@@ -1,6 +1,5 @@
 //! The client: connections, names and TLS of a session, and the one call that a request is.
 
-use haul::interrupt::Interrupt;
 use haul::request::{Particulars, Request, method};
 use haul::transfer::Outcome;
 use haul::{ErrorKind, Target};
@@ -11,6 +10,7 @@ use crate::jar::Jar;
 use crate::plan::{Field, Plan, fields_of, without};
 use crate::reply::Reply;
 use crate::sink::BytesSink;
+use crate::stop::Stop;
 use crate::stream::Stream;
 use crate::text::latin1_or_utf8;
 use crate::upload::{Raised, body_of};
@@ -33,8 +33,8 @@ impl Client {
     /// Sends one request and waits for the whole of its response, which is decoded. Redirects are not followed.
     ///
     /// `fields` go over those of the plan; one with the value `None` takes one away. The jar gives cookies and takes those that the
-    /// response sets; `cookie` is sent besides.
-    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
+    /// response sets; `cookie` is sent besides. `stop` ends it.
+    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn send(
         &self,
@@ -47,8 +47,11 @@ impl Client {
         body: Option<&Bound<'_, PyAny>>,
         jar: Option<&Jar>,
         cookie: Option<&str>,
+        stop: Option<&Stop>,
     ) -> PyResult<Reply> {
         let url = self.last.prepare(url, query)?;
+        let stoppable = stop.map(|stop| plan.stopped_by(stop));
+        let plan = stoppable.as_ref().unwrap_or(plan);
         let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
         let (outcome, sink) = py.detach(|| self.client.perform(request, BytesSink::default()));
         let mut reply = reply_of(outcome, url, cookie, &raised)?;
@@ -60,7 +63,9 @@ impl Client {
     }
 
     /// Sends one request and waits for the head of its response; its body is read from the second thing returned.
-    #[pyo3(signature = (plan, method, url, fields=None, body=None))]
+    /// `stop` ends either.
+    #[pyo3(signature = (plan, method, url, fields=None, body=None, stop=None))]
+    #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn open(
         &self,
         py: Python<'_>,
@@ -69,9 +74,11 @@ impl Client {
         url: &str,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
+        stop: Option<&Stop>,
     ) -> PyResult<(Reply, Stream)> {
+        let stop = stop.cloned().unwrap_or_default();
         let Asked { request, url, raised, cookie } =
-            Asked::new(plan, method, prepare(url, None)?, fields, body, None, None)?;
+            Asked::new(&plan.stopped_by(&stop), method, prepare(url, None)?, fields, body, None, None)?;
         let response = match py.detach(|| self.client.send(request)) {
             Ok(response) => response,
             Err(error) => {
@@ -87,27 +94,13 @@ impl Client {
             cookie,
             times: response.facts().into(),
         };
-        Ok((reply, Stream::new(response)))
+        Ok((reply, Stream::new(response, stop)))
     }
 
     /// Closes the connections that nobody uses.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.client.close_idle());
     }
-}
-
-/// The hook that is asked while a call waits: Python's own handlers of signals, which run in its main thread alone. What one
-/// raises, such as `KeyboardInterrupt`, ends the call and is raised by it.
-pub(crate) fn signals() -> Interrupt {
-    Interrupt::new(|| {
-        Python::attach(|py| match py.check_signals() {
-            Ok(()) => false,
-            Err(raised) => {
-                crate::error::keep_interrupt(raised);
-                true
-            }
-        })
-    })
 }
 
 /// A request ready to go.

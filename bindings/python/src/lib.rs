@@ -23,6 +23,7 @@ mod jar;
 mod plan;
 mod reply;
 mod sink;
+mod stop;
 mod stream;
 mod text;
 mod upload;
@@ -47,6 +48,8 @@ mod _haul {
     use crate::plan::{Plan, bypasses_proxy, netrc_login};
     #[pymodule_export]
     use crate::reply::Reply;
+    #[pymodule_export]
+    use crate::stop::Stop;
     #[pymodule_export]
     use crate::stream::Stream;
     #[pymodule_export]

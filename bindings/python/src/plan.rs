@@ -18,9 +18,9 @@ use haul_policy::proxy::{NoProxy, Proxy};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use crate::client::signals;
 use crate::error::{Failure, refused};
 use crate::jar::Jar;
+use crate::stop::{Stop, signals};
 use crate::text::latin1_or_utf8;
 use crate::url::prepare;
 
@@ -111,6 +111,14 @@ impl Plan {
     fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         let fields = self.options.fields.iter();
         fields.map(|(name, value)| (name.clone(), crate::text::from_latin1(py, value))).collect()
+    }
+}
+
+impl Plan {
+    /// The same for one request that this ends.
+    pub(crate) fn stopped_by(&self, stop: &Stop) -> Self {
+        let interrupt = Some(stop.or_signals());
+        Self { options: Arc::new(RequestOptions { interrupt, ..RequestOptions::clone(&self.options) }) }
     }
 }
 

@@ -1,26 +1,48 @@
 //! A body that the program reads piece by piece.
 
 use std::io::{self, BufRead};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use haul::body::Decoder;
-use haul::{Head, Response, Version};
-use pyo3::exceptions::PyMemoryError;
+use haul::{Error, ErrorKind, Head, Response, Version};
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{Phase, failure, interrupted};
 use crate::sink::decoder_for;
+use crate::stop::{Stop, has_signal};
 
 /// How much of a body is taken at once where nobody says how much.
 const PIECE: usize = 64 << 10;
 
+/// How long who wants to read waits for another who does, before signals are looked at.
+const TICK: Duration = Duration::from_millis(50);
+
 /// A body under way. Closed before its end, it takes its connection along.
+///
+/// Who reads takes the state out of its place meanwhile, and no lock is held while the network is waited for: whoever closes it, or asks
+/// whether it has ended, holds the interpreter, and must not wait for the network with it.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Stream {
     /// Whether its bytes are given as they come, and not held back until there are as many as were asked for.
     is_prompt: bool,
-    state: Mutex<State>,
+    /// It was closed: who reads comes back soon.
+    stop: Stop,
+    /// The body was read to its end, and all of it was taken.
+    is_over: AtomicBool,
+    place: Mutex<Place>,
+    /// Who read has come back.
+    returned: Condvar,
+}
+
+struct Place {
+    /// None while somebody reads, and once it is closed.
+    state: Option<State>,
+    reader: Option<ThreadId>,
 }
 
 struct State {
@@ -30,18 +52,82 @@ struct State {
     ready: Vec<u8>,
     at: usize,
     ended: bool,
+    /// The stream's.
+    stop: Stop,
 }
 
 impl Stream {
-    pub(crate) fn new(response: Response) -> Self {
+    /// `stop` is what the request was given.
+    pub(crate) fn new(response: Response, stop: Stop) -> Self {
         let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
         let is_prompt = is_of_chunks(response.head());
-        let state = State { response: Some(response), decoder, ready: Vec::new(), at: 0, ended: false };
-        Self { is_prompt, state: Mutex::new(state) }
+        let state =
+            State { response: Some(response), decoder, ready: Vec::new(), at: 0, ended: false, stop: stop.clone() };
+        Self {
+            is_prompt,
+            stop,
+            is_over: AtomicBool::new(false),
+            place: Mutex::new(Place { state: Some(state), reader: None }),
+            returned: Condvar::new(),
+        }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Never held while anything is waited for.
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads with the interpreter left. Of one that is closed nothing is left to read.
+    fn reading<'py>(
+        &self,
+        py: Python<'py>,
+        read: impl FnOnce(&mut State) -> io::Result<Vec<u8>> + Send,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| {
+            let Some(mut state) = self.take()? else { return Ok(Vec::new()) };
+            let bytes = read(&mut state);
+            self.put_back(state);
+            bytes
+        });
+        given(py, bytes)
+    }
+
+    /// Takes the state out of its place, waiting for who has it. None if it is closed.
+    fn take(&self) -> io::Result<Option<State>> {
+        let me = thread::current().id();
+        let mut place = self.place();
+        while !self.stop.is_set() {
+            if let Some(state) = place.state.take() {
+                place.reader = Some(me);
+                return Ok(Some(state));
+            }
+            if place.reader == Some(me) {
+                // A handler of a signal, which would wait for the very thread that runs it.
+                return Err(io::ErrorKind::Deadlock.into());
+            }
+            let (again, waited) = self.returned.wait_timeout(place, TICK).unwrap_or_else(PoisonError::into_inner);
+            place = again;
+            if waited.timed_out() {
+                drop(place);
+                if has_signal() {
+                    return Err(ended("it was interrupted"));
+                }
+                place = self.place();
+            }
+        }
+        Ok(None)
+    }
+
+    fn put_back(&self, state: State) {
+        let is_over = state.ended && state.ready.len() == state.at;
+        self.is_over.store(is_over, Ordering::Release);
+        let mut place = self.place();
+        place.reader = None;
+        // Whoever closed it meanwhile found nothing to let go of.
+        let closed = if self.stop.is_set() { Some(state) } else { place.state.replace(state) };
+        drop(place);
+        self.returned.notify_one();
+        drop(closed);
     }
 }
 
@@ -51,43 +137,38 @@ impl Stream {
     /// that is asked for.
     #[pyo3(signature = (size=None, decode=true))]
     fn read<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.state().take(size.unwrap_or(usize::MAX), decode));
-        given(py, bytes)
+        self.reading(py, |state| state.take(size.unwrap_or(usize::MAX), decode))
     }
 
     /// The next bytes, as many as have come, but at most `size`; none at the end.
     #[pyo3(signature = (size=None, decode=true))]
     fn read_some<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| self.state().take_some(size, decode));
-        given(py, bytes)
+        self.reading(py, |state| state.take_some(size, decode))
     }
 
     /// The next piece for who goes through the body: of chunks, or without a size, as many bytes as have come; else `size` of
     /// them. So has requests it: a chunk may be an event that somebody waits for.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = py.detach(|| match size {
-            Some(size) if !self.is_prompt => self.state().take(size, decode),
-            _ => self.state().take_some(size, decode),
-        });
-        given(py, bytes)
+        self.reading(py, |state| match size {
+            Some(size) if !self.is_prompt => state.take(size, decode),
+            _ => state.take_some(size, decode),
+        })
     }
 
-    /// Lets go of the connection: it serves again if the body was read to its end.
+    /// Lets go of the connection: it serves again if the body was read to its end. Never waits: who reads meanwhile is told that it was
+    /// closed, and lets go of it.
     fn close(&self, py: Python<'_>) {
-        let response = {
-            let mut state = self.state();
-            state.ended = true;
-            state.response.take()
-        };
-        py.detach(|| drop(response));
+        self.stop.set();
+        let state = self.place().state.take();
+        self.returned.notify_all();
+        py.detach(|| drop(state));
     }
 
     /// Whether there is nothing more.
     #[getter]
     fn ended(&self) -> bool {
-        let state = self.state();
-        state.ended && state.ready.len() == state.at
+        self.stop.is_set() || self.is_over.load(Ordering::Acquire)
     }
 }
 
@@ -99,14 +180,22 @@ fn is_of_chunks(head: &Head) -> bool {
     }
 }
 
+/// That a read ends early.
+fn ended(why: &str) -> io::Error {
+    io::Error::other(Error::new(ErrorKind::Interrupted, why))
+}
+
 fn given(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_, PyBytes>> {
     match bytes {
         Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
         Err(error) if error.kind() == io::ErrorKind::OutOfMemory => Err(PyMemoryError::new_err(())),
+        Err(error) if error.kind() == io::ErrorKind::Deadlock => {
+            Err(PyRuntimeError::new_err("the body is being read by this very thread"))
+        }
         Err(error) => {
-            let error = match error.downcast::<haul::Error>() {
+            let error = match error.downcast::<Error>() {
                 Ok(error) => error,
-                Err(other) => haul::Error::with_source(haul::ErrorKind::Receive, "the body cannot be read", other),
+                Err(other) => Error::with_source(ErrorKind::Receive, "the body cannot be read", other),
             };
             Err(interrupted(&error).unwrap_or_else(|| failure(&error, Phase::Body)))
         }
@@ -140,12 +229,13 @@ impl State {
     /// Takes what has come next; `false` at the end.
     fn more(&mut self, decode: bool) -> io::Result<bool> {
         let Some(response) = self.response.as_mut().filter(|_| !self.ended) else { return Ok(false) };
-        let came = match response.fill_buf() {
+        let filled = if self.stop.is_set() { Err(ended("the response was closed")) } else { response.fill_buf() };
+        let came = match filled {
             Ok(came) => came,
             Err(error) => {
                 self.ended = true;
                 self.response = None;
-                return Err(error);
+                return Err(if self.stop.is_set() { ended("the response was closed") } else { error });
             }
         };
         if came.is_empty() {

@@ -181,3 +181,118 @@ def test_types(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "-p", "haul"]
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def ended(code: str, *args: str) -> str:
+    """What a program prints that has to end by itself: one that stands still with the interpreter held is killed."""
+    child = python(code, *args)
+    try:
+        out, err = child.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        raise
+    assert child.returncode == 0, (child.returncode, out, err)
+    return out
+
+
+HALF = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab"
+
+
+TOUCHES = ("close()", "raw.close()", "raw.isclosed()", "raw.length_remaining", "raw.release_conn()")
+
+
+@pytest.mark.parametrize("touch", [f"response.{touch}" for touch in TOUCHES])
+def test_a_stream_that_is_being_read_can_be_touched(raw: Any, touch: str) -> None:
+    out = ended(
+        """
+        import sys, threading, time, haul
+        response = haul.get(sys.argv[1], stream=True)
+        def read():
+            try:
+                response.raw.read()
+            except haul.RequestException as error:
+                print("closed" if "was closed" in str(error) else error)
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        time.sleep(0.3)
+        began = time.monotonic()
+        eval(sys.argv[2])
+        assert time.monotonic() - began < 5
+        response.close()
+        reader.join(10)
+        print("left", response.raw.read(), response.raw.isclosed())
+        """,
+        raw(HALF, closes=False).url,
+        touch,
+    )
+    assert out.split("\n")[:2] == ["closed", "left b'' True"]
+
+
+@pytest.mark.parametrize("touch", ["response.close()", "response.raw.isclosed()", "response.raw.read()"])
+def test_a_handler_of_a_signal_touches_the_stream_that_its_thread_reads(raw: Any, touch: str) -> None:
+    out = ended(
+        """
+        import os, signal, sys, threading, time, haul
+        response = haul.get(sys.argv[1], stream=True)
+        def handle(*_):
+            try:
+                eval(sys.argv[2])
+                print("handled", flush=True)
+            except RuntimeError as error:
+                print(error, flush=True)
+        signal.signal(signal.SIGUSR1, handle)
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+        threading.Timer(1, response.close).start()
+        try:
+            response.raw.read()
+        except haul.RequestException as error:
+            print(error)
+        """,
+        raw(HALF, closes=False).url,
+        touch,
+    )
+    said = "the body is being read by this very thread" if "read" in touch else "handled"
+    assert out.splitlines() == [said, "the response was closed"]
+
+
+def test_a_stream_that_another_thread_reads_is_waited_for_and_ctrl_c_ends_that(raw: Any) -> None:
+    out = ended(
+        """
+        import os, signal, sys, threading, time, haul
+        response = haul.get(sys.argv[1], stream=True)
+        threading.Thread(target=response.raw.read, daemon=True).start()
+        time.sleep(0.3)
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            response.raw.read()
+        except KeyboardInterrupt:
+            print("interrupted")
+        """,
+        raw(HALF, closes=False).url,
+    )
+    assert out == "interrupted\n"
+
+
+UNDER_WAY = {
+    "download": "while True: session.get(url + '/bytes/1000000')",
+    "upload": "session.post(url + '/post', data=iter(lambda: b'x' * 65536, None))",
+    "many": "list(haul.fetch_many([{'method': 'POST', 'url': url + '/post', 'data': iter(lambda: b'x' * 65536, None)}]))",
+}
+
+
+@pytest.mark.parametrize("what", UNDER_WAY)
+def test_the_interpreter_ends_while_daemon_threads_are_under_way(pages: Any, what: str) -> None:
+    for _ in range(5):
+        ended(
+            """
+            import sys, threading, time, haul
+            url, session = sys.argv[1], haul.Session()
+            def run():
+                exec(sys.argv[2])
+            for _ in range(4):
+                threading.Thread(target=run, daemon=True).start()
+            time.sleep(0.2)
+            """,
+            pages.url,
+            UNDER_WAY[what],
+        )
