@@ -36,8 +36,9 @@ struct Object {
 }
 
 impl Object {
+    /// None if there is no memory, or no interpreter any more: a daemon thread goes on receiving while it ends.
     fn new(length: usize) -> Option<Self> {
-        Python::attach(|py| {
+        Python::try_attach(|py| {
             let size = ffi::Py_ssize_t::try_from(length).ok()?;
             // SAFETY: with a null pointer the object's content is uninitialised, which is allowed until somebody reads it;
             // the result is an owned reference or null with an exception set.
@@ -48,7 +49,7 @@ impl Object {
             // SAFETY: it is a bytes object; its content stays where it is as long as the object lives, which `bytes` sees to.
             let start = unsafe { ffi::PyBytes_AsString(object.as_ptr()) }.cast::<u8>();
             Some(Self { bytes: object.unbind(), start: AtomicPtr::new(start), length, filled: 0 })
-        })
+        })?
     }
 
     /// Writes behind what is there; `false` if there is no room.

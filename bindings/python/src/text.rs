@@ -1,9 +1,9 @@
 //! Text and bytes on their way between Python and HTTP: fields are bytes, which Python writes as Latin-1 (PEP 3333).
 
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-/// `bytes`, `bytearray` or text; text is UTF-8.
+/// `bytes`, or whatever else shows its memory (`bytearray`, `memoryview`, `array`), or text; text is UTF-8.
 pub(crate) enum Octets {
     /// As they are.
     Bytes(Vec<u8>),
@@ -20,7 +20,13 @@ impl Octets {
         if let Ok(bytes) = value.cast::<PyBytes>() {
             return Some(Self::Bytes(bytes.as_bytes().to_vec()));
         }
-        value.cast::<PyByteArray>().ok().map(|bytes| Self::Bytes(bytes.to_vec()))
+        if let Ok(bytes) = value.cast::<PyByteArray>() {
+            return Some(Self::Bytes(bytes.to_vec()));
+        }
+        // By way of Python: the stable interface has no buffers before 3.11.
+        let view = PyMemoryView::from(value).ok()?;
+        let bytes = view.call_method0(pyo3::intern!(value.py(), "tobytes")).ok()?;
+        bytes.cast::<PyBytes>().ok().map(|bytes| Self::Bytes(bytes.as_bytes().to_vec()))
     }
 
     pub(crate) fn into_bytes(self) -> Vec<u8> {

@@ -39,12 +39,13 @@ pub(crate) fn body_of(given: &Bound<'_, PyAny>) -> PyResult<(Body, Raised)> {
     if let Ok(text) = given.cast::<PyString>() {
         return Ok((text.to_str()?.into(), raised));
     }
-    if let Some(octets) = Octets::of(given) {
-        return Ok((octets.into_bytes().into(), raised));
-    }
     let source = match given.getattr_opt(pyo3::intern!(given.py(), "read"))? {
+        // Before its bytes are looked at: those of an mmap are sent from where it stands, as by requests.
         Some(read) => Source::File(read.unbind()),
         None => {
+            if let Some(octets) = Octets::of(given) {
+                return Ok((octets.into_bytes().into(), raised));
+            }
             let pieces = given.try_iter().map_err(|_| {
                 PyTypeError::new_err(format!(
                     "a body has to be bytes, text, a file or an iterable, not {}",
@@ -74,22 +75,26 @@ struct Reader {
 
 impl Reader {
     /// The next piece; none at the end.
-    fn next(&self, room: usize) -> PyResult<Option<Vec<u8>>> {
-        Python::attach(|py| {
-            let piece = match &self.source {
-                Source::File(read) => read.bind(py).call1((room,))?,
-                Source::Pieces(pieces) => match pieces.bind(py).cast::<pyo3::types::PyIterator>()?.clone().next() {
-                    Some(piece) => piece?,
-                    None => return Ok(None),
-                },
-            };
-            let octets = Octets::of(&piece).ok_or_else(|| {
-                PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
-            })?;
-            let bytes = octets.into_bytes();
-            // A file ends with an empty piece; a generator may well give one in between.
-            Ok(if bytes.is_empty() && matches!(self.source, Source::File(_)) { None } else { Some(bytes) })
-        })
+    fn next(&self, room: usize) -> io::Result<Option<Vec<u8>>> {
+        // The interpreter may be gone: a daemon thread goes on sending while it ends.
+        let piece = Python::try_attach(|py| self.piece(py, room).map_err(|error| self.raised.keep(error)));
+        piece.unwrap_or_else(|| Err(io::Error::other("the interpreter has ended")))
+    }
+
+    fn piece(&self, py: Python<'_>, room: usize) -> PyResult<Option<Vec<u8>>> {
+        let piece = match &self.source {
+            Source::File(read) => read.bind(py).call1((room,))?,
+            Source::Pieces(pieces) => match pieces.bind(py).cast::<pyo3::types::PyIterator>()?.clone().next() {
+                Some(piece) => piece?,
+                None => return Ok(None),
+            },
+        };
+        let octets = Octets::of(&piece).ok_or_else(|| {
+            PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
+        })?;
+        let bytes = octets.into_bytes();
+        // A file ends with an empty piece; a generator may well give one in between.
+        Ok(if bytes.is_empty() && matches!(self.source, Source::File(_)) { None } else { Some(bytes) })
     }
 }
 
@@ -99,7 +104,7 @@ impl Read for Reader {
             return Ok(0);
         }
         while self.at == self.rest.len() {
-            match self.next(buffer.len()).map_err(|error| self.raised.keep(error))? {
+            match self.next(buffer.len())? {
                 Some(piece) => (self.rest, self.at) = (piece, 0),
                 None => return Ok(0),
             }
