@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import array
 import io
 import json
+import mmap
 import os
 import pickle
 import threading
@@ -34,6 +36,22 @@ def test_the_verbs(pages: Any) -> None:
         assert session.head(f"{pages.url}/x").content == b""
     lengths = [dict(fields).get("Content-Length") for _, fields in pages.heads]
     assert lengths == [None, "0", "0", "0", "0", "0", None, None]
+
+
+@pytest.mark.parametrize("data", [bytearray(b"abcd"), memoryview(b"abcd"), memoryview(b"a.b.c.d")[::2], array.array("h", b"abcd"), "mmap"])
+def test_whatever_shows_its_memory_is_a_body(pages: Any, tmp_path: Path, data: Any) -> None:
+    if data == "mmap":
+        (tmp_path / "file").write_bytes(b"..abcd")
+        with open(tmp_path / "file", "rb") as file:
+            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        data.seek(2)
+    haul.post(f"{pages.url}/whole", data=data)
+    assert pages.bodies[-1] == b"abcd" and dict(pages.heads[-1][1])["Content-Length"] == "4"
+    if not hasattr(data, "read"):
+        haul.post(f"{pages.url}/pieces", data=iter([data, data]))
+        assert pages.bodies[-1] == b"abcdabcd"
+        haul.post(f"{pages.url}/form", files={"f": data})
+        assert b"\r\n\r\nabcd\r\n" in pages.bodies[-1]
 
 
 def test_settings_count_from_the_next_request_on(pages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

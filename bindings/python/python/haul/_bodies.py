@@ -41,6 +41,14 @@ def is_stream(data: Any) -> bool:
     return hasattr(data, "__iter__") and not isinstance(data, (str, bytes, bytearray, list, tuple, Mapping))
 
 
+def memory_of(data: Any) -> memoryview | None:
+    """The bytes of what shows its memory: ``bytearray``, ``memoryview``, ``array``."""
+    try:
+        return memoryview(data)
+    except TypeError:
+        return None
+
+
 def length_of(data: Any) -> int | None:
     """How many bytes are left in a body, where that can be known without reading it."""
     total: int | None = None
@@ -48,7 +56,9 @@ def length_of(data: Any) -> int | None:
     if isinstance(data, str):
         return len(data.encode("utf-8"))
     if hasattr(data, "__len__"):
-        total = len(data)
+        memory = memory_of(data)
+        # An array counts its items.
+        total = len(data) if memory is None else memory.nbytes
     elif hasattr(data, "len"):
         total = data.len
     elif hasattr(data, "fileno"):
@@ -112,12 +122,11 @@ def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
         filename, content, kind, headers = _file(name, given)
         if content is None:
             continue
-        if isinstance(content, bytearray):
-            content = bytes(content)
-        elif hasattr(content, "read"):
+        if hasattr(content, "read"):
             content = content.read()
         elif not isinstance(content, (str, bytes)):
-            content = str(content)
+            memory = memory_of(content)
+            content = str(content) if memory is None else memory.tobytes()
         own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
         parts.append((_text(name), filename, kind, own, content))
     return multipart(parts)
