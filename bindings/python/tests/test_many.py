@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import resource
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -192,3 +193,53 @@ def test_many_do_not_hold_up_the_loop(pages: Any) -> None:
 
     # Waits of 150 ms in all: had one of them been the loop's, it would show.
     assert asyncio.run(main()) < 20
+
+
+@pytest.mark.parametrize("run", runners())
+@pytest.mark.parametrize("what", ["head", "body", "upload"])
+@pytest.mark.parametrize("ends", ["cancel", "aclose"])
+def test_what_waits_in_the_executor_can_be_given_up(raw: Any, pages: Any, run: Any, what: str, ends: str) -> None:
+    half = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", closes=False)
+    begun: list[float] = []
+
+    async def use(session: haul.AsyncSession) -> None:
+        if what == "upload":
+            await session.post(f"{pages.url}/never", data=iter([b"x"]))
+        async with await session.get(f"{pages.url}/never" if what == "head" else half.url, stream=True) as response:
+            async for _ in response.aiter_content():
+                pass
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            task = asyncio.ensure_future(use(session))
+            await asyncio.sleep(0.3)
+            begun.append(time.perf_counter())
+            task.cancel() if ends == "cancel" else await session.aclose()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert not session._calls
+            assert (await session.get(f"{pages.url}/x")).text == "page /x"
+
+    run(main())
+    # The loop has waited for its threads.
+    assert time.perf_counter() - begun[0] < 5
+
+
+def test_a_body_that_is_produced_slowly_does_not_hold_others_up(pages: Any) -> None:
+    produced = threading.Event()
+
+    def pieces() -> Any:
+        yield b"a"
+        assert produced.wait(20)
+        yield b"b"
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            task = asyncio.ensure_future(session.post(f"{pages.url}/p", data=pieces()))
+            await asyncio.sleep(0.2)
+            assert (await asyncio.wait_for(session.get(f"{pages.url}/x"), 5)).text == "page /x"
+            produced.set()
+            assert (await task).text == "page /p"
+        assert b"ab" in pages.bodies
+
+    asyncio.run(main())

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from ._asked import Request, dispatch_hook
-from ._haul import Batch, Failure, split_url
+from ._bodies import is_stream
+from ._haul import Batch, Failure, Stop, split_url
 from .exceptions import from_failure
 from .models import ITER_CHUNK_SIZE, Response, _stream_error, answer
 from .sessions import Session, _is_unanswerable
@@ -28,9 +29,28 @@ __all__ = ["AsyncResponse", "AsyncSession"]
 
 _MOST_AT_ONCE = 64
 
+#: Calls on threads of the executor, and what stops each.
+_Calls = dict["asyncio.Future[Any]", "Callable[[], None]"]
+
+
+async def _outside(calls: _Calls, stop: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
+    """Calls on a thread of the loop's executor. Who gives up waiting stops it: the loop ends only when its threads have."""
+    future = asyncio.get_running_loop().run_in_executor(None, function, *args)
+    calls[future] = stop
+    try:
+        return await future
+    except (asyncio.CancelledError, GeneratorExit):
+        stop()
+        raise
+    finally:
+        del calls[future]
+
 
 class AsyncResponse(Response):
     """A response whose body, if it is streamed, is read without holding the event loop up."""
+
+    #: Those of its session.
+    _calls: _Calls = {}
 
     async def aread(self) -> bytes:
         """The body, whole."""
@@ -45,10 +65,10 @@ class AsyncResponse(Response):
             for piece in self.iter_content(chunk_size):
                 yield piece
             return
-        loop = asyncio.get_running_loop()
         stream = self._stream
         try:
-            while piece := await loop.run_in_executor(None, stream.piece, chunk_size or None, True):
+            # What a read that was given up has taken is lost: nothing can be read behind it.
+            while piece := await _outside(self._calls, stream.close, stream.piece, chunk_size or None, True):
                 yield piece
         except Failure as failure:
             raise _stream_error(failure, self.request) from None
@@ -94,7 +114,7 @@ class AsyncSession:
     :param per_host: most requests at once to one host; default as many as in all.
     """
 
-    _OWN = ("_session", "_max_parallel", "_per_host", "_batch", "_loop", "_pid", "_futures")
+    _OWN = ("_session", "_max_parallel", "_per_host", "_batch", "_loop", "_pid", "_futures", "_calls")
 
     def __init__(self, max_parallel: int = 256, per_host: int | None = None) -> None:
         if max_parallel < 1 or (per_host is not None and per_host < 1):
@@ -106,6 +126,7 @@ class AsyncSession:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._pid = os.getpid()
         self._futures: dict[int, asyncio.Future[Reply]] = {}
+        self._calls: _Calls = {}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -129,6 +150,10 @@ class AsyncSession:
     async def aclose(self) -> None:
         """Ends what is under way, and closes the connections."""
         self._drop_batch()
+        for future, stop in list(self._calls.items()):
+            stop()
+            if not future.get_loop().is_closed():
+                future.cancel()
         self._session.close()
 
     close = aclose
@@ -183,8 +208,8 @@ class AsyncSession:
     ) -> AsyncResponse:
         """Sends a request and waits for its response; arguments as those of :meth:`haul.Session.request`.
 
-        With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`; such a request takes a thread of the
-        loop's executor while it waits."""
+        With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`. Such a request takes a thread of the
+        loop's executor while it waits, as does one whose ``data`` is a file or a generator."""
         session = self._session
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         is_streamed = session.stream if stream is None else stream
@@ -228,22 +253,24 @@ class AsyncSession:
     async def _send_once(self, request: PreparedRequest, stream: bool, settings: dict[str, Any]) -> Response:
         session = self._session
         call = session._long(request, settings)
-        if stream:
-            plan, method, url, _, fields, body, _, _ = call
-            loop = asyncio.get_running_loop()
-            try:
-                reply, source = await loop.run_in_executor(None, session._client.open, plan, method, url, fields, body)
-            except Failure as failure:
-                raise from_failure(failure, request, plan.proxied) from None
-            response = answer(AsyncResponse, reply, None, source)
-        else:
-            try:
+        source = None
+        try:
+            if stream:
+                plan, method, url, _, fields, body, _, _ = call
+                stop = Stop()
+                reply, source = await _outside(self._calls, stop.set, session._client.open, plan, method, url, fields, body, stop)
+            elif is_stream(request.body) or hasattr(request.body, "read"):
+                # The program's own code makes it: on the engine's thread all other requests would wait for that.
+                stop = Stop()
+                reply = await _outside(self._calls, stop.set, session._client.send, *call, stop)
+            else:
                 reply = await self._exchange(call)
-            except Failure as failure:
-                if _is_unanswerable(failure, request):
-                    return await self._send_once(request, stream, settings)
-                raise from_failure(failure, request, call[0].proxied) from None
-            response = answer(AsyncResponse, reply, None)
+        except Failure as failure:
+            if not stream and _is_unanswerable(failure, request):
+                return await self._send_once(request, stream, settings)
+            raise from_failure(failure, request, call[0].proxied) from None
+        response = answer(AsyncResponse, reply, None, source)
+        response._calls = self._calls
         response.request = request
         changed = dispatch_hook(request.hooks, response, **{**settings, "stream": stream})
         reply.cookies_into(session.cookies._jar)
