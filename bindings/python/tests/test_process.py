@@ -274,6 +274,7 @@ def test_a_stream_that_another_thread_reads_is_waited_for_and_ctrl_c_ends_that(r
 
 
 UNDER_WAY = {
+    "wait": "session.get(url + '/never')",
     "download": "while True: session.get(url + '/bytes/1000000')",
     "upload": "session.post(url + '/post', data=iter(lambda: b'x' * 65536, None))",
     "many": "list(haul.fetch_many([{'method': 'POST', 'url': url + '/post', 'data': iter(lambda: b'x' * 65536, None)}]))",
@@ -282,17 +283,19 @@ UNDER_WAY = {
 
 @pytest.mark.parametrize("what", UNDER_WAY)
 def test_the_interpreter_ends_while_daemon_threads_are_under_way(pages: Any, what: str) -> None:
-    for _ in range(5):
-        ended(
-            """
-            import sys, threading, time, haul
-            url, session = sys.argv[1], haul.Session()
-            def run():
-                exec(sys.argv[2])
-            for _ in range(4):
-                threading.Thread(target=run, daemon=True).start()
-            time.sleep(0.2)
-            """,
-            pages.url,
-            UNDER_WAY[what],
-        )
+    ended(
+        """
+        import ctypes, sys, threading, time, haul
+        url, session = sys.argv[1], haul.Session()
+        def run():
+            exec(sys.argv[2])
+        # The process stays for a while when the interpreter has gone.
+        libc = ctypes.CDLL(None)
+        libc.__cxa_atexit(libc.sleep, ctypes.c_void_p(1), None)
+        for _ in range(4):
+            threading.Thread(target=run, daemon=True).start()
+        time.sleep(0.2)
+        """,
+        pages.url,
+        UNDER_WAY[what],
+    )
