@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
+import os
 import resource
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -215,7 +218,8 @@ def test_what_waits_in_the_executor_can_be_given_up(raw: Any, pages: Any, run: A
             await asyncio.sleep(0.3)
             begun.append(time.perf_counter())
             task.cancel() if ends == "cancel" else await session.aclose()
-            with pytest.raises(asyncio.CancelledError):
+            # Closing cancels nobody.
+            with pytest.raises(asyncio.CancelledError if ends == "cancel" else haul.ConnectionError):
                 await task
             assert not session._calls
             assert (await session.get(f"{pages.url}/x")).text == "page /x"
@@ -243,3 +247,81 @@ def test_a_body_that_is_produced_slowly_does_not_hold_others_up(pages: Any) -> N
         assert b"ab" in pages.bodies
 
     asyncio.run(main())
+
+
+def test_closing_an_async_session_cancels_nobody(pages: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        session = haul.AsyncSession()
+        tasks = [asyncio.ensure_future(session.get(f"{pages.url}/never")) for _ in range(3)]
+        while len(pages.heads) < 3:
+            await asyncio.sleep(0.01)
+        tasks[2].cancel()
+        await session.aclose()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in found[:2]:
+            assert isinstance(error, haul.ConnectionError) and "closed" in str(error)
+            assert error.request.url == f"{pages.url}/never"
+        assert [task.cancelled() for task in tasks] == [False, False, True]
+        # It can be used again, as requests' can.
+        assert (await session.get(f"{pages.url}/x")).ok
+        await session.aclose()
+
+    asyncio.run(main())
+    gc.collect()
+    assert not caplog.records
+
+
+def test_loops_in_several_threads_share_an_async_session(pages: Any) -> None:
+    session = haul.AsyncSession()
+
+    async def main() -> int:
+        responses = []
+        for _ in range(10):
+            responses += await asyncio.gather(*(asyncio.wait_for(session.get(f"{pages.url}/wait"), 20) for _ in range(4)))
+        return sum(response.text == "waited" for response in responses)
+
+    with ThreadPoolExecutor(3) as threads:
+        assert [done.result() for done in [threads.submit(asyncio.run, main()) for _ in range(3)]] == [40] * 3
+    asyncio.run(session.aclose())
+
+
+def test_closing_it_ends_what_another_threads_loop_waits_for(pages: Any) -> None:
+    session = haul.AsyncSession()
+    thread = ThreadPoolExecutor(1)
+    waiting = thread.submit(lambda: asyncio.run(session.get(f"{pages.url}/never")))  # type: ignore[arg-type]
+    while not pages.heads:
+        time.sleep(0.01)
+    asyncio.run(session.aclose())
+    with pytest.raises(haul.ConnectionError, match="closed"):
+        waiting.result(timeout=10)
+
+
+@pytest.mark.parametrize("run", runners())
+def test_an_async_session_that_is_not_closed_says_so_and_is_let_go(pages: Any, run: Callable[..., None]) -> None:
+    def held() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    async def main() -> None:
+        async def once() -> None:
+            await haul.AsyncSession().get(f"{pages.url}/x")
+
+        async def settled(most: tuple[int, int]) -> bool:
+            for _ in range(500):
+                if all(now <= then for now, then in zip(held(), most)):
+                    return True
+                await asyncio.sleep(0.01)
+            return False
+
+        with pytest.warns(ResourceWarning, match="unclosed"):
+            await once()
+            gc.collect()
+        await asyncio.sleep(0.2)
+        before = held()
+        with pytest.warns(ResourceWarning, match="unclosed"):
+            for _ in range(10):
+                await once()
+            gc.collect()
+        # The server's side of a connection is this process', too, and ends a little later.
+        assert await settled((before[0] + 4, before[1] + 1)), (before, held())
+
+    run(main())

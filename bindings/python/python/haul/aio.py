@@ -7,7 +7,12 @@ its request up, and its connection is closed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
+import threading
+import warnings
+import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,15 +40,49 @@ _Calls = dict["asyncio.Future[Any]", "Callable[[], None]"]
 
 async def _outside(calls: _Calls, stop: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
     """Calls on a thread of the loop's executor. Who gives up waiting stops it: the loop ends only when its threads have."""
-    future = asyncio.get_running_loop().run_in_executor(None, function, *args)
-    calls[future] = stop
+    loop = asyncio.get_running_loop()
+    waits: asyncio.Future[Any] = loop.create_future()
+    loop.run_in_executor(None, function, *args).add_done_callback(functools.partial(_settle, waits))
+    calls[waits] = stop
     try:
-        return await future
+        return await waits
     except (asyncio.CancelledError, GeneratorExit):
         stop()
         raise
     finally:
-        del calls[future]
+        del calls[waits]
+
+
+def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
+    """Tells who waits what came of a call, unless it waits no longer."""
+    error = None if call.cancelled() else call.exception()
+    if waits.done():
+        return
+    if call.cancelled():
+        waits.cancel()
+    elif error is not None:
+        waits.set_exception(error)
+    else:
+        waits.set_result(call.result())
+
+
+def _close(future: asyncio.Future[Any]) -> None:
+    """Ends it, for its session is closed."""
+    if not future.done():
+        future.set_exception(Failure("Closed", "the session was closed", None, "head"))
+        # Asked for now: of one whose task is gone nobody wants to read that it was never retrieved.
+        future.exception()
+
+
+def _in_its_loop(future: asyncio.Future[Any], function: Callable[[asyncio.Future[Any]], None]) -> None:
+    """Calls it in the thread of the future's loop: at once here, elsewhere as soon as that comes to it."""
+    loop = future.get_loop()
+    if loop is _running_loop():
+        function(future)
+    elif not loop.is_closed():
+        with contextlib.suppress(RuntimeError):
+            # It may be closed just now, and then nobody waits.
+            loop.call_soon_threadsafe(function, future)
 
 
 class AsyncResponse(Response):
@@ -100,8 +139,68 @@ class AsyncResponse(Response):
         self.close()
 
 
+class _Lane:
+    """What the requests of one event loop run in: a batch of the engine's, and who waits for what comes of it. The loop keeps it as its
+    reader's callback, so it knows neither the session nor, but weakly, the loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, batch: Batch) -> None:
+        self.batch: Batch | None = batch
+        self.futures: dict[int, asyncio.Future[Reply]] = {}
+        self.pid = os.getpid()
+        self._loop = weakref.ref(loop)
+        loop.add_reader(batch.fileno(), self._drain)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its loop still wakes who waits, in this process."""
+        loop = self._loop()
+        return loop is not None and not loop.is_closed() and self.pid == os.getpid()
+
+    def _drain(self) -> None:
+        """Gives what has come to the tasks that wait for it."""
+        batch = self.batch
+        # No more than this at once: the loop has other things to do.
+        for number, reply, error in batch.try_next(_MOST_AT_ONCE) if batch is not None else ():
+            future = self.futures.pop(number, None)
+            if future is None or future.done():
+                continue
+            if reply is not None:
+                future.set_result(reply)
+            else:
+                future.set_exception(error if error is not None else RuntimeError("nothing came of it"))
+
+    def release(self) -> None:
+        """Ends what is under way: at once in its loop's thread, elsewhere as soon as the loop comes to it."""
+        loop = self._loop()
+        if loop is None or not self.is_open:
+            self.batch = None
+        elif _running_loop() is loop:
+            self._release(loop)
+        else:
+            try:
+                loop.call_soon_threadsafe(self._release, loop)
+            except RuntimeError:
+                # It was closed just now, and has forgotten its readers.
+                self.batch = None
+
+    def _release(self, loop: asyncio.AbstractEventLoop) -> None:
+        batch, self.batch = self.batch, None
+        futures, self.futures = self.futures, {}
+        if batch is not None:
+            loop.remove_reader(batch.fileno())
+        for future in futures.values():
+            _close(future)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class AsyncSession:
-    """Settings, cookies and warm connections for any number of requests of an event loop.
+    """Settings, cookies and warm connections for any number of requests, of one event loop or of several in threads of their own.
 
     >>> async def main():
     ...     async with AsyncSession() as session:
@@ -110,11 +209,11 @@ class AsyncSession:
     ``headers``, ``cookies``, ``auth``, ``proxies``, ``params``, ``verify``, ``cert``, ``hooks``, ``max_redirects``, ``trust_env`` and
     ``http2`` are those of :class:`haul.Session`.
 
-    :param max_parallel: most requests at once, in all; others wait for their turn.
+    :param max_parallel: most requests at once, in all, of an event loop; others wait for their turn.
     :param per_host: most requests at once to one host; default as many as in all.
     """
 
-    _OWN = ("_session", "_max_parallel", "_per_host", "_batch", "_loop", "_pid", "_futures", "_calls")
+    _OWN = ("_session", "_max_parallel", "_per_host", "_lanes", "_lock", "_calls")
 
     def __init__(self, max_parallel: int = 256, per_host: int | None = None) -> None:
         if max_parallel < 1 or (per_host is not None and per_host < 1):
@@ -122,10 +221,9 @@ class AsyncSession:
         self._session = Session()
         self._max_parallel = max_parallel
         self._per_host = per_host or max_parallel
-        self._batch: Batch | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._pid = os.getpid()
-        self._futures: dict[int, asyncio.Future[Reply]] = {}
+        self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = weakref.WeakKeyDictionary()
+        #: Held while lanes are added or taken away.
+        self._lock = threading.Lock()
         self._calls: _Calls = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -147,13 +245,24 @@ class AsyncSession:
     ) -> None:
         await self.aclose()
 
+    def __del__(self) -> None:
+        # None if `__init__` raised.
+        lanes = [lane for lane in self.__dict__.get("_lanes", {}).values() if lane.is_open]
+        if lanes:
+            warnings.warn(f"unclosed {self!r}: no aclose() and no async with", ResourceWarning, source=self, stacklevel=2)
+        for lane in lanes:
+            lane.release()
+
     async def aclose(self) -> None:
-        """Ends what is under way, and closes the connections."""
-        self._drop_batch()
+        """Ends what is under way, with a ConnectionError, and closes the connections."""
+        with self._lock:
+            lanes = list(self._lanes.values())
+            self._lanes.clear()
+        for lane in lanes:
+            lane.release()
         for future, stop in list(self._calls.items()):
             stop()
-            if not future.get_loop().is_closed():
-                future.cancel()
+            _in_its_loop(future, _close)
         self._session.close()
 
     close = aclose
@@ -278,47 +387,26 @@ class AsyncSession:
 
     async def _exchange(self, call: Any) -> Reply:
         """One exchange on the engine's thread."""
-        batch = self._batch_of_loop()
+        loop = asyncio.get_running_loop()
+        lane = self._lanes.get(loop)
+        if lane is None or lane.batch is None or lane.pid != os.getpid():
+            lane = self._add_lane(loop)
+        batch: Any = lane.batch
         number = batch.submit(*call)
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self._futures[number] = future
+        future: asyncio.Future[Reply] = loop.create_future()
+        lane.futures[number] = future
         try:
             return await future
         except asyncio.CancelledError:
             batch.cancel(number)
             raise
 
-    def _batch_of_loop(self) -> Batch:
-        loop = asyncio.get_running_loop()
-        if self._batch is None or self._loop is not loop or self._pid != os.getpid():
-            self._drop_batch()
-            batch = Batch(
-                self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False, memory=1 << 40
-            )
-            loop.add_reader(batch.fileno(), self._drain)
-            self._batch, self._loop, self._pid = batch, loop, os.getpid()
-        return self._batch
-
-    def _drain(self) -> None:
-        """Gives what has come to the tasks that wait for it."""
-        batch = self._batch
-        # No more than this at once: the loop has other things to do.
-        for number, reply, error in batch.try_next(_MOST_AT_ONCE) if batch is not None else ():
-            future = self._futures.pop(number, None)
-            if future is None or future.done():
-                continue
-            if reply is not None:
-                future.set_result(reply)
-            else:
-                future.set_exception(error if error is not None else RuntimeError("nothing came of it"))
-
-    def _drop_batch(self) -> None:
-        batch, loop = self._batch, self._loop
-        self._batch = self._loop = None
-        futures, self._futures = self._futures, {}
-        if batch is not None and loop is not None and not loop.is_closed() and self._pid == os.getpid():
-            loop.remove_reader(batch.fileno())
-            for future in futures.values():
-                future.cancel()
-
-
+    def _add_lane(self, loop: asyncio.AbstractEventLoop) -> _Lane:
+        """This loop's; and those of loops that are closed are let go."""
+        batch = Batch(self._session._client, max_parallel=self._max_parallel, per_host=self._per_host, ordered=False, memory=1 << 40)
+        lane = _Lane(loop, batch)
+        with self._lock:
+            for other in [other for other, its in self._lanes.items() if not its.is_open]:
+                del self._lanes[other]
+            self._lanes[loop] = lane
+        return lane
