@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +31,24 @@ def test_certificates_are_checked_and_pools_not_mixed(secure_pages: Any, bundle:
         session.get(secure_pages.url, verify="/none/such.pem")
     session.verify = False
     assert session.get(secure_pages.url).ok
+
+
+def test_certificates_are_paths_of_any_kind_and_nothing_else(
+    session: requests.Session, secure_pages: Any, bundle: str
+) -> None:
+    import ssl
+
+    for its in (haul.Session(), session):
+        for path in (bundle, os.fsencode(bundle), Path(bundle)):
+            assert its.get(secure_pages.url, verify=path).ok
+        for wrong in (ssl.create_default_context(), 1.5, object()):
+            with pytest.raises(TypeError, match="verify"):
+                its.get(secure_pages.url, verify=wrong)
+            with pytest.raises(TypeError, match="cert"):
+                its.get(secure_pages.url, cert=wrong)
+        for cert in (b"/none/such.pem", (bundle, b"/none/such.pem"), [Path(bundle), Path("/none/such.pem")]):
+            with pytest.raises(OSError, match="invalid path: /none/such.pem"):
+                its.get(secure_pages.url, cert=cert)
 
 
 def test_the_environment_names_certificates(
@@ -111,6 +131,18 @@ def test_a_session_of_requests_over_haul(session: requests.Session, pages: Any) 
     assert session.post(pages.url, data={"a": 1}).ok and pages.bodies[-1] == b"a=1"
     assert session.post(pages.url, data=iter([b"x", b"y"])).ok and pages.bodies[-1] == b"xy"
     assert pages.connections == 1
+
+
+def test_an_empty_proxy_is_none(session: requests.Session, pages: Any) -> None:
+    assert session.get(pages.url, proxies={"http": ""}).ok
+
+
+def test_the_adapter_takes_a_timeout_of_urllib3(session: requests.Session, pages: Any) -> None:
+    from urllib3 import Timeout
+
+    assert session.get(pages.url, timeout=Timeout(total=3)).ok
+    with pytest.raises(requests.exceptions.ReadTimeout):
+        session.get(f"{pages.url}/never", timeout=Timeout(total=0.1))
 
 
 def test_streams_of_the_adapter(session: requests.Session, pages: Any, httpbin: Any) -> None:

@@ -420,11 +420,52 @@ def test_limits_of_time(pages: Any) -> None:
 
 def test_a_body_that_stands_still(raw: Any) -> None:
     server = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf", closes=False)
-    with pytest.raises(haul.ReadTimeout):
+    # The head was in time: with requests it is a ConnectionError, whether the body is streamed or not.
+    with pytest.raises(haul.ConnectionError):
         haul.get(server.url, timeout=0.1)
     response = haul.get(server.url, timeout=0.1, stream=True)
     with pytest.raises(haul.ConnectionError):
         response.content  # noqa: B018
+
+
+def test_a_timeout_of_urllib3_with_a_total(pages: Any) -> None:
+    from urllib3 import Timeout
+
+    for timeout in (Timeout(total=0.1), Timeout(connect=5, read=0.1), Timeout(0.1, read=5)):
+        assert haul.get(pages.url, timeout=timeout).ok
+        with pytest.raises(haul.ReadTimeout):
+            haul.get(f"{pages.url}/never", timeout=timeout)
+    assert haul.get(pages.url, timeout=Timeout()).ok
+
+
+def test_a_length_of_the_programs_own_gives_way_to_the_bodys(pages: Any) -> None:
+    session = haul.Session()
+    for _ in range(2):
+        for kwargs in ({"data": b"abc"}, {"data": {"a": "b"}}, {"json": [1]}, {"files": {"f": b"c"}}):
+            session.post(pages.url, headers={"content-length": "1"}, **kwargs)
+            fields = CaseInsensitiveDict(pages.heads[-1][1])
+            assert fields["content-length"] == str(len(pages.bodies[-1])) and len(pages.bodies[-1]) > 2
+        session.headers["Content-Length"] = "1"
+
+
+def test_an_empty_location_leads_nowhere(pages: Any) -> None:
+    pages.routes["/empty"] = lambda handler: handler.answer(b"here", 302, Location="")
+    response = haul.get(f"{pages.url}/empty")
+    assert response.status_code == 302 and response.content == b"here" and response.history == []
+    assert haul.get(f"{pages.url}/empty", allow_redirects=False).next is None
+
+
+def test_raw_is_closed_at_the_end_of_the_body(pages: Any) -> None:
+    for path in ("/x", "/bytes/100000"):
+        raw = haul.get(pages.url + path, stream=True).raw
+        assert not raw.closed
+        size = 0
+        while not raw.closed:
+            size += len(raw.read(4096))
+        assert size == (100_000 if path != "/x" else len("page /x")) and raw.read(1) == b""
+    raw = haul.get(f"{pages.url}/x", stream=True).raw
+    raw.auto_close = False
+    assert io.TextIOWrapper(raw).read() == "page /x" and not raw.closed
 
 
 def test_hooks(pages: Any) -> None:

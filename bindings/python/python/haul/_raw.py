@@ -29,6 +29,8 @@ class RawBody(io.IOBase):
     msg = None
     #: The engine keeps its connections to itself.
     connection = None
+    #: Whether it is closed once it has been read to its end. To be unset by who puts an ``io`` reader on top of it.
+    auto_close = True
     #: A body that is shorter than was announced is an error.
     enforce_content_length = True
 
@@ -110,6 +112,11 @@ class RawBody(io.IOBase):
         if length is None or self.reply.has("content-encoding") or self.reply.has("transfer-encoding"):
             return None
         return 0 if self._stream is None or self._stream.ended else int(length) - self._told
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, or read to its end while :attr:`auto_close` is set."""
+        return super().closed or (self.auto_close and self._stream is not None and self._stream.ended)
 
     @property
     def data(self) -> bytes:

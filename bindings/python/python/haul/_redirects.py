@@ -89,6 +89,9 @@ class SessionRedirectMixin:
         if not response.is_redirect:
             return None
         location: str = response.headers["location"]
+        if not location:
+            # As by requests: it leads nowhere.
+            return None
         try:
             return location.encode("latin-1").decode("utf-8")
         except UnicodeError:

@@ -164,8 +164,10 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
                 f"Invalid timeout {timeout}. Pass a (connect, read) timeout tuple, or a single float to set both timeouts to the same value."
             ) from None
     elif hasattr(timeout, "connect_timeout"):
-        # urllib3's Timeout; its default is an object of its own.
-        connect, read = timeout.connect_timeout, timeout.read_timeout
+        # urllib3's Timeout; its default is an object of its own. One with a total knows what is left for reading once its clock runs.
+        started = timeout.clone()
+        started.start_connect()
+        connect, read = started.connect_timeout, started.read_timeout
         connect = connect if isinstance(connect, (int, float)) else None
         read = read if isinstance(read, (int, float)) else None
     else:
@@ -185,23 +187,29 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
 def trust(verify: Any, cert: Any) -> dict[str, Any]:
     """``verify=`` and ``cert=`` as a plan's keyword arguments.
 
-    :raises OSError: a file that is named is not there."""
+    :raises OSError: a file that is named is not there.
+    :raises TypeError: it is neither a file's name nor, for ``verify``, a bool."""
     settings: dict[str, Any] = {}
-    if isinstance(verify, (str, os.PathLike)):
-        path = os.fspath(verify)
+    if isinstance(verify, (str, bytes, os.PathLike)):
+        path = os.fsdecode(verify)
         if not os.path.exists(path):
             raise OSError(f"Could not find a suitable TLS CA certificate bundle, invalid path: {path}")
         settings["ca_path" if os.path.isdir(path) else "ca_file"] = path
+    elif verify is not None and not isinstance(verify, int):
+        # Taken for True, it would say that certificates are trusted that are not.
+        raise TypeError(f"verify has to be a bool or the path of certificates, not {type(verify).__name__}")
     elif verify is not None and not verify:
         settings["verify"] = False
     if cert:
-        certificate, key = (cert, None) if isinstance(cert, (str, os.PathLike)) else cert
-        for path, what in ((certificate, "certificate file"), (key, "key file")):
-            if path is not None and not os.path.exists(path):
-                raise OSError(f"Could not find the TLS {what}, invalid path: {path}")
-        settings["cert"] = os.fspath(certificate)
-        if key is not None:
-            settings["key"] = os.fspath(key)
+        certificate, key = cert if isinstance(cert, (tuple, list)) else (cert, None)
+        for name, path, what in (("cert", certificate, "certificate file"), ("key", key, "key file")):
+            if path is None and name == "key":
+                continue
+            if not isinstance(path, (str, bytes, os.PathLike)):
+                raise TypeError(f"cert has to be a path or a pair of paths, not {type(path).__name__}")
+            settings[name] = os.fsdecode(path)
+            if not os.path.exists(settings[name]):
+                raise OSError(f"Could not find the TLS {what}, invalid path: {settings[name]}")
     return settings
 
 

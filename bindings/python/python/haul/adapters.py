@@ -51,6 +51,10 @@ class _Raw(RawBody):
         self._put = HTTPResponse(file, self.headers, preload_content=False, enforce_content_length=False)
 
     @property
+    def closed(self) -> bool:
+        return super().closed if self._put is None else self._put.closed
+
+    @property
     def length_remaining(self) -> int | None:
         return super().length_remaining if self._put is None else self._put.length_remaining
 
@@ -172,7 +176,8 @@ class HaulAdapter(BaseAdapter):
     def _plan(
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, request: requests.PreparedRequest
     ) -> Plan:
-        proxy = select_proxy(url, proxies) if proxies else None
+        # An empty one stands for none.
+        proxy = (select_proxy(url, proxies) if proxies else None) or None
         proxy_fields: tuple[tuple[str, str], ...] = ()
         if proxy:
             try:

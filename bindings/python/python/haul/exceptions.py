@@ -187,7 +187,8 @@ def from_failure(
     elif "two Content-Length" in message:
         cls = InvalidHeader
     elif kind == "Timeout":
-        cls = ConnectTimeout if phase == "connect" else ReadTimeout
+        # Behind the head it is a ConnectionError, as by requests.
+        cls = {"connect": ConnectTimeout, "body": ConnectionError}.get(phase, ReadTimeout)
     elif "within the head" in message:
         # Some of the response was there: to the standard library's client this is a head, and a body that breaks off.
         cls = ChunkedEncodingError

@@ -293,6 +293,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
             body = b""
         if headers:
             fields = list(headers.items())
+        if body:
+            fields = self._without_length(fields)
         is_told = self.trust_env and not _settings.is_silent(self._netrc)
         if is_told and auth is None:
             auth = self._netrc.login(url)
@@ -303,12 +305,20 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if kind is not None and "content-type" not in self._headers._store:
             if fields is None:
                 fields = [("Content-Type", kind)]
-            elif not any(_is_content_type(name) for name, _ in fields):
+            elif not any(_is_named("content-type", name) for name, _ in fields):
                 fields.insert(0, ("Content-Type", kind))
         jar = self._cookies
         cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
         plan = self._plan(url, timeout, verify, cert, proxies, is_told)
         return plan, method, url, query, fields, body, jar._jar, cookie
+
+    def _without_length(self, fields: Any) -> Any:
+        """Without a length that the program gives: it is known, and two cannot be sent."""
+        if fields is not None:
+            fields = [field for field in fields if not _is_named("content-length", field[0])]
+        if "content-length" in self._headers._store:
+            fields = [*(fields or ()), ("Content-Length", None)]
+        return fields
 
     def _suits_all_urls(self) -> bool:
         """Whether what the short way makes of one URL is the same for all: no proxy and no login depends on which it is."""
@@ -552,8 +562,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
         self._plans[key] = plan
 
 
-def _is_content_type(name: Any) -> bool:
-    return (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == "content-type"
+def _is_named(wanted: str, name: Any) -> bool:
+    return (name.decode("latin-1") if isinstance(name, bytes) else name).lower() == wanted
 
 
 def _is_unanswerable(failure: Failure, request: PreparedRequest) -> bool:
