@@ -327,6 +327,96 @@ def test_authentication(httpbin: Any) -> None:
     assert session.get(httpbin.url + "/bearer", auth=token).json()["token"] == "tok"
 
 
+def test_an_auth_that_answers_by_the_responses_connection(pages: Any, httpbin: Any) -> None:
+    import requests
+
+    session = haul.Session()
+    digest = requests.auth.HTTPDigestAuth("user", "secret")
+    for _ in range(2):
+        response = session.get(httpbin.url + "/digest-auth/auth/user/secret", auth=digest)
+        assert response.status_code == 200
+        assert [one.status_code for one in response.history] in ([401], [])
+        assert response.request.headers["Authorization"].startswith("Digest ")
+
+    def once(handler: Any) -> None:
+        fields = CaseInsensitiveDict(handler.headers.items())
+        if fields.get("authorization") == "Ours" and fields.get("cookie") == "step=1":
+            handler.answer(b"", 302, Location="/x")
+        else:
+            handler.answer(b"who?", 401, Set_Cookie="step=1")
+
+    def answer(response: Any, **kwargs: Any) -> Any:
+        if response.status_code != 401:
+            return None
+        response.content  # noqa: B018
+        again = response.request.copy()
+        again.headers["Authorization"] = "Ours"
+        last = response.connection.send(again, **kwargs)
+        last.history.append(response)
+        last.request = again
+        return last
+
+    def ours(request: Any) -> Any:
+        request.register_hook("response", answer)
+        return request
+
+    pages.routes["/once"] = once
+    for stream in (False, True):
+        response = haul.Session().get(f"{pages.url}/once", auth=ours, stream=stream)
+        assert response.text == "page /x" and [one.status_code for one in response.history] == [302]
+        assert [one.status_code for one in response.history[0].history] in ([401], [])
+
+
+def test_a_subclass_own_methods_are_called(pages: Any) -> None:
+    called: list[str] = []
+
+    class Ours(haul.Session):
+        def send(self, request: Any, stream: Any = None, timeout: Any = None, **kwargs: Any) -> Any:
+            called.append("send")
+            return super().send(request, stream=stream, timeout=timeout, **kwargs)
+
+    class Preparing(haul.Session):
+        def prepare_request(self, request: Any) -> Any:
+            prepared = super().prepare_request(request)
+            prepared.headers["X-Ours"] = "yes"
+            return prepared
+
+    class Keeping(haul.Session):
+        def rebuild_auth(self, request: Any, response: Any) -> None:
+            called.append("rebuild_auth")
+
+    class Trusting(haul.Session):
+        def should_strip_auth(self, old_url: str, new_url: str) -> bool:
+            called.append(f"{old_url} {new_url}")
+            return False
+
+    other = pages.url.replace("localhost", "127.0.0.1")
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{other}/x")
+    response = Ours().get(f"{pages.url}/away", cookies={"a": "b"}, auth=("me", "pw"))
+    assert called == ["send"] * 2 and [one.status_code for one in response.history] == [302]
+    assert not {"Cookie", "Authorization"} & set(dict(pages.heads[-1][1]))
+    for _ in range(2):
+        Preparing().get(pages.url)
+        assert dict(pages.heads[-1][1])["X-Ours"] == "yes"
+    del called[:]
+    for kind in (Keeping, Trusting):
+        kind().get(f"{pages.url}/away", auth=("me", "pw"))
+        assert dict(pages.heads[-1][1])["Authorization"].startswith("Basic ")
+    assert called == ["rebuild_auth", f"{pages.url}/away {other}/x"]
+
+
+def test_netrc_of_a_host_on_the_way_does_not_go_back_to_the_first(
+    pages: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    other = pages.url.replace("localhost", "127.0.0.1")
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login other password secret")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{other}/back")
+    pages.routes["/back"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/x")
+    haul.get(f"{pages.url}/away")
+    assert ["Authorization" in dict(fields) for _, fields in pages.heads] == [False, True, False]
+
+
 def test_netrc(httpbin: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "nr").write_text("machine 127.0.0.1 login user password pass\n")
     url = httpbin.url.replace("localhost", "127.0.0.1") + "/basic-auth/user/pass"

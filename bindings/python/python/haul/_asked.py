@@ -110,6 +110,8 @@ class PreparedRequest(_HooksMixin):
         self.digest: Any = None
         self._cookies: CookieJar | None = None
         self._body_position: Any = None
+        #: The request's own, which stay with its first origin.
+        self._first_cookies: Any = None
 
     def prepare(
         self,

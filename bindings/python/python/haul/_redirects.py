@@ -30,7 +30,11 @@ class SessionRedirectMixin:
 
     cookies: Any
     max_redirects: int
+    #: Whether a subclass has a ``send`` or ``prepare_request`` of its own, which then each request goes by.
+    _is_overridden = False
     if TYPE_CHECKING:
+
+        def send(self, request: PreparedRequest, **kwargs: Any) -> Response: ...
 
         def _send_once(self, request: PreparedRequest, settings: dict[str, Any]) -> Response: ...
         def _environment_auth(self, url: str) -> tuple[str, str] | None: ...
@@ -51,7 +55,10 @@ class SessionRedirectMixin:
             if yield_requests:
                 yield request
                 return
-            response = self._send_once(request, settings)
+            if self._is_overridden:
+                response = self.send(request, allow_redirects=False, **settings)
+            else:
+                response = self._send_once(request, settings)
             yield response
 
     def _hop(
@@ -70,6 +77,7 @@ class SessionRedirectMixin:
             raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
         response.close()
         request = request.copy()
+        request._first_cookies = None
         request.url = self._redirected(response, location)
         self.rebuild_method(request, response)
         self._rebuild(request, response, origin, first_cookies)
@@ -104,6 +112,21 @@ class SessionRedirectMixin:
         if (status in (302, 303) and method != "HEAD") or (status == 301 and method == "POST"):
             request.method = "GET"
 
+    def rebuild_auth(self, request: PreparedRequest, response: Response) -> None:
+        """Takes credentials away that are not for where a redirect leads, and gives netrc's for it. A subclass may do otherwise."""
+        url = request.url or ""
+        if not self.should_strip_auth(response.request.url or "", url):
+            return
+        request.headers.pop("Authorization", None)
+        request.digest = None
+        found = self._environment_auth(url)
+        if found is not None:
+            request.prepare_auth(found)
+
+    def should_strip_auth(self, old_url: str, new_url: str) -> bool:
+        """Whether credentials for one URL are not for the other: scheme, host or port differ."""
+        return split_url(old_url)[:3] != split_url(new_url)[:3]
+
     def _rebuild(
         self, request: PreparedRequest, response: Response, origin: tuple[str, str, int], first_cookies: Any
     ) -> None:
@@ -117,12 +140,8 @@ class SessionRedirectMixin:
         headers.pop("Cookie", None)
         headers.pop("Proxy-Authorization", None)
         if not is_first:
-            headers.pop("Authorization", None)
             headers.pop("Host", None)
-            request.digest = None
-            found = self._environment_auth(url)
-            if found is not None:
-                request.prepare_auth(found)
+        self.rebuild_auth(request, response)
         parts = [self.cookies._jar.header(url)]
         if is_first:
             parts += [self.cookies.loose_header(), cookiejar_from_dict(first_cookies).loose_header() if first_cookies else None]

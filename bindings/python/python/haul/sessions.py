@@ -60,6 +60,24 @@ def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = di
     return merged
 
 
+class _Connection:
+    """``Response.connection``: by it an ``auth`` that looks at responses sends once more. In requests it is the adapter."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def send(self, request: PreparedRequest, stream: bool = False, **settings: Any) -> Response:
+        """The response to a request, as it comes: no redirect is followed, and no hook is called."""
+        if "Cookie" not in request.headers:
+            # The response before it may have set some that this one is to bring.
+            header = self._session.cookies.get_cookie_header(request.url)
+            if header:
+                request.headers["Cookie"] = header
+        return self._session._transmit(request, stream, settings)
+
+
 class Session(SessionRedirectMixin, _HooksMixin):
     """Settings, cookies and warm connections for any number of requests, from any number of threads.
 
@@ -71,6 +89,10 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
                  "trust_env", "max_redirects", "http2"]  # fmt: skip
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._is_overridden = cls.send is not Session.send or cls.prepare_request is not Session.prepare_request
 
     def __init__(self) -> None:
         self._client = Client()
@@ -249,6 +271,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
             or self.stream
             or self.adapters
             or self.hooks["response"]
+            or self._is_overridden
             or jar._loose
             or type(url) is not str
             or (timeout is not None and type(timeout) is list)
@@ -269,6 +292,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if (
             self.adapters
             or self.hooks["response"]
+            or self._is_overridden
             or type(url) is not str
             or type(method) is not str
             or not (auth is None or (type(auth) is tuple and len(auth) == 2))
@@ -336,15 +360,17 @@ class Session(SessionRedirectMixin, _HooksMixin):
             method.upper() if isinstance(method, str) else method,
             url, headers, files, data or {}, params or {}, auth, cookies, hooks, json,
         )  # fmt: skip
+        prepared = self.prepare_request(request)
+        # Not an argument: a `send` of a subclass' need not know of it.
+        prepared._first_cookies = cookies
         return self.send(
-            self.prepare_request(request),
+            prepared,
             timeout=timeout,
             allow_redirects=allow_redirects,
             proxies=proxies,
             stream=stream,
             verify=verify,
             cert=cert,
-            _first_cookies=cookies,
         )
 
     def prepare_request(self, request: Request) -> PreparedRequest:
@@ -379,7 +405,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
         allow_redirects = kwargs.pop("allow_redirects", True)
-        first_cookies = kwargs.pop("_first_cookies", None)
+        first_cookies = request._first_cookies
         response = self._send_once(request, kwargs)
         if response.is_redirect:
             return self._follow(response, allow_redirects, first_cookies, kwargs)
@@ -403,15 +429,21 @@ class Session(SessionRedirectMixin, _HooksMixin):
             )
         else:
             response = self._transmit(request, stream, settings)
-        response = dispatch_hook(hooks, response, **{**settings, "stream": stream})
+        self._keep_cookies(response)
+        changed = dispatch_hook(hooks, response, **{**settings, "stream": stream})
+        if changed is not response:
+            response = changed
+            self._keep_cookies(response)
+        if not stream:
+            response.content  # noqa: B018 - read now, so that the connection is free
+        return response  # type: ignore[no-any-return]
+
+    def _keep_cookies(self, response: Any) -> None:
         reply = getattr(response, "_reply", None)
         if reply is not None:
             reply.cookies_into(self.cookies._jar)
         elif getattr(response, "cookies", None):
             self.cookies.update(response.cookies)
-        if not stream:
-            response.content  # noqa: B018 - read now, so that the connection is free
-        return response  # type: ignore[no-any-return]
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
         """The session's settings and the environment's for a request, as keyword arguments of :meth:`send`."""
@@ -445,6 +477,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
                 return self._transmit(request, stream, settings)
             raise from_failure(failure, request, call[0].proxied) from None
         response.request = request
+        response.connection = _Connection(self)
         return response
 
     def _long(
