@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import os
+import pickle
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -236,6 +238,43 @@ def test_what_the_adapter_raises_is_requests_own(session: requests.Session, page
         list(session.get(short, stream=True).iter_content(1))
     with pytest.raises(requests.exceptions.ProxyError):
         session.get("http://x.invalid/", proxies={"http": "http://127.0.0.1:1"})
+
+
+def test_what_the_adapter_raises_holds_urllib3s(session: requests.Session, secure_pages: Any, raw: Any) -> None:
+    import urllib3.exceptions as inner
+
+    def raised(url: str, **kwargs: Any) -> Any:
+        with pytest.raises(requests.exceptions.RequestException) as error:
+            session.get(url, **kwargs).content  # noqa: B018
+        pickle.loads(pickle.dumps(error.value.args[0]))
+        return error.value
+
+    for url, reason, host in (
+        ("http://127.0.0.1:1/p?q=1", inner.NewConnectionError, "127.0.0.1"),
+        ("http://no.such.invalid:1/p?q=1", inner.NameResolutionError, "no.such.invalid"),
+    ):
+        error = raised(url)
+        assert type(error) is requests.exceptions.ConnectionError
+        held = error.args[0]
+        assert isinstance(held, inner.MaxRetryError) and type(held.reason) is reason
+        assert (held.pool.host, held.pool.port, held.url) == (host, 1, "/p?q=1")
+        assert str(error).startswith(f"HTTPConnectionPool(host='{host}', port=1): Max retries exceeded with url: /p?q=1")
+    error = raised("http://x.invalid/", proxies={"http": "http://127.0.0.1:1"})
+    assert type(error) is requests.exceptions.ProxyError
+    assert isinstance(error.args[0].reason.original_error, inner.NewConnectionError)
+    error = raised(secure_pages.url)
+    assert type(error) is requests.exceptions.SSLError and isinstance(error.args[0].reason, inner.SSLError)
+    error = raised(raw(b"").url)
+    assert error.args[0].args[0] == "Connection aborted." and isinstance(error.args[0].args[1], http.client.RemoteDisconnected)
+    still = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", closes=False).url
+    short = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").url
+    for stream in (False, True):
+        error = raised(still, timeout=0.1, stream=stream)
+        assert type(error) is requests.exceptions.ConnectionError and isinstance(error.args[0], inner.ReadTimeoutError)
+        error = raised(short, stream=stream)
+        assert type(error) is requests.exceptions.ChunkedEncodingError
+        cut = error.args[0].args[1]
+        assert isinstance(cut, http.client.IncompleteRead) and (cut.partial, cut.expected) == (4, 5)
 
 
 def test_tls_settings_of_the_adapter_are_not_mixed(session: requests.Session, secure_pages: Any, bundle: str) -> None:

@@ -11,6 +11,9 @@
 
 from __future__ import annotations
 
+import re
+import socket
+from http.client import RemoteDisconnected
 from typing import Any
 
 import requests
@@ -18,14 +21,14 @@ from urllib3 import Retry
 from urllib3 import exceptions as urllib3
 from urllib3.util.request import rewind_body, set_file_position
 
-from ._haul import Failure
+from ._haul import Failure, split_url
 from ._raw import RawBody
-from .exceptions import ConnectionError, ReadTimeout, Timeout, from_failure
+from .exceptions import ChunkedEncodingError, ConnectionError, ContentDecodingError, SSLError, Timeout, from_failure
 
 __all__ = ["Attempts", "as_requests", "as_urllib3"]
 
-# urllib3's exceptions name a pool, and there is none.
-_NO_POOL: Any = None
+# The exceptions of requests that hold one of urllib3's.
+_HOLDING = (ConnectionError, Timeout, ChunkedEncodingError, ContentDecodingError)
 
 
 class Attempts:
@@ -47,7 +50,7 @@ class Attempts:
             raise as_requests(failure, self._request, proxied) from None
         cause = as_urllib3(failure, self._url, proxied)
         try:
-            self.retries = self.retries.increment(self._method, self._url, error=cause)
+            self.retries = self.retries.increment(self._method, self._url, error=cause, _pool=_pool(self._url))
         except urllib3.MaxRetryError as exhausted:
             error = as_requests(failure, self._request, proxied)
             if isinstance(error, requests.exceptions.ReadTimeout):
@@ -67,7 +70,9 @@ class Attempts:
         if not retries.is_retry(self._method, raw.status, raw.reply.has("retry-after")):
             return False
         try:
-            self.retries = retries.increment(self._method, self._url, response=raw)  # type: ignore[arg-type]
+            self.retries = retries.increment(
+                self._method, self._url, response=raw, _pool=_pool(self._url)  # type: ignore[arg-type]
+            )
         except urllib3.MaxRetryError as exhausted:
             if retries.raise_on_status:
                 raw.close()
@@ -89,25 +94,65 @@ def _is_of_network(failure: Failure) -> bool:
 
 
 def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bool = False) -> BaseException:
-    """requests' exception of the same name."""
+    """requests' exception of the same name, which holds urllib3's: programs look into it for the reason."""
     error = from_failure(failure, proxied=proxied)
-    if isinstance(error, ReadTimeout):
-        # Programs look for the words of urllib3's, which requests' holds.
-        return requests.exceptions.ReadTimeout(as_urllib3(failure, request.url), request=request)
     cls = getattr(requests.exceptions, type(error).__name__, None)
     if cls is None or not issubclass(cls, requests.exceptions.RequestException):
         return error
-    return cls(*error.args, request=request)  # type: ignore[no-any-return]
+    if not isinstance(error, _HOLDING):
+        return cls(*error.args, request=request)  # type: ignore[no-any-return]
+    cause = as_urllib3(failure, request.url, proxied)
+    if failure.args[3] == "connect":
+        cause = urllib3.MaxRetryError(_pool(request.url), request.path_url, cause)
+    return cls(cause, request=request)  # type: ignore[no-any-return]
 
 
 def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exception:
     """urllib3's exception: what requests waits for while it reads a body, and a ``Retry`` counts by."""
     kind, message, _, phase = failure.args
     if phase == "connect":
-        error: Exception = urllib3.ConnectTimeoutError(message) if kind != "TlsHandshake" else urllib3.SSLError(message)
+        if isinstance(from_failure(failure), SSLError):
+            return urllib3.SSLError(message)
+        error = _no_connection(kind, message, _pool(url))
         return urllib3.ProxyError(message, error) if proxied else error
     if kind == "Timeout":
-        return urllib3.ReadTimeoutError(_NO_POOL, url or "", f"Read timed out: {message}")
+        return urllib3.ReadTimeoutError(_pool(url), url or "", f"Read timed out: {message}")
     if kind in ("ContentCoding", "TooLarge"):
         return urllib3.DecodeError(message)
+    if kind == "EmptyReply":
+        return urllib3.ProtocolError("Connection aborted.", RemoteDisconnected(message))
+    counts = re.search(r"after (\d+) of (\d+) bytes", message)
+    if counts is not None:
+        came, length = map(int, counts.groups())
+        return urllib3.ProtocolError(f"Connection broken: {message}", urllib3.IncompleteRead(came, length - came))
     return urllib3.ProtocolError(message)
+
+
+def _no_connection(kind: str, message: str, pool: Any) -> Exception:
+    if kind == "Timeout":
+        return urllib3.ConnectTimeoutError(pool, message)
+    if kind == "Resolve":
+        # urllib3 has it since version 2.
+        unresolved = getattr(urllib3, "NameResolutionError", None)
+        if unresolved is not None:
+            return unresolved(pool.host, pool, socket.gaierror(socket.EAI_NONAME, message))  # type: ignore[no-any-return]
+    return urllib3.NewConnectionError(pool, f"Failed to establish a new connection: {message}")
+
+
+class _Pool:
+    """What urllib3's exceptions name as the pool, in its words: there is none, but programs ask it for host and port."""
+
+    def __init__(self, scheme: str, host: str, port: int) -> None:
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+
+    def __repr__(self) -> str:
+        return f"{self.scheme.upper()}ConnectionPool(host={self.host!r}, port={self.port})"
+
+
+def _pool(url: str | None) -> Any:
+    try:
+        return _Pool(*split_url(url or "")[:3])
+    except Failure:
+        return _Pool("http", "", 0)
