@@ -163,6 +163,37 @@ def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
     assert seen == [f"{pages.url}/x"] * 2
 
 
+def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:
+    async def produced() -> Any:
+        yield b"a"
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            with pytest.raises(TypeError, match="adapters"):
+                session.mount("http://", object())
+            for stream in (False, True):
+                with pytest.raises(TypeError, match="asynchronous"):
+                    await session.post(pages.url, data=produced(), stream=stream)
+
+    asyncio.run(main())
+
+
+def test_an_async_session_sends_what_is_prepared(pages: Any) -> None:
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location="/x")
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            prepared = session.prepare_request(haul.Request("GET", f"{pages.url}/away", headers={"X-Ours": "1"}))
+            for stream in (False, True):
+                response = await session.send(prepared, stream=stream)
+                assert await response.aread() == b"page /x" and len(response.history) == 1
+            assert (await session.send(prepared, allow_redirects=False)).status_code == 302
+            with pytest.raises(ValueError, match="Prepared"):
+                await session.send(haul.Request("GET", pages.url))  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
 def test_chunks_are_not_held_back_from_the_loop(events: Any) -> None:
     async def main() -> None:
         async with haul.AsyncSession() as session:

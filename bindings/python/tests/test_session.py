@@ -496,6 +496,20 @@ def test_headers_that_cannot_be_sent(pages: Any, value: Any) -> None:
     assert pages.heads == []
 
 
+def test_a_headers_name_that_cannot_be_sent(pages: Any) -> None:
+    for name in ("a b", "a:b", "", "é", b"a b"):
+        for kwargs in ({}, {"stream": True}, {"data": iter([b"a"])}):
+            with pytest.raises(haul.exceptions.InvalidHeader):
+                haul.post(pages.url, headers={name: "v"}, **kwargs)
+    assert pages.heads == []
+
+
+def test_pieces_of_a_negative_size_are_as_they_come(pages: Any) -> None:
+    for stream in (False, True):
+        response = haul.get(f"{pages.url}/x", stream=stream)
+        assert b"".join(response.iter_content(-1)) == b"page /x"
+
+
 def test_limits_of_time(pages: Any) -> None:
     for timeout in (0.1, (5, 0.1), (None, 0.1)):
         with pytest.raises(haul.ReadTimeout):

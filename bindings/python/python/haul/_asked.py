@@ -184,6 +184,8 @@ class PreparedRequest(_HooksMixin):
         kind: str | None = None
         if not data and json is not None:
             kind, body = "application/json", encode_json(json)
+        if hasattr(data, "__aiter__") and not hasattr(data, "__iter__"):
+            raise TypeError(f"a body cannot be an asynchronous iterable ({type(data).__name__}): collect it, or give an iterable")
         if is_stream(data):
             if files:
                 raise NotImplementedError("Streamed bodies and files are mutually exclusive.")

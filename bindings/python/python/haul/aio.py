@@ -16,7 +16,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
-from ._asked import Request, dispatch_hook
+from ._asked import PreparedRequest, Request, dispatch_hook
 from ._bodies import is_stream
 from ._haul import Batch, Failure, Stop, split_url
 from .exceptions import from_failure
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ._haul import Reply
-    from ._asked import PreparedRequest
 
 __all__ = ["AsyncResponse", "AsyncSession"]
 
@@ -211,6 +210,8 @@ class AsyncSession:
 
     :param max_parallel: most requests at once, in all, of an event loop; others wait for their turn.
     :param per_host: most requests at once to one host; default as many as in all.
+
+    Neither counts requests with ``stream=True``, whose end is not the session's to know.
     """
 
     _OWN = ("_session", "_max_parallel", "_per_host", "_lanes", "_lock", "_calls")
@@ -338,6 +339,31 @@ class AsyncSession:
             request = Request(method, url, headers, files, data or {}, params or {}, auth, cookies, hooks, json)
             response = await self._send_once(session.prepare_request(request), bool(is_streamed), settings)
         return await self._follow(response, allow_redirects, cookies, bool(is_streamed), settings)
+
+    async def send(
+        self,
+        request: PreparedRequest,
+        *,
+        stream: bool | None = None,
+        timeout: Any = None,
+        verify: Any = None,
+        cert: Any = None,
+        proxies: Any = None,
+        allow_redirects: bool = True,
+    ) -> AsyncResponse:
+        """Sends a request that is prepared; arguments are those of :meth:`request` that say how.
+
+        :raises ValueError: it is not prepared."""
+        if not isinstance(request, PreparedRequest):
+            raise ValueError("You can only send PreparedRequests.")
+        settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
+        is_streamed = bool(self._session.stream if stream is None else stream)
+        response = await self._send_once(request, is_streamed, settings)
+        return await self._follow(response, allow_redirects, None, is_streamed, settings)
+
+    def mount(self, prefix: str, adapter: Any) -> None:
+        """:raises TypeError: adapters block, and an event loop must not."""
+        raise TypeError("an AsyncSession takes no adapters: all its requests go by haul's engine")
 
     async def _follow(
         self, response: Response, follow: bool, first_cookies: Any, stream: bool, settings: dict[str, Any]

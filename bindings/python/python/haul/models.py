@@ -274,12 +274,14 @@ class Response:
             raise StreamConsumedError("The content for this response was already consumed")
         if chunk_size is not None and not isinstance(chunk_size, int):
             raise TypeError(f"chunk_size must be an int, it is instead a {type(chunk_size)}.")
+        if chunk_size is not None and chunk_size < 0:
+            chunk_size = None
         pieces = self._slices(chunk_size) if self._content_consumed else self._pieces(chunk_size)
         return _decoded(pieces, self.encoding) if decode_unicode else pieces
 
     def _slices(self, size: int | None) -> Iterator[bytes]:
         content = self._content or b""
-        size = len(content) if not size or size < 0 else size
+        size = size or len(content)
         for at in range(0, len(content), size or 1):
             yield content[at : at + size]
 
