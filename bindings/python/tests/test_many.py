@@ -171,6 +171,8 @@ def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:
         async with haul.AsyncSession() as session:
             with pytest.raises(TypeError, match="adapters"):
                 session.mount("http://", object())
+            with pytest.raises(TypeError, match="connection"):
+                await session.get(pages.url, hooks={"response": lambda response, **_: response.connection.send(response.request)})
             for stream in (False, True):
                 with pytest.raises(TypeError, match="asynchronous"):
                     await session.post(pages.url, data=produced(), stream=stream)

@@ -84,9 +84,18 @@ def _in_its_loop(future: asyncio.Future[Any], function: Callable[[asyncio.Future
             loop.call_soon_threadsafe(function, future)
 
 
+class _NoConnection:
+    """``Response.connection`` where there is none to wait for: says so to an ``auth`` that wants to send once more."""
+
+    def send(self, *args: Any, **kwargs: Any) -> Response:
+        """:raises TypeError: always."""
+        raise TypeError("an auth that answers by response.connection.send does not work in an AsyncSession: it would hold the loop up")
+
+
 class AsyncResponse(Response):
     """A response whose body, if it is streamed, is read without holding the event loop up."""
 
+    connection: Any = _NoConnection()
     #: Those of its session.
     _calls: _Calls = {}
 
