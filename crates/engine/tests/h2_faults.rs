@@ -5,16 +5,18 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{DRIVERS, Driver, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading};
+use common::{
+    DRIVERS, Driver, PATIENCE, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading,
+};
 use haul::fleet::{Destination, Item};
 use haul::request::SpeedLimit;
 use haul::sink::file::FileOptions;
 use haul::{Client, ErrorKind, RequestOptions};
-use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, ping, rst};
+use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, ping, rst, window_update};
 use testkit::pattern::Pattern;
 
 const REFUSED_STREAM: u32 = 7;
@@ -482,4 +484,43 @@ fn padding_is_no_body() {
         conn.drain()
     });
     assert_eq!(Driver::Blocking.get(&Client::new(), &peer.url("/"), &defaults()).ok(), b"hello");
+}
+
+/// A server that wants no more of a request than it has answered says so by RST_STREAM (RFC 9113 section 8.1).
+#[test]
+fn a_success_that_comes_early_does_not_end_its_request() {
+    const LEN: usize = 2 << 20;
+    for driver in DRIVERS {
+        for (code, exit) in [(None, 0), (Some(0), 0), (Some(CANCEL), 92)] {
+            let (sender, came) = mpsc::channel();
+            let sender = Mutex::new(sender);
+            let peer = FramePeer::start(move |_, conn| {
+                conn.greet(&[])?;
+                let asked = conn.request()?;
+                conn.send(headers(asked.stream, false, &[(":status", "200")]))?;
+                conn.send(data(asked.stream, true, b"early"))?;
+                if let Some(code) = code {
+                    conn.send(rst(asked.stream, code))?;
+                    return conn.drain();
+                }
+                conn.send([window_update(0, LEN as u32), window_update(asked.stream, LEN as u32)].concat())?;
+                let mut bytes = 0;
+                loop {
+                    let frame = conn.frame_of(Frame::DATA)?;
+                    bytes += frame.payload.len();
+                    if frame.flags & Frame::END_STREAM != 0 {
+                        sender.lock().unwrap().send(bytes).unwrap();
+                        return conn.drain();
+                    }
+                }
+            });
+            let body = Some(vec![b'x'; LEN].into());
+            let options = RequestOptions { method: "PUT".into(), body, ..defaults() };
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.exit, &got.body[..]), (exit, &b"early"[..]), "{driver:?} {code:?} {}", got.message);
+            if code.is_none() {
+                assert_eq!(came.recv_timeout(PATIENCE), Ok(LEN), "{driver:?}");
+            }
+        }
+    }
 }

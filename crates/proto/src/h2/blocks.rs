@@ -66,7 +66,7 @@ impl Conn {
                 stream.started = true;
                 match stream.phase {
                     Phase::Head => Section::Head { before: stream.head_bytes },
-                    Phase::Body { .. } => Section::Trailers,
+                    Phase::Body { .. } | Phase::Ended => Section::Trailers,
                 }
             }
         };
@@ -138,7 +138,9 @@ impl Conn {
             None => BodyFraming::Chunked,
         };
         stream.phase = Phase::Body { expected, got: 0, none };
-        self.stop_holding(id, false);
+        stream.reads_on = (200..300).contains(&status) && !tunnel;
+        let wanted = stream.reads_on;
+        self.stop_holding(id, wanted);
         self.due.push_back(Event::Head { id: request, head, framing });
         if end_stream {
             self.complete(id, None);
@@ -149,6 +151,9 @@ impl Conn {
     fn trailers(&mut self, id: u32, end_stream: bool, decoded: response::Decoded) -> Result<(), Error> {
         if !end_stream {
             return Err(Error::Frame(FrameFault::HeadInBody));
+        }
+        if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended) {
+            return Err(Error::Frame(FrameFault::ClosedStream));
         }
         if let Some(Phase::Body { expected: Some(expected), got, .. }) = self.streams.get(id).map(|stream| stream.phase)
             && got != expected

@@ -171,6 +171,8 @@ impl Conn {
                 interim: 0,
                 head_bytes: 0,
                 started: false,
+                reads_on: false,
+                trailers: None,
                 start,
             },
         );

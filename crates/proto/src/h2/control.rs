@@ -3,7 +3,7 @@
 use super::conn::Conn;
 use super::error::FrameFault;
 use super::frame::{self, FRAME_SIZES, Header, MAX_WINDOW, flag, setting};
-use super::streams::Upload;
+use super::streams::{Phase, Upload};
 use super::{CloseReason, Error, ErrorCode, Event, Flood, RequestId, ResetReason};
 use crate::time::Time;
 use alloc::vec::Vec;
@@ -112,13 +112,16 @@ impl Conn {
 
     pub(crate) fn on_rst_stream(&mut self, now: Time, header: Header, payload: &[u8]) -> Result<(), Error> {
         let code = ErrorCode(word(payload, 0));
-        if self.drop_stream(header.stream, None).is_none() {
+        let Some(stream) = self.drop_stream(header.stream, None) else {
             return self.tally.count(now, Flood::Reset);
-        }
-        self.due.push_back(Event::Reset {
-            id: RequestId(u64::from(header.stream)),
-            reason: ResetReason::Peer(code),
-            retryable: code == ErrorCode::REFUSED_STREAM,
+        };
+        let id = RequestId(u64::from(header.stream));
+        // The peer has answered, and wants no more of the request (RFC 9113 §8.1).
+        let is_no_error = code == ErrorCode::NO_ERROR && stream.phase == Phase::Ended;
+        self.due.push_back(if is_no_error {
+            Event::Complete { id, trailers: stream.trailers }
+        } else {
+            Event::Reset { id, reason: ResetReason::Peer(code), retryable: code == ErrorCode::REFUSED_STREAM }
         });
         Ok(())
     }

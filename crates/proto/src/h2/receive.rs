@@ -260,6 +260,7 @@ impl Conn {
         }
         let fault = match &mut stream.phase {
             Phase::Head => Some(Error::Frame(FrameFault::DataBeforeHead)),
+            Phase::Ended => Some(Error::Frame(FrameFault::ClosedStream)),
             Phase::Body { none: true, .. } if payload > 0 => Some(Error::UnexpectedBody),
             Phase::Body { expected, got, .. } => {
                 *got = got.saturating_add(u64::from(payload));
@@ -286,12 +287,31 @@ impl Conn {
 
     /// The response has ended.
     pub(super) fn complete(&mut self, id: u32, trailers: Option<response::Decoded>) {
-        let Some(stream) = self.streams.get(id) else { return };
-        // The rest of a request that was answered already is of no use (RFC 9113 §8.1).
-        let unfinished = stream.upload != Upload::Finished;
-        self.drop_stream(id, unfinished.then_some(ErrorCode::CANCEL));
+        let Some(stream) = self.streams.get_mut(id) else { return };
         let trailers = trailers.map(response::Decoded::into_fields);
+        let unfinished = stream.upload != Upload::Finished;
+        if unfinished && stream.reads_on {
+            // A server that wants no more of the request says so by RST_STREAM (RFC 9113 §8.1).
+            (stream.phase, stream.trailers) = (Phase::Ended, trailers);
+            return;
+        }
+        // The rest of a request that was refused is of no use.
+        self.drop_stream(id, unfinished.then_some(ErrorCode::CANCEL));
         self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers });
+    }
+
+    /// All of a request was given: where its response has ended already, that is complete now.
+    pub(super) fn complete_early(&mut self, id: u32) {
+        if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended)
+            && let Some(stream) = self.drop_stream(id, None)
+        {
+            self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers: stream.trailers });
+        }
+    }
+
+    /// Has [`Conn::step`] something to say without any input?
+    pub fn has_due(&self) -> bool {
+        !self.due.is_empty()
     }
 }
 

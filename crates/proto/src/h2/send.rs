@@ -64,6 +64,9 @@ impl Conn {
         }
         // Each may be answered by updates of two windows, in two halves.
         self.tally.useful(4 * count);
+        if finished {
+            self.complete_early(number);
+        }
         Ok(data.len())
     }
 
@@ -90,6 +93,7 @@ impl Conn {
                     request::write_trailers(trailers, &mut self.encoder, &mut self.name, out);
                     frame::wrap_block(start, number, true, self.peer.max_frame, out);
                 }
+                self.complete_early(number);
                 Ok(())
             }
         }

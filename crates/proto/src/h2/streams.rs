@@ -6,6 +6,7 @@
 
 use super::flow::Inbound;
 use crate::h1::framing::AnswerTo;
+use crate::head::Fields;
 use crate::time::Time;
 use alloc::vec::Vec;
 
@@ -31,6 +32,8 @@ pub(crate) enum Phase {
         got: u64,
         none: bool,
     },
+    /// The response is complete, and its request is not: the peer reads on.
+    Ended,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,10 @@ pub(crate) struct Stream {
     pub(crate) head_bytes: usize,
     /// Something of the response was seen.
     pub(crate) started: bool,
+    /// It is a success: its end is not that of the request.
+    pub(crate) reads_on: bool,
+    /// Of a response that has ended.
+    pub(crate) trailers: Option<Fields>,
     /// Where the request begins in the output.
     pub(crate) start: u64,
 }

@@ -2,9 +2,9 @@
 
 use super::peer::{
     CONTINUATION, DATA, END, HEADERS, RST_STREAM, Seen, WHOLE, answer, asked, block, complete, data, feed, get,
-    headers, sent, settings, window_update, with,
+    headers, rst, sent, settings, window_update, with,
 };
-use haul_proto::h2::{BodyLength, Config, Conn, ErrorCode, Request, RequestError, RequestId};
+use haul_proto::h2::{BodyLength, Config, Conn, ErrorCode, Request, RequestError, RequestId, ResetReason};
 use haul_proto::hpack::{Block, Decoder};
 use haul_proto::time::Time;
 use std::time::Duration;
@@ -208,6 +208,33 @@ fn an_early_answer_ends_the_upload() {
     assert_eq!(seen.last(), Some(&complete(1)), "the answer counts");
     assert_eq!(conn.send_body(RequestId(1), b"x"), Err(RequestError::UnknownRequest));
     assert_eq!(sent(&mut conn).pop().map(|frame| (frame.0, frame.2)), Some((RST_STREAM, 1)));
+}
+
+#[test]
+fn an_early_success_does_not_end_the_upload() {
+    let (id, ok) = (RequestId(1), headers(1, END, &[(":status", "200")]));
+    let answered = |length| {
+        let mut conn = asked(Config::default(), &with("PUT", length), 1);
+        let seen = answer(&mut conn, std::slice::from_ref(&ok));
+        assert!(!seen.contains(&complete(1)), "{seen:?}");
+        conn
+    };
+    let mut conn = answered(BodyLength::Known(9));
+    assert_eq!((conn.send_body(id, b"12345"), conn.has_due()), (Ok(5), false));
+    assert_eq!((conn.send_body(id, b"6789"), conn.has_due()), (Ok(4), true));
+    assert_eq!(feed(&mut conn, b"", &[]), [complete(1)]);
+    assert!(sent(&mut conn).iter().all(|frame| frame.0 != RST_STREAM));
+    let mut conn = answered(BodyLength::Chunked);
+    assert_eq!((conn.finish_body(id, &[]), conn.has_due()), (Ok(()), true));
+    assert_eq!(feed(&mut conn, b"", &[]), [complete(1)]);
+    // A peer that wants no more of it says so; anything else is a failure, and so is what comes behind the end.
+    assert_eq!(feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::NO_ERROR), &[]), [complete(1)]);
+    let seen = feed(&mut answered(BodyLength::Known(9)), &rst(1, ErrorCode::CANCEL), &[]);
+    assert_eq!(seen, [Seen::Reset(1, ResetReason::Peer(ErrorCode::CANCEL), false)]);
+    for behind in [data(1, 0, b"x"), headers(1, END, &[("a", "b")])] {
+        let seen = feed(&mut answered(BodyLength::Known(9)), &behind, &[]);
+        assert!(matches!(seen[..], [Seen::Reset(1, ResetReason::Violation(_), false)]), "{seen:?}");
+    }
 }
 
 #[test]

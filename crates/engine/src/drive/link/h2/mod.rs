@@ -204,7 +204,7 @@ impl Link {
     /// Whether [`Link::receive`] has something to say though nothing came.
     #[must_use]
     pub fn has_due(&self) -> bool {
-        false
+        self.conn.has_due()
     }
 
     /// Whether something is waiting for room in the socket. An upload that waits for the peer's window is not.
@@ -221,6 +221,9 @@ impl Link {
         waker: Waker<'_>,
         finished: &mut Finished,
     ) -> Progress {
+        if self.conn.has_due() {
+            return self.conclude(Progress::More, now, finished);
+        }
         self.release_held(now, waker, finished);
         if !self.active.is_empty() && self.held.len() == self.active.len() && self.pace.resumes_at.is_some() {
             // All are at their rate.
@@ -265,8 +268,13 @@ impl Link {
         self.conclude(progress, now, finished)
     }
 
-    /// A connection that takes no more requests and has none is over.
+    /// A connection that takes no more requests and has none is over. What was sent may have completed responses.
     fn conclude(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
+        if self.conn.has_due()
+            && let Err(error) = self.step(&mut [], 0..0, now, finished)
+        {
+            return self.break_off(error, now, finished);
+        }
         for (id, error) in self.uploads.take_failed() {
             self.fail(id, error, Broke::BeforeResponse, now, finished);
         }

@@ -69,7 +69,13 @@ impl Link {
     }
 
     /// Steps the machine over `buffer[input]`. Payload stays where it is until it is handed on.
-    fn step(&mut self, buffer: &mut [u8], input: Range<usize>, now: Instant, finished: &mut Finished) -> Result<()> {
+    pub(super) fn step(
+        &mut self,
+        buffer: &mut [u8],
+        input: Range<usize>,
+        now: Instant,
+        finished: &mut Finished,
+    ) -> Result<()> {
         let time = clock::time(now);
         let mut at = input.start;
         loop {
