@@ -109,7 +109,7 @@ fn heads_that_end_too_early() {
     refused("nothing", &[Step::ReadHead, Step::Close], ErrorKind::EmptyReply, 52, Some(""));
     refused("reset", &[Step::ReadHead, Step::Reset], ErrorKind::Receive, 56, Some(""));
     cut_reply("HTTP/1.1 200 OK\r\nContent-Le", ErrorKind::Receive, 56, Some(""));
-    cut_reply("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::Receive, 56, Some(""));
+    cut_reply("HTTP/1.1 103 Early Hints\r\n\r\n", ErrorKind::EmptyReply, 52, Some(""));
 }
 
 #[test]
