@@ -87,13 +87,9 @@ static void request_free(pTHX_ void *request) {
 
 void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV *content, IV max_redirect) {
     hk_batch *batch = batch_of(aTHX_ self);
-    STRLEN len;
-    const char *where = SvPVutf8(url, len);
     haul_request *request;
     haul_status status;
-    if (strlen(where) != len)
-        croak("A NUL byte in the URL\n");
-    request = haul_request_new(hk_text(aTHX_ method, "the method"), where);
+    request = haul_request_new(hk_text(aTHX_ method, "the method"), hk_url(aTHX_ url));
     if (!request)
         check(aTHX_ haul_error_code(haul_last_error()));
     ENTER;

@@ -33,6 +33,14 @@ const char *hk_text(pTHX_ SV *value, const char *what) {
     return chars;
 }
 
+const char *hk_url(pTHX_ SV *value) {
+    STRLEN len;
+    const char *chars = SvPVutf8(value, len);
+    if (strlen(chars) != len)
+        croak("A NUL byte in the URL\n");
+    return chars;
+}
+
 haul_slice hk_slice(pTHX_ SV *value) {
     haul_slice out;
     STRLEN len;

@@ -113,6 +113,8 @@ SV *hk_request(pTHX_ SV *self, SV *method, SV *url, HV *arguments);
 SV *hk_bytes(pTHX_ SV *value);
 /* A C string, mortal; libhaul takes no NUL inside, which is said of `what`. */
 const char *hk_text(pTHX_ SV *value, const char *what);
+/* The same of a URL, as UTF-8. */
+const char *hk_url(pTHX_ SV *value);
 /* Bytes as libhaul takes them, for as long as the value stays. */
 haul_slice hk_slice(pTHX_ SV *value);
 /* Notes why an exchange fails, if it is the first reason; false. */

@@ -209,8 +209,6 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     haul_reply reply;
     haul_status status;
     int64_t length = -1;
-    STRLEN url_len;
-    const char *where = SvPVutf8(url, url_len);
     SV *object = newSV(0), *self = sv_2mortal(newRV_noinc(object)), *died;
     if (!engine)
         croak("not a Haul::Engine");
@@ -220,9 +218,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     stream->exchange = x;
     stream->engine = newSVsv(engine_sv);
     hk_attach(aTHX_ object, &stream_vtbl, stream);
-    if (strlen(where) != url_len)
-        croak("A NUL byte in the URL\n");
-    stream->request = haul_request_new_raw(hk_text(aTHX_ method, "the method"), where);
+    stream->request = haul_request_new_raw(hk_text(aTHX_ method, "the method"), hk_url(aTHX_ url));
     if (!stream->request)
         check(aTHX_ haul_error_code(haul_last_error()));
     check(aTHX_ haul_request_set_max_redirects(stream->request, 0));

@@ -7,7 +7,6 @@ its request up, and its connection is closed.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import os
 import threading
@@ -73,15 +72,17 @@ def _close(future: asyncio.Future[Any]) -> None:
         future.exception()
 
 
-def _in_its_loop(future: asyncio.Future[Any], function: Callable[[asyncio.Future[Any]], None]) -> None:
-    """Calls it in the thread of the future's loop: at once here, elsewhere as soon as that comes to it."""
-    loop = future.get_loop()
+def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> bool:
+    """Calls it in the loop's thread: at once here, elsewhere as soon as the loop comes to it. False if that is closed, maybe just now:
+    then nobody waits, and it has forgotten its readers."""
     if loop is _running_loop():
-        function(future)
-    elif not loop.is_closed():
-        with contextlib.suppress(RuntimeError):
-            # It may be closed just now, and then nobody waits.
-            loop.call_soon_threadsafe(function, future)
+        function(*args)
+        return True
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        return False
+    return True
 
 
 class _NoConnection:
@@ -180,16 +181,8 @@ class _Lane:
     def release(self) -> None:
         """Ends what is under way: at once in its loop's thread, elsewhere as soon as the loop comes to it."""
         loop = self._loop()
-        if loop is None or not self.is_open:
+        if loop is None or not self.is_open or not _in_loop(loop, self._release, loop):
             self.batch = None
-        elif _running_loop() is loop:
-            self._release(loop)
-        else:
-            try:
-                loop.call_soon_threadsafe(self._release, loop)
-            except RuntimeError:
-                # It was closed just now, and has forgotten its readers.
-                self.batch = None
 
     def _release(self, loop: asyncio.AbstractEventLoop) -> None:
         batch, self.batch = self.batch, None
@@ -272,7 +265,7 @@ class AsyncSession:
             lane.release()
         for future, stop in list(self._calls.items()):
             stop()
-            _in_its_loop(future, _close)
+            _in_loop(future.get_loop(), _close, future)
         self._session.close()
 
     close = aclose

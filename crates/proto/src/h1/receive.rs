@@ -261,21 +261,25 @@ impl Conn {
     ///
     /// A success on a connection that is kept does not end its request: the server reads on (RFC 9112 §9.3).
     pub fn has_due(&self) -> bool {
-        let has_left = || self.exchanges.front().is_some_and(|exchange| self.has_left_wholly(exchange));
-        matches!(self.receiver.state, State::Early(_)) && has_left()
+        matches!(self.receiver.state, State::Early(_)) && self.front_has_left()
+    }
+
+    /// Has all of the request left whose response comes?
+    fn front_has_left(&self) -> bool {
+        self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange))
     }
 
     /// The current response is at its end. `more` says that bytes follow it in the input. [`Event::NeedInput`] where the rest of
     /// the request has to leave first.
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
-        let has_left = self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange));
+        let has_left = self.front_has_left();
         if self.receiver.reads_on && !has_left {
             self.receiver.state = State::Early(trailers);
             return Event::NeedInput;
         }
         let Some(exchange) = self.exchanges.pop_front() else { return Event::NeedInput };
         self.receiver = Receiver::default();
-        let close = if !self.has_left_wholly(&exchange) {
+        let close = if !has_left {
             Some(CloseReason::RequestUnfinished)
         } else if exchange.facts.close {
             Some(CloseReason::ClientClose)

@@ -152,13 +152,12 @@ impl Conn {
         if !end_stream {
             return Err(Error::Frame(FrameFault::HeadInBody));
         }
-        if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended) {
-            return Err(Error::Frame(FrameFault::ClosedStream));
-        }
-        if let Some(Phase::Body { expected: Some(expected), got, .. }) = self.streams.get(id).map(|stream| stream.phase)
-            && got != expected
-        {
-            return Err(Error::Length { expected, got });
+        match self.streams.get(id).map(|stream| stream.phase) {
+            Some(Phase::Ended) => return Err(Error::Frame(FrameFault::ClosedStream)),
+            Some(Phase::Body { expected: Some(expected), got, .. }) if got != expected => {
+                return Err(Error::Length { expected, got });
+            }
+            _ => {}
         }
         self.complete(id, Some(decoded));
         Ok(())

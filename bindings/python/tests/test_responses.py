@@ -1,0 +1,91 @@
+"""Bodies of responses, whole and in pieces."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+import haul
+
+
+def test_content_codings(httpbin: Any) -> None:
+    session = haul.Session()
+    for path, key in (("/gzip", "gzipped"), ("/deflate", "deflated"), ("/brotli", "brotli")):
+        response = session.get(httpbin.url + path)
+        assert response.json()[key] is True
+        streamed = session.get(httpbin.url + path, stream=True)
+        assert b"".join(streamed.iter_content(7)) and streamed.raw is not None
+        undecoded = session.get(httpbin.url + path, stream=True).raw.read()
+        assert len(undecoded) == int(response.headers["Content-Length"])
+
+
+def test_broken_bodies(raw: Any) -> None:
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n"
+    with pytest.raises(haul.exceptions.ChunkedEncodingError):
+        haul.get(raw(head + b"\r\nshort").url)
+    with pytest.raises(haul.exceptions.ChunkedEncodingError):
+        haul.get(raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab").url)
+    with pytest.raises(haul.exceptions.ContentDecodingError):
+        haul.get(raw(head + b"Content-Encoding: gzip\r\n\r\nno gzip at").url)
+    # A coding that nobody knows is the program's affair, as by requests.
+    assert haul.get(raw(head + b"Content-Encoding: rot13\r\n\r\n0123456789").url).content == b"0123456789"
+    with pytest.raises(haul.exceptions.ChunkedEncodingError):
+        for _ in haul.get(raw(head + b"\r\nshort").url, stream=True).iter_content(1):
+            pass
+    with pytest.raises(haul.exceptions.InvalidHeader):
+        haul.get(raw(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab").url)
+    with pytest.raises(haul.ConnectionError):
+        haul.get(raw(b"").url)
+    with pytest.raises(haul.ConnectionError):
+        haul.get(raw(b"no HTTP at all\r\n\r\n").url)
+
+
+def test_pieces_of_a_negative_size_are_as_they_come(pages: Any) -> None:
+    for stream in (False, True):
+        response = haul.get(f"{pages.url}/x", stream=stream)
+        assert b"".join(response.iter_content(-1)) == b"page /x"
+
+
+def test_raw_is_closed_at_the_end_of_the_body(pages: Any) -> None:
+    for path in ("/x", "/bytes/100000"):
+        raw = haul.get(pages.url + path, stream=True).raw
+        assert not raw.closed
+        size = 0
+        while not raw.closed:
+            size += len(raw.read(4096))
+        assert size == (100_000 if path != "/x" else len("page /x")) and raw.read(1) == b""
+    raw = haul.get(f"{pages.url}/x", stream=True).raw
+    raw.auto_close = False
+    assert io.TextIOWrapper(raw).read() == "page /x" and not raw.closed
+
+
+def test_text_and_encodings(raw: Any) -> None:
+    def served(kind: str, body: bytes) -> haul.Response:
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+        return haul.get(raw(head.encode() + body).url)
+
+    assert served("text/plain; charset=utf-8", "ü".encode()).text == "ü"
+    assert served("text/plain", b"\xfc").text == "ü"
+    assert served("application/json", b'{"a": "\xc3\xbc"}').json() == {"a": "ü"}
+    assert served("text/plain; charset=none-such", b"abc").text == "abc"
+    response = served("application/octet-stream", "żółć gęślą jaźń".encode())
+    assert response.encoding is None and response.text == "żółć gęślą jaźń"
+    with pytest.raises(haul.JSONDecodeError) as caught:
+        served("text/plain", b"no json").json()
+    assert isinstance(caught.value, json.JSONDecodeError) and caught.value.response is not None
+    assert list(served("text/plain", b"a\nb\r\nc").iter_lines()) == [b"a", b"b", b"c"]
+    assert list(served("text/plain", "üü".encode("latin-1")).iter_content(1, decode_unicode=True)) == ["ü", "ü"]
+
+
+def test_a_stream_that_is_read_gives_its_connection_back(pages: Any) -> None:
+    session = haul.Session()
+    for _ in range(3):
+        with session.get(f"{pages.url}/bytes/100000", stream=True) as response:
+            assert len(response.content) == 100_000
+    assert pages.connections == 1
+    session.get(f"{pages.url}/bytes/3000000", stream=True).close()
+    session.get(f"{pages.url}/x")
+    assert pages.connections == 2
