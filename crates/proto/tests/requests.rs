@@ -265,6 +265,13 @@ fn a_success_before_the_request_is_whole_is_complete_when_that_has_left() {
         assert_eq!(reuse_of(&feed(&mut conn, b"", &[], End::Open)), Some(Ok(())));
         assert!(conn.is_idle());
     }
+    // So it is where the content went past the machine.
+    let mut conn = asked(Config::default(), &[post(BodyLength::Known(5))]);
+    feed(&mut conn, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", &[], End::Open);
+    assert_eq!((conn.direct_body(), conn.advance_body(2)), (Some(2), None));
+    conn.send_body(b"12345").unwrap();
+    drain(&mut conn);
+    assert_eq!(reuse_of(&feed(&mut conn, b"", &[], End::Open)), Some(Ok(())));
     // Where the server says that it closes, or has, it reads no further.
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
     let mut conn = asked(Config::default(), &[post(BodyLength::Known(10))]);

@@ -208,11 +208,13 @@ impl Conn {
         self.receiver.direct()
     }
 
-    /// Reports bytes moved under [`Conn::direct_body`]. Gives [`Event::Complete`] when that was all.
+    /// Reports bytes moved under [`Conn::direct_body`]. Gives [`Event::Complete`] when that was all, unless the rest of the request
+    /// has to leave first: then [`Conn::has_due`] tells when.
     ///
     /// More than was granted is the driver's error: a panic in debug builds, else counted as the grant.
     pub fn advance_body(&mut self, n: u64) -> Option<Event> {
-        if self.receiver.advance_direct(n) { Some(self.complete(None, false)) } else { None }
+        let is_whole = self.receiver.advance_direct(n);
+        is_whole.then(|| self.complete(None, false)).filter(|event| *event != Event::NeedInput)
     }
 
     /// The request whose response comes next.
