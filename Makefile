@@ -29,7 +29,7 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory c-soak demo test setup fmt \
+.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
 	generate install uninstall clean
@@ -76,6 +76,9 @@ header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 # The C programs of the tests once under valgrind, once with ASan, its leak check included.
 c-memory: ## the C interface under valgrind and AddressSanitizer
 	sh scripts/c-memory.sh
+
+tsan: ## the engine's tests of threads under ThreadSanitizer (needs a nightly toolchain with its sources)
+	sh scripts/tsan.sh
 
 c-soak: ## 200,000 requests in C; memory must stay flat
 	HAUL_C_SOAK=200000 $(CARGO) test $(LOCKED) -p haul-capi --test costs -- --nocapture memory_stays_flat

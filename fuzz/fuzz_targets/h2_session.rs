@@ -109,6 +109,10 @@ impl Session {
                 _ => conn.go_away(),
             },
         }
+        // The last of a request may be what its response waited for to be complete.
+        if self.conn.has_due() {
+            self.read(Vec::new());
+        }
     }
 
     fn enqueue(&mut self, pick: u8) {

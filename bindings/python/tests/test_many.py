@@ -173,9 +173,8 @@ def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:
                 session.mount("http://", object())
             with pytest.raises(TypeError, match="connection"):
                 await session.get(pages.url, hooks={"response": lambda response, **_: response.connection.send(response.request)})
-            for stream in (False, True):
-                with pytest.raises(TypeError, match="asynchronous"):
-                    await session.post(pages.url, data=produced(), stream=stream)
+            with pytest.raises(TypeError, match="asynchronous"):
+                haul.Request("POST", pages.url, data=produced()).prepare()
 
     asyncio.run(main())
 
@@ -358,3 +357,81 @@ def test_an_async_session_that_is_not_closed_says_so_and_is_let_go(pages: Any, r
         assert await settled((before[0] + 4, before[1] + 1)), (before, held())
 
     run(main())
+
+
+def test_a_body_that_is_made_slowly_holds_up_no_other_request(pages: Any) -> None:
+    others_came = threading.Event()
+
+    def slowly() -> Any:
+        yield b"a"
+        assert others_came.wait(30)
+        yield b"b"
+
+    items = [haul.Request("POST", f"{pages.url}/slow", data=slowly()), *(f"{pages.url}/{i}" for i in range(5))]
+    came = []
+    for result in haul.fetch_many(items, 2, ordered=False):
+        assert result.ok
+        came.append(result.index)
+        if len(came) == 5:
+            others_came.set()
+    assert came[-1] == 0 and pages.bodies[-1] == b"ab"
+
+
+@pytest.mark.parametrize("run", runners())
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_body_may_be_awaited(pages: Any, run: Callable[[Coroutine[Any, Any, None]], None], stream: bool) -> None:
+    async def pieces(*given: Any) -> Any:
+        for piece in given:
+            await asyncio.sleep(0)
+            if isinstance(piece, Exception):
+                raise piece
+            yield piece
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            async with await session.post(f"{pages.url}/up", data=pieces(b"one ", "two ", b"", b"3" * 100_000), stream=stream) as response:
+                await response.aread()
+            assert response.status_code == 200 and pages.bodies == [b"one two " + b"3" * 100_000]
+            with pytest.raises(ZeroDivisionError):
+                await session.post(f"{pages.url}/up", data=pieces(b"one", ZeroDivisionError()), stream=stream)
+            pages.routes["/hop"] = lambda handler: handler.answer(b"", 307, Location="/up")
+            with pytest.raises(haul.exceptions.UnrewindableBodyError):
+                await session.post(f"{pages.url}/hop", data=pieces(b"one"), stream=stream)
+
+    run(main())
+    with pytest.raises(TypeError):
+        haul.post(f"{pages.url}/up", data=pieces(b"one"))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_body_that_is_awaited_for_ever_ends_with_its_request(pages: Any, stream: bool) -> None:
+    ended = []
+
+    async def pieces() -> Any:
+        try:
+            yield b"some"
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            ended.append("cancelled")
+            raise
+
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            post = asyncio.ensure_future(session.post(f"{pages.url}/up", data=pieces(), stream=stream))
+            await asyncio.sleep(0.1)
+            post.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await post
+        await asyncio.sleep(0.05)
+        assert ended == ["cancelled"]
+        session = haul.AsyncSession()
+        post = asyncio.ensure_future(session.post(f"{pages.url}/up", data=pieces(), stream=stream))
+        await asyncio.sleep(0.1)
+        await session.aclose()
+        with pytest.raises(haul.ConnectionError):
+            await post
+        await asyncio.sleep(0.05)
+        assert ended == ["cancelled"] * 2
+
+    # The loop ends only when the threads of its executor have.
+    asyncio.run(main())

@@ -251,8 +251,9 @@ fn code_of_the_program_that_panics_fails_what_is_under_way_and_what_waits_goes_o
         let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
         let url = origin.url("/echo");
         for i in 0..10 {
-            let request = match i % 3 {
+            let request = match i % 6 {
                 0 => client.post(&url).body_reader(Panics, Some(5)),
+                3 => client.post(&url).body_stream(Panics, Some(5)),
                 _ => client.get(&origin.url("/small")),
             };
             batch.submit(request.build().unwrap());

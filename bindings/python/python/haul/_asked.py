@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ._bodies import FORM, encode_files, encode_json, encode_query, is_stream, length_of
+from ._bodies import FORM, encode_files, encode_json, encode_query, is_awaited, is_stream, length_of
 from ._haul import Failure, prepare_url, split_url
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import InvalidURL, MissingSchema, from_failure
@@ -184,8 +184,8 @@ class PreparedRequest(_HooksMixin):
         kind: str | None = None
         if not data and json is not None:
             kind, body = "application/json", encode_json(json)
-        if hasattr(data, "__aiter__") and not hasattr(data, "__iter__"):
-            raise TypeError(f"a body cannot be an asynchronous iterable ({type(data).__name__}): collect it, or give an iterable")
+        if is_awaited(data):
+            raise TypeError(f"a body that is an asynchronous iterable ({type(data).__name__}) is for AsyncSession.request")
         if is_stream(data):
             if files:
                 raise NotImplementedError("Streamed bodies and files are mutually exclusive.")

@@ -41,6 +41,11 @@ def is_stream(data: Any) -> bool:
     return hasattr(data, "__iter__") and not isinstance(data, (str, bytes, bytearray, list, tuple, Mapping))
 
 
+def is_awaited(data: Any) -> bool:
+    """Whether it is an asynchronous iterable, and nothing that can be sent as it is."""
+    return hasattr(data, "__aiter__") and not hasattr(data, "__iter__")
+
+
 def memory_of(data: Any) -> memoryview | None:
     """The bytes of what shows its memory: ``bytearray``, ``memoryview``, ``array``."""
     try:

@@ -16,7 +16,8 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
 from ._asked import PreparedRequest, Request, dispatch_hook
-from ._bodies import is_stream
+from ._awaited import AwaitedBody
+from ._bodies import is_awaited, is_stream
 from ._haul import Batch, Failure, Stop, split_url
 from .exceptions import from_failure
 from .models import ITER_CHUNK_SIZE, Response, _stream_error, answer
@@ -49,6 +50,19 @@ async def _outside(calls: _Calls, stop: Callable[[], None], function: Callable[.
         raise
     finally:
         del calls[waits]
+
+
+def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
+    """Stops a call, and what makes its body."""
+    body = request.body
+    if not isinstance(body, AwaitedBody):
+        return stop.set
+
+    def both() -> None:
+        stop.set()
+        body.stop()
+
+    return both
 
 
 def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
@@ -321,8 +335,11 @@ class AsyncSession:
         """Sends a request and waits for its response; arguments as those of :meth:`haul.Session.request`.
 
         With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`. Such a request takes a thread of the
-        loop's executor while it waits, as does one whose ``data`` is a file or a generator."""
+        loop's executor while it waits, as does one whose ``data`` is a file or a generator. ``data`` may be an asynchronous
+        iterable, too; its pieces are made in the loop."""
         session = self._session
+        if is_awaited(data):
+            data = AwaitedBody(data, asyncio.get_running_loop())
         settings = {"timeout": timeout, "verify": verify, "cert": cert, "proxies": proxies}
         is_streamed = session.stream if stream is None else stream
         call = None
@@ -395,11 +412,12 @@ class AsyncSession:
             if stream:
                 plan, method, url, _, fields, body, _, _ = call
                 stop = Stop()
-                reply, source = await _outside(self._calls, stop.set, session._client.open, plan, method, url, fields, body, stop)
+                stopper = _stopper(request, stop)
+                reply, source = await _outside(self._calls, stopper, session._client.open, plan, method, url, fields, body, stop)
             elif is_stream(request.body) or hasattr(request.body, "read"):
-                # The program's own code makes it: on the engine's thread all other requests would wait for that.
+                # The program's own code makes it, in a thread that the interpreter waits for when it ends.
                 stop = Stop()
-                reply = await _outside(self._calls, stop.set, session._client.send, *call, stop)
+                reply = await _outside(self._calls, _stopper(request, stop), session._client.send, *call, stop)
             else:
                 reply = await self._exchange(call)
         except Failure as failure:

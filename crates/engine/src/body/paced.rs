@@ -1,9 +1,9 @@
 //! An upload that is given out no faster than a rate allows (curl's `--limit-rate`).
 //!
-//! It waits where it is read, as a slow source does: what else the thread carries waits with it, at most a
-//! [grant](haul_policy::rate::Bucket) at a time.
+//! It waits where it is read, a [grant](haul_policy::rate::Bucket) at a time, or says when another read is worth trying.
 
 use std::io;
+use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,15 +21,18 @@ pub(crate) struct Paced {
     upload: Box<dyn Upload>,
     bucket: Bucket,
     deadline: Option<Instant>,
+    is_attended: bool,
+    resumes_at: Option<Instant>,
 }
 
 impl Paced {
     /// At most so many bytes a second of it, and none after the deadline.
     pub(crate) fn new(upload: Box<dyn Upload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
-        Self { upload, bucket: Bucket::new(bytes_per_second, clock::policy_time(Instant::now())), deadline }
+        let bucket = Bucket::new(bytes_per_second, clock::policy_time(Instant::now()));
+        Self { upload, bucket, deadline, is_attended: false, resumes_at: None }
     }
 
-    /// How many bytes may be given, at least one: waits for them.
+    /// How many bytes may be given, at least one: waits for them, unless it is attended.
     fn tokens(&mut self, want: u64) -> io::Result<usize> {
         loop {
             let now = Instant::now();
@@ -40,6 +43,10 @@ impl Paced {
             match self.bucket.available(time) {
                 0 => {
                     let at = clock::instant(self.bucket.ready_at(time, want));
+                    if self.is_attended {
+                        self.resumes_at = Some(at);
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
                     thread::sleep(at.saturating_duration_since(now).min(LONGEST));
                 }
                 tokens => return Ok(usize::try_from(tokens).unwrap_or(usize::MAX)),
@@ -54,14 +61,24 @@ impl Upload for Paced {
     }
 
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.resumes_at = None;
         let room = self.tokens(buffer.len() as u64)?.min(buffer.len());
         let count = self.upload.read(&mut buffer[..room])?;
         self.bucket.take(count as u64);
         Ok(count)
     }
 
-    fn rewind(&mut self) -> bool {
-        self.upload.rewind()
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn attend(&mut self, waker: Waker) {
+        self.is_attended = true;
+        self.upload.attend(waker);
+    }
+
+    fn resumes_at(&self) -> Option<Instant> {
+        self.resumes_at
     }
 
     fn trailers(&mut self) -> io::Result<Vec<Field>> {
@@ -93,8 +110,22 @@ mod tests {
         }
         assert_eq!((all, upload.length()), (10_000, Some(10_000)));
         assert!(upload.ready().is_empty(), "what lies in memory is not taken past the rate");
-        assert!(upload.rewind());
-        assert!(upload.read(&mut buffer).unwrap() > 0);
+    }
+
+    #[test]
+    fn one_that_is_attended_does_not_wait_and_says_until_when() {
+        let mut buffer = [0; 10_000];
+        let mut upload = paced(64_000, None);
+        upload.attend(Waker::noop().clone());
+        let mut all = 0;
+        let error = loop {
+            match upload.read(&mut buffer) {
+                Ok(count) => all += count,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert!(all < 10_000 && upload.resumes_at().is_some());
     }
 
     #[test]

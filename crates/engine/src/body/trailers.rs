@@ -13,6 +13,8 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
 
 use super::upload::Upload;
 
@@ -69,8 +71,16 @@ impl Upload for Trailed {
         self.content.consume(n);
     }
 
-    fn rewind(&mut self) -> bool {
-        self.content.rewind()
+    fn waits(&self) -> bool {
+        self.content.waits()
+    }
+
+    fn attend(&mut self, waker: Waker) {
+        self.content.attend(waker);
+    }
+
+    fn resumes_at(&self) -> Option<Instant> {
+        self.content.resumes_at()
     }
 
     fn trailers(&mut self) -> io::Result<Vec<Field>> {

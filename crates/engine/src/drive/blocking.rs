@@ -274,7 +274,7 @@ fn begin(
     };
     let deadline = transfer.deadline();
     let mut finished = Finished::new();
-    link.start(transfer, now, &mut finished);
+    link.start(transfer, now, NOBODY, &mut finished);
     match finished.pop() {
         Some(over) => {
             // It could not even be put into the machine: the connection is as it was.

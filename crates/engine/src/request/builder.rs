@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::Stream;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::target::{Target, TargetError};
 
@@ -176,12 +177,28 @@ impl RequestBuilder {
     /// Content that is read while it is sent, by chunks (RFC 9112 section 7.1) or with a length if that is known. What is
     /// read once cannot be sent again: a redirect that keeps the content, or a retry, fails then.
     ///
-    /// Hazard: a reader that ends before its length breaks the connection.
+    /// Hazard: a reader that ends before its length breaks the connection. Where the request goes beside others, the reader is
+    /// read by a thread of its own, which ends with it: one that waits for ever keeps its thread.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
         }
         self.body(Body::reader(reader))
+    }
+
+    /// Content that comes as a stream while it is sent, by chunks or with a length if that is known; otherwise as
+    /// [`body_reader`](Self::body_reader). The stream is polled by who sends the request (of [`send_async`](Self::send_async) a
+    /// thread that carries others, too), and must not block.
+    pub fn body_stream<S, B, E>(mut self, stream: S, length: Option<u64>) -> Self
+    where
+        S: Stream<Item = std::result::Result<B, E>> + Send + 'static,
+        B: AsRef<[u8]> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        if let Some(length) = length {
+            self = self.header("Content-Length", length.to_string());
+        }
+        self.body(Body::stream(stream))
     }
 
     /// Fields behind the content, made when it has been sent; see [`Trailers`].

@@ -3,11 +3,14 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::pin::Pin;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
+use futures_core::Stream;
 use haul::buffer::Lease;
 use haul::facts::Facts;
 use haul::fleet::{Destination, Fleet, FleetOptions, Item, Items, Job, Report, Stage, Summary};
@@ -39,6 +42,14 @@ pub struct Panics;
 
 impl Read for Panics {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        panic!("on purpose");
+    }
+}
+
+impl Stream for Panics {
+    type Item = io::Result<Vec<u8>>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         panic!("on purpose");
     }
 }

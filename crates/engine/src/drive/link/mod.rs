@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 pub use sending::Machine;
 
 use crate::Error;
+use crate::body::upload::Upload;
 use crate::buffer::Buffer;
 use crate::drive::direct::{Mover, Waited};
 use crate::net::pool::Key;
@@ -62,13 +63,38 @@ pub enum Progress {
     Closed,
 }
 
-/// Who to wake when a sink has credit again.
+/// Who to wake when a sink has credit again, or what sends has more.
 #[derive(Clone, Copy)]
 pub struct Waker<'a> {
     /// The driver; none for one that waits in the sink itself.
     pub wake: Option<&'a Arc<dyn Wake>>,
     /// What the driver knows the connection by.
     pub token: usize,
+}
+
+impl Waker<'_> {
+    /// Sees to it that nobody waits for this content who carries others.
+    fn attend(&self, upload: Option<Box<dyn Upload>>) -> Option<Box<dyn Upload>> {
+        let mut upload = upload?;
+        if let Some(wake) = self.wake
+            && upload.waits()
+        {
+            upload.attend(Arc::new(Feeder { wake: Arc::clone(wake), token: self.token }).into());
+        }
+        Some(upload)
+    }
+}
+
+/// A driver, as what a task's content wakes.
+struct Feeder {
+    wake: Arc<dyn Wake>,
+    token: usize,
+}
+
+impl std::task::Wake for Feeder {
+    fn wake(self: Arc<Self>) {
+        self.wake.wake(self.token);
+    }
 }
 
 /// Transfers whose exchange is over, and what becomes of them. (In boxes, here and wherever a transfer is handed on: it is
@@ -197,9 +223,9 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         transfer.goes_by(self.key());
-        either!(self, link => link.start(transfer, now, finished));
+        either!(self, link => link.start(transfer, now, waker, finished));
     }
 
     /// Sends what there is to send. `false` when the socket has no room for all of it.

@@ -7,12 +7,13 @@
 
 use std::error::Error;
 use std::io;
+use std::time::Instant;
 
 use haul_proto::h1::{Request, RequestId};
 use haul_proto::time::Time;
 
 use crate::ErrorKind;
-use crate::body::upload::Upload;
+use crate::body::upload::{Panicked, Upload};
 use crate::net::stream::Stream;
 
 /// So much content is read from its source at once.
@@ -72,6 +73,8 @@ pub(super) enum Fed {
     All,
     /// The machine takes no more now, or the source would have to be waited for: not before what it gave has left.
     Waits,
+    /// The source has nothing now. It wakes who sends, or there may be more at this moment.
+    Starved(Option<Instant>),
 }
 
 /// Puts content into the machine as far as both go, so that a head and a small body leave in one write. `given` is told of
@@ -107,7 +110,10 @@ pub(super) fn feed(
         if room == 0 {
             return Ok(Fed::Waits);
         }
-        let n = upload.read(&mut piece[..room])?;
+        let n = match upload.read(&mut piece[..room]) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Fed::Starved(upload.resumes_at())),
+            read => read?,
+        };
         if n == 0 {
             let trailers = upload.trailers()?;
             let fields: Vec<_> = trailers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
@@ -128,6 +134,9 @@ pub(super) fn feed(
 pub(super) fn unreadable(error: io::Error) -> crate::Error {
     match error.kind() {
         io::ErrorKind::TimedOut => crate::Error::new(ErrorKind::Timeout, "the operation timed out"),
+        _ if error.get_ref().is_some_and(|cause| cause.is::<Panicked>()) => {
+            crate::Error::new(ErrorKind::Panicked, Panicked.to_string())
+        }
         _ => crate::Error::with_source(ErrorKind::Read, "the content to send cannot be read", error),
     }
 }

@@ -135,7 +135,7 @@ impl Worker {
                     }
                 }
                 let mut finished = std::mem::take(&mut self.finished);
-                link.start(transfer, now, &mut finished);
+                link.start(transfer, now, Waker { wake: Some(&self.wake), token }, &mut finished);
                 self.settle(token, &mut finished);
                 self.finished = finished;
                 self.send(token);
@@ -350,11 +350,12 @@ impl Worker {
     /// Starts what waits on a lane and can be started now.
     pub(super) fn start_waiting(&mut self, token: usize) {
         let mut failed = Finished::new();
+        let waker = Waker { wake: Some(&self.wake), token };
         while let Some(lane) = self.lanes.get_mut(token)
-            && let Some(transfer) = lane.next_waiting(Waker { wake: Some(&self.wake), token })
+            && let Some(transfer) = lane.next_waiting(waker)
             && let State::Open(link) = &mut lane.state
         {
-            link.start(transfer, self.now, &mut failed);
+            link.start(transfer, self.now, waker, &mut failed);
         }
         for (transfer, after) in failed {
             self.go_on(transfer, after, Some(token));

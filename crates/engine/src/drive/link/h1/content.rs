@@ -16,6 +16,8 @@ pub(super) struct Content {
     upload: Option<Box<dyn Upload>>,
     /// Until when the server is waited for to say whether it wants that.
     held_until: Option<Instant>,
+    /// When there may be more of it to be had.
+    resumes_at: Option<Instant>,
     /// Since when, and why, it cannot be read.
     failed: Option<(Instant, Error)>,
 }
@@ -25,6 +27,7 @@ impl Content {
     pub(super) fn begin(&mut self, upload: Option<Box<dyn Upload>>, held_until: Option<Instant>) {
         self.upload = upload;
         self.held_until = held_until;
+        self.resumes_at = None;
     }
 
     /// Whether there is any.
@@ -40,8 +43,10 @@ impl Content {
             self.held_until = None;
             conn.handle_timeout(Time(u64::MAX));
         }
+        self.resumes_at = None;
         match feed(conn, LAST, &mut **upload, given) {
             Ok(Fed::Waits) => {}
+            Ok(Fed::Starved(until)) => self.resumes_at = until,
             Ok(Fed::All) => {
                 self.upload = None;
                 self.held_until = None;
@@ -59,11 +64,11 @@ impl Content {
         self.upload.is_some() && self.failed.is_none() && may_feed()
     }
 
-    /// When it is to be sent unasked, or has failed.
+    /// When it is to be sent unasked, may go on, or has failed.
     pub(super) fn look_at(&self, conn: &Conn) -> Option<Instant> {
         let held = self.held_until.filter(|_| conn.poll_timeout().is_some());
         let failed = self.failed.as_ref().map(|(since, _)| *since);
-        [held, failed].into_iter().flatten().min()
+        [held, self.resumes_at, failed].into_iter().flatten().min()
     }
 
     /// Why it cannot be read; once.

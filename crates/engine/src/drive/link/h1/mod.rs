@@ -151,7 +151,7 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0;
         transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
@@ -159,7 +159,7 @@ impl Link {
             Ok(_) => {
                 transfer.is_pipelined = !self.queue.is_empty();
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
-                self.content.begin(transfer.upload(), held_until);
+                self.content.begin(waker.attend(transfer.upload()), held_until);
                 self.queue.push_back(transfer);
                 let last = self.queue.back_mut().map(|transfer| &mut **transfer);
                 self.content.feed(&mut self.conn, told(&RefCell::new(last)));

@@ -161,14 +161,14 @@ impl Link {
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
-    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, finished: &mut Finished) {
+    pub fn start(&mut self, mut transfer: Box<Transfer>, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         transfer.facts.peer = self.stream.peer;
         transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
         transfer.on_connection(&self.stream, transfer.is_on_used);
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
-                let upload = transfer.upload();
+                let upload = waker.attend(transfer.upload());
                 if upload.is_some() {
                     self.uploads.begin(id);
                 }
@@ -311,7 +311,7 @@ impl Link {
         let limit = if self.limited > 0 { limits() } else { None };
         let machine = self.conn.poll_timeout().map(|at| clock::instant(haul_policy::Time(at.0)));
         let failed = self.uploads.has_failed().then_some(self.born);
-        [limit, machine, failed].into_iter().flatten().min()
+        [limit, machine, failed, self.uploads.resumes_at()].into_iter().flatten().min()
     }
 
     /// Ends what took too long or is too slow.

@@ -1,6 +1,7 @@
 //! The content of requests that share a connection: a part of each in turn, as far as the peer's windows go.
 
 use std::io;
+use std::time::Instant;
 
 use haul_proto::h1;
 use haul_proto::h2::{self, Conn, RequestId};
@@ -17,6 +18,8 @@ pub(super) struct Uploads {
     turns: Vec<u64>,
     /// Those whose source failed.
     failed: Vec<(u64, Error)>,
+    /// When there may be more of one of them to be had.
+    resumes_at: Option<Instant>,
 }
 
 impl Uploads {
@@ -40,16 +43,27 @@ impl Uploads {
         std::mem::take(&mut self.failed)
     }
 
+    /// When [`Uploads::feed`] is worth calling though nothing happened.
+    pub(super) fn resumes_at(&self) -> Option<Instant> {
+        self.resumes_at
+    }
+
     /// Puts content into the machine as far as it takes it.
     pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut ByNumber<Active>) {
-        let Self { turns, failed } = self;
+        let Self { turns, failed, resumes_at } = self;
+        *resumes_at = None;
         turns.retain(|&id| {
             let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
             match feed(conn, RequestId(id), &mut **upload, |piece| {
                 transfer.took_content();
                 transfer.on_sent(piece);
             }) {
-                Ok(fed) => fed == Fed::Waits,
+                Ok(Fed::All) => false,
+                Ok(Fed::Waits) => true,
+                Ok(Fed::Starved(until)) => {
+                    *resumes_at = [*resumes_at, until].into_iter().flatten().min();
+                    true
+                }
                 Err(error) => {
                     failed.push((id, unreadable(error)));
                     false

@@ -1,0 +1,266 @@
+//! Content that can be had once: what a reader or a stream gives.
+//!
+//! Who sends one request at a time waits for it. A loop that carries others must not: there a stream wakes the loop itself, and
+//! a reader is read by a thread of its own, a little ahead of what was sent.
+//!
+//! ```text
+//!  reader ──thread──▶ at most AHEAD pieces ──▶ read, or WouldBlock; the loop is woken for each piece
+//! ```
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use futures_core::Stream;
+
+/// The most that a thread asks its reader for at once.
+const PIECE: usize = 64 << 10;
+/// Pieces that wait to be sent, beside the one being read and the one being sent.
+const AHEAD: usize = 2;
+
+/// A reader or a stream that can be read once, shared by the clones of the body that it is of.
+#[derive(Clone)]
+pub struct Once(Arc<Shared>);
+
+struct Shared {
+    origin: Mutex<Origin>,
+    is_begun: AtomicBool,
+}
+
+enum Origin {
+    Reader(Box<dyn Read + Send>),
+    Stream(Box<dyn PollRead>),
+}
+
+impl Once {
+    /// Takes the reader.
+    pub fn new(reader: impl Read + Send + 'static) -> Self {
+        Self::of(Origin::Reader(Box::new(reader)))
+    }
+
+    /// Takes the stream. Its error breaks the request off.
+    pub fn stream<S, B, E>(stream: S) -> Self
+    where
+        S: Stream<Item = Result<B, E>> + Send + 'static,
+        B: AsRef<[u8]> + Send + 'static,
+        E: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Self::of(Origin::Stream(Box::new(Pieces { stream: Box::pin(stream), piece: None, at: 0 })))
+    }
+
+    fn of(origin: Origin) -> Self {
+        Self(Arc::new(Shared { origin: Mutex::new(origin), is_begun: AtomicBool::new(false) }))
+    }
+
+    /// Whether something of it is gone.
+    pub(super) fn is_begun(&self) -> bool {
+        self.0.is_begun.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Once {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Once").field("is_begun", &self.is_begun()).finish_non_exhaustive()
+    }
+}
+
+/// The sending of a [`Once`].
+pub(super) struct Reading {
+    once: Once,
+    waker: Option<Waker>,
+    ahead: Option<Ahead>,
+}
+
+impl Reading {
+    /// With a waker a read does not wait.
+    pub(super) fn new(once: Once, waker: Option<Waker>) -> Self {
+        Self { once, waker, ahead: None }
+    }
+
+    /// The next bytes; 0 is the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(ahead) = &mut self.ahead {
+            return ahead.read(buffer);
+        }
+        let shared = &*self.once.0;
+        shared.is_begun.store(true, Ordering::Release);
+        match (&mut *shared.origin.lock().unwrap_or_else(PoisonError::into_inner), &self.waker) {
+            (Origin::Stream(stream), Some(waker)) => match stream.poll_read(&mut Context::from_waker(waker), buffer) {
+                Poll::Ready(read) => return read,
+                Poll::Pending => return Err(io::ErrorKind::WouldBlock.into()),
+            },
+            (Origin::Stream(stream), None) => return wait(&mut **stream, buffer),
+            (Origin::Reader(reader), None) => return reader.read(buffer).map_err(no_wait),
+            (Origin::Reader(_), Some(_)) => {}
+        }
+        self.ahead = self.waker.as_ref().and_then(|waker| Ahead::start(&self.once, waker));
+        if self.ahead.is_none() {
+            // There is no thread to be had: it is waited for here.
+            self.waker = None;
+        }
+        self.read(buffer)
+    }
+}
+
+/// What says that it would have to wait, and will wake nobody, has failed.
+fn no_wait(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
+}
+
+/// Why there is no more: the program's code that reads it panicked.
+#[derive(Debug)]
+pub(crate) struct Panicked;
+
+impl fmt::Display for Panicked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("what reads the content panicked")
+    }
+}
+
+impl Error for Panicked {}
+
+/// What a thread has read and nobody has sent yet.
+struct Ahead {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    piece: Vec<u8>,
+    at: usize,
+}
+
+impl Ahead {
+    /// Begins to read. `None` where there is no thread to be had.
+    fn start(once: &Once, waker: &Waker) -> Option<Self> {
+        let (sender, pieces) = sync_channel(AHEAD);
+        let teller = Teller { sender: Some(sender), waker: waker.clone() };
+        let once = once.clone();
+        let read = move || {
+            if let Origin::Reader(reader) = &mut *once.0.origin.lock().unwrap_or_else(PoisonError::into_inner) {
+                read_all(&mut **reader, &teller);
+            }
+        };
+        thread::Builder::new().name("haul-read".into()).spawn(read).ok()?;
+        Some(Self { pieces, piece: Vec::new(), at: 0 })
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.piece.len() {
+            (self.piece, self.at) = match self.pieces.try_recv() {
+                Ok(piece) => (piece?, 0),
+                Err(TryRecvError::Empty) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(TryRecvError::Disconnected) => return Err(io::Error::other(Panicked)),
+            };
+        }
+        let n = buffer.len().min(self.piece.len() - self.at);
+        buffer[..n].copy_from_slice(&self.piece[self.at..self.at + n]);
+        self.at += n;
+        Ok(n)
+    }
+}
+
+/// Passes on what the reader gives, to its end, which is an empty piece, or to an error; or until nobody wants it.
+fn read_all(reader: &mut dyn Read, teller: &Teller) {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let piece = match reader.read(&mut buffer) {
+            Ok(n) => Ok(buffer[..n].to_vec()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(no_wait(error)),
+        };
+        let is_last = piece.as_ref().map_or(true, Vec::is_empty);
+        if !teller.tell(piece) || is_last {
+            return;
+        }
+    }
+}
+
+/// Tells the loop of each piece, and when there will be none because the reader panicked.
+struct Teller {
+    sender: Option<SyncSender<io::Result<Vec<u8>>>>,
+    waker: Waker,
+}
+
+impl Teller {
+    /// `false` where nobody listens any more.
+    fn tell(&self, piece: io::Result<Vec<u8>>) -> bool {
+        let is_told = self.sender.as_ref().is_some_and(|sender| sender.send(piece).is_ok());
+        self.waker.wake_by_ref();
+        is_told
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.sender = None;
+        self.waker.wake_by_ref();
+    }
+}
+
+/// Bytes that are there now or later.
+trait PollRead: Send {
+    /// The next ones; 0 is the end.
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+}
+
+/// A stream of pieces, as bytes.
+struct Pieces<S, B> {
+    stream: Pin<Box<S>>,
+    piece: Option<B>,
+    at: usize,
+}
+
+impl<S, B, E> PollRead for Pieces<S, B>
+where
+    S: Stream<Item = Result<B, E>> + Send,
+    B: AsRef<[u8]> + Send,
+    E: Into<Box<dyn Error + Send + Sync>>,
+{
+    fn poll_read(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        loop {
+            let rest = self.piece.as_ref().map_or(&[][..], |piece| &piece.as_ref()[self.at..]);
+            if !rest.is_empty() {
+                let n = buffer.len().min(rest.len());
+                buffer[..n].copy_from_slice(&rest[..n]);
+                self.at += n;
+                return Poll::Ready(Ok(n));
+            }
+            self.at = 0;
+            self.piece = match self.stream.as_mut().poll_next(context) {
+                Poll::Ready(Some(Ok(piece))) => Some(piece),
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(failed(error.into()))),
+                Poll::Ready(None) => return Poll::Ready(Ok(0)),
+                Poll::Pending => {
+                    self.piece = None;
+                    return Poll::Pending;
+                }
+            };
+        }
+    }
+}
+
+fn failed(error: Box<dyn Error + Send + Sync>) -> io::Error {
+    error.downcast::<io::Error>().map_or_else(io::Error::other, |error| no_wait(*error))
+}
+
+/// Waits for the next bytes in this thread.
+fn wait(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match stream.poll_read(&mut Context::from_waker(&waker), buffer) {
+            Poll::Ready(read) => return read,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

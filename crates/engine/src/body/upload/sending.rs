@@ -1,0 +1,170 @@
+//! The ways to send a [`Body`](super::Body): from one place in memory, and piece by piece.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::once::{Once, Reading};
+use super::{Piece, Upload};
+
+/// A sending of bytes that lie in one place.
+pub(super) struct Whole {
+    bytes: Arc<[u8]>,
+    at: usize,
+}
+
+impl Whole {
+    pub(super) fn new(bytes: Arc<[u8]>) -> Self {
+        Self { bytes, at: 0 }
+    }
+}
+
+impl Upload for Whole {
+    fn length(&self) -> Option<u64> {
+        Some(self.bytes.len() as u64)
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut rest = self.ready();
+        let n = rest.read(buffer)?;
+        self.consume(n);
+        Ok(n)
+    }
+
+    fn ready(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.at += n;
+    }
+}
+
+/// A sending of pieces.
+pub(super) struct Sending {
+    pieces: Arc<[Piece]>,
+    /// The piece under way.
+    at: usize,
+    /// How much of it is out.
+    done: u64,
+    /// What it is read from.
+    open: Open,
+    waker: Option<Waker>,
+}
+
+/// What a piece is read from.
+enum Open {
+    /// Nothing yet.
+    Nothing,
+    File(File),
+    /// What a source of known length gives.
+    Given(Box<dyn Read + Send>),
+    Once(Reading),
+}
+
+impl Sending {
+    pub(super) fn new(pieces: Arc<[Piece]>) -> Self {
+        Self { pieces, at: 0, done: 0, open: Open::Nothing, waker: None }
+    }
+
+    fn next_piece(&mut self) {
+        self.at += 1;
+        self.done = 0;
+        self.open = Open::Nothing;
+    }
+
+    /// Of the piece under way; 0 at its end.
+    fn read_piece(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let piece = &self.pieces[self.at];
+        if let Piece::Bytes(bytes) = piece {
+            let rest = &bytes[self.done as usize..];
+            let n = rest.len().min(buffer.len());
+            buffer[..n].copy_from_slice(&rest[..n]);
+            return Ok(n);
+        }
+        let left = match piece {
+            Piece::File { length, .. } => Some(length - self.done),
+            Piece::Source(source) => source.length.map(|length| length - self.done),
+            Piece::Bytes(_) | Piece::Once(_) => None,
+        };
+        if left == Some(0) {
+            return Ok(0);
+        }
+        if let Open::Nothing = self.open {
+            self.open = open(piece, self.done, self.waker.as_ref())?;
+        }
+        let most = buffer.len().min(left.map_or(usize::MAX, |left| usize::try_from(left).unwrap_or(usize::MAX)));
+        let buffer = &mut buffer[..most];
+        match &mut self.open {
+            Open::File(file) => some(file.read(buffer)?, "the file has become shorter"),
+            Open::Given(given) => some(given.read(buffer)?, "the content is shorter than was said"),
+            Open::Once(reading) => reading.read(buffer),
+            Open::Nothing => unreachable!("it was just opened"),
+        }
+    }
+}
+
+/// Begins to read a piece that does not lie in memory, `done` bytes of which are out.
+fn open(piece: &Piece, done: u64, waker: Option<&Waker>) -> io::Result<Open> {
+    let reading = |once| Open::Once(Reading::new(once, waker.cloned()));
+    Ok(match piece {
+        Piece::File { path, offset, .. } => Open::File(open_at(path, offset + done)?),
+        Piece::Source(source) if source.length.is_some() => Open::Given((source.open)()?),
+        Piece::Source(source) => reading(Once::new((source.open)()?)),
+        Piece::Once(once) => reading(once.clone()),
+        Piece::Bytes(_) => Open::Nothing,
+    })
+}
+
+fn open_at(path: &Path, offset: u64) -> io::Result<File> {
+    let mut file = File::open(path)?;
+    if offset > 0 {
+        file.seek(SeekFrom::Start(offset))?;
+    }
+    Ok(file)
+}
+
+/// Bytes of which there must be some more.
+fn some(n: usize, too_few: &'static str) -> io::Result<usize> {
+    if n == 0 { Err(io::Error::new(io::ErrorKind::UnexpectedEof, too_few)) } else { Ok(n) }
+}
+
+impl Upload for Sending {
+    fn length(&self) -> Option<u64> {
+        self.pieces.iter().try_fold(0u64, |sum, piece| sum.checked_add(piece.length()?))
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() && self.at < self.pieces.len() {
+            let waits = self.pieces[self.at].waits();
+            if waits && filled > 0 {
+                // What is there already should leave first.
+                break;
+            }
+            match self.read_piece(&mut buffer[filled..]) {
+                Ok(0) => self.next_piece(),
+                Ok(n) => {
+                    filled += n;
+                    self.done += n as u64;
+                    if waits {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn waits(&self) -> bool {
+        self.pieces.iter().any(Piece::waits)
+    }
+
+    fn attend(&mut self, waker: Waker) {
+        self.waker = Some(waker);
+    }
+}

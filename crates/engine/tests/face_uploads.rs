@@ -1,0 +1,207 @@
+//! Content that comes while it is sent: requests beside it go on, and streams are content like readers.
+
+mod common;
+
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::sync::mpsc as blocking;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use common::{Panics, bounded, http2_origin, knowing, start_origin};
+use futures_core::Stream;
+use haul::batch::{BatchOptions, Order};
+use haul::body::upload::Body;
+use haul::{Client, ErrorKind, RequestOptions};
+use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// A reader that waits for whoever holds the other end.
+struct Slow(blocking::Receiver<Vec<u8>>);
+
+impl Read for Slow {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let piece = self.0.recv().unwrap_or_default();
+        buffer[..piece.len()].copy_from_slice(&piece);
+        Ok(piece.len())
+    }
+}
+
+/// What is sent into a channel, until nobody can send any more.
+struct Pieces(UnboundedReceiver<io::Result<Vec<u8>>>);
+
+impl Stream for Pieces {
+    type Item = io::Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}
+
+/// One connection for all over HTTP/2, or one each over HTTP/1.1.
+fn clients() -> [(Origin, RequestOptions); 2] {
+    [(start_origin(), RequestOptions::default()), (http2_origin(100), knowing(RequestOptions::default()))]
+}
+
+fn client(of: &RequestOptions) -> Client {
+    let of = of.clone();
+    Client::builder().options(move |options| *options = of).build()
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
+
+#[test]
+fn a_reader_that_waits_holds_up_no_other_request() {
+    for (origin, options) in clients() {
+        bounded("a slow reader", move || {
+            let client = client(&options);
+            run(async {
+                let (send, pieces) = blocking::channel();
+                let post = tokio::spawn(client.post(&origin.url("/echo")).body_reader(Slow(pieces), None).send_async());
+                for n in 0..3 {
+                    let text = client.get(&origin.url(&format!("/small/{n}"))).send_async().await.unwrap().text().await;
+                    assert_eq!(text.unwrap(), format!("small {n}\n"));
+                    send.send(format!("<{n}>").into_bytes()).unwrap();
+                }
+                drop(send);
+                let echo: serde_json::Value = post.await.unwrap().unwrap().json().await.unwrap();
+                assert_eq!((echo["body"].as_str(), echo["method"].as_str()), (Some("<0><1><2>"), Some("POST")));
+            });
+        });
+    }
+}
+
+#[test]
+fn a_stream_is_sent_as_it_comes() {
+    for (origin, options) in clients() {
+        bounded("a stream", move || {
+            let client = client(&options);
+            run(async {
+                let (send, pieces) = unbounded_channel();
+                let post = client.post(&origin.url("/echo")).body_stream(Pieces(pieces), None).send_async();
+                let post = tokio::spawn(post);
+                let large = origin.pattern().slice(0, 300_000).iter().map(|byte| b'a' + byte % 26).collect::<Vec<_>>();
+                for piece in [&b"first "[..], b"", &large, b" last"] {
+                    client.get(&origin.url("/small")).send_async().await.unwrap().bytes().await.unwrap();
+                    send.send(Ok(piece.to_vec())).unwrap();
+                }
+                drop(send);
+                let echo: serde_json::Value = post.await.unwrap().unwrap().json().await.unwrap();
+                assert_eq!(echo["body_len"], 6 + 300_000 + 5);
+                let whole = [b"first ", &large[..], b" last"].concat();
+                assert!(echo["body"].as_str().unwrap().as_bytes() == whole);
+            });
+        });
+    }
+}
+
+#[test]
+fn a_stream_is_content_where_nothing_is_awaited_too() {
+    let origin = start_origin();
+    bounded("a stream, waited for", move || {
+        let (send, pieces) = unbounded_channel();
+        let feeder = std::thread::spawn(move || {
+            for n in 0..5 {
+                std::thread::sleep(Duration::from_millis(2));
+                send.send(Ok(vec![b'0' + n])).unwrap();
+            }
+        });
+        let response = Client::new().put(&origin.url("/echo")).body_stream(Pieces(pieces), Some(5)).send().unwrap();
+        let echo: serde_json::Value = response.json().unwrap();
+        assert_eq!(echo["body"], "01234");
+        let length = echo["headers"].as_array().unwrap().iter().find(|field| field[0] == "content-length").unwrap();
+        assert_eq!(length[1], "5");
+        feeder.join().unwrap();
+    });
+}
+
+#[test]
+fn a_source_that_fails_or_panics_fails_its_request_alone() {
+    for (origin, options) in clients() {
+        bounded("sources that fail", move || {
+            let client = client(&options);
+            run(async {
+                let url = origin.url("/echo");
+                let (send, pieces) = unbounded_channel();
+                send.send(Ok(b"some".to_vec())).unwrap();
+                send.send(Err(io::Error::other("no more"))).unwrap();
+                let error = client.post(&url).body_stream(Pieces(pieces), None).send_async().await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Read);
+                assert!(format!("{:?}", anyhow(&error)).contains("no more"), "{error}");
+                let error = client.post(&url).body_reader(Panics, None).send_async().await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
+                let short = &b"short"[..];
+                let error = client.post(&url).body_reader(short, Some(10)).send_async().await.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Read, "{error}");
+                let text =
+                    client.post(&url).body_reader(short, Some(5)).send_async().await.unwrap().text().await.unwrap();
+                assert!(text.contains("\"short\""), "{text}");
+            });
+        });
+    }
+}
+
+/// What an error says with all its causes.
+fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect()
+}
+
+#[test]
+fn who_is_given_up_is_not_waited_for() {
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]);
+    bounded("giving up", move || {
+        run(async {
+            let client = Client::new();
+            let (_send, pieces) = blocking::channel();
+            let post = client.post(&peer.url("/")).body_reader(Slow(pieces), None).send_async();
+            assert!(tokio::time::timeout(Duration::from_millis(50), post).await.is_err());
+            let (_send, pieces) = blocking::channel();
+            let post = client.post(&peer.url("/")).body_reader(Slow(pieces), None).timeout(Duration::from_millis(50));
+            assert!(post.send_async().await.unwrap_err().is_timeout());
+            assert!(peer.finished(2));
+        });
+    });
+}
+
+#[test]
+fn an_upload_at_a_rate_holds_up_no_other_request() {
+    for (origin, options) in clients() {
+        bounded("a rate", move || {
+            let paced = client(&RequestOptions { limit_rate: Some(64_000), ..options.clone() });
+            let free = client(&options);
+            let url = |client: &Client, path: &str| client.get(&origin.url(path)).build().unwrap();
+            let posts = (0..3).map(|_| paced.post(&origin.url("/echo")).body(vec![b'x'; 20_000]).build().unwrap());
+            let gets = (0..20).map(|_| url(&free, "/small"));
+            let all: Vec<_> = posts.chain(gets).collect();
+            let in_turn = BatchOptions { order: Order::Completion, max_parallel: 30, ..BatchOptions::default() };
+            let ended: Vec<u64> = free
+                .fetch_all(all, in_turn)
+                .map(|(index, reply)| {
+                    assert!(reply.unwrap().status() == 200);
+                    index
+                })
+                .collect();
+
+            assert!(ended[20..].iter().all(|index| *index < 3), "the posts are the last: {ended:?}");
+        });
+    }
+}
+
+#[test]
+fn content_given_once_is_not_sent_twice() {
+    let origin = start_origin();
+    bounded("once", move || {
+        run(async {
+            let client = Client::new();
+            let (send, pieces) = unbounded_channel();
+            send.send(Ok(b"once".to_vec())).unwrap();
+            drop(send);
+            let url = origin.url("/redirect/307?to=/echo");
+            let error = client.post(&url).body(Body::stream(Pieces(pieces))).send_async().await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Rewind, "{error}");
+        });
+    });
+}
