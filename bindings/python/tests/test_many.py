@@ -233,7 +233,7 @@ def test_many_do_not_hold_up_the_loop(pages: Any) -> None:
 @pytest.mark.parametrize("run", runners())
 @pytest.mark.parametrize("what", ["head", "body", "upload"])
 @pytest.mark.parametrize("ends", ["cancel", "aclose"])
-def test_what_waits_in_the_executor_can_be_given_up(raw: Any, pages: Any, run: Any, what: str, ends: str) -> None:
+def test_what_waits_on_a_thread_can_be_given_up(raw: Any, pages: Any, run: Any, what: str, ends: str) -> None:
     half = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab", closes=False)
     begun: list[float] = []
 
@@ -257,8 +257,25 @@ def test_what_waits_in_the_executor_can_be_given_up(raw: Any, pages: Any, run: A
             assert (await session.get(f"{pages.url}/x")).text == "page /x"
 
     run(main())
-    # The loop has waited for its threads.
     assert time.perf_counter() - begun[0] < 5
+    for thread in threading.enumerate():
+        if thread.name.startswith("haul"):
+            thread.join(5)
+            assert not thread.is_alive(), "it was not stopped"
+
+
+def test_streams_wait_beside_each_other_and_beside_the_loops_own_calls(pages: Any) -> None:
+    async def main() -> None:
+        async with haul.AsyncSession() as session:
+            tasks = [asyncio.ensure_future(session.get(f"{pages.url}/never", stream=True)) for _ in range(50)]
+            while len(pages.heads) < 50:
+                await asyncio.sleep(0.01)
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 5) == "free"
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(main())
 
 
 def test_a_body_that_is_produced_slowly_does_not_hold_others_up(pages: Any) -> None:
@@ -433,5 +450,4 @@ def test_a_body_that_is_awaited_for_ever_ends_with_its_request(pages: Any, strea
         await asyncio.sleep(0.05)
         assert ended == ["cancelled"] * 2
 
-    # The loop ends only when the threads of its executor have.
     asyncio.run(main())

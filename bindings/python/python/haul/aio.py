@@ -7,7 +7,6 @@ its request up, and its connection is closed.
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 import threading
 import warnings
@@ -19,6 +18,7 @@ from ._asked import PreparedRequest, Request, dispatch_hook
 from ._awaited import AwaitedBody
 from ._bodies import is_awaited, is_stream
 from ._haul import Batch, Failure, Stop, split_url
+from ._threads import Calls, close, in_loop
 from .exceptions import from_failure
 from .models import ITER_CHUNK_SIZE, Response, _stream_error, answer
 from .sessions import Session, _is_unanswerable
@@ -33,25 +33,6 @@ __all__ = ["AsyncResponse", "AsyncSession"]
 
 _MOST_AT_ONCE = 64
 
-#: Calls on threads of the executor, and what stops each.
-_Calls = dict["asyncio.Future[Any]", "Callable[[], None]"]
-
-
-async def _outside(calls: _Calls, stop: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
-    """Calls on a thread of the loop's executor. Who gives up waiting stops it: the loop ends only when its threads have."""
-    loop = asyncio.get_running_loop()
-    waits: asyncio.Future[Any] = loop.create_future()
-    loop.run_in_executor(None, function, *args).add_done_callback(functools.partial(_settle, waits))
-    calls[waits] = stop
-    try:
-        return await waits
-    except (asyncio.CancelledError, GeneratorExit):
-        stop()
-        raise
-    finally:
-        del calls[waits]
-
-
 def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
     """Stops a call, and what makes its body."""
     body = request.body
@@ -63,40 +44,6 @@ def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
         body.stop()
 
     return both
-
-
-def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
-    """Tells who waits what came of a call, unless it waits no longer."""
-    error = None if call.cancelled() else call.exception()
-    if waits.done():
-        return
-    if call.cancelled():
-        waits.cancel()
-    elif error is not None:
-        waits.set_exception(error)
-    else:
-        waits.set_result(call.result())
-
-
-def _close(future: asyncio.Future[Any]) -> None:
-    """Ends it, for its session is closed."""
-    if not future.done():
-        future.set_exception(Failure("Closed", "the session was closed", None, "head"))
-        # Asked for now: of one whose task is gone nobody wants to read that it was never retrieved.
-        future.exception()
-
-
-def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *args: Any) -> bool:
-    """Calls it in the loop's thread: at once here, elsewhere as soon as the loop comes to it. False if that is closed, maybe just now:
-    then nobody waits, and it has forgotten its readers."""
-    if loop is _running_loop():
-        function(*args)
-        return True
-    try:
-        loop.call_soon_threadsafe(function, *args)
-    except RuntimeError:
-        return False
-    return True
 
 
 class _NoConnection:
@@ -112,7 +59,7 @@ class AsyncResponse(Response):
 
     connection: Any = _NoConnection()
     #: Those of its session.
-    _calls: _Calls = {}
+    _calls = Calls()
 
     async def aread(self) -> bytes:
         """The body, whole."""
@@ -130,7 +77,7 @@ class AsyncResponse(Response):
         stream = self._stream
         try:
             # What a read that was given up has taken is lost: nothing can be read behind it.
-            while piece := await _outside(self._calls, stream.close, stream.piece, chunk_size or None, True):
+            while piece := await self._calls.run(stream.close, stream.piece, chunk_size or None, True):
                 yield piece
         except Failure as failure:
             raise _stream_error(failure, self.request) from None
@@ -195,7 +142,7 @@ class _Lane:
     def release(self) -> None:
         """Ends what is under way: at once in its loop's thread, elsewhere as soon as the loop comes to it."""
         loop = self._loop()
-        if loop is None or not self.is_open or not _in_loop(loop, self._release, loop):
+        if loop is None or not self.is_open or not in_loop(loop, self._release, loop):
             self.batch = None
 
     def _release(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -204,14 +151,7 @@ class _Lane:
         if batch is not None:
             loop.remove_reader(batch.fileno())
         for future in futures.values():
-            _close(future)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+            close(future)
 
 
 class AsyncSession:
@@ -241,7 +181,7 @@ class AsyncSession:
         self._lanes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Lane] = weakref.WeakKeyDictionary()
         #: Held while lanes are added or taken away.
         self._lock = threading.Lock()
-        self._calls: _Calls = {}
+        self._calls = Calls()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -277,9 +217,7 @@ class AsyncSession:
             self._lanes.clear()
         for lane in lanes:
             lane.release()
-        for future, stop in list(self._calls.items()):
-            stop()
-            _in_loop(future.get_loop(), _close, future)
+        self._calls.end()
         self._session.close()
 
     close = aclose
@@ -334,8 +272,8 @@ class AsyncSession:
     ) -> AsyncResponse:
         """Sends a request and waits for its response; arguments as those of :meth:`haul.Session.request`.
 
-        With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`. Such a request takes a thread of the
-        loop's executor while it waits, as does one whose ``data`` is a file or a generator. ``data`` may be an asynchronous
+        With ``stream=True`` the body is left to be read by :meth:`AsyncResponse.aiter_content`. Such a request takes a thread while
+        it waits, as does one whose ``data`` is a file or a generator. ``data`` may be an asynchronous
         iterable, too; its pieces are made in the loop."""
         session = self._session
         if is_awaited(data):
@@ -413,11 +351,11 @@ class AsyncSession:
                 plan, method, url, _, fields, body, _, _ = call
                 stop = Stop()
                 stopper = _stopper(request, stop)
-                reply, source = await _outside(self._calls, stopper, session._client.open, plan, method, url, fields, body, stop)
+                reply, source = await self._calls.run(stopper, session._client.open, plan, method, url, fields, body, stop)
             elif is_stream(request.body) or hasattr(request.body, "read"):
                 # The program's own code makes it, in a thread that the interpreter waits for when it ends.
                 stop = Stop()
-                reply = await _outside(self._calls, _stopper(request, stop), session._client.send, *call, stop)
+                reply = await self._calls.run(_stopper(request, stop), session._client.send, *call, stop)
             else:
                 reply = await self._exchange(call)
         except Failure as failure:
