@@ -16,9 +16,12 @@
 //! ```
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Stdin, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use haul::body::upload::Once;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// The files that options name, the environment, and the terminal.
@@ -63,12 +66,28 @@ pub trait Files {
     }
 }
 
+/// Whether some of standard input may lie in the buffer of [`io::stdin`].
+static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
+
+/// What of standard input nobody has read, buffered.
+fn stdin() -> Stdin {
+    IS_READ_AHEAD.store(true, Ordering::Relaxed);
+    io::stdin()
+}
+
+/// What of standard input nobody has read, as content. Limits of time hold while nothing comes, unless somebody has read there before.
+pub(crate) fn stdin_content() -> Once {
+    let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
+    let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
+    unread.map_or_else(|| Once::new(io::stdin()), Once::file)
+}
+
 /// Standard input, at most one line at a time.
 struct Lines;
 
 impl Read for Lines {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut stdin = io::stdin().lock();
+        let mut stdin = stdin().lock();
         let ahead = stdin.fill_buf()?;
         let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
         let count = line.min(into.len());
@@ -85,7 +104,7 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         if path == Path::new("-") {
-            return Ok(Box::new(io::stdin()));
+            return Ok(Box::new(stdin()));
         }
         let file = File::open(path)?;
         // Opening a directory succeeds on Unix and would only fail at the first read.
@@ -128,7 +147,7 @@ impl Files for SystemFiles {
         let _ = write!(io::stderr(), "{prompt}");
         let mut line = Vec::new();
         // What stands behind the line is for who reads there next.
-        io::stdin().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line)?;
+        stdin().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line)?;
         Ok(without_end(line))
     }
 }

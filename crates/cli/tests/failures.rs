@@ -94,6 +94,25 @@ fn a_time_limit_ends_it() {
 }
 
 #[test]
+fn a_time_limit_ends_it_while_what_is_to_be_sent_does_not_come() {
+    let origin = origin();
+    let url = origin.url("/echo");
+    let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    let refusing = RawPeer::always(vec![Step::ReadHead, Step::send(refusal)]);
+    for sends in [&["-T", "-"][..], &["-F", "a=@-"]] {
+        // The pipe stays open, and silent.
+        let (silent, _writer) = std::io::pipe().unwrap();
+        let run_with = |args: &[&str]| run(haul(sends).args(args).stdin(silent.try_clone().unwrap()));
+        let ran = run_with(&["-m", "0.2", "--retry", "0", &url]);
+        assert_eq!(ran.code, 28, "{}", ran.stderr);
+        let ran = run_with(&["-m", "0.2", "--retry", "0", "--expect100-timeout", "0.01", &url, "--next", &url]);
+        assert_eq!(ran.code, 28, "{}", ran.stderr);
+        // Nor has the server to wait for it.
+        assert_eq!(run_with(&["--no-fail", &refusing.url("/")]).text(), "no");
+    }
+}
+
+#[test]
 fn a_closed_pipe_is_quiet() {
     let origin = origin();
     let big = origin.url("/bytes/20000000");

@@ -2,7 +2,9 @@
 
 mod common;
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, PipeWriter, Read, Write};
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::mpsc as blocking;
 use std::task::{Context, Poll};
@@ -11,7 +13,7 @@ use std::time::Duration;
 use common::{Panics, bounded, http2_origin, knowing, start_origin};
 use futures_core::Stream;
 use haul::batch::{BatchOptions, Order};
-use haul::body::upload::Body;
+use haul::body::upload::{Body, Once, Piece};
 use haul::{Client, ErrorKind, RequestOptions};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
@@ -203,5 +205,64 @@ fn content_given_once_is_not_sent_twice() {
             let error = client.post(&url).body(Body::stream(Pieces(pieces))).send_async().await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Rewind, "{error}");
         });
+    });
+}
+
+/// A pipe that nothing comes of, as content; and its other end.
+fn silent_pipe() -> (Body, PipeWriter) {
+    let (read, write) = std::io::pipe().unwrap();
+    (Body::pieces([Piece::Once(Once::file(File::from(OwnedFd::from(read))))]), write)
+}
+
+#[test]
+fn limits_of_time_hold_while_a_pipe_is_silent() {
+    for (origin, options) in clients() {
+        bounded("a silent pipe", move || {
+            let client = client(&options);
+            let (body, mut write) = silent_pipe();
+            let post = client.post(&origin.url("/echo")).timeout(Duration::from_millis(100)).body(body);
+            assert!(post.send().unwrap_err().is_timeout());
+            drop(write);
+            let (body, other) = silent_pipe();
+            write = other;
+            let writer = std::thread::spawn(move || {
+                for n in 0..3 {
+                    std::thread::sleep(Duration::from_millis(20));
+                    write.write_all(format!("<{n}>").as_bytes()).unwrap();
+                }
+            });
+            let echo: serde_json::Value = client.post(&origin.url("/echo")).body(body).send().unwrap().json().unwrap();
+            assert_eq!(echo["body"], "<0><1><2>");
+            writer.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_server_is_heard_while_a_pipe_is_silent() {
+    let reply = "HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply)]);
+    bounded("an early answer", move || {
+        let (body, _write) = silent_pipe();
+        let response = Client::new().post(&peer.url("/")).body(body).send().unwrap();
+        assert_eq!((response.status(), response.text().unwrap()), (403, "no".into()));
+    });
+}
+
+#[test]
+fn who_waits_for_a_pipe_sleeps() {
+    let origin = start_origin();
+    bounded("sleeping", move || {
+        let (body, write) = silent_pipe();
+        let url = origin.url("/echo");
+        let post = std::thread::spawn(move || {
+            let response = Client::new().post(&url).body(body).send().unwrap();
+            (response.status(), rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        drop(write);
+        let (status, used) = post.join().unwrap();
+        // A look at a pipe takes a microsecond: who looks again and again would have used all of the time.
+        assert!(status == 200 && used.tv_sec == 0 && used.tv_nsec < 100_000_000, "{used:?}");
     });
 }

@@ -1,15 +1,15 @@
 //! What requests carry besides their URL: who one is, and the content that is sent.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::stdin;
 use std::path::Path;
 
-use haul::body::upload::{Body, Once, Piece};
+use haul::body::upload::{Body, Piece};
 use haul::state::auth::{Auth, Netrc};
 use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::auth::Allowed;
 use haul_policy::multipart::{Boundary, Layout};
 
+use crate::files::stdin_content;
 use crate::plan::{self, AuthArgs, ContinueAt, Form, RequestArgs, Source};
 
 /// Whose name requests are in.
@@ -36,7 +36,7 @@ pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> R
     options.body = Some(match body {
         plan::Body::Bytes(bytes) => bytes.as_slice().into(),
         plan::Body::File(path) => file(path)?,
-        plan::Body::Stdin => Body::reader(stdin()),
+        plan::Body::Stdin => Body::pieces([Piece::Once(stdin_content())]),
         plan::Body::Multipart(form) => multipart(options, form)?,
     });
     Ok(())
@@ -53,7 +53,7 @@ pub(super) struct Part {
 impl Part {
     /// All of standard input.
     pub(super) fn stdin() -> Self {
-        Self { body: Body::reader(stdin()), range: None }
+        Self { body: Body::pieces([Piece::Once(stdin_content())]), range: None }
     }
 
     /// A file from where `-C` begins; with `-r`, as by curl, the server is told of that range, and gets the whole.
@@ -101,7 +101,7 @@ fn file(path: &Path) -> Result<Body> {
 
 fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
     let piece = |source: &&Source| match source {
-        Source::Stdin => Ok(Piece::Once(Once::new(stdin()))),
+        Source::Stdin => Ok(Piece::Once(stdin_content())),
         Source::File(path) => Piece::file(path).map_err(|error| unreadable(path, error)),
     };
     let pieces = form.sources().iter().map(piece).collect::<Result<Vec<_>>>()?;

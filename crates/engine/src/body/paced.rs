@@ -3,6 +3,7 @@
 //! It waits where it is read, a [grant](haul_policy::rate::Bucket) at a time, or says when another read is worth trying.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::task::Waker;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -75,6 +76,10 @@ impl Upload for Paced {
     fn attend(&mut self, waker: Waker) {
         self.is_attended = true;
         self.upload.attend(waker);
+    }
+
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.upload.source()
     }
 
     fn resumes_at(&self) -> Option<Instant> {

@@ -12,6 +12,7 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
@@ -77,6 +78,10 @@ impl Upload for Trailed {
 
     fn attend(&mut self, waker: Waker) {
         self.content.attend(waker);
+    }
+
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.content.source()
     }
 
     fn resumes_at(&self) -> Option<Instant> {

@@ -94,22 +94,35 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
     ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
 }
 
-/// Waits until the socket has something to read (or room, if `sends`), or nobody reads the sink's pipe any more, where
-/// one is given. `quiet` bounds the wait besides the deadline.
+/// What is waited for beside a socket.
+#[derive(Debug, Clone, Copy)]
+pub enum Beside<'a> {
+    /// That nobody reads the sink's pipe any more.
+    Sink(BorrowedFd<'a>),
+    /// That there is more to send.
+    Source(BorrowedFd<'a>),
+}
+
+/// Waits until the socket has something to read (or room, if `sends`), or for what is beside it, where that is given. `quiet` bounds the
+/// wait besides the deadline.
 ///
 /// # Errors
 /// Those of `poll(2)`.
 pub fn wait(
     socket: BorrowedFd<'_>,
     sends: bool,
-    pipe: Option<BorrowedFd<'_>>,
+    beside: Option<Beside<'_>>,
     quiet: Option<Duration>,
     deadline: Option<Instant>,
 ) -> io::Result<Waited> {
     let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let socket = PollFd::from_borrowed_fd(socket, wanted);
-    let is_ready = match pipe {
-        Some(pipe) => ready(&mut [socket, PollFd::from_borrowed_fd(pipe, PollFlags::empty())], quiet, deadline)?,
+    let beside = beside.map(|beside| match beside {
+        Beside::Sink(pipe) => PollFd::from_borrowed_fd(pipe, PollFlags::empty()),
+        Beside::Source(source) => PollFd::from_borrowed_fd(source, PollFlags::IN),
+    });
+    let is_ready = match beside {
+        Some(beside) => ready(&mut [socket, beside], quiet, deadline)?,
         None => ready(&mut [socket], quiet, deadline)?,
     };
     Ok(match deadline {

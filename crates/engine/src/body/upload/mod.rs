@@ -36,6 +36,7 @@ use std::error::Error;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::task::Waker;
@@ -107,7 +108,8 @@ pub trait Upload: Send {
     /// The next bytes; 0 is the end. Fewer than fit are given at the end, or where waiting would begin.
     ///
     /// # Errors
-    /// The source's. Nothing more can be read then. `WouldBlock`, of one that is attended: there is nothing now.
+    /// The source's. Nothing more can be read then. `WouldBlock`, of one that is attended or that has a [source](Self::source): there
+    /// is nothing now.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// The next bytes where they lie in memory, to be used in place of a read and then [consumed](Self::consume). Empty where
@@ -129,6 +131,11 @@ pub trait Upload: Send {
     /// From now on no read waits: it says `WouldBlock`, and the waker is woken when another is worth trying, or that is worth
     /// it [at a moment](Self::resumes_at).
     fn attend(&mut self, _waker: Waker) {}
+
+    /// After `WouldBlock` of one that is not attended: what can be read when there is more.
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// After `WouldBlock`: when another read is worth trying though nobody is woken.
     fn resumes_at(&self) -> Option<Instant> {
@@ -262,7 +269,7 @@ impl Piece {
         if about.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        Ok(Self::Once(Once::new(file)))
+        Ok(Self::Once(Once::file(file)))
     }
 
     /// How long it is, in bytes; `None` where a reader decides that.

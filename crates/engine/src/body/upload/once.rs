@@ -1,7 +1,8 @@
 //! Content that can be had once: what a reader or a stream gives.
 //!
-//! Who sends one request at a time waits for it. A loop that carries others must not: there a stream wakes the loop itself, and
-//! a reader is read by a thread of its own, a little ahead of what was sent.
+//! Who sends one request at a time waits for it: in the read itself, or for what has a descriptor in `poll`, together with the server.
+//! A loop that carries others must not wait: there a stream wakes the loop itself, and a reader is read by a thread of its own, a
+//! little ahead of what was sent.
 //!
 //! ```text
 //!  reader ──thread──▶ at most AHEAD pieces ──▶ read, or WouldBlock; the loop is woken for each piece
@@ -9,15 +10,18 @@
 
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use futures_core::Stream;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// The most that a thread asks its reader for at once.
 const PIECE: usize = 64 << 10;
@@ -29,19 +33,28 @@ const AHEAD: usize = 2;
 pub struct Once(Arc<Shared>);
 
 struct Shared {
-    origin: Mutex<Origin>,
+    origin: Origin,
     is_begun: AtomicBool,
 }
 
 enum Origin {
-    Reader(Box<dyn Read + Send>),
-    Stream(Box<dyn PollRead>),
+    Reader(Mutex<Box<dyn Read + Send>>),
+    /// What has to be waited for, if that is no regular file.
+    File(File, bool),
+    Stream(Mutex<Box<dyn PollRead>>),
 }
 
 impl Once {
     /// Takes the reader.
     pub fn new(reader: impl Read + Send + 'static) -> Self {
-        Self::of(Origin::Reader(Box::new(reader)))
+        Self::of(Origin::Reader(Mutex::new(Box::new(reader))))
+    }
+
+    /// Takes a pipe, a terminal, a socket. While nothing comes of it its server is heard, and limits of time hold.
+    #[must_use]
+    pub fn file(file: File) -> Self {
+        let is_regular = file.metadata().is_ok_and(|about| about.is_file());
+        Self::of(Origin::File(file, !is_regular))
     }
 
     /// Takes the stream. Its error breaks the request off.
@@ -51,11 +64,11 @@ impl Once {
         B: AsRef<[u8]> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
-        Self::of(Origin::Stream(Box::new(Pieces { stream: Box::pin(stream), piece: None, at: 0 })))
+        Self::of(Origin::Stream(Mutex::new(Box::new(Pieces { stream: Box::pin(stream), piece: None, at: 0 }))))
     }
 
     fn of(origin: Origin) -> Self {
-        Self(Arc::new(Shared { origin: Mutex::new(origin), is_begun: AtomicBool::new(false) }))
+        Self(Arc::new(Shared { origin, is_begun: AtomicBool::new(false) }))
     }
 
     /// Whether something of it is gone.
@@ -83,6 +96,14 @@ impl Reading {
         Self { once, waker, ahead: None }
     }
 
+    /// After `WouldBlock` without a waker: what to wait for.
+    pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
+        match &self.once.0.origin {
+            Origin::File(file, _) => Some(file.as_fd()),
+            Origin::Reader(_) | Origin::Stream(_) => None,
+        }
+    }
+
     /// The next bytes; 0 is the end.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(ahead) = &mut self.ahead {
@@ -90,14 +111,18 @@ impl Reading {
         }
         let shared = &*self.once.0;
         shared.is_begun.store(true, Ordering::Release);
-        match (&mut *shared.origin.lock().unwrap_or_else(PoisonError::into_inner), &self.waker) {
-            (Origin::Stream(stream), Some(waker)) => match stream.poll_read(&mut Context::from_waker(waker), buffer) {
-                Poll::Ready(read) => return read,
-                Poll::Pending => return Err(io::ErrorKind::WouldBlock.into()),
-            },
-            (Origin::Stream(stream), None) => return wait(&mut **stream, buffer),
-            (Origin::Reader(reader), None) => return reader.read(buffer).map_err(no_wait),
-            (Origin::Reader(_), Some(_)) => {}
+        match (&shared.origin, &self.waker) {
+            (Origin::Stream(stream), Some(waker)) => {
+                return match lock(stream).poll_read(&mut Context::from_waker(waker), buffer) {
+                    Poll::Ready(read) => read,
+                    Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+                };
+            }
+            (Origin::Stream(stream), None) => return wait(&mut **lock(stream), buffer),
+            (Origin::Reader(reader), None) => return lock(reader).read(buffer).map_err(no_wait),
+            (Origin::File(file, true), None) if !has_come(file)? => return Err(io::ErrorKind::WouldBlock.into()),
+            (Origin::File(file, _), None) => return (&*file).read(buffer).map_err(no_wait),
+            (Origin::Reader(_) | Origin::File(..), Some(_)) => {}
         }
         self.ahead = self.waker.as_ref().and_then(|waker| Ahead::start(&self.once, waker));
         if self.ahead.is_none() {
@@ -106,6 +131,16 @@ impl Reading {
         }
         self.read(buffer)
     }
+}
+
+fn lock<T>(origin: &Mutex<T>) -> MutexGuard<'_, T> {
+    origin.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a read would not wait: there is something, or the end.
+fn has_come(file: &File) -> io::Result<bool> {
+    let mut fds = [PollFd::new(file, PollFlags::IN)];
+    Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
 /// What says that it would have to wait, and will wake nobody, has failed.
@@ -138,10 +173,10 @@ impl Ahead {
         let (sender, pieces) = sync_channel(AHEAD);
         let teller = Teller { sender: Some(sender), waker: waker.clone() };
         let once = once.clone();
-        let read = move || {
-            if let Origin::Reader(reader) = &mut *once.0.origin.lock().unwrap_or_else(PoisonError::into_inner) {
-                read_all(&mut **reader, &teller);
-            }
+        let read = move || match &once.0.origin {
+            Origin::Reader(reader) => read_all(&mut **lock(reader), &teller),
+            Origin::File(file, _) => read_all(&mut &*file, &teller),
+            Origin::Stream(_) => {}
         };
         thread::Builder::new().name("haul-read".into()).spawn(read).ok()?;
         Some(Self { pieces, piece: Vec::new(), at: 0 })

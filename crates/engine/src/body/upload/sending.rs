@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::task::Waker;
@@ -166,5 +167,9 @@ impl Upload for Sending {
 
     fn attend(&mut self, waker: Waker) {
         self.waker = Some(waker);
+    }
+
+    fn source(&self) -> Option<BorrowedFd<'_>> {
+        if let Open::Once(reading) = &self.open { reading.source() } else { None }
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use crate::drive::bulk::Bulk;
-use crate::drive::direct::{self, Waited};
+use crate::drive::direct::{self, Beside, Waited};
 use crate::net::stream::Stream;
 
 /// Of one link.
@@ -32,12 +32,12 @@ impl Pace {
         &mut self,
         socket: BorrowedFd<'_>,
         sends: bool,
-        pipe: Option<BorrowedFd<'_>>,
+        beside: Option<Beside<'_>>,
         deadline: Option<Instant>,
     ) -> io::Result<Waited> {
         let began = Instant::now();
         let quiet = self.bulk.quiet_at().map(|at| at.saturating_duration_since(began));
-        let waited = direct::wait(socket, sends, pipe, quiet, deadline);
+        let waited = direct::wait(socket, sends, beside, quiet, deadline);
         self.waited += began.elapsed();
         waited
     }

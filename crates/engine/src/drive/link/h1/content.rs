@@ -1,6 +1,7 @@
 //! The content of the last request: where it comes from, how long it is held back, and that it cannot be read.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use haul_proto::h1::{Conn, Request, RequestId};
@@ -16,7 +17,9 @@ pub(super) struct Content {
     upload: Option<Box<dyn Upload>>,
     /// Until when the server is waited for to say whether it wants that.
     held_until: Option<Instant>,
-    /// When there may be more of it to be had.
+    /// Its source had nothing when it was asked last.
+    is_starved: bool,
+    /// When it may have more.
     resumes_at: Option<Instant>,
     /// Since when, and why, it cannot be read.
     failed: Option<(Instant, Error)>,
@@ -27,7 +30,7 @@ impl Content {
     pub(super) fn begin(&mut self, upload: Option<Box<dyn Upload>>, held_until: Option<Instant>) {
         self.upload = upload;
         self.held_until = held_until;
-        self.resumes_at = None;
+        (self.is_starved, self.resumes_at) = (false, None);
     }
 
     /// Whether there is any.
@@ -43,10 +46,10 @@ impl Content {
             self.held_until = None;
             conn.handle_timeout(Time(u64::MAX));
         }
-        self.resumes_at = None;
+        (self.is_starved, self.resumes_at) = (false, None);
         match feed(conn, LAST, &mut **upload, given) {
             Ok(Fed::Waits) => {}
-            Ok(Fed::Starved(until)) => self.resumes_at = until,
+            Ok(Fed::Starved(until)) => (self.is_starved, self.resumes_at) = (true, until),
             Ok(Fed::All) => {
                 self.upload = None;
                 self.held_until = None;
@@ -62,6 +65,16 @@ impl Content {
         let is_due = || self.held_until.is_some_and(|until| until <= Instant::now());
         let may_feed = || conn.body_credit().is_some_and(|credit| credit > 0) || is_due();
         self.upload.is_some() && self.failed.is_none() && may_feed()
+    }
+
+    /// Whether there will be no more of it before its source has something.
+    pub(super) fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
+    /// What that can be waited for by, if it is what is waited for.
+    pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
+        self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }
 
     /// When it is to be sent unasked, may go on, or has failed.

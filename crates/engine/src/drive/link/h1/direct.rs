@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::super::{Finished, Pipes, Progress, Waker};
 use super::Link;
-use crate::drive::direct::{self, Mover, Stop, Waited, Way};
+use crate::drive::direct::{self, Beside, Mover, Stop, Waited, Way};
 use crate::transfer::Credit;
 
 /// How the rest of the body under way gets to its sink.
@@ -53,7 +53,7 @@ impl Link {
     /// # Errors
     /// Those of `poll(2)`.
     pub fn wait(&mut self, deadline: Option<Instant>) -> io::Result<Waited> {
-        let sends = self.has_output() && !self.stream.is_held();
+        let sends = self.wants_room() && !self.stream.is_held();
         let socket = self.stream.as_fd();
         let pipe = match self.queue.front_mut() {
             Some(transfer) if self.direct == Direct::Moved(Way::Pipe) => {
@@ -68,7 +68,8 @@ impl Link {
             }
             _ => None,
         };
-        self.pace.wait(socket, sends, pipe, deadline)
+        let beside = self.content.source().map(Beside::Source).or(pipe.map(Beside::Sink));
+        self.pace.wait(socket, sends, beside, deadline)
     }
 
     /// Moves once what has come of the body under way to its sink. There may be more whatever it answers, but for

@@ -194,10 +194,16 @@ impl Link {
         self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Whether something is waiting for room in the socket.
+    /// Whether something is to be sent, if there is room in the socket and the content has come.
     #[must_use]
     pub fn has_output(&self) -> bool {
-        !self.conn.output().is_empty() || self.stream.has_output() || self.content.is_due(&self.conn)
+        self.wants_room() || self.content.is_due(&self.conn)
+    }
+
+    /// Whether something is waiting for room in the socket.
+    fn wants_room(&self) -> bool {
+        let is_content = !self.content.is_starved() && self.content.is_due(&self.conn);
+        !self.conn.output().is_empty() || self.stream.has_output() || is_content
     }
 
     /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.

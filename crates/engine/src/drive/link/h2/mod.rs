@@ -34,7 +34,7 @@ use crate::body::upload::Upload;
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::bulk;
-use crate::drive::direct::Waited;
+use crate::drive::direct::{Beside, Waited};
 use crate::net::pool::Key;
 use crate::net::stream::{Received, Stream};
 use crate::transfer::{After, Broke, Transfer};
@@ -295,7 +295,10 @@ impl Link {
         let sends = self.has_output() && !self.stream.is_held();
         // A stream at its rate has its window opened again when its time has come, and until then nothing may come.
         let until = [deadline, self.pace.resumes_at].into_iter().flatten().min();
-        match self.pace.wait(self.stream.as_fd(), sends, None, until) {
+        let only = if self.active.len() == 1 { self.active.values().next() } else { None };
+        let upload = only.and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
+        let beside = upload.and_then(|upload| upload.source()).map(Beside::Source);
+        match self.pace.wait(self.stream.as_fd(), sends, beside, until) {
             Ok(Waited::Late) if self.pace.resumes_at.is_some_and(|at| at <= Instant::now()) => Ok(Waited::Ready),
             waited => waited,
         }

@@ -18,7 +18,9 @@ pub(super) struct Uploads {
     turns: Vec<u64>,
     /// Those whose source failed.
     failed: Vec<(u64, Error)>,
-    /// When there may be more of one of them to be had.
+    /// The source of one had nothing when it was asked last.
+    is_starved: bool,
+    /// When it may have more.
     resumes_at: Option<Instant>,
 }
 
@@ -43,6 +45,11 @@ impl Uploads {
         std::mem::take(&mut self.failed)
     }
 
+    /// Whether there will be no more of one of them before its source has something.
+    pub(super) fn is_starved(&self) -> bool {
+        self.is_starved
+    }
+
     /// When [`Uploads::feed`] is worth calling though nothing happened.
     pub(super) fn resumes_at(&self) -> Option<Instant> {
         self.resumes_at
@@ -50,8 +57,8 @@ impl Uploads {
 
     /// Puts content into the machine as far as it takes it.
     pub(super) fn feed(&mut self, conn: &mut Conn, active: &mut ByNumber<Active>) {
-        let Self { turns, failed, resumes_at } = self;
-        *resumes_at = None;
+        let Self { turns, failed, is_starved, resumes_at } = self;
+        (*is_starved, *resumes_at) = (false, None);
         turns.retain(|&id| {
             let Some(Active { upload: Some(upload), transfer, .. }) = active.get_mut(&id) else { return false };
             match feed(conn, RequestId(id), &mut **upload, |piece| {
@@ -61,6 +68,7 @@ impl Uploads {
                 Ok(Fed::All) => false,
                 Ok(Fed::Waits) => true,
                 Ok(Fed::Starved(until)) => {
+                    *is_starved = true;
                     *resumes_at = [*resumes_at, until].into_iter().flatten().min();
                     true
                 }
