@@ -12,22 +12,80 @@ use crate::usage::VERSION;
 pub fn page() -> String {
     let mut text = format!(
         ".TH HAUL 1 \"\" \"haul {VERSION}\" \"haul\"\n.SH NAME\nhaul \\- move HTTP bodies, one or millions\n.SH SYNOPSIS\n\
-         .B haul\n.RI [ options ...]\n.IR url ...\n.br\n.B haul curl\n.RI [ options ...]\n.IR url ...\n.SH DESCRIPTION\n\
+         .B haul\n.RI [ options ...]\n.IR url ...\n.br\n.B haul curl\n.RI [ options ...]\n.IR url ...\n.br\n\
+         .B haul ftp | haul fetch | haul apt\\-method\n.SH DESCRIPTION\n\
          haul fetches and sends HTTP bodies: one large body over several connections where that helps, thousands of small ones \
          over few. Its options are curl's wherever curl has them. Called as \"haul curl\", or by a link of the name curl, it has \
-         curl's defaults, messages and exit codes too.\n.SH OPTIONS\n"
+         curl's defaults, messages and exit codes too. As \"haul ftp\", \"haul fetch\" and \"haul apt\\-method\" it stands in for \
+         OpenBSD's ftp(1), FreeBSD's fetch(1) and a method of apt (docs/package\\-managers.md).\n.SH EXAMPLES\n.nf\n\
+         haul https://example.com/\nhaul \\-\\-input\\-file urls.txt > pages\nhaul \\-O https://example.com/file.tar.gz\n\
+         haul https://example.com/file.tar.gz | tar zx\n.fi\n.SH OPTIONS\n"
     );
     for flag in FLAGS {
         option(&mut text, flag.spec());
     }
-    text.push_str(
-        ".SH FILES\n.TP\n.I ~/.netrc\nWho one is, with \\fB\\-\\-netrc\\fR.\n.TP\n.I ~/.curlrc\nOptions, read first as curl alone.\n\
-         .SH ENVIRONMENT\n.TP\n.B http_proxy, https_proxy, all_proxy, no_proxy\nThrough whom connections go.\n.TP\n\
-         .B CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR\nWhom to trust.\n.TP\n.B SSLKEYLOGFILE\nWhere the keys of TLS \
-         connections are written, to look into them.\n.SH EXIT STATUS\nThe numbers are curl's; docs/exit\\-codes.md lists them.\n\
-         .SH SEE ALSO\n.BR curl (1)\n",
-    );
+    text.push_str(&sections());
     text
+}
+
+/// What is behind the options: headings, each with what it names and what that is.
+const SECTIONS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "FILES",
+        &[
+            ("~/.netrc", "Who one is, with --netrc."),
+            (
+                "$CURL_HOME/.curlrc, $XDG_CONFIG_HOME/curlrc, ~/.curlrc, ~/.config/curlrc",
+                "Options. The first one that exists is read, in curl's place alone.",
+            ),
+            (
+                ".NAME.haul-part",
+                "Beside NAME: what there is of a large body so far. The same command goes on from there.",
+            ),
+        ],
+    ),
+    (
+        "ENVIRONMENT",
+        &[
+            ("http_proxy, https_proxy, all_proxy, no_proxy", "Through whom connections go."),
+            ("CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR", "Whom to trust."),
+            ("SSLKEYLOGFILE", "Where the keys of TLS connections are written, to look into them."),
+            ("NETRC", "The file of --netrc."),
+            ("HAUL_AGENT", "The socket of an agent: as --agent with it."),
+            ("XDG_RUNTIME_DIR", "Where the socket of --agent is if none is named."),
+            ("TMPDIR", "Where values of --sort and --unique wait that do not fit in memory."),
+        ],
+    ),
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "Everything asked for was delivered whole."),
+            ("2", "The command line cannot be used."),
+            ("6, 7", "The host has no address, or none that takes the connection."),
+            ("18, 52, 56", "The reply broke off, or did not come."),
+            ("22", "The status was 400 or above."),
+            ("23", "The output could not be written."),
+            ("28", "A time limit ran out."),
+            ("35, 60", "The TLS handshake failed, or the certificate is not acceptable."),
+            ("47", "More redirects than --max-redirs."),
+            (
+                "others",
+                "The numbers are curl's; docs/exit-codes.md lists them. With many URLs it is the first failure's, in the order \
+                 of the input.",
+            ),
+        ],
+    ),
+];
+
+fn sections() -> String {
+    let mut text = String::new();
+    for (heading, entries) in SECTIONS {
+        text.push_str(&format!(".SH {heading}\n"));
+        for (name, what) in *entries {
+            text.push_str(&format!(".TP\n.B {}\n{}\n", escaped(name), line(what)));
+        }
+    }
+    text + ".SH SEE ALSO\n.BR curl (1)\n"
 }
 
 fn option(text: &mut String, spec: &Spec) {

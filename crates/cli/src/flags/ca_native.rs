@@ -14,7 +14,7 @@ impl Flag for CaNative {
             important: false,
             help: "Trust the system's certificates",
             doc: "Trusts the CA certificates of the system, which is the default.",
-            example: "haul --ca-native  https://example.com/",
+            example: "haul --ca-native https://example.com/",
             see_also: &["proxy-ca-native"],
         }
     }

@@ -232,6 +232,14 @@ pub(super) const TCP_FASTOPEN: Inert = Inert(&Spec {
     ..NOTHING
 });
 
+pub(super) const TCP_NODELAY: Inert = Inert(&Spec {
+    long: "tcp-nodelay",
+    doc: "Taken for scripts written for curl. haul always sends at once what there is to send, with --no-tcp-nodelay, too.",
+    example: "haul --tcp-nodelay https://example.com/",
+    see_also: &["keepalive"],
+    ..NOTHING
+});
+
 pub(super) const USE_ASCII: Inert = Inert(&Spec {
     long: "use-ascii",
     short: Some('B'),

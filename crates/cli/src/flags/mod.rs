@@ -1,5 +1,5 @@
 //! The table of flags. One file a flag holds its names, its help, its example and its effect;
-//! parsing, `--help`, and later the man page and the completions, all come from [`FLAGS`].
+//! parsing, `--help`, the man page, the completions and the table of differences from curl all come from [`FLAGS`].
 //!
 //! To add a flag: write its file, name it in the two lists below. A test then holds the table
 //! sorted, the names unique, every flag documented, and every example to what the parser takes.
@@ -189,7 +189,6 @@ mod stats;
 mod stderr;
 mod styled_output;
 mod suppress_connect_headers;
-mod tcp_nodelay;
 mod then;
 mod threads;
 mod time_cond;
@@ -565,7 +564,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &styled_output::StyledOutput,
     &suppress_connect_headers::SuppressConnectHeaders,
     &inert::TCP_FASTOPEN,
-    &tcp_nodelay::TcpNodelay,
+    &inert::TCP_NODELAY,
     &then::Then,
     &threads::Threads,
     &time_cond::TimeCond,

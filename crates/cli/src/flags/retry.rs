@@ -14,8 +14,9 @@ impl Flag for Retry {
             important: true,
             help: "Try again after a transient failure",
             doc: "Tries a transfer up to NUM times more after a timeout, a break, or a status of 408, \
-                  429, 500, 502, 503 or 504. A body that broke begins anew, and only if nothing of it has \
-                  been delivered yet. Default 3; 0 never. Pauses double from one second unless \
+                  429, 500, 502, 503, 504, 522 or 524, if its method may be sent twice (not POST or PATCH; as `curl` any). A body that \
+                  broke goes on at the exact byte if that is provably the same content; else it begins anew, if nothing \
+                  of it has been delivered yet. Default 3; 0 never. Pauses double from one second unless \
                   --retry-delay is given; Retry-After is obeyed. As `curl` a reply that is tried again is delivered \
                   all the same: to a file the next one takes its place, on standard output it stands behind it.",
             example: "haul --retry 5 https://example.com/",

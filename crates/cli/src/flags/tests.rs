@@ -108,6 +108,17 @@ fn every_example_shows_its_flag_and_parses() {
     }
 }
 
+/// `%{url.host}` and its like are told of as `url.PART` and a list of parts.
+#[test]
+fn the_manual_of_write_out_has_every_fact() {
+    let doc = find_long(b"write-out").expect("-w").spec().doc;
+    let words: Vec<_> = doc.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    for (name, _) in crate::write_out::Variable::NAMES {
+        let name = name.strip_prefix("url.").or(name.strip_prefix("urle.")).unwrap_or(name);
+        assert!(words.contains(&name), "{name}");
+    }
+}
+
 #[test]
 fn what_haul_has_is_not_listed_as_missing() {
     for flag in FLAGS {

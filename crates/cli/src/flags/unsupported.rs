@@ -25,7 +25,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("it belongs to TELNET, and haul speaks HTTP alone", "telnet-option"),
     ("it belongs to TFTP, and haul speaks HTTP alone", "tftp-blksize tftp-no-options"),
     ("it belongs to IPFS, and haul speaks HTTP alone", "ipfs-gateway"),
-    ("NTLM is broken: a password can be found from what it sends, --digest", "ntlm ntlm-wb proxy-ntlm"),
+    ("NTLM is broken: a password can be found from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
     (
         "Negotiate needs a Kerberos library",
         "delegation negotiate proxy-negotiate proxy-service-name service-name socks5-gssapi socks5-gssapi-nec \

@@ -4,7 +4,7 @@
 //! use haul_cli::plan::ConnectionArgs;
 //!
 //! let plain = ConnectionArgs::default();
-//! assert!(plain.tcp_nodelay && plain.keepalive.is_some() && plain.unix_socket.is_none());
+//! assert!(plain.keepalive.is_some() && plain.unix_socket.is_none());
 //! ```
 
 use std::net::IpAddr;
@@ -25,8 +25,6 @@ pub struct ConnectionArgs {
     pub happy_eyeballs: Duration,
     /// TCP keepalive; `None` is `--no-keepalive`.
     pub keepalive: Option<KeepaliveArgs>,
-    /// Send small segments at once. Default on.
-    pub tcp_nodelay: bool,
     /// `--haproxy-protocol`: begin with a PROXY line, version 1.
     pub haproxy_protocol: bool,
     /// `--haproxy-clientip`: the client that the PROXY line names; `None` is oneself. Set only with `haproxy_protocol`.
@@ -41,7 +39,6 @@ impl Default for ConnectionArgs {
             local_port: None,
             happy_eyeballs: Duration::from_millis(200),
             keepalive: Some(KeepaliveArgs::default()),
-            tcp_nodelay: true,
             haproxy_protocol: false,
             haproxy_client: None,
         }
