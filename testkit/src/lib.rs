@@ -8,6 +8,7 @@
 //! | [`raw`] | a scripted peer that sends exactly the bytes it is told to, for hostile framing |
 //! | [`frames`] | the same for HTTP/2: a peer that sends the frames it is told to |
 //! | [`hostile`] | replies that no honest server sends, made by a grammar from a seed, and a server of them |
+//! | [`packages`] | a mirror of packages, and who reads only their beginnings |
 //! | [`relay`] | a link with a round trip and a rate, on loopback |
 //! | [`pattern`] | bytes whose value is a function of their offset |
 //! | [`coding`] | content codings, as a server makes them, and a decompression bomb |

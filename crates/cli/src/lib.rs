@@ -1,20 +1,26 @@
 //! The command line of `haul`: from arguments to a plan.
 //!
 //! ```text
-//!  argv ─► parse ─► LowArgs ─► resolve ─► Plan ─► (the engine's side)
+//!  argv ─► parse ─► LowArgs ─► resolve ─► Plan ─► run (the engine's side)
 //!           │  ▲                  │
 //!           ▼  │ -K               └─ reads -d @, -H @, -w @
 //!         flags (one table: names, help, examples, effects)
 //! ```
 //!
-//! * [`flags`]: the table of flags, one file each; `--help` comes from it ([`help`]).
-//! * [`parse`]: curl's grammar; [`config`]: the text of config files.
-//! * [`persona`]: whose defaults and manners there are, haul's own or curl's.
-//! * [`args`]: what was read; [`resolve`]: files read, defaults filled; [`plan`]: what is done.
-//! * [`write_out`]: the format of `-w`; [`checksum`]: that of `--checksum` and of lists of checksums.
+//! | module | what it is |
+//! |---|---|
+//! | [`flags`] | the table of flags, one file each; [`help`], [`man`], [`completions`] and [`generated`] come from it |
+//! | [`parse`], [`config`], [`variables`], [`form`], [`value`], [`date`] | curl's grammar, and that of what options take |
+//! | [`persona`] | whose defaults and manners there are, haul's own or curl's |
+//! | [`args`], [`resolve`], [`plan`] | what was read; files read, defaults filled; what is done |
+//! | [`urls`], [`files`], [`usage`] | where URLs come from; how files are reached; what is wrong with a command line |
+//! | [`write_out`], [`checksum`], [`base64`] | the format of `-w`; `--checksum` and lists of checksums |
+//! | [`run`] | carrying a plan out |
+//! | [`agent`] | the process that keeps connections between calls |
+//! | [`ftp`], [`apt`] | the grammars of ftp(1) and fetch(1), and apt's protocol |
 //!
-//! Out of scope: anything that touches the network. That a URL, a regular expression or a
-//! certificate is any good is found by those who use it.
+//! All but [`run`], [`agent`], [`ftp`] and [`apt`] touch no network. That a URL, a regular expression or a certificate is any
+//! good is found by those who use it.
 
 pub mod agent;
 pub mod apt;

@@ -59,7 +59,7 @@
 //! | [`net`] | names, connections, proxies, TLS, the pool |
 //! | [`buffer`] | read buffers that a sink can take over |
 //!
-//! `drive` (the two drivers) and `clock` are public for tests and benches alone: they are hidden here, and change
+//! `drive` (the two drivers), `clock` and `fork` are public for tests and benches alone: they are hidden here, and change
 //! without notice.
 //!
 //! Below it lie two crates that know neither sockets nor clocks: `haul-proto`, the protocol machines, and `haul-policy`,

@@ -15,7 +15,7 @@
 //! # Threads and forks
 //!
 //! A client is used from any number of threads at once. In a child process (`fork`) it works, too: it opens connections of
-//! its own, and closes its copies of its parent's without a word on the wire. A [`Response`](crate::Response) that was being
+//! its own, and closes its copies of its parent's without a word on the wire. A [`Response`] that was being
 //! read belongs to the process that asked for it.
 
 mod builder;

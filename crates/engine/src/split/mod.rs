@@ -2,7 +2,7 @@
 //!
 //! It begins as any transfer does: one GET, no range, on the driver that waits, by the direct path. A [`Scout`] watches how
 //! it gets on; where it waits for the network and much is left, the open connection moves to an event loop in the middle of
-//! its body, and a [crew](crew) of parts helps it: `docs/design/splitting.md`.
+//! its body, and a [crew] of parts helps it: `docs/design/splitting.md`.
 //!
 //! ```text
 //!  blocking ──Scout: worth a try──▶ Crew ──▶ all is there

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! rustls does the handshake: versions, certificates, key schedule, tickets. Records are opened and sealed here, by
-//! aws-lc-rs, with the keys that rustls hands over (`dangerous_into_kernel_connection`, the interface made for
+//! aws-lc-rs or ring (`aead`), with the keys that rustls hands over (`dangerous_into_kernel_connection`, the interface made for
 //! kernel TLS). The rejected alternative is rustls' own unbuffered API: its 0.23 decrypts in place too, but then
 //! copies each record into a vector of its own, whose bytes would have to be copied twice more to give the caller a
 //! range of its buffer (RFC 8446 §5.2 records of 16 KiB: an allocation and 48 KiB of copies each).
