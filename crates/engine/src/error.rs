@@ -51,7 +51,7 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The URL's scheme, or a redirect's, is not one that may be used. Exit 1.
+    /// The URL's scheme, or a redirect's, is not one that may be used; or the peer does not speak HTTP/1. Exit 1.
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
@@ -61,7 +61,7 @@ pub enum ErrorKind {
     Resolve,
     /// No address of the host took the connection. Exit 7.
     Connect,
-    /// The peer does not speak HTTP, or broke its rules in the head. Exit 8.
+    /// The peer broke HTTP's rules in the head of its response. Exit 8.
     Protocol,
     /// The peer broke the rules of HTTP/2. Exit 16.
     Http2,
