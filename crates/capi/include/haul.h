@@ -75,7 +75,7 @@
 typedef enum {
   // It is done.
   HAUL_STATUS_OK = 0,
-  // The URL's scheme, or that of a redirect, is neither http nor https.
+  // The URL's scheme, or that of a redirect, is neither http nor https; or the peer does not speak HTTP.
   HAUL_STATUS_UNSUPPORTED_SCHEME = 1,
   // An argument or a setting cannot be used.
   HAUL_STATUS_SETUP = 2,
@@ -87,7 +87,7 @@ typedef enum {
   HAUL_STATUS_RESOLVE = 6,
   // No address of the host took the connection.
   HAUL_STATUS_CONNECT = 7,
-  // The reply is not HTTP, or breaks its rules.
+  // The head of the reply breaks HTTP's rules.
   HAUL_STATUS_PROTOCOL = 8,
   // The peer broke the rules of HTTP/2.
   HAUL_STATUS_HTTP2 = 16,
@@ -467,7 +467,7 @@ haul_status haul_client_set_ca_path(haul_client *client, const char *ca_path);
 haul_status haul_client_set_client_certificate(haul_client *client, const char *certificate, const char *key);
 
 // The proxy for everything, such as "http://user:password@host:3128" or "socks5h://host"; NULL or "": none. It replaces
-// what haul_client_set_proxy_from_environment and haul_client_set_scheme_proxy said.
+// what haul_client_set_proxy_from_environment and haul_client_set_scheme_proxies said.
 haul_status haul_client_set_proxy(haul_client *client, const char *url);
 
 // The proxies for http and for https; NULL or "": none for that scheme. They replace what haul_client_set_proxy and
@@ -764,9 +764,9 @@ haul_status haul_client_set_idle_timeout(haul_client *client, uint64_t ms);
 // How many redirects are followed; 0: none, the reply that redirects is the reply. Default 20.
 haul_status haul_client_set_max_redirects(haul_client *client, uint32_t max);
 
-// How often a transient failure is tried again (a broken or refused connection, a status of 408, 429 or 5xx), with growing
-// pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it was idle is replaced
-// once in any case.
+// How often a transient failure is tried again (a broken connection, a time limit, a status of 408, 429, 500, 502, 503, 504,
+// 522 or 524), with growing pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it
+// was idle is replaced once in any case.
 haul_status haul_client_set_retries(haul_client *client,
                                     uint32_t max);
 
@@ -806,8 +806,8 @@ haul_status haul_client_set_ip_version(haul_client *client, int version);
 // request's URL only, not to where that redirects. A user in the URL goes before it.
 haul_status haul_client_set_auth(haul_client *client, int kind, const char *user, const char *secret);
 
-// Whom to ask, while something is waited for, whether to go on: whenever a signal ends a system call, and at least each
-// 100 ms. A signal handler that sets a flag, and a callback here that looks at it, end any wait (alarm, Ctrl-C). It is
+// Whom to ask, while something is waited for, whether to go on: whenever a signal ends a system call, and every
+// 50 ms or so. A signal handler that sets a flag, and a callback here that looks at it, end any wait (alarm, Ctrl-C). It is
 // called in the thread that waits. NULL: nobody, the default.
 haul_status haul_client_set_interrupt(haul_client *client, haul_interrupt_fn ask, void *user);
 

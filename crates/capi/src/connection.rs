@@ -130,7 +130,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
 }
 
 /// The proxy for everything, such as "http://user:password@host:3128" or "socks5h://host"; NULL or "": none. It replaces
-/// what haul_client_set_proxy_from_environment and haul_client_set_scheme_proxy said.
+/// what haul_client_set_proxy_from_environment and haul_client_set_scheme_proxies said.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *const c_char) -> haul_status {
     // SAFETY: the header's contract.

@@ -27,7 +27,7 @@ use haul::ErrorKind;
 pub enum haul_status {
     /// It is done.
     Ok = 0,
-    /// The URL's scheme, or that of a redirect, is neither http nor https.
+    /// The URL's scheme, or that of a redirect, is neither http nor https; or the peer does not speak HTTP.
     UnsupportedScheme = 1,
     /// An argument or a setting cannot be used.
     Setup = 2,
@@ -39,7 +39,7 @@ pub enum haul_status {
     Resolve = 6,
     /// No address of the host took the connection.
     Connect = 7,
-    /// The reply is not HTTP, or breaks its rules.
+    /// The head of the reply breaks HTTP's rules.
     Protocol = 8,
     /// The peer broke the rules of HTTP/2.
     Http2 = 16,

@@ -158,9 +158,9 @@ pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
     options.redirects.follow == (max > 0) && options.redirects.max == max
 }
 
-/// How often a transient failure is tried again (a broken or refused connection, a status of 408, 429 or 5xx), with growing
-/// pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it was idle is replaced
-/// once in any case.
+/// How often a transient failure is tried again (a broken connection, a time limit, a status of 408, 429, 500, 502, 503, 504,
+/// 522 or 524), with growing pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it
+/// was idle is replaced once in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -305,8 +305,8 @@ pub unsafe extern "C" fn haul_client_set_auth(
     }
 }
 
-/// Whom to ask, while something is waited for, whether to go on: whenever a signal ends a system call, and at least each
-/// 100 ms. A signal handler that sets a flag, and a callback here that looks at it, end any wait (alarm, Ctrl-C). It is
+/// Whom to ask, while something is waited for, whether to go on: whenever a signal ends a system call, and every
+/// 50 ms or so. A signal handler that sets a flag, and a callback here that looks at it, end any wait (alarm, Ctrl-C). It is
 /// called in the thread that waits. NULL: nobody, the default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interrupt(

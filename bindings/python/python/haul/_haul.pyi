@@ -1,5 +1,5 @@
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, final
 
 __version__: str
 ACCEPT_ENCODING: str
@@ -7,6 +7,7 @@ ACCEPT_ENCODING: str
 class Failure(Exception):
     args: tuple[str, str, str | None, str]
 
+@final
 class Plan:
     def __new__(
         cls,
@@ -29,6 +30,7 @@ class Plan:
     def proxied(self) -> bool: ...
     def fields(self) -> list[tuple[str, str]]: ...
 
+@final
 class Reply:
     @property
     def status(self) -> int: ...
@@ -56,10 +58,12 @@ class Reply:
     def location(self) -> str | None: ...
     def cookies_into(self, jar: Jar) -> None: ...
 
+@final
 class Stop:
     def __new__(cls) -> Stop: ...
     def set(self) -> None: ...
 
+@final
 class Stream:
     def read(self, size: int | None = None, decode: bool = True) -> bytes: ...
     def read_some(self, size: int | None = None, decode: bool = True) -> bytes: ...
@@ -68,6 +72,7 @@ class Stream:
     @property
     def ended(self) -> bool: ...
 
+@final
 class Client:
     def __new__(cls) -> Client: ...
     def send(
@@ -93,6 +98,7 @@ class Client:
     ) -> tuple[Reply, Stream]: ...
     def close(self) -> None: ...
 
+@final
 class Batch:
     def __new__(
         cls, client: Client, *, max_parallel: int = 64, per_host: int = 6, ordered: bool = True, memory: int = ...
@@ -114,6 +120,7 @@ class Batch:
     def fileno(self) -> int: ...
     def __len__(self) -> int: ...
 
+@final
 class Jar:
     def __new__(cls) -> Jar: ...
     def __len__(self) -> int: ...

@@ -224,7 +224,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
         :param json: the body as JSON, if there is no ``data``.
         :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])`` in place of a file.
         :param auth: a pair of user and password, or see :mod:`haul.auth`.
-        :param timeout: seconds that the connection, and each wait for the server, may take; or a pair of the two. Default: no limit.
+        :param timeout: seconds that the connection, and each wait for the server, may take; or a pair of the two. Default: 300 s for the
+            connection, no limit for the server.
         :param allow_redirects: whether redirects are followed.
         :param proxies: over :attr:`proxies`.
         :param stream: leave the body to be read piece by piece; default :attr:`stream`.
