@@ -35,7 +35,7 @@ MANDIR := $(DATADIR)/man/man1
 	generate install uninstall clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Cargo joins the features of all packages that one command names. So the command is always built by itself, as `cargo install`
 # builds it and with what libhaul needs, and all that drives it by another: nothing of haul is compiled for one target and again for
@@ -61,7 +61,7 @@ perl: libhaul
 perl-test: ## the tests of the Perl module
 	sh scripts/perl.sh test
 
-perl-soak: ## 200,000 requests in Perl; memory must stay flat
+perl-soak: perl ## 200,000 requests in Perl; memory must stay flat
 	cd bindings/perl && HAUL_REQUESTS=200000 prove -b t/21-memory.t
 
 lwp-suite: perl ## LWP's own tests with haul doing http and https (fetches libwww-perl's source package)
@@ -197,13 +197,15 @@ fuzz-smoke: ## each fuzz target for FUZZ_SECONDS=20 (needs a nightly toolchain)
 generate: ## the man page, the completions and docs/curl-compat.md, from the table of flags
 	$(CARGO) run $(LOCKED) -q -p haul-cli --bin haul -- --generate .
 
-# Root often has no toolchain: what `make build` left is installed as it is.
+# Root often has no toolchain: what `make build` left is installed as it is. The documents lie as they do here, for their links.
 install: ## put haul, libhaul and their documentation under PREFIX (/usr/local), below DESTDIR
 	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
-	install -d $(BINDIR) $(DOCDIR)/design
+	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks
 	install -m 755 $(TARGET_DIR)/release/haul $(BINDIR)/haul
-	install -m 644 README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE docs/*.md $(DOCDIR)
-	install -m 644 docs/design/*.md $(DOCDIR)/design
+	install -m 644 README.md SECURITY.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(DOCDIR)
+	install -m 644 docs/*.md $(DOCDIR)/docs
+	install -m 644 docs/design/*.md $(DOCDIR)/docs/design
+	install -m 644 docs/benchmarks/*.svg $(DOCDIR)/docs/benchmarks
 	test -f $(TARGET_DIR)/release/libhaul_c.a || $(MAKE) libhaul
 	sh scripts/libhaul.sh $(abspath $(TARGET_DIR))/release $(DESTDIR)$(PREFIX) $(PREFIX)
 	install -d $(MANDIR) $(DATADIR)/bash-completion/completions $(DATADIR)/zsh/site-functions \

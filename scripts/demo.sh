@@ -4,7 +4,7 @@
 #   make demo            or   sh scripts/demo.sh
 #   PAGES=200 make demo  a smaller site
 #
-# Needs the Rust toolchain and nothing else. Exits with 1 if the answer is wrong.
+# Needs the Rust toolchain and a C compiler. Exits with 1 if the answer is wrong.
 set -eu
 
 cd "$(dirname "$0")/.."
