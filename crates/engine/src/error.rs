@@ -125,8 +125,8 @@ pub enum ErrorKind {
     Setup,
     /// The run was ended by a signal. Exit 130.
     Interrupted,
-    /// What was under way on a thread is lost, for code that ran there panicked: the program's own (a reader of content, a sink, a
-    /// trace) or the engine's. The request may have been sent. Exit 255.
+    /// What was under way on a thread is lost, for code that ran there panicked: the program's own (a reader or stream of content, a sink,
+    /// a trace) or the engine's. The request may have been sent. Exit 255.
     Panicked,
 }
 

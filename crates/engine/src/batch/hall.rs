@@ -6,8 +6,9 @@
 //! The time of a request runs while a server wants its host to be left alone, and, as the hall's owner decides, while there is no
 //! place ([`Counts`]). One whose time runs out before its turn fails without having begun.
 //!
-//! Readers, sinks and traces of the program run there, too. When one of them panics, all that was under way fails, for its
-//! connections are gone; what had not begun goes on, on a new event loop.
+//! Streams, sinks and traces of the program run there, too. When one of them panics, all that was under way fails, for its
+//! connections are gone; what had not begun goes on, on a new event loop. (A reader has a thread of its own, and fails its own
+//! request.)
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -147,8 +147,8 @@ pub struct RequestOptions {
     pub resume_from: Option<u64>,
     /// Which part of the content is delivered. Default: all of it.
     pub span: Option<Span>,
-    /// Most bytes a second of content received, over all connections of a transfer together, and most of content sent. Content
-    /// that is sent so holds up the thread that sends it. Default: no limit.
+    /// Most bytes a second of content received, over all connections of a transfer together, and most of content sent.
+    /// Default: no limit.
     pub limit_rate: Option<u64>,
     /// How slow a transfer may be. Default: as slow as the server likes.
     pub speed_limit: Option<SpeedLimit>,
