@@ -131,7 +131,8 @@ pub fn page() -> String {
          Made from the table of flags;\na test holds it to that.\n\n| option | |\n|---|---|\n",
     );
     for name in names {
-        let letter = find_long(name.as_bytes()).and_then(|flag| flag.spec().short);
+        let own = find_long(name.as_bytes()).and_then(|flag| flag.spec().short);
+        let letter = own.or_else(|| unsupported::letter_of(name));
         let letter = letter.map(|letter| format!("`-{letter}` ")).unwrap_or_default();
         text.push_str(&format!("| {letter}`--{name}` | {} |\n", fares(name)));
     }

@@ -8,6 +8,7 @@
 //! assert!(unsupported::why(b"ntlm").unwrap().contains("password"));
 //! assert!(unsupported::why(b"location").is_none());
 //! assert_eq!(unsupported::of_letter(b'Q'), Some("quote"));
+//! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
 /// Reasons, each with the long names of curl's options (without `no-`) that are refused for it.
@@ -68,6 +69,11 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Whether curl has a long option of this name that haul has not.
 pub fn has_name(name: &[u8]) -> bool {
     why(name).is_some()
+}
+
+/// The letter of a long name of curl's that haul has not.
+pub fn letter_of(name: &str) -> Option<char> {
+    LETTERS.iter().find(|(_, known)| *known == name).map(|&(letter, _)| char::from(letter))
 }
 
 /// The long name of a letter of curl's that haul has not.
