@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,3 +108,79 @@ def test_a_redirect_is_followed_by_hand(pages: Any) -> None:
     made = haul.Response()
     made.status_code, made.headers = 302, {"location": "/made"}  # type: ignore[assignment]
     assert session.get_redirect_target(made) == "/made"
+
+
+@pytest.mark.parametrize("kind", ["haul", "requests"])
+def test_cookies_of_a_jar_go_where_they_belong(pages: Any, kind: str) -> None:
+    there = pages.url.replace("localhost", "127.0.0.1")
+    pages.routes["/on"] = lambda handler: handler.answer(b"", 302, Location="/away")
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{there}/end")
+    jar: Any = haul.cookies.CookieJar() if kind == "haul" else pytest.importorskip("requests").cookies.RequestsCookieJar()
+    jar.set("another", "1", domain="example.com")
+    jar.set("address", "2", domain="127.0.0.1")
+    jar.set("any", "3")
+    haul.get(f"{pages.url}/on", cookies=jar)
+    assert [dict(fields).get("Cookie") for _, fields in pages.heads] == ["any=3", "any=3", "address=2"]
+    pages.heads.clear()
+    haul.get(f"{there}/end", cookies=jar)
+    assert dict(pages.heads[0][1])["Cookie"] == "address=2; any=3"
+
+
+def test_cookies_of_a_request_give_way_to_a_servers(pages: Any) -> None:
+    def sets(handler: Any) -> None:
+        handler.answer(b"", 302, Location="/end", Set_Cookie="given=new")
+
+    pages.routes["/sets"] = sets
+    there = pages.url.replace("localhost", "127.0.0.1")
+    jar = haul.cookies.CookieJar()
+    jar.set("given", "old", domain="127.0.0.1")
+    session = haul.Session()
+    session.cookies.set("loose", "the session's")
+    jar.set("loose", "its own")
+    session.get(f"{there}/sets", cookies=jar)
+    assert [dict(fields)["Cookie"] for _, fields in pages.heads] == ["given=old; loose=its own", "given=new; loose=its own"]
+
+
+def test_netrc_says_nothing_from_tls_into_the_clear(
+    pages: Any, secure_pages: Any, bundle: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nr").write_text("machine localhost login user password pass\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "nr"))
+    secure_pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
+    assert haul.get(f"{secure_pages.url}/away", verify=bundle).ok
+    assert "Authorization" in dict(secure_pages.heads[0][1]) and "Authorization" not in dict(pages.heads[0][1])
+    # What began in the clear comes back to where it began.
+    pages.routes["/to-tls"] = lambda handler: handler.answer(b"", 302, Location=f"{secure_pages.url}/away")
+    assert haul.get(f"{pages.url}/to-tls", verify=bundle).ok
+    assert ["Authorization" in dict(fields) for _, fields in pages.heads[1:]] == [True, True]
+
+
+def test_a_redirects_body_without_end_is_left(pages: Any) -> None:
+    ended = threading.Event()
+
+    def endless(handler: Any) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", "/end")
+        handler.end_headers()
+        try:
+            while True:
+                handler.wfile.write(b"x" * 65536)
+        except OSError:
+            ended.set()
+
+    pages.routes["/endless"] = endless
+    with haul.get(f"{pages.url}/endless", stream=True) as response:
+        assert response.content == b"page /end"
+    assert ended.wait(20)
+    ended.clear()
+
+    async def run() -> bytes:
+        async with haul.AsyncSession() as session:
+            response = await session.get(f"{pages.url}/endless", stream=True)
+            return await response.aread()
+
+    assert asyncio.run(run()) == b"page /end"
+    assert ended.wait(20)
+    pages.routes["/short"] = lambda handler: handler.answer(b"moved", 302, Location="/end")
+    with haul.get(f"{pages.url}/short", stream=True) as response:
+        assert response.history[0].content == b"moved"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ._asked import PreparedRequest
 from ._haul import Failure, join, split_url
-from .cookies import cookiejar_from_dict
+from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import (
     ChunkedEncodingError,
     ContentDecodingError,
@@ -16,13 +16,11 @@ from .exceptions import (
     UnrewindableBodyError,
     from_failure,
 )
+from .models import Response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from .cookies import CookieJar
-    from .models import Response
 
 
 class SessionRedirectMixin:
@@ -51,6 +49,8 @@ class SessionRedirectMixin:
         origin = split_url(request.url or "")[:3]
         history: list[Response] = []
         while (url := self.get_redirect_target(response)) is not None:
+            if not yield_requests:
+                _pass_over(response)
             request = self._hop(response, url, request, history, origin, first_cookies)
             if yield_requests:
                 yield request
@@ -68,14 +68,8 @@ class SessionRedirectMixin:
         """The request that a redirect leads to."""
         history.append(response)
         response.history = history[:-1]
-        try:
-            response.content  # noqa: B018 - so that the connection is free
-        except (ChunkedEncodingError, ContentDecodingError, RuntimeError):
-            # A body that nobody wants is no reason not to go where it leads.
-            response.close()
         if len(history) > self.max_redirects:
             raise TooManyRedirects(f"Exceeded {self.max_redirects} redirects.", response=response)
-        response.close()
         request = request.copy()
         request._first_cookies = None
         request.url = self._redirected(response, location)
@@ -119,7 +113,7 @@ class SessionRedirectMixin:
             return
         request.headers.pop("Authorization", None)
         request.digest = None
-        found = self._environment_auth(url)
+        found = None if _is_downgrade(url, response) else self._environment_auth(url)
         if found is not None:
             request.prepare_auth(found)
 
@@ -142,14 +136,47 @@ class SessionRedirectMixin:
         if not is_first:
             headers.pop("Host", None)
         self.rebuild_auth(request, response)
-        parts = [self.cookies._jar.header(url)]
-        if is_first:
-            parts += [self.cookies.loose_header(), cookiejar_from_dict(first_cookies).loose_header() if first_cookies else None]
-        cookie = "; ".join(part for part in parts if part)
+        cookie = self._cookies_behind(url, is_first, first_cookies)
         if cookie:
             headers["Cookie"] = cookie
         if request._body_position is not None and ("Content-Length" in headers or "Transfer-Encoding" in headers):
             _rewind(request)
+
+    def _cookies_behind(self, url: str, is_first: bool, first_cookies: Any) -> str | None:
+        """The Cookie field behind a redirect. Of the request's own cookies those that name a domain go where it says, and those that name
+        none to the first origin, as do the session's."""
+        jar: CookieJar = self.cookies
+        if first_cookies:
+            own = first_cookies if hasattr(first_cookies, "set_cookie") else cookiejar_from_dict(first_cookies)
+            jar = CookieJar(own)
+            jar._loose = {**self.cookies._loose, **jar._loose}
+            # What a server on the way has set counts more than what the program began with.
+            for cookie in self.cookies:
+                if cookie.domain:
+                    jar.set_cookie(cookie)
+        parts = jar._jar.header(url), jar.loose_header() if is_first else None
+        return "; ".join(part for part in parts if part) or None
+
+
+def _pass_over(response: Any) -> None:
+    """Lets go of the connection of a redirect that is followed."""
+    try:
+        if isinstance(response, Response):
+            response._pass_over()
+        else:
+            # One that somebody else's adapter gave.
+            response.content  # noqa: B018
+    except (ChunkedEncodingError, ContentDecodingError, RuntimeError):
+        # A body that nobody wants is no reason not to go where it leads.
+        pass
+    response.close()
+
+
+def _is_downgrade(url: str, response: Response) -> bool:
+    """Whether a redirect leads from TLS into the clear, and not back to where it all began."""
+    first = (response.history or [response])[0].request.url or ""
+    to, came = split_url(url)[:3], (split_url(first)[:3], split_url(response.request.url or "")[:3])
+    return to[0] == "http" and to != came[0] and any(scheme == "https" for scheme, *_ in came)
 
 
 def _rewind(request: PreparedRequest) -> None:

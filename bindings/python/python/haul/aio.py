@@ -18,9 +18,10 @@ from ._asked import PreparedRequest, Request, dispatch_hook
 from ._awaited import AwaitedBody
 from ._bodies import is_awaited, is_stream
 from ._haul import Batch, Failure, Stop, split_url
+from ._redirects import _pass_over
 from ._threads import Calls, close, in_loop
-from .exceptions import from_failure
-from .models import ITER_CHUNK_SIZE, Response, _stream_error, answer
+from .exceptions import ChunkedEncodingError, ContentDecodingError, from_failure
+from .models import ITER_CHUNK_SIZE, MOST_PASSED_OVER, Response, _Passed, _stream_error, answer
 from .sessions import Session, _is_unanswerable
 
 if TYPE_CHECKING:
@@ -67,6 +68,21 @@ class AsyncResponse(Response):
             self._content = b"".join([piece async for piece in self.aiter_content(None)])
             self._content_consumed = True
         return self._content or b""
+
+    async def _apass_over(self) -> None:
+        """As :meth:`_pass_over`, but for one that does not come whole, which is no failure here."""
+        if self._stream is None or self._content_consumed:
+            return
+        pieces = _Passed()
+        try:
+            async for piece in self.aiter_content(MOST_PASSED_OVER):
+                if not pieces.take(piece):
+                    self._content_consumed = True
+                    return
+        except (ChunkedEncodingError, ContentDecodingError):
+            self._content_consumed = True
+            return
+        self._content = pieces.joined()
 
     async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         """The body in pieces of at most so many bytes; ``None`` gives them as they come, as do the chunks of a chunked body."""
@@ -332,8 +348,10 @@ class AsyncSession:
         origin = split_url(request.url or "")[:3]
         history: list[Response] = []
         while (url := session.get_redirect_target(response)) is not None:
-            if isinstance(response, AsyncResponse):
-                await response.aread()
+            if follow:
+                if isinstance(response, AsyncResponse):
+                    await response._apass_over()
+                _pass_over(response)
             request = session._hop(response, url, request, history, origin, first_cookies)
             if not follow:
                 response._next = request

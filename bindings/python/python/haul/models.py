@@ -48,6 +48,8 @@ __all__ = ["PreparedRequest", "Request", "Response"]
 REDIRECT_STATI = (301, 302, 303, 307, 308)
 CONTENT_CHUNK_SIZE = 10 * 1024
 ITER_CHUNK_SIZE = 512
+#: What is read of a streamed body that nobody wants, so that its connection can serve another request.
+MOST_PASSED_OVER = 64 << 10
 
 _new = object.__new__
 
@@ -236,6 +238,18 @@ class Response:
         self._content_consumed = True
         return self._content
 
+    def _pass_over(self) -> None:
+        """Reads the body of a redirect, so that the connection is free; of a streamed one no more than is worth it."""
+        if self._stream is None or self._content_consumed:
+            self.content  # noqa: B018 - as it would be without a redirect
+            return
+        pieces = _Passed()
+        for piece in self.iter_content(MOST_PASSED_OVER):
+            if not pieces.take(piece):
+                self._content_consumed = True
+                return
+        self._content = pieces.joined()
+
     @property
     def text(self) -> str:
         """The body as text."""
@@ -351,6 +365,23 @@ class Response:
             raw = self.__dict__.get("raw")
             if raw is not None and hasattr(raw, "close"):
                 raw.close()
+
+
+class _Passed:
+    """What came of a body that nobody wants, up to :data:`MOST_PASSED_OVER`."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._left = MOST_PASSED_OVER
+
+    def take(self, piece: bytes) -> bool:
+        """Whether there was room for it."""
+        self._pieces.append(piece)
+        self._left -= len(piece)
+        return self._left >= 0
+
+    def joined(self) -> bytes:
+        return b"".join(self._pieces)
 
 
 def answer(kind: type[_Response], reply: Reply, call: Call | None, stream: Any = None) -> _Response:

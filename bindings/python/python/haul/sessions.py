@@ -298,6 +298,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
             or type(method) is not str
             or not (auth is None or (type(auth) is tuple and len(auth) == 2))
             or not (data is None or type(data) in (dict, str, bytes, list, tuple))
+            # A jar's cookies may belong to other hosts.
+            or not (cookies is None or type(cookies) is dict)
         ):
             return None
         method = method.upper()
