@@ -140,7 +140,12 @@ sub _tls {
     my %given = %{ $self->{SSL_options} || {} };
     my $verify = $self->{verify_SSL};
     $verify = $given{SSL_verify_mode} ? 1 : 0 if exists $given{SSL_verify_mode};
-    $verify = 0 if exists $given{SSL_verifycn_scheme} && $given{SSL_verifycn_scheme} eq 'none';
+    # Names are verified by RFC 6125's rules or, with all else, not at all. Passed over, `none` would be stricter than was asked for, and
+    # a program's own rules would be gone.
+    my $names = $given{SSL_verifycn_scheme};
+    if ($verify && defined $names && (ref $names || $names eq 'none')) {
+        _croak("SSL_options: this SSL_verifycn_scheme is not supported where certificates are verified");
+    }
     $engine->_set(verify  => $verify);
     $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{SSL_CERT_FILE});
     $engine->_set(ca_path => defined $given{SSL_ca_path} ? $given{SSL_ca_path} : $ENV{SSL_CERT_DIR});

@@ -3,6 +3,7 @@ use warnings;
 use lib '.';
 use Test::More;
 use File::Temp qw(tempdir);
+use IO::Select;
 use IO::Socket::INET;
 use Haul;
 
@@ -50,6 +51,33 @@ sub server {
     return $port;
 }
 
+# A proxy that opens tunnels.
+sub tunnels {
+    my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die $!;
+    my $pid = fork;
+    defined $pid or die $!;
+    if (!$pid) {
+        while (my $client = $listener->accept) {
+            my $head = '';
+            while ($head !~ /\r\n\r\n\z/) { sysread $client, $head, 1, length $head or last }
+            my ($to) = $head =~ /\ACONNECT (\S+)/ or next;
+            my $server = IO::Socket::INET->new(PeerAddr => $to) or next;
+            syswrite $client, "HTTP/1.1 200 Here you are\r\n\r\n";
+            my $both = IO::Select->new($client, $server);
+            TUNNEL: while (1) {
+                for my $from ($both->can_read) {
+                    sysread $from, my $piece, 65536 or last TUNNEL;
+                    syswrite $from == $client ? $server : $client, $piece;
+                }
+            }
+        }
+        require POSIX;
+        POSIX::_exit(0);
+    }
+    push @servers, $pid;
+    return 'http://127.0.0.1:' . $listener->sockport;
+}
+
 my $port = server();
 my $url = "https://127.0.0.1:$port/";
 my $status = sub { my ($given, $to) = @_; return Haul->new(%$given)->get($to || $url) };
@@ -74,6 +102,13 @@ $response = Haul->new(SSL_options => { SSL_ca_file => "$dir/ca.pem" })->get("htt
 is($response->{status}, 599, 'another name');
 is(Haul->new(SSL_options => { SSL_ca_file => "$dir/none.pem" })->get($url)->{status}, 599, 'no such file');
 ok(!eval { Haul->new(SSL_options => { SSL_cipher_list => 'x' })->get($url); 1 }, 'an option that is not known');
+for my $scheme ('none', sub { 1 }) {
+    for my $given ({ verify_SSL => 1 }, { verify_SSL => 0, mode => 1 }) {
+        my %ssl = (SSL_verifycn_scheme => $scheme, $given->{mode} ? (SSL_verify_mode => 1) : ());
+        ok(!eval { Haul->new(verify_SSL => $given->{verify_SSL}, SSL_options => \%ssl)->get($url); 1 }, 'rules for names do not switch checks off');
+    }
+}
+is($status->({ SSL_options => { SSL_verify_mode => 0, SSL_verifycn_scheme => 'none' } })->{status}, 200, 'unless they are off');
 my $http = Haul->new;
 is($http->get($url)->{status}, 599, 'refused');
 $http->SSL_options({ SSL_ca_file => "$dir/ca.pem" });
@@ -89,16 +124,34 @@ is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key
     200, 'SSL_cert_file, SSL_key_file');
 
 SKIP: {
-    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 6;
+    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 14;
     my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
     my $response = $get->();
     is($response->code, 500, 'LWP: an authority that nobody knows');
     like($response->message, qr/\ACan't connect to 127\.0\.0\.1:$port \(/, 'in LWP\'s words');
     is($get->(ssl_opts => { verify_hostname => 0 })->code, 200, 'verify_hostname => 0');
     is($get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem" })->code, 200, 'SSL_ca_file');
+    is($get->(ssl_opts => { SSL_verify_mode => 0 })->code, 500, 'SSL_verify_mode => 0 alone switches nothing off, as by LWP');
+    is($get->(ssl_opts => { verify_hostname => 1, SSL_verify_mode => 0 })->code, 500, 'nor against verify_hostname => 1');
+    is($get->(ssl_opts => { SSL_verifycn_scheme => 'none' })->code, 500, 'nor does SSL_verifycn_scheme');
+    is($get->(ssl_opts => { verify_hostname => 0, SSL_verify_mode => 0 })->code, 200, 'both do');
+    {
+        # LWP's own protocol would do these, were it installed; the second is of no authority that is known.
+        my $requests = $LWP::Protocol::haul::REQUESTS;
+        $get->(ssl_opts => { verify_hostname => 0, @$_ }) for [SSL_ca_file => "$dir/ca.pem"], [SSL_verify_mode => 1];
+        is($LWP::Protocol::haul::REQUESTS, $requests, 'a chain without its name is for LWP itself to verify');
+    }
     {
         local $ENV{PERL_LWP_SSL_CA_FILE} = "$dir/ca.pem";
         is($get->()->code, 200, 'PERL_LWP_SSL_CA_FILE');
+    }
+    SKIP: {
+        eval { require LWP::Protocol::https } or skip 'LWP::Protocol::https is not installed', 3;
+        my $tunnelled = sub { my $ua = LWP::UserAgent->new(ssl_opts => {@_}); $ua->proxy(https => tunnels()); return $ua->get($url)->code };
+        my $requests = $LWP::Protocol::haul::REQUESTS;
+        is($tunnelled->(verify_hostname => 0, SSL_ca_file => "$dir/ca.pem"), 200, 'what LWP does itself, through a proxy');
+        is($LWP::Protocol::haul::REQUESTS, $requests, 'not by haul');
+        is(LWP::Protocol::implementor('https'), 'LWP::Protocol::haul', 'which does all else');
     }
     local $ENV{PERL_LWP_SSL_VERIFY_HOSTNAME} = 0;
     is($get->()->code, 200, 'PERL_LWP_SSL_VERIFY_HOSTNAME=0');

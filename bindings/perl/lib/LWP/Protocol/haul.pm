@@ -63,10 +63,9 @@ sub _engine {
 sub _tls {
     my ($engine, $ssl) = @_;
     my %given = %$ssl;
-    my $verify = exists $given{verify_hostname} ? $given{verify_hostname} : 1;
-    $verify = 1 if !exists $given{verify_hostname} && $given{SSL_verify_mode};
-    $verify = 0 if exists $given{SSL_verify_mode} && !$given{SSL_verify_mode};
-    $verify = 0 if defined $given{SSL_verifycn_scheme} && $given{SSL_verifycn_scheme} eq 'none';
+    # As by LWP, who asks for the name to be verified gets all of it verified, whatever SSL_verify_mode says. A chain without a name is
+    # LWP's own to verify, so that all that is left is nothing.
+    my $verify = !exists $given{verify_hostname} || $given{verify_hostname} ? 1 : 0;
     $engine->_set(verify  => $verify);
     $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{PERL_LWP_SSL_CA_FILE} || $ENV{HTTPS_CA_FILE});
     $engine->_set(ca_path => defined $given{SSL_ca_path} ? $given{SSL_ca_path} : $ENV{PERL_LWP_SSL_CA_PATH} || $ENV{HTTPS_CA_DIR});
@@ -175,16 +174,40 @@ sub _die {
     die "$text\n";
 }
 
+# Whether a certificate's chain is to be verified but not its name: who names no authorities and no mode wants nothing verified.
+sub _trusts_any_name {
+    my $ssl = $_[0]{ssl_opts} or return 0;
+    return 0 if !exists $ssl->{verify_hostname} || $ssl->{verify_hostname};
+    return $ssl->{SSL_verify_mode} ? 1 : 0 if defined $ssl->{SSL_verify_mode};
+    return defined $ssl->{SSL_ca_file} || defined $ssl->{SSL_ca_path};
+}
+
 # What LWP's own protocol does better: sockets for the program itself (CONNECT, Upgrade) or with options of IO::Socket's; a
-# certificate that is looked at by the program; a proxy for ftp and its like, for haul's URLs are http and https.
+# certificate that is looked at by the program, or whose name does not matter; a proxy for ftp and its like, for haul's URLs are http
+# and https.
 sub _is_lwps_own {
-    my ($request, $url) = @_;
+    my ($request, $url, $ua, $is_secure) = @_;
+    return 1 if $is_secure && _trusts_any_name($ua);
     no warnings 'once';
     return 1 if $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT';
     my $headers = $request->headers;
     # Looked at in place where that goes, for it is looked at each time.
     my $is_here = $is_plain && ref $headers eq 'HTTP::Headers';
     return grep { $is_here ? exists $headers->{$_} : defined $headers->header($_) } 'upgrade', 'if-ssl-cert-subject';
+}
+
+# A request by LWP's own protocol.
+sub _by_lwp {
+    my ($ua, $is_secure, $request, $proxy, @rest) = @_;
+    my ($scheme, $class) = $is_secure && !$proxy ? ('https', 'LWP::Protocol::https') : ('http', 'LWP::Protocol::http');
+    eval "require $class" or die $@;
+    # For TLS in a proxy's tunnel it asks LWP who does https.
+    LWP::Protocol::implementor(https => 'LWP::Protocol::https') if $is_secure && eval { require LWP::Protocol::https };
+    my $response = eval { $class->new($scheme, $ua)->request($request, $proxy, @rest) };
+    my $error = $@;
+    LWP::Protocol::implementor(https => __PACKAGE__);
+    die $error unless $response;
+    return $response;
 }
 
 sub request {
@@ -196,10 +219,8 @@ sub request {
     my $text = $url->as_string;
     $text =~ s/#.*//s if index($text, '#') >= 0;
     my $is_secure = $text =~ /\Ahttps:/i;
-    if (_is_lwps_own($request, $text)) {
-        my ($scheme, $class) = $is_secure && !$proxy ? ('https', 'LWP::Protocol::https') : ('http', 'LWP::Protocol::http');
-        eval "require $class" or die $@;
-        return $class->new($scheme, $ua)->request($request, $proxy, $arg, $size, $timeout);
+    if (_is_lwps_own($request, $text, $ua, $is_secure)) {
+        return _by_lwp($ua, $is_secure, $request, $proxy, $arg, $size, $timeout);
     }
     $REQUESTS++;
     my $version = $request->protocol;
