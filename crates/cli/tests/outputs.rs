@@ -61,6 +61,19 @@ fn names_from_globs_urls_and_directories() {
 }
 
 #[test]
+fn in_curls_place_a_name_is_the_urls_as_it_is_written() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = |name: &str| peer.url(name);
+    as_curl(dir.path(), &["-O", &url("/.vimrc")]).ok();
+    as_curl(dir.path(), &["-O", &url("/at-12:30.tar")]).ok();
+    assert_eq!(names(dir.path()), [".vimrc", "at-12:30.tar"]);
+    // haul itself may have had its URLs from anyone.
+    run_in(dir.path(), HAUL, &["-s", "-O", &url("/.vimrc")]).ok();
+    run_in(dir.path(), HAUL, &["-s", "-O", &url("/at-12:45.tar")]).ok();
+    assert_eq!(names(dir.path()), [".vimrc", "_vimrc", "at-12:30.tar", "at-12:45.tar"]);
+}
+
+#[test]
 fn outputs_pair_with_urls_as_curls_do() {
     let Some(curl) = installed("curl", "pairing of -o with URLs") else { return };
     let origin = origin();

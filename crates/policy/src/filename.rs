@@ -51,8 +51,14 @@ impl core::error::Error for NoName {}
 /// A leading dot becomes `_`: a list of URLs that someone else made must not write `.bashrc`. The length is left to the
 /// file system, as two names cut short could meet.
 pub fn from_target(target: &Target) -> Result<String, NoName> {
+    as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
+}
+
+/// As [`from_target`], with its leading dot, for a command line that was written for curl: `curl -O https://h/.vimrc`.
+pub fn as_curl(target: &Target) -> Result<String, NoName> {
+    // What could deceive is percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
-    last.and_then(clean).ok_or(NoName)
+    last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoName)
 }
 
 /// The name a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.
@@ -237,6 +243,7 @@ mod tests {
             ("http://h/a\\b\\c", Some("c")),
             ("http://h/.bashrc", Some("_bashrc")),
             ("http://h/...", Some("_..")),
+            ("http://h/x-1:2.3.pkg", Some("x-1:2.3.pkg")),
             ("http://h/a/..", None),
             ("http://h/aux", Some("aux")),
             ("http://h/\u{e9}", Some("%C3%A9")),
@@ -247,6 +254,8 @@ mod tests {
         }
         let as_is = Target::parse_with("http://h/a/..", crate::Scheme::Http, true).unwrap();
         assert_eq!(from_target(&as_is), Err(NoName));
+        assert_eq!(as_curl(&as_is), Err(NoName));
+        assert_eq!(as_curl(&Target::parse("http://h/.vimrc").unwrap()).as_deref(), Ok(".vimrc"));
     }
 
     #[test]

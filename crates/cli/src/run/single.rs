@@ -187,9 +187,11 @@ pub(super) fn file_for(
         Output::Stdout => return Ok(None),
         Output::File(template) if template == "-" => return Ok(None),
         Output::File(template) => haul_policy::glob::fill_template(template, parts),
+        Output::RemoteName if operation.in_place => {
+            haul_policy::filename::as_curl(target).unwrap_or_else(|_| NAMELESS.to_owned())
+        }
         Output::RemoteName => match haul_policy::filename::from_target(target) {
             Ok(name) => name,
-            Err(_) if operation.in_place => NAMELESS.to_owned(),
             Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
         },
     };
