@@ -111,6 +111,18 @@ fn cve_2025_0167_a_default_entry_without_anything_gives_nothing_of_the_last_host
 }
 
 #[test]
+fn cve_2026_8926_a_urls_user_gets_no_other_users_password() {
+    let netrc = &b"machine a.example login alice password alices\nmachine a.example login bob password bobs\n"[..];
+    for of_file in [Netrc::Required(netrc), Netrc::Optional(netrc)] {
+        let given = Given { user: None, bearer: None, netrc: of_file };
+        for (user, password) in [("alice", "alices"), ("bob", "bobs"), ("eve", "")] {
+            let (sent, _) = identity(&given, &format!("https://{user}@a.example/"), "https://a.example/x");
+            assert_eq!(sent, Some(Credentials::new(user, password).unwrap().basic()), "{user}");
+        }
+    }
+}
+
+#[test]
 fn netrc_is_of_exact_hosts() {
     let netrc = &b"machine a.example login alice password alices\n"[..];
     let given = Given { user: None, bearer: None, netrc: Netrc::Required(netrc) };

@@ -14,7 +14,8 @@ impl Flag for Netrc {
             important: false,
             help: "Take passwords from the netrc file",
             doc: "Looks for the host of each request in the file that $NETRC names, else in ~/.netrc. What \
-                  it says goes before the user in a URL; -u goes before it. A file that cannot be read is \
+                  it says goes before the password in a URL, but where that names a user only this \
+                  user's entry counts; -u goes before it. A file that cannot be read is \
                   an error (exit 26).",
             example: "haul -n https://example.com/",
             see_also: &["netrc-file", "netrc-optional", "user"],

@@ -40,7 +40,7 @@ pub enum Netrc<'g> {
     Off,
     /// `--netrc-optional`: what the URL says goes first; of a URL with a user only, the file has the password.
     Optional(&'g [u8]),
-    /// `--netrc`: instead of what the URL says.
+    /// `--netrc`: before the password of a URL, for its user.
     Required(&'g [u8]),
 }
 
@@ -76,13 +76,14 @@ pub fn identity_for(
         return Ok(identity);
     }
     let of_url = target.userinfo_bytes().filter(|_| secrets == Secrets::Keep);
-    let (text, of_url) = match given.netrc {
-        Netrc::Off => (None, of_url),
-        Netrc::Optional(text) => (Some(text), of_url),
-        Netrc::Required(text) => (Some(text), None),
+    let (text, goes_first) = match given.netrc {
+        Netrc::Off => (None, false),
+        Netrc::Optional(text) => (Some(text), false),
+        Netrc::Required(text) => (Some(text), true),
     };
-    // `user@host` leaves the password to the file, `user:@host` does not.
-    let is_whole = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
+    // `user@host` leaves the password to the file, `user:@host` does not. Neither takes another user's (CVE-2026-8926).
+    let has_password = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
+    let is_whole = has_password && !goes_first;
     if let (Some(text), false) = (text, is_whole) {
         let login = of_url.as_ref().map(|(user, _)| user.as_slice()).filter(|user| !user.is_empty());
         // One that names neither user nor password says nothing of who we are (CVE-2025-0167).
