@@ -311,6 +311,14 @@ def test_a_headers_name_that_cannot_be_sent(pages: Any) -> None:
     assert pages.heads == []
 
 
+def test_a_part_that_cannot_be_sent(pages: Any) -> None:
+    for part in (("f", b"x", "text/plain\r\nX: 1"), ("f", b"x", "text/plain", {"X": "1\r\nY: 2"}), ("f", b"x", "text/plain", {"X\n": "1"})):
+        with pytest.raises(haul.exceptions.InvalidHeader):
+            haul.post(pages.url, files={"a": part})
+    haul.post(pages.url, files={'a"\r\nX: 1': ('f"\r\nX: 1', b"x")})
+    assert b'name="a%22%0D%0AX: 1"; filename="f%22%0D%0AX: 1"\r\n\r\nx' in pages.bodies[-1]
+
+
 def test_limits_of_time(pages: Any) -> None:
     for timeout in (0.1, (5, 0.1), (None, 0.1)):
         with pytest.raises(haul.ReadTimeout):

@@ -202,7 +202,10 @@ class PreparedRequest(_HooksMixin):
                 self.headers["Transfer-Encoding"] = "chunked"
         else:
             if files:
-                body, kind = encode_files(files, data)
+                try:
+                    body, kind = encode_files(files, data)
+                except Failure as failure:
+                    raise from_failure(failure) from None
             elif data:
                 if isinstance(data, (str, bytes, bytearray)):
                     body = data

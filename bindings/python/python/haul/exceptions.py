@@ -184,7 +184,9 @@ def from_failure(
     if kind == "UnsupportedScheme" and phase != "connect":
         # A redirect that is none of ours to follow, or a reply that is no HTTP.
         cls = InvalidSchema if "redirect" in message else ConnectionError
-    elif "two Content-Length" in message or (kind == "Setup" and "the name of header" in message):
+    elif "two Content-Length" in message or (
+        kind == "Setup" and ("the name of header" in message or "header line" in message)
+    ):
         cls = InvalidHeader
     elif kind == "Timeout":
         # Behind the head it is a ConnectionError, as by requests.
