@@ -1,12 +1,14 @@
 //! In whose name the requests of a transfer are, and how challenges are answered.
 
+use std::borrow::Cow;
+
 use haul_policy::auth::{Choice, Identity, IdentityError, Qop, choose, parse_challenges};
 use haul_policy::redirect::Secrets;
 use haul_policy::target::Target;
 use haul_proto::head::Head;
 
 use super::{Disposition, Transfer};
-use crate::state::auth::{Ask, Sent};
+use crate::state::auth::{Ask, Netrc, Sent};
 use crate::{Error, ErrorKind, Result};
 
 /// A server may call each nonce stale: after so many answers its word is final.
@@ -92,8 +94,17 @@ impl Transfer {
         let auth = &self.options.auth;
         let first = self.login.first.as_ref().filter(|_| self.secrets == Secrets::Keep);
         // A URL's user and password are of its origin, even to a trusting user; what a redirect to it names instead counts not.
-        let target = first.filter(|_| self.same_origin).unwrap_or(&self.target);
-        auth.identity(auth.user.as_ref(), target, self.secrets, self.is_downgraded).map_err(|error| match error {
+        let target = match (first.filter(|_| self.same_origin), &auth.netrc) {
+            (Some(first), _) => Cow::Borrowed(first),
+            // Nor does it take the place of what the netrc file says.
+            (None, Netrc::Required(_)) => {
+                let mut target = self.target.clone();
+                target.drop_userinfo();
+                Cow::Owned(target)
+            }
+            (None, _) => Cow::Borrowed(&self.target),
+        };
+        auth.identity(auth.user.as_ref(), &target, self.secrets, self.is_downgraded).map_err(|error| match error {
             IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
             IdentityError::Auth(error) => refused(error),
             error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
