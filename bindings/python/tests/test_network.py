@@ -35,6 +35,17 @@ def test_certificates_are_checked_and_pools_not_mixed(secure_pages: Any, bundle:
     assert session.get(secure_pages.url).ok
 
 
+def test_a_request_that_asks_for_checks_gets_them(session: requests.Session, secure_pages: Any, bundle: str) -> None:
+    for its, refusal in ((haul.Session(), haul.exceptions.SSLError), (session, requests.exceptions.SSLError)):
+        for of_session in (False, bundle):
+            its.verify = of_session
+            assert its.get(secure_pages.url).ok
+            with pytest.raises(refusal):
+                its.get(secure_pages.url, verify=True)
+            with pytest.raises(refusal):
+                its.get(secure_pages.url, verify=True, stream=True)
+
+
 def test_certificates_are_paths_of_any_kind_and_nothing_else(
     session: requests.Session, secure_pages: Any, bundle: str
 ) -> None:

@@ -450,7 +450,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
         """The session's settings and the environment's for a request, as keyword arguments of :meth:`send`."""
-        verify = self.verify if verify is None or (verify is True and self.verify is not True) else verify
+        verify = self.verify if verify is None else verify
         proxies = dict(proxies or {})
         if self.trust_env:
             ours = _settings.environment()
@@ -544,7 +544,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         self, url: str, timeout: Any, verify: Any, cert: Any, proxies: Any, is_told: bool, bare: bool = False, digest: Any = None
     ) -> Plan:  # fmt: skip
         """The plan for these settings, and for the environment's if that has a say: made once, and again when any of them has changed."""
-        if verify is None or (verify is True and self.verify is not True):
+        if verify is None:
             verify = self.verify
         ours = proxy = None
         if is_told:
