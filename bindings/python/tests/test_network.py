@@ -100,6 +100,23 @@ def test_proxies(proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert all("Proxy-Authorization" not in dict(fields) for _, fields in pages.heads)
 
 
+def test_a_proxy_of_none_keeps_the_environments_away(
+    session: requests.Session, proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.server_port}")
+    for its in (haul.Session(), session):
+        for none in (None, ""):
+            before = len(pages.heads)
+            assert its.get(f"{pages.url}/direct", proxies={"http": none}).text == "page /direct"
+            assert its.get(f"{pages.url}/streamed", proxies={"http": none}, stream=True).text == "page /streamed"
+            assert len(pages.heads) == before + 2 and not proxy.heads
+    # Of another scheme, or the session's, it says nothing.
+    its = haul.Session()
+    assert its.get("http://somewhere.invalid/", proxies={"https": None}).ok
+    its.proxies = {"http": None}
+    assert its.get("http://somewhere.invalid/").ok and len(proxy.heads) == 2
+
+
 def test_a_cgi_variable_is_no_proxy(proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQUEST_METHOD", "GET")
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.server_port}")

@@ -111,13 +111,16 @@ def _proxies(its: _Variables) -> dict[str, str]:
 
 def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environment | None) -> str | None:
     """The proxy of a request to this URL: what the caller says before what the environment does."""
-    given = {str(name).lower(): value for name, value in (proxies or {}).items() if value}
+    said = {str(name).lower(): value for name, value in (proxies or {}).items()}
+    given = {name: value for name, value in said.items() if value}
     no_proxy = given.pop("no_proxy", None)
     if ours is not None:
         no_proxy = no_proxy or ours.no_proxy
         if ours.proxies and no_proxy != "*" and not (no_proxy and bypasses_proxy(no_proxy, url)):
             for name, value in ours.proxies.items():
-                given.setdefault(name, value)
+                # `{"http": None}` says that there is none.
+                if name not in said:
+                    given[name] = value
     if not given:
         return None
     scheme, host, _, _ = split_url(url)

@@ -552,7 +552,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
             if verify is True:
                 verify = _settings.environment_bundle() or True
         if proxies or self.proxies or ours is not None:
-            proxy = _settings.proxy_for(url, {**self.proxies, **(proxies or {})}, ours)
+            # Only a request's own `None` keeps the environment's away, as by requests.
+            given = {name: value for name, value in self.proxies.items() if value}
+            proxy = _settings.proxy_for(url, {**given, **(proxies or {})}, ours)
         if cert is None:
             cert = self.cert
         if type(cert) is list:
