@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 
 use common::{REFUSED, page, run_haul, short_body};
+use testkit::identity::Identity;
 use testkit::origin::Origin;
 
 #[test]
@@ -55,6 +56,46 @@ fn http2_tells_of_its_connection_and_names_its_version() {
     ];
     assert!(order.map(place).is_sorted(), "{said}");
     assert!(said.ends_with(" left intact\n"), "{said}");
+}
+
+#[test]
+fn what_is_wrong_with_a_certificate_is_told_as_a_number_also_where_it_is_accepted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let serve = |name: &str, identity: Identity| {
+        fs::write(path(name), identity.ca_pem()).unwrap();
+        Origin::builder().identity(identity).start().unwrap()
+    };
+    let (good, misnamed) =
+        (serve("good", Identity::generate()), serve("misnamed", Identity::for_names(&["a.example"])));
+    let (trusted, other) = (path("good"), path("misnamed"));
+    let said = |origin: &Origin, options: &[&str]| {
+        let url = origin.https_url("/small");
+        run_haul(
+            ["curl", "-s", "-o", "/dev/null", "-w", "%{ssl_verify_result} %{exitcode}"]
+                .iter()
+                .chain(options)
+                .chain([&&*url]),
+        )
+        .stdout
+    };
+    let said = |origin: &Origin, options: &[&str]| String::from_utf8(said(origin, options)).unwrap();
+    assert_eq!(said(&good, &["--cacert", &trusted]), "0 0");
+    assert_eq!(said(&good, &["-k", "--cacert", &trusted]), "0 0");
+    // The two authorities have one name and two keys.
+    assert_eq!(said(&good, &["--cacert", &other]), "7 60");
+    assert_eq!(said(&good, &["-k", "--cacert", &other]), "7 0");
+    assert_eq!(said(&good, &["-k", "--cacert", "/nowhere"]), "20 0");
+    assert_eq!(said(&misnamed, &["--cacert", &other]), "1 60");
+    // That the name is another is no matter of who has signed it.
+    assert_eq!(said(&misnamed, &["-k", "--cacert", &other]), "0 0");
+    let json = said(&good, &["-k", "--cacert", &other, "-w", "%{json}"]);
+    assert!(json.contains("\"ssl_verify_result\":7"), "{json}");
+    let told = |authority: &str| {
+        run_haul(["-s", "-v", "-k", "--cacert", authority, "-o", "/dev/null", &good.https_url("/small")]).stderr
+    };
+    assert!(told(&trusted).contains("*  SSL certificate verify ok.\n"), "{}", told(&trusted));
+    assert!(told(&other).contains("*  SSL certificate verification failed"), "{}", told(&other));
 }
 
 #[test]

@@ -44,6 +44,9 @@ pub struct Facts {
     pub connects: u32,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
+    /// What is wrong with the certificate of the last server, where it was looked at and accepted all the same
+    /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
+    pub certificate_fault: Option<Box<str>>,
     /// Our address.
     pub local: Option<SocketAddr>,
     /// The name was resolved.
@@ -83,6 +86,7 @@ impl Facts {
             requests: 0,
             connects: 0,
             peer: None,
+            certificate_fault: None,
             local: None,
             resolved: Duration::ZERO,
             connected: Duration::ZERO,

@@ -379,7 +379,11 @@ fn get_version(reader: &mut Reader<'_>) -> Result<TlsVersion, Malformed> {
 }
 
 fn put_tls(writer: &mut Writer, tls: &TlsOptions) {
-    writer.flag(tls.verify).maybe(tls.ca_file.as_deref(), Writer::path).maybe(tls.ca_path.as_deref(), Writer::path);
+    writer
+        .flag(tls.verify)
+        .flag(tls.examine)
+        .maybe(tls.ca_file.as_deref(), Writer::path)
+        .maybe(tls.ca_path.as_deref(), Writer::path);
     writer.maybe(tls.identity.as_ref(), |writer, identity| {
         writer.path(&identity.certificate).maybe(identity.key.as_deref(), Writer::path)
     });
@@ -393,6 +397,7 @@ fn put_tls(writer: &mut Writer, tls: &TlsOptions) {
 fn get_tls(reader: &mut Reader<'_>) -> Result<TlsOptions, Malformed> {
     let mut tls = TlsOptions::default();
     tls.verify = reader.flag()?;
+    tls.examine = reader.flag()?;
     tls.ca_file = reader.maybe(Reader::path)?;
     tls.ca_path = reader.maybe(Reader::path)?;
     tls.identity =

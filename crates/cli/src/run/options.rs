@@ -87,6 +87,10 @@ pub(super) fn request(
         trace,
         ..RequestOptions::default()
     };
+    // A look at a certificate that is accepted whatever it is costs the certificates to trust: for those who read of it alone.
+    let tells = |write_out: &plan::WriteOut| write_out.tells_of_certificate();
+    options.tls.examine =
+        transfer.tls.insecure && (options.trace.is_some() || stage.report.write_out.as_ref().is_some_and(tells));
     options.connect.timeout = transfer.connect_timeout;
     ways::connect(&transfer.connection, &mut options.connect)?;
     stores.give(stage, &mut options)?;

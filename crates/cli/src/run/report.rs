@@ -210,6 +210,8 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         connect_code: facts.connect_status,
         num_retries: facts.retries.into(),
         proxy_used: facts.proxy_used,
+        proxy_verify_result: words::verify_result(outcome, true),
+        verify_result: words::verify_result(outcome, false),
         redirect_url: None,
         referer: None,
         size_header: facts.head_bytes,

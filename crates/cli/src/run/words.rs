@@ -106,19 +106,38 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
 
 /// OpenSSL's sentences: scripts look for some of them, and for what stands before them.
 fn certificate(cause: &str, target: &Target) -> String {
+    if cause.contains("not valid for name") {
+        let host = target.host_text();
+        return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
+    }
     let why = cause.rsplit(": ").next().unwrap_or(cause);
-    let known = match why {
-        "no trusted certificate has signed it" => "unable to get local issuer certificate",
-        "it is a CA's own and not a trusted one" => "self-signed certificate",
-        "it has expired" => "certificate has expired",
-        "it is not valid yet" => "certificate is not yet valid",
-        _ if cause.contains("not valid for name") => {
-            let host = target.host_text();
-            return format!("SSL: no alternative certificate subject name matches target host name '{host}'");
-        }
-        _ => why,
-    };
+    let known = of_openssl(why).map_or(why, |(_, words)| words);
     format!("SSL certificate problem: {known}")
+}
+
+/// OpenSSL's number and words for what is wrong with a certificate.
+fn of_openssl(why: &str) -> Option<(u32, &'static str)> {
+    Some(match why {
+        "no trusted certificate has signed it" => (20, "unable to get local issuer certificate"),
+        "it is a CA's own and not a trusted one" => (18, "self-signed certificate"),
+        "a signature does not fit" => (7, "certificate signature failure"),
+        "it has expired" => (10, "certificate has expired"),
+        "it is not valid yet" => (9, "certificate is not yet valid"),
+        _ => return None,
+    })
+}
+
+/// What was wrong with a certificate, the proxy's or the server's, as a number: 0 if nothing was, 1 for what OpenSSL has no
+/// number for.
+pub(super) fn verify_result(outcome: &Outcome, of_proxy: bool) -> u32 {
+    let number = |why: &str| of_openssl(why.rsplit(": ").next().unwrap_or(why)).map_or(1, |(number, _)| number);
+    let refused = outcome.result.as_ref().err().filter(|error| error.kind() == ErrorKind::PeerCertificate);
+    match refused.map(Error::cause) {
+        Some(cause) if cause.starts_with("the proxy") == of_proxy => number(&cause),
+        Some(_) => 0,
+        None if of_proxy => 0,
+        None => outcome.facts.certificate_fault.as_deref().map_or(0, number),
+    }
 }
 
 fn place(target: &Target) -> (&str, u16) {

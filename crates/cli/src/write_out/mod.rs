@@ -92,6 +92,11 @@ impl Printed {
 }
 
 impl WriteOut {
+    /// Whether it says how the server's certificate fared.
+    pub fn tells_of_certificate(&self) -> bool {
+        self.tokens.iter().any(|token| matches!(token, Token::Json | Token::Variable(Variable::VerifyResult)))
+    }
+
     /// Parses a format, and names what is unknown in it, which prints as nothing.
     pub fn parse(format: &[u8]) -> (WriteOut, Vec<String>) {
         let mut tokens = Tokens::default();

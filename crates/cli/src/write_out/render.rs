@@ -64,6 +64,10 @@ pub struct TransferFacts<'a> {
     pub num_retries: u64,
     /// It went through a proxy.
     pub proxy_used: bool,
+    /// What is wrong with the proxy's certificate, by OpenSSL's numbers.
+    pub proxy_verify_result: u32,
+    /// What is wrong with the server's.
+    pub verify_result: u32,
     /// Where the last reply would lead.
     pub redirect_url: Option<&'a str>,
     /// `Referer` of the request.
@@ -86,10 +90,9 @@ impl TransferFacts<'_> {
     pub(super) fn append(&self, variable: Variable, into: &mut Vec<u8>) {
         let written = match variable {
             Variable::Certs | Variable::FtpEntryPath => Ok(()),
-            Variable::ConnId | Variable::NumCerts | Variable::ProxyVerifyResult | Variable::VerifyResult => {
-                write!(into, "0")
-            }
-            Variable::TlsEarlyData => write!(into, "0"),
+            Variable::ConnId | Variable::NumCerts | Variable::TlsEarlyData => write!(into, "0"),
+            Variable::ProxyVerifyResult => write!(into, "{}", self.proxy_verify_result),
+            Variable::VerifyResult => write!(into, "{}", self.verify_result),
             Variable::TimeQueue => seconds(into, Duration::ZERO),
             Variable::HttpConnect => write!(into, "{:03}", self.connect_code),
             Variable::NumHeaders => write!(into, "{}", self.head.map_or(0, |head| head.fields().count())),

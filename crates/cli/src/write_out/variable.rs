@@ -36,7 +36,7 @@ variables! {
     "num_headers" NumHeaders "Fields of the last reply.";
     "num_redirects" NumRedirects "Redirects followed.";
     "num_retries" NumRetries "Further tries made.";
-    "proxy_ssl_verify_result" ProxyVerifyResult "0: a proxy's certificate that is not accepted ends the transfer.";
+    "proxy_ssl_verify_result" ProxyVerifyResult "What is wrong with an https proxy's certificate, by OpenSSL's numbers; 0 if nothing is.";
     "proxy_used" ProxyUsed "1 through a proxy, else 0.";
     "redirect_url" RedirectUrl "Where the last reply would lead, were it followed.";
     "referer" Referer "`Referer` of the last request.";
@@ -51,7 +51,7 @@ variables! {
     "size_upload" SizeUpload "Bytes of content sent.";
     "speed_download" SpeedDownload "Bytes a second over the whole transfer.";
     "speed_upload" SpeedUpload "Bytes of content sent a second over the whole transfer.";
-    "ssl_verify_result" VerifyResult "0: a certificate that is not accepted ends the transfer.";
+    "ssl_verify_result" VerifyResult "What is wrong with the server's certificate, by OpenSSL's numbers; 0 if nothing is.";
     "time_appconnect" TimeAppConnect "Seconds until TLS was up.";
     "time_connect" TimeConnect "Seconds until the connection was up.";
     "time_namelookup" TimeNameLookup "Seconds until the name was resolved.";

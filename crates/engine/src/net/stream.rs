@@ -102,6 +102,12 @@ impl Stream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
+    /// What is wrong with the server's certificate, where that was to be told and not to be refused.
+    #[must_use]
+    pub fn certificate_fault(&self) -> Option<&str> {
+        self.tls.as_ref()?.tls.certificate_fault()
+    }
+
     /// What the TLS handshake has agreed on and the server's certificate, in lines for people; the cipher by its name of RFC 8446,
     /// section B.4, which is not rustls's.
     #[must_use]

@@ -14,6 +14,7 @@ impl Transfer {
     /// It has a connection; `again` if that has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
         self.facts.local = self.facts.local.or(stream.local);
+        self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
         let Some(trace) = &self.options.trace else { return };
         let host = self.target.host_text();
         let text = match stream.peer {
@@ -23,8 +24,12 @@ impl Transfer {
         };
         trace.event(&Event::Info(text.into()));
         let mut agreed = if again { Vec::new() } else { stream.agreed() };
-        if !agreed.is_empty() && self.options.tls.verify {
-            agreed.push(" SSL certificate verify ok.".to_owned());
+        let tls = &self.options.tls;
+        if !agreed.is_empty() && (tls.verify || tls.examine) {
+            agreed.push(match stream.certificate_fault() {
+                Some(fault) => format!(" SSL certificate verification failed ({fault}), continuing anyway!"),
+                None => " SSL certificate verify ok.".to_owned(),
+            });
         }
         for text in agreed {
             trace.event(&Event::Info(text.into()));

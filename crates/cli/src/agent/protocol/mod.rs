@@ -339,6 +339,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         requests,
         connects,
         peer,
+        certificate_fault,
         local,
         resolved,
         connected,
@@ -349,6 +350,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
     } = facts;
     writer.number((*status).into()).number((*connect_status).into()).flag(*proxy_used);
     writer.maybe(method.as_deref(), Writer::text).maybe(referer.as_deref(), Writer::text);
+    writer.maybe(certificate_fault.as_deref(), Writer::text);
     for count in [request_bytes, upload_bytes, head_bytes, body_bytes] {
         writer.number(*count);
     }
@@ -371,6 +373,7 @@ fn get_facts(reader: &mut Reader<'_>, started: Instant) -> Result<Facts, Malform
         proxy_used: reader.flag()?,
         method: reader.maybe(Reader::text)?.map(Box::from),
         referer: reader.maybe(Reader::text)?.map(Box::from),
+        certificate_fault: reader.maybe(Reader::text)?.map(Box::from),
         request_bytes: reader.number()?,
         upload_bytes: reader.number()?,
         head_bytes: reader.number()?,

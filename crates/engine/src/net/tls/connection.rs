@@ -15,6 +15,7 @@ use super::{
     pinned::OtherKey,
     record::{Opened, Records, record_len},
     shown,
+    verify::Examiner,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -29,6 +30,7 @@ pub struct Tls {
     /// on in another record).
     held: usize,
     agreed: Option<Agreed>,
+    examiner: Option<(Examiner, ServerName<'static>)>,
 }
 
 enum Phase {
@@ -55,6 +57,8 @@ struct Agreed {
     resumed: bool,
     /// The server's own certificate.
     certificate: Option<CertificateDer<'static>>,
+    /// What is wrong with it, where that was to be told and nothing else.
+    fault: Option<String>,
 }
 
 impl Tls {
@@ -67,9 +71,10 @@ impl Tls {
             Error::with_source(ErrorKind::TlsHandshake, format!("cannot start TLS with {server_name}"), error)
         };
         let name = name_of(server_name).map_err(|error| failed(error.into()))?.to_owned();
+        let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connection =
             UnbufferedClientConnection::new(context.config.clone(), name).map_err(|error| failed(error.into()))?;
-        Ok(Self { phase: Phase::Handshake(Box::new(connection)), held: 0, agreed: None })
+        Ok(Self { phase: Phase::Handshake(Box::new(connection)), held: 0, agreed: None, examiner })
     }
 
     /// The server's certificate in words; none if the session was resumed and it showed none.
@@ -77,6 +82,12 @@ impl Tls {
     pub fn certificate_lines(&self) -> Vec<String> {
         let certificate = self.agreed.as_ref().and_then(|agreed| agreed.certificate.as_deref());
         certificate.map(shown::lines).unwrap_or_default()
+    }
+
+    /// What is wrong with the server's certificate, though it was accepted ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    #[must_use]
+    pub fn certificate_fault(&self) -> Option<&str> {
+        self.agreed.as_ref()?.fault.as_deref()
     }
 
     /// Whether the server's certificate names this host, too.
@@ -236,15 +247,14 @@ impl Tls {
             SupportedCipherSuite::Tls12(suite) => &suite.common,
             SupportedCipherSuite::Tls13(suite) => &suite.common,
         };
+        let chain = connection.peer_certificates().unwrap_or_default();
         let agreed = Agreed {
             version,
             cipher: common.suite.as_str().unwrap_or("unknown"),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
-            certificate: connection
-                .peer_certificates()
-                .and_then(|chain| chain.first())
-                .map(|leaf| leaf.clone().into_owned()),
+            certificate: chain.first().map(|leaf| leaf.clone().into_owned()),
+            fault: self.examiner.take().and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
         };
         let (secrets, kernel) = connection.dangerous_into_kernel_connection().map_err(refused)?;
         let receive = Key::new(version, secrets.rx).ok_or_else(failed)?;

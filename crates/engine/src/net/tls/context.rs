@@ -19,7 +19,7 @@ use super::choice;
 use super::identity::{Identity, Passphrase, Pem};
 use super::pinned::{Pin, Pinned};
 use super::roots::{self, Lazily};
-use super::verify::{AcceptAll, ListedOrSigned};
+use super::verify::{AcceptAll, Examiner, ListedOrSigned};
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
 use crate::net::proxy::Via;
@@ -53,6 +53,9 @@ pub struct TlsOptions {
     /// Whether the server's certificate must be acceptable. Default yes. Without (`-k`), anyone on the path can read
     /// and change everything.
     pub verify: bool,
+    /// Whether a certificate that need not be acceptable is looked at all the same: what is wrong with it is among the facts
+    /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)) and changes nothing. Default no.
+    pub examine: bool,
     /// A PEM file of the certificates to trust (`--cacert`), in place of the system's.
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
@@ -93,6 +96,7 @@ impl Default for TlsOptions {
     fn default() -> Self {
         Self {
             verify: true,
+            examine: false,
             ca_file: None,
             ca_path: None,
             ca_pem: None,
@@ -118,6 +122,7 @@ pub struct TlsContext {
     pub(super) config: Arc<ClientConfig>,
     tickets: Mutex<HashMap<Place, Arc<ClientSessionMemoryCache>>>,
     resumes: bool,
+    pub(super) examiner: Option<Examiner>,
 }
 
 /// Where a server is. Session tickets (RFC 8446 §4.6.1) are kept for each place, as connections are: what answers on
@@ -147,7 +152,7 @@ const TICKETS: usize = 8;
 
 impl TlsContext {
     fn new(config: ClientConfig) -> Self {
-        Self { config: Arc::new(config), tickets: Mutex::default(), resumes: true }
+        Self { config: Arc::new(config), tickets: Mutex::default(), resumes: true, examiner: None }
     }
 
     /// The same for a server at this place, with the tickets of that place only.
@@ -162,7 +167,7 @@ impl TlsContext {
         if self.resumes {
             config.resumption = Resumption::store(Arc::clone(store) as _);
         }
-        Self { resumes: self.resumes, ..Self::new(config) }
+        Self { resumes: self.resumes, examiner: self.examiner.clone(), ..Self::new(config) }
     }
 }
 
@@ -230,6 +235,10 @@ impl Built {
             choice::narrow(Arc::make_mut(&mut provider), options)?;
         }
         let mut verifier = self.verifier(options, &provider)?;
+        let examiner = (options.examine && !options.verify).then(|| {
+            let strict = TlsOptions { verify: true, ..options.clone() };
+            Examiner::new(self.verifier(&strict, &provider).ok())
+        });
         if !options.pins.is_empty() {
             verifier = Arc::new(Pinned { verifier, pins: options.pins.clone() });
         }
@@ -253,7 +262,7 @@ impl Built {
         if !options.resume {
             config.resumption = Resumption::disabled();
         }
-        Ok(TlsContext { resumes: options.resume, ..TlsContext::new(config) })
+        Ok(TlsContext { resumes: options.resume, examiner, ..TlsContext::new(config) })
     }
 
     fn verifier(

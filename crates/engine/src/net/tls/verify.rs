@@ -88,6 +88,34 @@ fn only_lacks_an_issuer(refusal: &CertificateError) -> bool {
     }
 }
 
+/// Says what is wrong with a certificate that was accepted whatever it is.
+#[derive(Clone, Debug)]
+pub(super) struct Examiner {
+    /// None where there is nothing to trust.
+    verifier: Option<Arc<dyn ServerCertVerifier>>,
+}
+
+impl Examiner {
+    pub(super) fn new(verifier: Option<Arc<dyn ServerCertVerifier>>) -> Self {
+        Self { verifier }
+    }
+
+    /// A name that is not in the certificate is no fault of it: only who has signed it, and for when, is asked.
+    pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
+        let (Some(verifier), Some((end_entity, others))) = (&self.verifier, chain.split_first()) else {
+            return Some(CertificateError::UnknownIssuer);
+        };
+        match verifier.verify_server_cert(end_entity, others, name, &[], UnixTime::now()) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ))
+            | Ok(_) => None,
+            Err(Error::InvalidCertificate(fault)) => Some(fault),
+            Err(_) => Some(CertificateError::BadEncoding),
+        }
+    }
+}
+
 /// Accepts any certificate (`-k`), but only from a peer that holds its key.
 #[derive(Debug)]
 pub(super) struct AcceptAll {
