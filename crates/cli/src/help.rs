@@ -9,9 +9,10 @@
 //! assert!(haul_cli::help::help(Persona::Haul, Some("nonsense")).is_err());
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::flags::{self, Category, FLAGS, Flag, Spec, Takes};
+use crate::flags::{self, Category, FLAGS, Flag, Spec, Takes, curls_help};
 use crate::persona::{CURL_VERSION, Persona};
 use crate::usage::{Place, Reason, UsageError, VERSION};
 
@@ -34,12 +35,12 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
     match subject {
         None => {
             put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
-            list(&mut text, |spec| spec.important);
+            list(&mut text, persona, |spec| spec.important);
             text.push_str(
                 "\nThis is not the full help; this menu is split into categories.\n\
                  Use \"--help category\" to get an overview of all categories, which are:\n",
             );
-            let names: Vec<_> = Category::ALL.iter().map(|category| category.name()).collect();
+            let names: Vec<_> = categories(persona).into_keys().collect();
             wrap(&mut text, &format!("{}.", names.join(", ")), "");
             text.push_str(
                 "Use \"--help all\" to list all options\n\
@@ -48,19 +49,21 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
         }
         Some("all") => {
             put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
-            list(&mut text, |_| true);
+            list(&mut text, persona, |_| true);
         }
-        Some("category") => categories(&mut text),
-        Some(subject) => match Category::ALL.iter().find(|known| known.name() == subject) {
-            Some(category) => {
-                put(&mut text, format_args!("{}: {}\n", category.name(), category.about()));
-                list(&mut text, |spec| spec.category == *category);
+        Some("category") => put_categories(&mut text, persona),
+        Some(subject) => match categories(persona).get(subject) {
+            Some(about) => {
+                put(&mut text, format_args!("{subject}: {about}\n"));
+                list(&mut text, persona, |spec| {
+                    spec.category.name() == subject || persona.is_curl() && curls_help::has(subject, spec.long)
+                });
             }
             None => match option(subject) {
                 Some(flag) => document(&mut text, flag.spec()),
                 None if persona.is_curl() => {
                     text.push_str("Unknown category provided, here is a list of all categories:\n\n");
-                    categories(&mut text);
+                    put_categories(&mut text, persona);
                 }
                 None => {
                     let place = Place::Option(format!("--help {subject}"));
@@ -97,9 +100,15 @@ pub fn version(persona: Persona) -> String {
     }
 }
 
-fn categories(text: &mut String) {
-    for category in Category::ALL {
-        put(text, format_args!(" {:<12}{}\n", category.name(), category.about()));
+/// The categories with what each is about; as curl, with curl's own.
+fn categories(persona: Persona) -> BTreeMap<&'static str, &'static str> {
+    let ours = Category::ALL.iter().map(|category| (category.name(), category.about()));
+    ours.chain(curls_help::categories().filter(|_| persona.is_curl())).collect()
+}
+
+fn put_categories(text: &mut String, persona: Persona) {
+    for (name, about) in categories(persona) {
+        put(text, format_args!(" {name:<12}{about}\n"));
     }
 }
 
@@ -114,13 +123,22 @@ fn option(subject: &str) -> Option<&'static dyn Flag> {
     }
 }
 
-fn list(text: &mut String, shown: impl Fn(&Spec) -> bool) {
-    let specs = || FLAGS.iter().map(|flag| flag.spec()).filter(|spec| shown(spec));
+fn list(text: &mut String, persona: Persona, shown: impl Fn(&Spec) -> bool) {
+    let specs = || FLAGS.iter().map(|flag| flag.spec()).filter(|spec| shown(spec)).map(|spec| as_listed(persona, spec));
     // A long name of a value should not push every description to the right.
-    let width = specs().map(|spec| names(spec).len()).filter(|&width| width < 32).max();
+    let width = specs().map(|(names, _)| names.len()).filter(|&width| width < 32).max();
     let width = width.unwrap_or(0);
-    for spec in specs() {
-        put(text, format_args!(" {:<width$}  {}\n", names(spec), spec.help));
+    for (names, help) in specs() {
+        put(text, format_args!(" {names:<width$}  {help}\n"));
+    }
+}
+
+/// The names of an option and what it does, in a list. What is on is turned off by curl's list, and the defaults are curl's.
+fn as_listed(persona: Persona, spec: &Spec) -> (String, &'static str) {
+    match curls_help::turned_off(spec.long) {
+        _ if !persona.is_curl() => (names(spec), spec.help),
+        Some(help) => (format!("    --no-{}", spec.long), help),
+        None => (names(spec), spec.help.strip_suffix(" (default)").unwrap_or(spec.help)),
     }
 }
 
@@ -193,6 +211,29 @@ mod tests {
             assert!(own.contains(spec.example), "{line}");
         }
         assert!(all.lines().all(|line| line.len() <= 100), "{all}");
+    }
+
+    #[test]
+    fn as_curl_scripts_find_options_where_curl_has_them() {
+        let has = |subject, option: &str| {
+            let text = help(Persona::Curl, Some(subject)).expect("a subject of curl");
+            text.split_ascii_whitespace().any(|word| word == option)
+        };
+        for option in ["--globoff", "--fail-early", "--parallel", "--proto-default", "--retry-all-errors"] {
+            assert!(has("curl", option), "{option}");
+        }
+        for (subject, option) in
+            [("timeout", "--max-time"), ("dns", "--resolve"), ("upload", "--json"), ("output", "--no-clobber")]
+        {
+            assert!(has(subject, option), "{subject} {option}");
+        }
+        for option in ["--no-progress-meter", "--no-keepalive", "--no-sessionid", "--no-alpn", "--no-npn"] {
+            assert!(has("all", option), "{option}");
+        }
+        assert!(help(Persona::Haul, Some("timeout")).is_err());
+        let most = help(Persona::Curl, None).expect("no subject is fine");
+        assert!(most.contains(" curl, ") && !most.contains("(default)"), "{most}");
+        assert!(help(Persona::Haul, None).expect("no subject is fine").contains("(default)"));
     }
 
     #[test]

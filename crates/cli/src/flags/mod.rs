@@ -13,6 +13,7 @@
 //! ```
 
 pub mod compat;
+pub mod curls_help;
 pub mod unsupported;
 
 mod abstract_unix_socket;
