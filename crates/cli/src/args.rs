@@ -24,7 +24,7 @@ use crate::form::FormLow;
 use crate::persona::Persona;
 use crate::plan::{ClientCert, ContinueAt, FieldArg, Global, Output, Secret, TlsArgs, TransferArgs, Upload};
 use crate::urls::UrlList;
-use crate::usage::Reason;
+use crate::usage::{Reason, UsageError};
 
 /// Warnings kept; a hostile config file of a million bad lines is not a million warnings.
 const WARNINGS_MAX: usize = 100;
@@ -42,6 +42,8 @@ pub struct LowArgs {
     pub agent_command: Option<crate::agent::control::Command>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What is wrong in the default config file, which was read as far as that.
+    pub curlrc_fault: Option<UsageError>,
     /// A config file that the flag just read asks the parser to read in place.
     pub(crate) config: Option<PathBuf>,
     /// A variable that the flag just read asks the parser to set.
@@ -364,9 +366,20 @@ impl LowArgs {
             special: None,
             agent_command: None,
             warnings: Vec::new(),
+            curlrc_fault: None,
             config: None,
             variable: None,
         }
+    }
+
+    /// Takes the last group away if it names no URL and is not the only one: curl finds out when it comes to it, all others being
+    /// done, as after a config file each entry of which ends with `next`.
+    pub fn take_group_without_url(&mut self) -> bool {
+        let is_one = self.groups.len() > 1 && self.groups.last().is_some_and(|group| group.urls.is_empty());
+        if is_one {
+            self.groups.pop();
+        }
+        is_one
     }
 
     /// The group being filled.

@@ -11,7 +11,7 @@ use haul_cli::agent::socket::Place;
 use haul_cli::args::Special;
 use haul_cli::files::SystemFiles;
 use haul_cli::persona::Persona;
-use haul_cli::usage::UsageError;
+use haul_cli::usage::{Place as At, Reason, UsageError};
 use haul_cli::{agent, apt, ftp, help, parse, resolve, run};
 
 fn main() -> ExitCode {
@@ -48,7 +48,10 @@ fn main() -> ExitCode {
 }
 
 fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
-    let low = parse::parse_as(persona, args, &mut SystemFiles)?;
+    let mut low = parse::parse_as(persona, args, &mut SystemFiles)?;
+    if let Some(fault) = &low.curlrc_fault {
+        let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
+    }
     if let Some(command) = low.agent_command.filter(|_| low.special.is_none()) {
         return Ok(ask_agent(persona, command, low.global.agent));
     }
@@ -56,7 +59,14 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
         Some(Special::Help(subject)) => help::help(persona, subject.as_deref())?,
         Some(Special::Version) => help::version(persona),
         Some(Special::Manual) => help::manual(persona),
-        None => return Ok(ExitCode::from(run::run(resolve::resolve(low, &mut SystemFiles)?))),
+        None => {
+            let lacks_url = persona.is_curl() && low.take_group_without_url();
+            let code = run::run(resolve::resolve(low, &mut SystemFiles)?);
+            return match lacks_url {
+                true => Err(UsageError::new(At::Whole, Reason::NoUrl)),
+                false => Ok(ExitCode::from(code)),
+            };
+        }
     };
     // A reader that has seen enough of the help is no failure.
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -169,8 +169,13 @@ impl UsageError {
 }
 
 impl UsageError {
-    /// The message, of several lines, as the program of this name says it.
+    /// The message, of several lines, as the program of this name says it, and where to read on.
     pub fn told_by(&self, program: &str) -> String {
+        format!("{}\n{}", self.said_by(program), hint(program))
+    }
+
+    /// The message without where to read on.
+    pub fn said_by(&self, program: &str) -> String {
         let reason = &self.reason;
         let is_curl = program == Persona::Curl.name();
         let is_config = matches!(&self.place, Place::Option(option) if option == "-K" || option == "--config");
@@ -181,13 +186,10 @@ impl UsageError {
             (Reason::Read { path, error }, _) => format!("{program}: cannot read '{path}': {error}\n"),
             // curl says what is wrong before it says where.
             (Reason::BadUse(text), Place::Option(option)) if is_curl => {
-                return format!("{program}: {text}\n{program}: option {option}: is badly used here\n{}", hint(program));
+                return format!("{program}: {text}\n{program}: option {option}: is badly used here");
             }
             (Reason::MissingUrlBeforeNext, Place::Option(option)) if is_curl => {
-                return format!(
-                    "{program}: {reason}\n{program}: option {option}: is badly used here\n{}",
-                    hint(program)
-                );
+                return format!("{program}: {reason}\n{program}: option {option}: is badly used here");
             }
             _ => String::new(),
         };
@@ -196,7 +198,7 @@ impl UsageError {
             Place::Option(option) => format!("option {option}: {reason}"),
             Place::Config { file, line, option } => format!("{file}:{line}: error: '{option}' {reason}"),
         };
-        format!("{read}{program}: {where_and_why}\n{}", hint(program))
+        format!("{read}{program}: {where_and_why}")
     }
 
     /// [`UsageError::exit_code`] as a persona has it: to curl, whatever is wrong in a config file is that it cannot be read.

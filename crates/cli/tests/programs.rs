@@ -117,6 +117,52 @@ fn options_come_from_a_curlrc_and_the_environment_as_usual() {
     assert!(String::from_utf8_lossy(&peer.received(0)).contains("User-Agent: from rc\r\n"));
 }
 
+#[test]
+fn what_is_wrong_in_a_curlrc_is_told_and_stops_no_script() {
+    let peer = page("x\n");
+    let (bin, home) = (with_curl(), tempfile::tempdir().expect("a directory"));
+    let with = |rc: &str| {
+        fs::write(home.path().join(".curlrc"), rc).expect("a file");
+        let script = format!("curl -s http://{}/", peer.addr());
+        run(found_first(bin.path(), "sh", home.path()).env("HOME", home.path()).args(["-c", &script]))
+    };
+    let place = home.path().join(".curlrc").display().to_string();
+    for (at, (line, why)) in [
+        ("of-another-version", "is unknown"),
+        ("-s -S", "had unsupported trailing garbage"),
+        ("max-time = soon", "expected a proper numerical parameter"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let ran = with(&format!("header = \"A: 1\"\n{line}\nheader = \"B: 2\"\n"));
+        let option = line.split(' ').next().expect("a word");
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (0, format!("curl: {place}:2: error: '{option}' {why}\n").as_str())
+        );
+        assert_eq!(ran.stdout, b"x\n");
+        let request = String::from_utf8_lossy(&peer.received(at)).into_owned();
+        assert!(request.contains("A: 1\r\n") && !request.contains("B: 2"), "{request}");
+    }
+    // What curl would have done is not passed over.
+    let ran = with("doh-url = https://resolver.example/\n");
+    assert!(ran.stdout.is_empty() && ran.stderr.contains("'doh-url' is not supported by haul"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_last_operation_without_a_url_is_found_when_the_others_are_done() {
+    let peer = page("x\n");
+    let url = format!("http://{}/", peer.addr());
+    let config = format!("printf 'url = %s\\nnext\\n' {url} {url} | curl -sK -");
+    for script in [config, format!("curl -s {url} {url} --next -o out")] {
+        let ran = sh(&script);
+        assert_eq!((ran.stdout.as_slice(), ran.code), (&b"x\nx\n"[..], 2), "{script}");
+        assert!(ran.stderr.starts_with("curl: (2) no URL specified\n"), "{}", ran.stderr);
+    }
+    assert_eq!(sh(&format!("haul=$(readlink \"$(command -v curl)\"); $haul -s {url} --next -o out")).stdout, b"");
+}
+
 /// Debian has it in the package curl of later releases, PyPI not at all.
 #[test]
 fn wcurl_downloads() {

@@ -50,6 +50,7 @@ where
     let mut args = args.into_iter().peekable();
     if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
         parser.curlrc()?;
+        parser.depth = 0;
     }
     let mut options = true;
     while let Some(arg) = args.next() {
@@ -236,7 +237,9 @@ impl Parser<'_> {
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
-    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none.
+    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none, and as to curl what is
+    /// wrong in it is told and ends its reading: what a script asks for is done all the same. Only what curl would have done
+    /// and haul does not is refused here, too.
     fn curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),
@@ -250,7 +253,12 @@ impl Parser<'_> {
             let path = Path::new(&dir).join(name);
             if self.files.open(&path).is_ok() {
                 let read = self.config(&path, b"-K");
-                return read.map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown))));
+                let fault = read.map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown)))).err();
+                if let Some(refused) = fault.as_ref().filter(|fault| matches!(fault.reason(), Reason::Refused(_))) {
+                    return Err(refused.clone());
+                }
+                self.args.curlrc_fault = fault;
+                return Ok(());
             }
         }
         Ok(())
