@@ -259,6 +259,16 @@ fn the_urls_of_a_glob_have_its_number() {
 }
 
 #[test]
+fn as_curl_numbers_go_on_behind_next() {
+    let origin = origin();
+    let (glob, other) = (origin.url("/small/[1-2]"), origin.url("/small/3"));
+    let format = "%{urlnum} %{xfer_id}\\n";
+    let words =
+        ["curl", "-s", "-o", "/dev/null", "-w", format, &glob, "--next", "-s", "-o", "/dev/null", "-w", format, &other];
+    assert_eq!(run_haul(words).text(), "0 0\n0 1\n1 2\n");
+}
+
+#[test]
 fn facts_come_behind_each_body_in_order() {
     let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
     let file = list(dir.path(), "list", (0..50).map(|n| origin.url(&format!("/small/{n}"))));

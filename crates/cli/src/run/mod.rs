@@ -41,7 +41,7 @@ use haul::{Client, Error, ErrorKind};
 
 use crate::plan::{Operation, Plan, UrlSource};
 use progress::Progress;
-use report::Reporter;
+use report::{Before, Reporter};
 use stores::Stores;
 
 /// Carries the plan out; the answer is the exit code.
@@ -60,8 +60,10 @@ pub fn run(plan: Plan) -> u8 {
     let progress = Arc::new(Progress::new(&plan.global));
     let mut stores = Stores::default();
     let mut exit_code = 0;
+    let mut before = Before::default();
     for operation in &plan.operations {
-        let code = carry_out(&client, &plan, operation, &progress, &mut stores);
+        let code = carry_out(&client, &plan, operation, &progress, &mut stores, before.clone());
+        before.urls += operation.urls.len() as u64;
         if exit_code == 0 || plan.global.persona.is_curl() {
             exit_code = code;
         }
@@ -88,9 +90,16 @@ fn divert(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn carry_out(client: &Client, plan: &Plan, operation: &Operation, progress: &Arc<Progress>, stores: &mut Stores) -> u8 {
+fn carry_out(
+    client: &Client,
+    plan: &Plan,
+    operation: &Operation,
+    progress: &Arc<Progress>,
+    stores: &mut Stores,
+    before: Before,
+) -> u8 {
     stores.begin(operation);
-    let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress)).and_then(|reporter| {
+    let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         match single_url(operation) {
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),

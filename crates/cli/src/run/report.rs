@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use haul::fleet::{Destination, Job, Report};
@@ -29,6 +30,14 @@ pub(super) struct Reporter {
     progress: Arc<Progress>,
     operation: Operation,
     is_silent: bool,
+    before: Before,
+}
+
+/// What the operations before this one came to: curl counts on.
+#[derive(Clone, Default)]
+pub(super) struct Before {
+    pub(super) urls: u64,
+    pub(super) transfers: Arc<AtomicU64>,
 }
 
 /// One transfer as the report needs it.
@@ -42,7 +51,7 @@ pub(super) struct Told<'a> {
 }
 
 impl Reporter {
-    pub(super) fn new(global: &Global, operation: &Operation, progress: Arc<Progress>) -> Result<Self> {
+    pub(super) fn new(global: &Global, operation: &Operation, progress: Arc<Progress>, before: Before) -> Result<Self> {
         Ok(Self {
             persona: global.persona,
             shows_errors: global.shows_errors(),
@@ -51,6 +60,7 @@ impl Reporter {
             progress,
             operation: operation.clone(),
             is_silent: global.silent,
+            before,
         })
     }
 
@@ -72,6 +82,7 @@ impl Reporter {
     /// Tells of a transfer that is over; what belongs on standard output behind its body is returned.
     pub(super) fn tell(&self, told: &Told<'_>) -> Option<Vec<u8>> {
         let error = told.outcome.result.as_ref().err();
+        let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         self.progress.transfer_over(told.outcome.facts.body_bytes, error.is_some());
         if let Some(error) = error.filter(|_| self.shows_errors) {
             self.progress.clear();
@@ -101,7 +112,10 @@ impl Reporter {
         let redirect_url = redirect_url(told.outcome);
         let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let referer = told.outcome.facts.referer.as_deref().or(referer);
+        let is_curl = self.persona.is_curl();
         let facts = TransferFacts {
+            url_number: told.number + if is_curl { self.before.urls } else { 0 },
+            transfer_number: if is_curl { transfer } else { told.number },
             redirect_url: redirect_url.as_deref(),
             referer,
             scheme,
@@ -207,6 +221,7 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         local_ip: facts.local.map(|local| local.ip()),
         local_port: facts.local.map_or(0, |local| local.port()),
         url_number: told.number,
+        transfer_number: told.number,
         connect_code: facts.connect_status,
         num_retries: facts.retries.into(),
         proxy_used: facts.proxy_used,

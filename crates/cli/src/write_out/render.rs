@@ -58,6 +58,8 @@ pub struct TransferFacts<'a> {
     pub local_port: u16,
     /// Position of the URL in its operation, from 0.
     pub url_number: u64,
+    /// Position of the transfer among all.
+    pub transfer_number: u64,
     /// Status of a proxy's last answer to CONNECT; 0 without one.
     pub connect_code: u16,
     /// Further tries made.
@@ -106,7 +108,7 @@ impl TransferFacts<'_> {
             Variable::SpeedUpload => write!(into, "{}", self.speed(self.size_upload)),
             Variable::TimePreTransfer | Variable::TimePostTransfer => seconds(into, self.time_pretransfer),
             Variable::TimeRedirect => seconds(into, self.time_redirect),
-            Variable::XferId => write!(into, "{}", self.url_number),
+            Variable::XferId => write!(into, "{}", self.transfer_number),
             Variable::ContentType => write!(into, "{}", self.content_type.unwrap_or_default()),
             Variable::ErrorMessage => write!(into, "{}", self.error.unwrap_or_default()),
             Variable::ExitCode => write!(into, "{}", self.exit_code),

@@ -84,7 +84,7 @@ variables! {
     "urle.scheme" UrleScheme "Its scheme.";
     "urle.user" UrleUser "Its user.";
     "urle.zoneid" UrleZoneId "Always empty.";
-    "urlnum" UrlNumber "Position of the URL in its operation, from 0.";
+    "urlnum" UrlNumber "Position of the URL in its operation, from 0; as curl, among all URLs.";
     "xfer_id" XferId "Number of the transfer, from 0.";
 }
 
