@@ -150,6 +150,16 @@ fn what_is_wrong_in_a_curlrc_is_told_and_stops_no_script() {
     assert!(ran.stdout.is_empty() && ran.stderr.contains("'doh-url' is not supported by haul"), "{}", ran.stderr);
 }
 
+/// yt-dlp's line, whatever it fetches.
+#[test]
+fn content_that_is_gone_on_with_is_asked_for_as_it_is_without_a_word() {
+    let peer = page("x\n");
+    let url = format!("http://{}/", peer.addr());
+    let ran = sh(&format!("curl --no-progress-meter --location -o out --compressed --continue-at - {url} && cat out"));
+    assert_eq!((ran.stdout.as_slice(), ran.stderr.as_str()), (&b"x\n"[..], ""));
+    assert!(!String::from_utf8_lossy(&peer.received(0)).contains("Accept-Encoding"));
+}
+
 #[test]
 fn a_last_operation_without_a_url_is_found_when_the_others_are_done() {
     let peer = page("x\n");

@@ -44,6 +44,7 @@ fn http2_tells_of_its_connection_and_names_its_version() {
         "*   Trying ",
         "* Connected to ",
         "* SSL connection using TLSv1.3 / TLS_AES_256_GCM_SHA384",
+        "* ALPN: server accepted h2",
         "* Server certificate:",
         "*  subject: ",
         "*  start date: ",

@@ -70,6 +70,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ),
     ("cert-type", "PEM and DER, whichever the file is"),
     ("ciphers", "the suites that rustls has"),
+    ("compressed", "not asked for with -C, which counts bytes of the content as it is"),
     (
         "continue-at",
         "416 is no success where its Content-Range says another size; a further try begins where the first did",

@@ -140,8 +140,9 @@ impl Resolver<'_> {
         }
         stage.request.continue_at = stage.request.continue_at.filter(|&from| from != ContinueAt::Offset(0));
         if stage.request.continue_at.is_some() {
-            // Bytes are counted in the body as it is; in a compressed one they would be others.
-            if stage.transfer.compressed == Some(true) {
+            // Bytes are counted in the body as it is; in a compressed one they would be others. Programs written for curl (yt-dlp)
+            // always ask for both, and nobody reads of it.
+            if stage.transfer.compressed == Some(true) && !self.persona.is_curl() {
                 self.warnings.push("--compressed is left out, as --continue-at counts plain bytes".to_owned());
             }
             stage.transfer.compressed = Some(false);

@@ -115,8 +115,8 @@ impl Stream {
         let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };
         let (Some(version), Some(cipher)) = (tls.version(), tls.cipher()) else { return Vec::new() };
         let cipher = cipher.replacen("TLS13_", "TLS_", 1);
-        let protocol = tls.alpn().map(|alpn| format!(", {}", String::from_utf8_lossy(alpn))).unwrap_or_default();
-        let mut lines = vec![format!("SSL connection using {} / {cipher}{protocol}", version.name())];
+        let mut lines = vec![format!("SSL connection using {} / {cipher}", version.name())];
+        lines.extend(tls.alpn().map(|alpn| format!("ALPN: server accepted {}", String::from_utf8_lossy(alpn))));
         lines.extend(tls.certificate_lines());
         lines
     }
