@@ -290,11 +290,8 @@ impl Connector {
     fn won(&mut self, socket: Socket, peer: SocketAddr) -> Connect {
         self.racing.clear();
         self.waiting.clear();
-        if let Some(keepalive) = self.keepalive
-            && let Err(error) = socket.set_keepalive(keepalive)
-        {
-            self.lost(peer, error);
-            return Connect::Failed(self.failed());
+        if let Some(keepalive) = self.keepalive {
+            socket.set_keepalive(keepalive);
         }
         Connect::Done { socket, peer }
     }
@@ -436,11 +433,10 @@ fn connect_one(mut connector: Connector, peer: SocketAddr, now: Instant) -> Resu
         Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => return Err(connector.out_of_time()),
         Err(error) => return refuse(error),
     }
-    let settled = socket.set_send_timeout(None).and_then(|()| match connector.keepalive {
-        Some(keepalive) => socket.set_keepalive(keepalive),
-        None => Ok(()),
-    });
-    match settled {
+    if let Some(keepalive) = connector.keepalive {
+        socket.set_keepalive(keepalive);
+    }
+    match socket.set_send_timeout(None) {
         Ok(()) => Ok((socket, peer)),
         Err(error) => refuse(error),
     }

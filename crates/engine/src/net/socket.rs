@@ -83,7 +83,7 @@ impl Socket {
         let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
         let socket = Self::of(stream_socket(family, nonblocking)?);
         socket.without_sigpipe()?;
-        sockopt::set_tcp_nodelay(&socket.fd, true)?;
+        socket.without_delay();
         Ok(socket)
     }
 
@@ -262,18 +262,19 @@ impl Socket {
         Self { fd, armed: Default::default() }
     }
 
-    /// Turns keep-alive probes on.
-    ///
-    /// # Errors
-    /// Those of `setsockopt(2)`.
-    pub fn set_keepalive(&self, keepalive: Keepalive) -> io::Result<()> {
-        sockopt::set_socket_keepalive(&self.fd, true)?;
-        sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)))?;
-        sockopt::set_tcp_keepintvl(&self.fd, keepalive.interval.max(Duration::from_secs(1)))?;
+    /// Turns keep-alive probes on. A system that has them not, or not so, as sandboxes do, carries the connection all the same.
+    pub fn set_keepalive(&self, keepalive: Keepalive) {
+        let _ = sockopt::set_socket_keepalive(&self.fd, true);
+        let _ = sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)));
+        let _ = sockopt::set_tcp_keepintvl(&self.fd, keepalive.interval.max(Duration::from_secs(1)));
         if let Some(count) = keepalive.count {
-            sockopt::set_tcp_keepcnt(&self.fd, count.max(1))?;
+            let _ = sockopt::set_tcp_keepcnt(&self.fd, count.max(1));
         }
-        Ok(())
+    }
+
+    /// What is written leaves at once, where the system can do that.
+    fn without_delay(&self) {
+        let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }
 
     /// Takes the pending error (`SO_ERROR`).
@@ -373,7 +374,7 @@ impl TryFrom<TcpStream> for Socket {
     fn try_from(stream: TcpStream) -> io::Result<Self> {
         let socket = Self::of(stream.into());
         socket.without_sigpipe()?;
-        sockopt::set_tcp_nodelay(&socket.fd, true)?;
+        socket.without_delay();
         Ok(socket)
     }
 }
