@@ -28,6 +28,7 @@ use haul_policy::range::spans::Spans;
 use haul_policy::range::validator::Validator;
 use haul_policy::target::Target;
 use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::io::Errno;
 
 use super::Partial;
 
@@ -121,7 +122,12 @@ impl PartialFile {
             }
             opened => opened?,
         };
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).inspect_err(|&error| {
+            // Whoever has locked it meanwhile writes to it; where nothing can be locked (NFS without its daemon) it is of no use.
+            if error != Errno::WOULDBLOCK {
+                let _ = fs::remove_file(path);
+            }
+        })?;
         let note = Note {
             identity: identity(target),
             boot: boot(),
