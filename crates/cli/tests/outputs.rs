@@ -127,6 +127,24 @@ fn a_link_stays_and_an_old_file_is_replaced_whole() {
 }
 
 #[test]
+fn a_link_to_a_file_that_is_not_there_yet_stays_one() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let dir = dir.path();
+    fs::create_dir(dir.join("there")).unwrap();
+    std::os::unix::fs::symlink("there/one", dir.join("first")).unwrap();
+    std::os::unix::fs::symlink("first", dir.join("link")).unwrap();
+    run_in(dir, HAUL, &["-o", "link", &origin.url("/small")]).ok();
+    assert_eq!(fs::read_to_string(dir.join("there/one")).unwrap(), "small\n");
+    assert!(fs::symlink_metadata(dir.join("link")).unwrap().is_symlink());
+    // A name that the server suggests leads nowhere.
+    let naming =
+        answering("HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=trap\r\nContent-Length: 2\r\n\r\nhi");
+    std::os::unix::fs::symlink("there/two", dir.join("trap")).unwrap();
+    let ran = run_in(dir, HAUL, &["--retry", "0", "-OJ", &naming.url("/x")]);
+    assert_eq!((ran.code, names(&dir.join("there"))), (23, vec!["one".to_owned()]), "{}", ran.stderr);
+}
+
+#[test]
 fn a_failure_leaves_no_file_and_what_was_there() {
     let (origin, short, dir) = (origin(), short_body(), tempfile::tempdir().unwrap());
     let dir = dir.path();

@@ -6,6 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
 use super::super::naming::{self, Clobber};
 use super::super::partial::{PartWriter, PartialFile};
 use super::space::{WORTH_RESERVING, is_full};
@@ -13,9 +15,25 @@ use super::state::{Device, State};
 use super::{Begin, File, FileSink, directory_mode};
 
 impl FileSink {
-    /// Where the file itself is: a link to a file stays a link, what it points to is replaced.
+    /// Where the file itself is: a link to a file stays a link, what it points to is replaced, or made.
     pub(super) fn target(&self) -> PathBuf {
-        fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
+        fs::canonicalize(&self.path).or_else(|_| self.beyond_links()).unwrap_or_else(|_| self.path.clone())
+    }
+
+    /// Where a link leads that leads to nothing yet. One that was there when a name came from the server is not followed.
+    fn beyond_links(&self) -> io::Result<PathBuf> {
+        let mut path = self.path.clone();
+        if !matches!(self.clobber, Clobber::Own | Clobber::Replace) {
+            return Ok(path);
+        }
+        // As many as the system itself follows.
+        for _ in 0..40 {
+            match fs::read_link(&path) {
+                Ok(link) => path = naming::directory_of(&path).join(link),
+                Err(_) => return Ok(path),
+            }
+        }
+        Err(io::Error::from(Errno::LOOP))
     }
 
     pub(super) fn open(&mut self, begin: Option<&Begin<'_>>) -> io::Result<State> {
