@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{HAUL, Ran, program, run, skipped};
+use common::{HAUL, Ran, haul, names, program, run, run_haul, skipped};
 use testkit::origin::Origin;
 
 fn origin() -> Origin {
@@ -26,13 +26,6 @@ fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<Ran> {
     let mut command = program("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &format!("inject={how}")]);
     Some(run(command.arg(HAUL).args(args).current_dir(dir)))
-}
-
-fn names(dir: &Path) -> Vec<String> {
-    let mut names: Vec<_> =
-        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 #[test]
@@ -56,4 +49,47 @@ fn where_no_file_can_be_locked_nothing_is_left_beside_the_target() {
     ran.ok();
     assert_eq!(names(dir.path()), ["out"]);
     assert!(fs::read(dir.path().join("out")).unwrap() == origin.pattern().slice(0, 2_000_000));
+}
+
+#[test]
+fn heads_that_cannot_be_kept_are_a_failure() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let small = origin.url("/small");
+    for who in [&[][..], &["curl", "-sS"]] {
+        for urls in [&["-o", "out", &*small][..], &["-o", "out", &small, "-o", "other", &small]] {
+            let mut command = haul(who.iter().chain(&["-D", "/dev/full"]).chain(urls));
+            let ran = run(command.current_dir(dir.path()));
+            assert_eq!(ran.code, 23, "{who:?} {urls:?}: {}", ran.stderr);
+            assert_eq!(ran.stderr.lines().count(), urls.len() / 3, "{}", ran.stderr);
+            assert!(ran.stderr.lines().all(|line| line.contains("/dev/full: No space left")), "{}", ran.stderr);
+            // No body under its name whose head is missing.
+            assert_eq!(names(dir.path()), [""; 0]);
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_besides_and_cannot_be_written_is_told_and_in_hauls_own_name_a_failure() {
+    let origin = origin();
+    let small = origin.url("/bytes/6");
+    for asked in ["-c/dev/full", "-cno/such/jar", "--etag-save=/dev/full", "-w%output{/dev/full}x"] {
+        for urls in [&[&*small][..], &[&small, &small]] {
+            let several = urls.len() == 2;
+            if several && asked.starts_with("--etag") {
+                continue;
+            }
+            let words = || asked.split('=').chain(urls.iter().copied());
+            for silent in ["-S", "-sS"] {
+                let ran = run_haul([silent].into_iter().chain(words()));
+                assert_eq!((ran.code, ran.stdout.len()), (23, 6 * urls.len()), "{asked}: {}", ran.stderr);
+                assert!(ran.stderr.lines().all(|line| line.starts_with("haul: (23) ")), "{asked}: {}", ran.stderr);
+            }
+            // To curl it is no failure; silence is its own.
+            let ran = run_haul(["curl", "-sS"].into_iter().chain(words()));
+            assert_eq!(ran.code, 0, "{asked}: {}", ran.stderr);
+            assert!(ran.stderr.starts_with("Warning: "), "{asked}: {}", ran.stderr);
+        }
+    }
+    let ran = run_haul(["-sS", "--trace", "/dev/full", &small]);
+    assert_eq!((ran.code, ran.stderr.lines().count()), (0, 1), "{}", ran.stderr);
 }

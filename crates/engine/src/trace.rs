@@ -25,6 +25,8 @@ use haul_policy::secrets::is_secret_field;
 use haul_proto::h1::Request;
 use haul_proto::head::{Fields, Head};
 
+use crate::Error;
+
 /// Something that happened.
 #[derive(Debug, Clone)]
 pub enum Event<'a> {
@@ -78,6 +80,12 @@ pub trait Trace: Send + Sync + fmt::Debug {
     /// Whether the content itself is to be told of, which keeps it from going past our memory. Default no.
     fn wants_content(&self) -> bool {
         false
+    }
+
+    /// What keeps a transfer from being a success, for what was to be kept of a head could not be kept. Asked for behind each
+    /// head of a final response and behind trailers. Default nothing.
+    fn failure(&self) -> Option<Error> {
+        None
     }
 }
 

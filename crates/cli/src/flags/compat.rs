@@ -77,7 +77,6 @@ const DIFFERS: &[(&str, &str)] = &[
     ),
     ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
     ("data", "a POST that is lost with a kept connection is not sent again: it may have been acted upon"),
-    ("dump-header", "a file that cannot be written to once it is open is not told of"),
     ("form", "no encoders"),
     ("header", "one blank stands behind the colon, whatever was written"),
     ("key-type", "PEM and DER, whichever the file is"),

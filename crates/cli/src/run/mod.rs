@@ -71,8 +71,16 @@ pub fn run(plan: Plan) -> u8 {
             break;
         }
     }
-    stores.save(plan.global.silent);
     progress.clear();
+    for error in stores.save() {
+        if plan.global.shows_errors() {
+            say(&words::beside(plan.global.persona, &error));
+        }
+        // In haul's own name what was asked for and is not there is a failure; to curl it is none.
+        if exit_code == 0 && !plan.global.persona.is_curl() {
+            exit_code = error.exit_code();
+        }
+    }
     if let Some(format) = plan.global.stats {
         client.close_idle();
         stats::print(&client.stats().totals(), progress.elapsed(), format);
@@ -101,14 +109,15 @@ fn carry_out(
     stores.begin(operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
-        match single_url(operation) {
+        let code = match single_url(operation) {
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
                 let job = single::Job { url, index: 0, parts: &[], upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
             }
             None => many::run(client, plan, operation, &reporter, stores),
-        }
+        };
+        code.map(|code| reporter.exit_code(code))
     });
     match outcome {
         Ok(code) => code,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use haul::fleet::{Destination, Job, Report};
 use haul::trace::Trace;
@@ -15,7 +15,7 @@ use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 
 use super::progress::Progress;
-use super::trace::Tracer;
+use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
 use crate::persona::Persona;
 use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut, append_query};
@@ -31,6 +31,8 @@ pub(super) struct Reporter {
     operation: Operation,
     is_silent: bool,
     before: Before,
+    /// Something that was asked for besides the content could not be written.
+    is_lacking: AtomicBool,
 }
 
 /// What the operations before this one came to: curl counts on.
@@ -61,6 +63,7 @@ impl Reporter {
             operation: operation.clone(),
             is_silent: global.silent,
             before,
+            is_lacking: AtomicBool::new(false),
         })
     }
 
@@ -89,6 +92,12 @@ impl Reporter {
             say(&words::line(self.persona, error, Some(told.outcome)));
         }
         self.leave_behind(told);
+        if let Some(Some(tracer)) = self.traces.get(told.stage)
+            && let Some(error) = tracer.lost().filter(|_| self.shows_errors)
+        {
+            self.progress.clear();
+            say(&words::beside(Persona::Curl, &error));
+        }
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
         let text = error.map(|error| words::of(self.persona, error, Some(told.outcome)));
         let fragment = match told.outcome.facts.redirects {
@@ -129,7 +138,7 @@ impl Reporter {
         for (path, adds, text) in printed.files {
             let file = File::options().create(true).write(true).append(adds).truncate(!adds).open(&path);
             if let Err(error) = file.and_then(|mut file| file.write_all(&text)) {
-                self.warn(&format!("failed to write {}: {error}", path.display()));
+                self.lacks(&path, error);
             }
         }
         Some(printed.stdout)
@@ -149,8 +158,24 @@ impl Reporter {
         if let Some(path) = saved
             && let Err(error) = stamps::entity_tag(path, told.outcome)
         {
-            self.warn(&format!("failed to write {}: {error}", path.display()));
+            self.lacks(path, error);
         }
+    }
+
+    /// A file that was asked for besides the content could not be written.
+    fn lacks(&self, path: &Path, error: std::io::Error) {
+        let error = Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
+        self.is_lacking.store(true, Ordering::Relaxed);
+        if self.shows_errors {
+            self.progress.clear();
+            say(&words::beside(self.persona, &error));
+        }
+    }
+
+    /// The exit code of an operation whose transfers ended with this one: in haul's own name, what is lacking makes it a failure.
+    pub(super) fn exit_code(&self, transfers: u8) -> u8 {
+        let fails = transfers == 0 && !self.persona.is_curl() && self.is_lacking.load(Ordering::Relaxed);
+        if fails { ErrorKind::Write.exit_code() } else { transfers }
     }
 
     fn warn(&self, text: &str) {
@@ -264,7 +289,7 @@ fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Op
         Some(path) => {
             // What is wrong with it is told when the file is opened.
             let _ = stamps::make_directories(operation, path);
-            Some(Mutex::new(opened(path)?))
+            Some(opened(path)?)
         }
         None => None,
     };
@@ -272,21 +297,30 @@ fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Op
     if heads.is_none() && args.form == TraceForm::Off && !tells_retries {
         return Ok(None);
     }
-    let out: Box<dyn Write + Send> = match &args.file {
+    let out = match &args.file {
         Some(path) => opened(path)?,
-        None => Box::new(std::io::stderr()),
+        None => Place::new("standard error", Box::new(std::io::stderr())),
     };
     let connect_heads = !stage.proxy.suppress_connect_headers;
-    Ok(Some(Arc::new(Tracer { args: args.clone(), out: Mutex::new(out), heads, connect_heads, tells_retries })))
+    Ok(Some(Arc::new(Tracer {
+        args: args.clone(),
+        out,
+        heads,
+        connect_heads,
+        tells_retries,
+        is_told: AtomicBool::new(false),
+    })))
 }
 
 /// A file that is written anew; `-` is standard output, `%` standard error.
-fn opened(path: &Path) -> Result<Box<dyn Write + Send>> {
-    match path.as_os_str().as_encoded_bytes() {
-        b"-" => Ok(Box::new(std::io::stdout())),
-        b"%" => Ok(Box::new(std::io::stderr())),
-        _ => File::create(path)
-            .map(|file| Box::new(file) as _)
-            .map_err(|error| Error::with_source(ErrorKind::Write, format!("failed to open {}", path.display()), error)),
-    }
+fn opened(path: &Path) -> Result<Place> {
+    Ok(match path.as_os_str().as_encoded_bytes() {
+        b"-" => Place::new("standard output", Box::new(std::io::stdout())),
+        b"%" => Place::new("standard error", Box::new(std::io::stderr())),
+        _ => {
+            let name = path.display();
+            let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
+            Place::new(name.to_string(), Box::new(File::create(path).map_err(cannot)?))
+        }
+    })
 }

@@ -1,6 +1,6 @@
 //! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind its last.
 
-use std::io::{Read, Write, stdin};
+use std::io::{Read, Write, stdin, stdout};
 use std::path::Path;
 
 use haul::state::alt_svc::AltSvc;
@@ -8,7 +8,6 @@ use haul::state::hsts::Hsts;
 use haul::state::jar::{Jar, Manner};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
-use super::say;
 use crate::plan::{CookieArgs, Operation, StageArgs, Store, UrlSource};
 
 /// What the stages of an operation share.
@@ -90,13 +89,14 @@ impl Stores {
         Ok(jar)
     }
 
-    /// Writes what is to be kept. What cannot be written is said, and fails nothing: the transfers are done.
-    pub(super) fn save(&self, is_silent: bool) {
+    /// Writes what is to be kept; the answer is what could not be written.
+    pub(super) fn save(&self) -> Vec<Error> {
         let jars = self.jars.iter().filter_map(|(args, jar)| Some((args, args.jar.as_ref()?, jar)));
         let mut failed = Vec::new();
         for (args, path, jar) in jars {
             if path == Path::new("-") {
-                let _ = std::io::stdout().write_all(&jar.to_text());
+                let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
+                failed.extend(stdout().write_all(&jar.to_text()).map_err(cannot).err());
             } else if args.as_curl && !args.files.contains(path) {
                 // What was not read is not kept, as by curl: a login afresh has none of the old session.
                 failed.extend(jar.replace(path).err());
@@ -114,8 +114,6 @@ impl Stores {
                 failed.extend(alt_svc.save(path).err());
             }
         }
-        for error in failed.iter().filter(|_| !is_silent) {
-            say(&format!("Warning: {}", crate::usage::one_line(&error.to_string())));
-        }
+        failed
     }
 }

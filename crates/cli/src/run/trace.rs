@@ -10,11 +10,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{Event, Trace};
+use haul::{Error, ErrorKind};
 
 use super::words;
 use crate::plan::{TraceArgs, TraceForm};
@@ -22,13 +24,43 @@ use crate::plan::{TraceArgs, TraceForm};
 /// What is said and heard, to where the user wants it.
 pub(super) struct Tracer {
     pub(super) args: TraceArgs,
-    pub(super) out: Mutex<Box<dyn Write + Send>>,
+    pub(super) out: Place,
     /// `-D`.
-    pub(super) heads: Option<Mutex<Box<dyn Write + Send>>>,
+    pub(super) heads: Option<Place>,
     /// Whether `-D` has the answers of proxies too.
     pub(super) connect_heads: bool,
     /// Whether a further try is told of, which curl does unless it is silent.
     pub(super) tells_retries: bool,
+    /// That the trace lacks something was said.
+    pub(super) is_told: AtomicBool,
+}
+
+/// A file that is written to as things happen.
+pub(super) struct Place {
+    out: Mutex<Box<dyn Write + Send>>,
+    name: String,
+    /// What was wrong with the first thing that it did not take.
+    failed: OnceLock<io::Error>,
+}
+
+impl Place {
+    pub(super) fn new(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {
+        Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new() }
+    }
+
+    fn write(&self, bytes: &[u8]) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
+            let _ = self.failed.set(error);
+        }
+    }
+
+    /// That something is missing in it.
+    pub(super) fn failure(&self) -> Option<Error> {
+        let error = self.failed.get()?;
+        let again = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
+        Some(Error::with_source(ErrorKind::Write, format!("failed to write {}", self.name), again))
+    }
 }
 
 impl fmt::Debug for Tracer {
@@ -38,12 +70,15 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
+    /// That the file of a trace lacks something; told once.
+    pub(super) fn lost(&self) -> Option<Error> {
+        self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))
+    }
+
     /// Writes a head to the file of `-D`, if there is one.
     pub(super) fn dump_head(&self, raw: &[u8]) {
         if let Some(heads) = &self.heads {
-            // A head is lost only if its file is, and that shows when the next one is opened.
-            let mut heads = heads.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = heads.write_all(raw).and_then(|()| heads.flush());
+            heads.write(raw);
         }
     }
 }
@@ -67,12 +102,16 @@ impl Trace for Tracer {
             TraceForm::Lines => self.lines(event),
             TraceForm::Ascii | TraceForm::Hex => self.dump(event),
         };
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = out.write_all(&text).and_then(|()| out.flush());
+        self.out.write(&text);
     }
 
     fn wants_content(&self) -> bool {
         matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
+    }
+
+    /// The heads of `-D` are a result, as content is; a trace is none.
+    fn failure(&self) -> Option<Error> {
+        self.heads.as_ref()?.failure()
     }
 }
 

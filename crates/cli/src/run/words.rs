@@ -21,6 +21,14 @@ pub(super) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -
     }
 }
 
+/// That a file besides the content could not be written: to curl no failure.
+pub(super) fn beside(persona: Persona, error: &Error) -> String {
+    match persona {
+        Persona::Haul => line(persona, error, None),
+        Persona::Curl => format!("Warning: {}", crate::usage::one_line(&error.to_string())),
+    }
+}
+
 /// That there is another try, in curl's words; the wait in whole seconds, as there.
 pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {

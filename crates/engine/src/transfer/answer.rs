@@ -28,13 +28,14 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Response { head: &head });
         }
+        let untold = self.options.trace.as_ref().and_then(|trace| trace.failure());
         self.leave_behind(&head);
         self.asked_pause = self.pause_in(&head);
         let earlier = self.heads.len();
         if self.options.include_head {
             self.heads.extend_from_slice(head.raw());
         }
-        self.disposition = self.decide(&head, framing);
+        self.disposition = untold.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
             self.history.push(Redirected { target: self.target.clone(), head: head.clone() });
         }

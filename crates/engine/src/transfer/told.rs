@@ -94,6 +94,9 @@ impl Transfer {
         }
         if let (Some(trace), Some(fields)) = (&self.options.trace, &trailers) {
             trace.event(&Event::Trailers { fields });
+            if let Some(error) = trace.failure() {
+                return Err(error);
+            }
         }
         let shown = trailers.as_ref().map(Fields::raw).filter(|raw| self.options.include_head && !raw.is_empty());
         // Behind the body, as it came; the empty line that ends it is none of its fields.
