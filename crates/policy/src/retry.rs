@@ -37,6 +37,9 @@ pub struct RetryRules {
     /// Methods that are not idempotent are retried after transient failures too, as curl does; default off. Hazard: as
     /// `all_errors`.
     pub any_method: bool,
+    /// Waits are as long as curl's: a Retry-After counts in place of the own wait, be it shorter; and `max_time` is held against
+    /// the time that is over when a wait begins, only with a Retry-After against its end. Default off.
+    pub waits_as_curl: bool,
     /// The longest Retry-After that is obeyed; what is longer counts as this. Default 1 hour.
     pub cap: Duration,
 }
@@ -51,6 +54,7 @@ impl Default for RetryRules {
             all_errors: false,
             resets: true,
             any_method: false,
+            waits_as_curl: false,
             cap: Duration::from_secs(3600),
         }
     }
@@ -134,8 +138,11 @@ pub fn decide(
     }
     let own = rules.delay.unwrap_or_else(|| backoff(attempt, entropy));
     let asked = retry_after.unwrap_or_default().min(rules.cap);
-    let wait = own.max(asked);
-    let in_time = rules.max_time.is_none_or(|limit| elapsed.saturating_add(wait) <= limit);
+    let wait = if rules.waits_as_curl && !asked.is_zero() { asked } else { own.max(asked) };
+    let in_time = rules.max_time.is_none_or(|limit| match rules.waits_as_curl && asked.is_zero() {
+        true => elapsed < limit,
+        false => elapsed.saturating_add(wait) <= limit,
+    });
     in_time.then_some(wait)
 }
 
@@ -236,6 +243,17 @@ mod tests {
         assert_eq!(asked(SEC(30)), Some(SEC(30)));
         assert_eq!(asked(SEC(1)), Some(SEC(4)));
         assert_eq!(asked(Duration::MAX), Some(SEC(3600)));
+    }
+
+    #[test]
+    fn waits_as_long_as_curls() {
+        let rules = RetryRules { waits_as_curl: true, max_time: Some(SEC(5)), ..RetryRules::default() };
+        let fixed = RetryRules { delay: Some(SEC(4)), ..rules.clone() };
+        let at = |rules, elapsed, asked| decide(rules, Outcome::Status(503), 1, true, asked, SEC(elapsed), 0);
+        assert_eq!((at(&rules, 4, None), at(&fixed, 4, None)), (Some(SEC(2)), Some(SEC(4))));
+        assert_eq!((at(&rules, 5, None), at(&fixed, 5, None)), (None, None));
+        assert_eq!((at(&rules, 4, Some(SEC(1))), at(&fixed, 4, Some(SEC(1)))), (Some(SEC(1)), Some(SEC(1))));
+        assert_eq!((at(&rules, 4, Some(SEC(2))), at(&fixed, 4, Some(SEC(0)))), (None, Some(SEC(4))));
     }
 
     #[test]

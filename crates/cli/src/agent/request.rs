@@ -310,7 +310,9 @@ fn put_rules(writer: &mut Writer, redirects: &RedirectRules, retry: &RetryRules)
     } = *redirects;
     writer.flag(follow).number(max.into()).flag(post301).flag(post302).flag(post303).flag(keep_method);
     writer.flag(allow_http).flag(allow_https).flag(location_trusted);
-    let RetryRules { max, delay, max_time, connrefused, all_errors, resets, any_method, cap } = *retry;
+    // Whose waits are curl's makes its further tries itself.
+    let RetryRules { max, delay, max_time, connrefused, all_errors, resets, any_method, waits_as_curl: _, cap } =
+        *retry;
     writer.number(max.into()).maybe(delay, Writer::time).maybe(max_time, Writer::time);
     writer.flag(connrefused).flag(all_errors).flag(resets).flag(any_method).time(cap);
 }
@@ -338,6 +340,7 @@ fn get_retry(reader: &mut Reader<'_>) -> Result<RetryRules, Malformed> {
         all_errors: reader.flag()?,
         resets: reader.flag()?,
         any_method: reader.flag()?,
+        waits_as_curl: false,
         cap: reader.time()?,
     })
 }

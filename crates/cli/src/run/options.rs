@@ -58,6 +58,7 @@ pub(super) fn request(
             all_errors: transfer.retry.all_errors,
             resets: !global.persona.is_curl(),
             any_method: global.persona.is_curl(),
+            waits_as_curl: global.persona.is_curl(),
             ..RetryRules::default()
         },
         retries_whole: global.persona.is_curl(),
