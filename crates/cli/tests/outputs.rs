@@ -439,6 +439,13 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         Step::ReadHead,
         Step::send(format!("HTTP/1.1 206 Part\r\n{HEAD}Content-Range: bytes 4-9/10\r\nContent-Length: 6\r\n\r\n45")),
     ];
+    let behind =
+        |fields: &str| answer("206 Partial Content", &format!("Content-Range: bytes 6-9/10\r\n{fields}"), "6789");
+    let cut_whole = |fields: &str| {
+        let head = format!("HTTP/1.1 200 OK\r\n{HEAD}{fields}Content-Length: 10\r\n\r\n");
+        vec![Step::ReadHead, Step::send(head + "012345")]
+    };
+    let (ranges, tagged) = ("Accept-Ranges: bytes\r\n", "Accept-Ranges: bytes\r\nETag: \"a\"\r\n");
     let (whole, nothing) = (Some("0123456789"), "");
     let no: &[&str] = &[];
     // Before, what the server answers in turn, further arguments; the exit code and what is there then, as by curl 8.22.
@@ -446,7 +453,15 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         ("0123", vec![busy.clone(), busy.clone(), rest.clone()], &["-f"][..], 0, whole),
         (nothing, vec![busy.clone(), busy.clone(), answer("200 OK", "", "0123456789")], no, 0, whole),
         ("0123", vec![silent, rest.clone()], &["--retry-all-errors"], 0, whole),
-        ("0123", vec![cut, rest], &["--retry-all-errors"], 0, whole),
+        // What came before it broke off is not fetched again.
+        ("0123", vec![cut.clone(), behind("")], &["--retry-all-errors"], 0, whole),
+        ("0123", vec![cut.clone(), busy.clone()], &["--retry-all-errors", "-f", "--retry", "1"], 22, Some("012345")),
+        ("0123", vec![cut, rest], &["--retry-all-errors"], 33, Some("012345")),
+        (nothing, vec![cut_whole(ranges), behind("")], &["--retry-all-errors"], 0, whole),
+        (nothing, vec![cut_whole(""), answer("200 OK", "", "0123456789")], &["--retry-all-errors"], 0, whole),
+        (nothing, vec![cut_whole(tagged), behind("ETag: \"a\"\r\n")], &["--retry-all-errors"], 0, whole),
+        // Another content by then: curl adds it.
+        (nothing, vec![cut_whole(tagged), behind("ETag: \"b\"\r\n")], &["--retry-all-errors"], 36, Some("012345")),
         ("0123", vec![busy.clone()], no, 33, None),
         ("0123", vec![answer("404 No", "", "not found page")], no, 33, None),
         ("0123", vec![answer("404 No", "", "not found page")], &["-f"], 22, None),

@@ -73,7 +73,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("compressed", "not asked for with -C, which counts bytes of the content as it is"),
     (
         "continue-at",
-        "416 is no success where its Content-Range says another size; a further try begins where the first did",
+        "416 is no success where its Content-Range says another size; a further try asks by If-Range where it can, and adds nothing of changed content (36)",
     ),
     ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
     ("data", "a POST that is lost with a kept connection is not sent again: it may have been acted upon"),
@@ -98,7 +98,10 @@ const DIFFERS: &[(&str, &str)] = &[
     ("trace-ascii", "secrets are left out"),
     ("trace-config", "components of curl show nothing more"),
     ("verbose", "secrets are left out"),
-    ("write-out", "certs is empty and num_certs is 0: no certificates are kept"),
+    (
+        "write-out",
+        "certs is empty and num_certs is 0: no certificates are kept",
+    ),
 ];
 
 /// How an option of curl fares here.

@@ -323,6 +323,10 @@ impl Sink for Counted {
         Some(Arc::new(PartsCounted(Arc::clone(&self.progress))))
     }
 
+    fn keeps(&mut self) -> bool {
+        self.sink.keeps()
+    }
+
     fn restart(&mut self) -> bool {
         self.sink.restart()
     }

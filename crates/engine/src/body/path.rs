@@ -186,6 +186,11 @@ impl BodyPath {
         sink.finish()
     }
 
+    /// Keeps what came so far, where the sink was told to go on with what it has.
+    pub fn keeps(&mut self) -> bool {
+        self.is_plain() && self.sink.keeps()
+    }
+
     /// Forgets what came so far, for another attempt. `false` if some of it has gone out.
     pub fn restart(&mut self) -> bool {
         self.decoder = None;

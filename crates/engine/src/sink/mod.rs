@@ -176,6 +176,12 @@ pub trait Sink: Any + Send {
         None
     }
 
+    /// Keeps what was taken of a body that broke off, for another attempt that goes on behind it though nothing but the user's
+    /// word says that it is the same content. `false`, the default, if that was not asked for.
+    fn keeps(&mut self) -> bool {
+        false
+    }
+
     /// Forgets what was taken, for another attempt. `false` if something has gone out that cannot be taken back.
     fn restart(&mut self) -> bool;
 

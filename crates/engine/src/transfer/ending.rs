@@ -177,12 +177,31 @@ impl Transfer {
                 self.failed_at = self.extent.at;
                 self.again(trouble, wait, now)
             }
+            Some(wait) if self.keeps_on() => {
+                let (rest, at) = (self.extent.clone(), self.extent.at);
+                self.from = at;
+                let after = self.again(trouble, wait, now);
+                (self.extent, self.is_fixed) = (rest, true);
+                after
+            }
             Some(wait) if self.body.restart() => {
                 self.start_over();
                 self.again(trouble, wait, now)
             }
             _ => self.done(Err(error), now),
         }
+    }
+
+    /// Whether a further try of the whole goes on in the user's file all the same, as by curl: a server that does ranges was
+    /// bringing the content itself.
+    fn keeps_on(&mut self) -> bool {
+        let brings = self.head.as_ref().is_some_and(|head| match head.status() {
+            206 => self.from > 0,
+            200 => head.get("accept-ranges").is_some_and(|unit| unit.trim_ascii().eq_ignore_ascii_case(b"bytes")),
+            _ => false,
+        });
+        let is_plain = self.may_range && self.method == "GET" && !self.options.include_head;
+        self.options.retries_whole && is_plain && brings && self.extent.at > self.from && self.body.keeps()
     }
 
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {

@@ -254,6 +254,15 @@ impl Sink for FileSink {
         }
     }
 
+    fn keeps(&mut self) -> bool {
+        let adds = self.options.in_place && matches!(self.options.append, Some(Append::AtEnd));
+        let is_kept = adds && matches!(self.state, State::InPlace(_)) && self.was_long.is_some();
+        if is_kept {
+            (self.state, self.was_long) = (State::Closed, None);
+        }
+        is_kept
+    }
+
     fn restart(&mut self) -> bool {
         if let Some(left) = self.left.take() {
             left.remove();
