@@ -24,7 +24,8 @@ impl Flag for WriteOut {
                   url_effective, urlnum and xfer_id; url.PART is a part of the URL as given, urle.PART of the one \
                   fetched last, with fragment, host, options, password (always empty), path, port, query, scheme, user and zoneid. \
                   %{json} is all facts as one JSON object, %{header_json} the fields of the last reply, \
-                  %header{NAME} one of them. %{stdout}, %{stderr} and %output{FILE} (%output{>>FILE} adds to it) choose where \
+                  %header{NAME} one of them, %header{NAME:all:SEPARATOR} all of that name; %time{FORMAT} is the time of day by \
+                  strftime, in UTC. %{stdout}, %{stderr} and %output{FILE} (%output{>>FILE} adds to it) choose where \
                   what follows goes; what follows %{onerror} is for failures only. %% is a percent sign; \\n, \\r and \\t \
                   are understood. \"@file\" reads the format from a file.",
             example: "haul -w '%{http_code} %{url}\\n' -o page https://example.com/",

@@ -12,6 +12,7 @@ use haul_policy::retry::RetryRules;
 use super::stores::Stores;
 use super::{carried, ways};
 use crate::plan::{self, ContinueAt, FieldArg, Global, HttpVersion, IpVersion, StageArgs};
+use crate::write_out::WriteOut;
 
 /// How far the parts of one body may run ahead of what has gone out.
 const SPLIT_MEMORY: u64 = 16 << 20;
@@ -86,6 +87,7 @@ pub(super) fn request(
         proxy: ways::proxy(&stage.proxy)?,
         expect_timeout: transfer.expect100_timeout,
         trace,
+        keep_history: stage.report.write_out.as_ref().is_some_and(WriteOut::looks_back),
         ..RequestOptions::default()
     };
     // A look at a certificate that is accepted whatever it is costs the certificates to trust: for those who read of it alone.

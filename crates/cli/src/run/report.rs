@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::fleet::{Destination, Job, Report};
 use haul::trace::Trace;
@@ -260,6 +261,8 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         time_pretransfer: facts.sent,
         time_redirect: facts.redirected,
         head: outcome.head.as_ref(),
+        history: &outcome.history,
+        now: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
     }
 }
 

@@ -13,11 +13,10 @@
 //! let printed = format.render(&facts, Persona::Haul);
 //! assert_eq!(printed.stdout, b"200 http://h/\n");
 //! ```
-//!
-//! Left out: `%time{}`, whose words differ from system to system.
 
 mod json;
 mod render;
+mod time;
 mod variable;
 
 pub use render::TransferFacts;
@@ -47,6 +46,10 @@ pub enum Token {
     HeaderJson,
     /// `%header{name}`: the first field of this name.
     Field(String),
+    /// `%header{name:all:separator}`: all fields of this name, of the redirects that were followed, too.
+    Fields(String, String),
+    /// `%time{format}`: what the clock says.
+    Time(String),
     /// `%{stdout}`, `%{stderr}`, `%output{file}`: where the following goes.
     Stream(Stream),
     /// `%{onerror}`: the end, unless the transfer failed.
@@ -143,6 +146,11 @@ impl WriteOut {
         (WriteOut { tokens: tokens.all }, warnings)
     }
 
+    /// Whether it tells of the redirects that were followed, besides the last reply.
+    pub fn looks_back(&self) -> bool {
+        self.tokens.iter().any(|token| matches!(token, Token::Fields(..)))
+    }
+
     /// The pieces in order.
     pub fn tokens(&self) -> &[Token] {
         &self.tokens
@@ -162,6 +170,8 @@ impl WriteOut {
                 Token::Field(name) => {
                     into.extend_from_slice(facts.head.and_then(|head| head.get(name)).unwrap_or_default());
                 }
+                Token::Fields(name, separator) => facts.append_all(name, separator, into),
+                Token::Time(format) => into.extend_from_slice(time::format(format, facts.now).as_bytes()),
                 Token::Stream(other) => {
                     stream = other;
                     // The file is made even if nothing follows.
@@ -175,20 +185,57 @@ impl WriteOut {
     }
 }
 
-/// `%header{name}` and `%output{file}` at the beginning of the text, and what follows.
+/// `%header{name}`, `%output{file}` and `%time{format}` at the beginning of the text, and what follows.
 fn with_argument(text: &[u8]) -> Option<(Token, &[u8])> {
-    let (rest, is_field) = match text.strip_prefix(b"header{") {
+    if let Some(rest) = text.strip_prefix(b"header{") {
+        // One that stands in a separator has a backslash before it.
+        let is_end = |at: &usize| rest[*at] == b'}' && !rest[..*at].ends_with(b"\\");
+        let (name, rest) = split(rest, (0..rest.len()).find(is_end)?)?;
+        return Some((field(name), rest));
+    }
+    let (rest, is_time) = match text.strip_prefix(b"time{") {
         Some(rest) => (rest, true),
         None => (text.strip_prefix(b"output{")?, false),
     };
-    let close = rest.iter().position(|&byte| byte == b'}')?;
-    let name = std::str::from_utf8(&rest[..close]).ok()?;
-    let token = match (is_field, name.strip_prefix(">>")) {
-        (true, _) => Token::Field(name.to_owned()),
+    let (name, rest) = split(rest, rest.iter().position(|&byte| byte == b'}')?)?;
+    let token = match (is_time, name.strip_prefix(">>")) {
+        (true, _) => Token::Time(name.to_owned()),
         (false, Some(name)) => Token::Stream(Stream::File(name.into(), true)),
         (false, None) => Token::Stream(Stream::File(name.into(), false)),
     };
-    Some((token, &rest[close + 1..]))
+    Some((token, rest))
+}
+
+fn split(text: &[u8], close: usize) -> Option<(&str, &[u8])> {
+    Some((std::str::from_utf8(&text[..close]).ok()?, &text[close + 1..]))
+}
+
+fn field(text: &str) -> Token {
+    match text.split_once(':') {
+        Some((name, what)) if what.starts_with("all:") => Token::Fields(name.to_owned(), unescaped(&what[4..])),
+        _ => Token::Field(text.to_owned()),
+    }
+}
+
+/// A separator: `\n`, `\r` and `\t` are what they are in C, `\}` a brace.
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            out.push(letter);
+            continue;
+        }
+        match letters.next() {
+            Some('n') => out.push('\n'),
+            Some('r') => out.push('\r'),
+            Some('t') => out.push('\t'),
+            Some('}') => out.push('}'),
+            Some(other) => out.extend(['\\', other]),
+            None => {}
+        }
+    }
+    out
 }
 
 fn named(name: &[u8]) -> Option<Token> {
@@ -295,6 +342,20 @@ mod tests {
         assert_eq!(printed(format, &failed), (expected, "b".to_owned()));
         let good = TransferFacts { exit_code: 0, ..failed };
         assert_eq!(printed(format, &good), ("ac".to_owned(), "b".to_owned()));
+    }
+
+    #[test]
+    fn arguments_end_at_their_brace() {
+        let tokens = |format: &str| WriteOut::parse(format.as_bytes()).0.tokens().to_vec();
+        let all = |name: &str, separator: &str| vec![Token::Fields(name.to_owned(), separator.to_owned())];
+        assert_eq!(tokens("%header{x}"), [Token::Field("x".to_owned())]);
+        assert_eq!(tokens("%header{x:all:, }"), all("x", ", "));
+        assert_eq!(tokens(r"%header{x:all:\}\n\q}"), all("x", "}\n\\q"));
+        assert_eq!(tokens("%header{x:all:}"), all("x", ""));
+        assert_eq!(tokens("%header{x:any:,}"), [Token::Field("x:any:,".to_owned())]);
+        assert_eq!(tokens("%time{%H:%M}"), [Token::Time("%H:%M".to_owned())]);
+        assert_eq!(tokens("%time{%H"), [Token::Text(b"%time{%H".to_vec())]);
+        assert_eq!(tokens(r"%header{x\}"), [Token::Text(br"%header{x\}".to_vec())]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use haul::Head;
 use haul::Target;
+use haul::transfer::Redirected;
 
 use super::Variable;
 
@@ -86,9 +87,21 @@ pub struct TransferFacts<'a> {
     pub time_redirect: Duration,
     /// The head of the last reply.
     pub head: Option<&'a Head>,
+    /// The redirects that were followed, where they were kept.
+    pub history: &'a [Redirected],
+    /// When it is told, since 1970.
+    pub now: Duration,
 }
 
 impl TransferFacts<'_> {
+    /// All fields of this name, of one reply after the other up to the first that has none, as by curl.
+    pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
+        let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
+        let values: Vec<_> =
+            heads.map(|head| head.get_all(name).collect::<Vec<_>>()).take_while(|all| !all.is_empty()).collect();
+        into.extend_from_slice(&values.concat().join(separator.as_bytes()));
+    }
+
     pub(super) fn append(&self, variable: Variable, into: &mut Vec<u8>) {
         let written = match variable {
             Variable::Certs | Variable::FtpEntryPath => Ok(()),
