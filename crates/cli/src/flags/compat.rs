@@ -100,7 +100,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("verbose", "secrets are left out"),
     (
         "write-out",
-        "certs is empty and num_certs is 0: no certificates are kept; %time{} has the words of the C locale, no flags of padding, no ISO weeks",
+        "certs is empty and num_certs is 0: no certificates are kept; %time{} has the words of the C locale",
     ),
 ];
 
