@@ -6,12 +6,12 @@
 //!
 //! | in scope | out of scope (whose it is) |
 //! |---|---|
-//! | [`h1`]: requests and responses of HTTP/1.1 and 1.0, client side | sockets, TLS, timeouts of requests (the engine) |
+//! | [`h1`]: requests and responses of HTTP/1.1 and 1.0 (and 0.9, where it is allowed), client side | sockets, TLS, timeouts of requests (the engine) |
 //! | [`h2`]: the same side by side on one connection; [`hpack`] | which connection a request uses (the engine) |
 //! | framing: lengths, chunks, trailers, the end of the connection | what a status means: redirects, auth, cookies (the policy) |
 //! | interim responses, `Expect`, tunnels, pipelining | content codings: gzip and its like (the engine) |
 //! | [limits](Limits) against hostile peers, with typed errors | the choice of a request's fields (the caller) |
-//! | [heads](head) and [fields] as offsets into one buffer | servers; HTTP/0.9; transfer codings besides chunked |
+//! | [heads](head) and [fields] as offsets into one buffer | servers; undoing transfer codings besides chunked |
 //!
 //! A whole exchange, compiled and run, stands in [`h1`] and in [`h2`].
 //!
