@@ -68,6 +68,18 @@ def test_secrets_stay_with_the_first_origin(pages: Any, proxy: Any) -> None:
     assert "Authorization" not in last
 
 
+def test_a_user_that_a_redirect_names_logs_in_nowhere(pages: Any, proxy: Any) -> None:
+    there = f"http://me:pw@127.0.0.1:{proxy.server_port}/end?by=a@b"
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=there)
+    response = haul.get(f"{pages.url}/away")
+    assert response.url == there.replace("me:pw@", "") and "Authorization" not in dict(proxy.heads[0][1])
+    # The first URL's user stays with its origin.
+    pages.routes["/on"] = lambda handler: handler.answer(b"", 302, Location="/end")
+    pages.heads.clear()
+    haul.get(f"{pages.url}/on".replace("//", "//you:pw@"))
+    assert ["Authorization" in dict(fields) for _, fields in pages.heads] == [True, True]
+
+
 def test_a_body_is_rewound_for_a_307(pages: Any) -> None:
     pages.routes["/307"] = lambda handler: handler.answer(b"", 307, Location="/to")
     body = io.BytesIO(b"skipped, the body")

@@ -135,6 +135,8 @@ class SessionRedirectMixin:
         headers.pop("Proxy-Authorization", None)
         if not is_first:
             headers.pop("Host", None)
+            # A user that the redirect names is nobody's word but the server's.
+            request.url = url = _without_user(url)
         self.rebuild_auth(request, response)
         cookie = self._cookies_behind(url, is_first, first_cookies)
         if cookie:
@@ -156,6 +158,12 @@ class SessionRedirectMixin:
                     jar.set_cookie(cookie)
         parts = jar._jar.header(url), jar.loose_header() if is_first else None
         return "; ".join(part for part in parts if part) or None
+
+
+def _without_user(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    end = min((at for at in map(rest.find, "/?#") if at >= 0), default=len(rest))
+    return f"{scheme}://{rest[:end].rpartition('@')[2]}{rest[end:]}"
 
 
 def _pass_over(response: Any) -> None:

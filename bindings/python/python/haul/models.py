@@ -73,6 +73,9 @@ def _prepared(call: Call, reply: Reply) -> PreparedRequest:
         request.headers["Content-Length"] = str(length_of(body) or 0)
     request.body = body or None
     request._cookies = CookieJar()
+    if "authorization" not in request.headers:
+        # What the engine sends for the URL's user.
+        request.prepare_auth(None)
     return request
 
 
