@@ -121,6 +121,7 @@ fn is_plain(text: &str, authority: &str) -> bool {
 pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     let text = text.trim_start();
     let no_scheme = || {
+        let text = masked(text);
         let message = format!("Invalid URL {text:?}: No scheme supplied. Perhaps you meant https://{text}?");
         refused(ErrorKind::Setup, message)
     };
@@ -128,7 +129,7 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     let Some(rest) = rest.strip_prefix("//") else {
         // What stands before a colon is a scheme to requests, whatever follows: that of `localhost:8080` is `localhost`.
         let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
-        let no_host = || refused(ErrorKind::Url, format!("Invalid URL {text:?}: No host supplied"));
+        let no_host = || refused(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", masked(text)));
         return Err(if is_http { no_host() } else { no_adapter(text) });
     };
     let is_http = scheme.eq_ignore_ascii_case("http");
@@ -191,7 +192,17 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
 }
 
 fn no_adapter(text: &str) -> PyErr {
-    refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {text:?}"))
+    refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
+}
+
+/// What is no URL of ours without what may be its user and password, for messages are printed and logged.
+fn masked(text: &str) -> String {
+    let start = text.find("//").map_or(0, |at| at + 2);
+    let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
+    match text[start..end].rfind('@') {
+        Some(at) => format!("{}***{}", &text[..start], &text[start + at..]),
+        None => text.to_owned(),
+    }
 }
 
 /// The URL that requests' `PreparedRequest.url` would be.

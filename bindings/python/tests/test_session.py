@@ -311,6 +311,13 @@ def test_a_headers_name_that_cannot_be_sent(pages: Any) -> None:
     assert pages.heads == []
 
 
+def test_a_url_that_leads_nowhere_tells_no_password() -> None:
+    for url in ("htp://us:secret@bad/x@y", "us:secret@bad/", "//us:secret@bad/", "http:us:secret@bad", "http://us:secret@ba d/"):
+        with pytest.raises(haul.RequestException) as caught:
+            haul.get(url)
+        assert "secret" not in str(caught.value) and "bad" in str(caught.value).replace(" ", "")
+
+
 def test_a_part_that_cannot_be_sent(pages: Any) -> None:
     for part in (("f", b"x", "text/plain\r\nX: 1"), ("f", b"x", "text/plain", {"X": "1\r\nY: 2"}), ("f", b"x", "text/plain", {"X\n": "1"})):
         with pytest.raises(haul.exceptions.InvalidHeader):
