@@ -111,6 +111,38 @@ fn a_refused_connection_is_told_with_its_reason() {
 }
 
 #[test]
+fn what_ended_a_transfer_is_told_though_s_is_given() {
+    let origin = Origin::builder().start().unwrap();
+    let (missing, busy) = (origin.url("/no/such/route"), origin.url("/small"));
+    let cases: [(&[&str], &str); 3] = [
+        (&["http://nowhere.invalid/"], "* Could not resolve host: nowhere.invalid\n"),
+        (&["-f", &missing], "* The requested URL returned error: 404\n"),
+        (&["--max-filesize", "1", &busy], "* Maximum file size exceeded\n"),
+    ];
+    for (words, told) in cases {
+        let ran = run_haul(["curl", "-s", "-v", "-o", "/dev/null"].iter().chain(words));
+        assert!(
+            ran.code != 0 && ran.stderr.contains(told) && !ran.stderr.contains("curl: ("),
+            "{words:?} {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn redirects_and_proxies_are_named() {
+    let origin = Origin::builder().start().unwrap();
+    let (there, here) = (origin.url("/chain/1"), origin.url("/small"));
+    let said = run_haul(["curl", "-s", "-v", "-L", "-o", "/dev/null", &there]).stderr;
+    assert!(said.contains("* Issue another request to this URL: 'http://127.0.0.1:"), "{said}");
+    // It is the proxy that is there, not the server.
+    let proxy = here.trim_end_matches("/small");
+    let said = run_haul(["curl", "-s", "-v", "-o", "/dev/null", "-x", proxy, "http://server.example/small"]).stderr;
+    assert!(said.contains("* Connected to 127.0.0.1 (127.0.0.1) port "), "{said}");
+    assert!(said.ends_with("* Connection #0 to host 127.0.0.1 left intact\n"), "{said}");
+}
+
+#[test]
 fn only_a_connection_that_is_kept_is_left_intact() {
     let origin = Origin::builder().start().unwrap();
     let intact = "* Connection #0 to host 127.0.0.1 left intact\n";

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::fleet::{Destination, Job, Report};
-use haul::trace::Trace;
+use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result};
 use haul_policy::file_url;
@@ -88,6 +88,10 @@ impl Reporter {
         let error = told.outcome.result.as_ref().err();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         self.progress.transfer_over(told.outcome.facts.body_bytes, error.is_some());
+        if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(told.stage)) {
+            // Also where -s keeps the line below from being said.
+            tracer.event(&Event::Info(words::of(self.persona, error, Some(told.outcome)).into()));
+        }
         if let Some(error) = error.filter(|_| self.shows_errors) {
             self.progress.clear();
             say(&words::line(self.persona, error, Some(told.outcome)));

@@ -20,6 +20,8 @@ impl Transfer {
     /// Its next exchange goes by a connection of this key.
     pub fn goes_by(&mut self, key: &Key) {
         self.facts.proxy_used = key.via != Via::Direct;
+        let hop = key.via.hop().filter(|_| self.options.trace.is_some());
+        self.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
         let door = key.alternative.map(|protocol| Door { protocol, host: key.dial.0.clone(), port: key.dial.1 });
         if door == self.alternative {
             return;

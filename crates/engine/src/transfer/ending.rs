@@ -54,6 +54,7 @@ impl Transfer {
                 self.secrets = hop.secrets;
                 self.is_refused_to_be_asked = false;
                 self.login = self.login.elsewhere();
+                self.on_redirect();
                 if let Some(error) = self.cannot_send_again() {
                     return self.done(Err(error), now);
                 }

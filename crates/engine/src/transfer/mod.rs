@@ -142,6 +142,8 @@ pub struct Transfer {
     proxy_rounds: u32,
     /// The alternative service that its connection goes to.
     alternative: Option<Door>,
+    /// The proxy that its connection goes to, for who watches.
+    proxy_host: Option<Box<str>>,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,
     /// The last of them that was no response to a request of its own: a proxy's, or an interim one.
@@ -256,6 +258,7 @@ impl Transfer {
             proxy_answered: false,
             proxy_rounds: 0,
             alternative: None,
+            proxy_host: None,
             heads: Vec::new(),
             aside: None,
             history: Vec::new(),

@@ -16,7 +16,7 @@ impl Transfer {
         self.facts.local = self.facts.local.or(stream.local);
         self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
         let Some(trace) = &self.options.trace else { return };
-        let host = self.target.host_text();
+        let host = self.peer_host();
         let text = match stream.peer {
             _ if again => format!("Reusing existing connection with host {host}"),
             Some(peer) => format!("Connected to {host} ({}) port {}", peer.ip(), peer.port()),
@@ -36,10 +36,23 @@ impl Transfer {
         }
     }
 
+    /// Whom its connection goes to: a proxy, or the server.
+    fn peer_host(&self) -> &str {
+        self.proxy_host.as_deref().unwrap_or_else(|| self.target.host_text())
+    }
+
     /// Its response is complete, and its connection may serve others.
     pub fn on_kept(&self) {
         if let Some(trace) = &self.options.trace {
-            let text = format!("Connection #0 to host {} left intact", self.target.host_text());
+            let text = format!("Connection #0 to host {} left intact", self.peer_host());
+            trace.event(&Event::Info(text.into()));
+        }
+    }
+
+    /// It goes on elsewhere.
+    pub(super) fn on_redirect(&self) {
+        if let Some(trace) = &self.options.trace {
+            let text = format!("Issue another request to this URL: '{}'", self.target.to_url());
             trace.event(&Event::Info(text.into()));
         }
     }
