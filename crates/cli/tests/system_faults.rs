@@ -7,8 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{HAUL, Ran, haul, names, program, run, run_haul, skipped};
+use common::{HAUL, Ran, Running, eventually, haul, names, program, run, run_haul, skipped};
 use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
 
 fn origin() -> Origin {
     Origin::builder().start().unwrap()
@@ -49,6 +50,61 @@ fn where_no_file_can_be_locked_nothing_is_left_beside_the_target() {
     ran.ok();
     assert_eq!(names(dir.path()), ["out"]);
     assert!(fs::read(dir.path().join("out")).unwrap() == origin.pattern().slice(0, 2_000_000));
+}
+
+#[test]
+fn a_sandbox_that_refuses_calls_costs_speed_alone() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (dir, big) = (dir.path(), origin.url("/bytes/2000000"));
+    let content = origin.pattern().slice(0, 2_000_000);
+    for error in ["EPERM", "ENOSYS"] {
+        for call in ["splice", "pwritev2"] {
+            let how = format!("{call}:error={error}");
+            let Some(ran) = refused(dir, &how, &[&big]) else { return };
+            assert!(ran.ok() == content, "{how}");
+            refused(dir, &how, &["--split", "1", "-o", "out", &big]).unwrap().ok();
+            assert!(fs::read(dir.join("out")).unwrap() == content, "{how}");
+        }
+    }
+}
+
+#[test]
+fn where_links_are_refused_files_get_their_names_all_the_same() {
+    let origin = origin();
+    let small = origin.url("/small");
+    for error in ["EPERM", "EACCES", "ENOSYS", "EXDEV"] {
+        let dir = tempfile::tempdir().unwrap();
+        let (dir, how) = (dir.path(), format!("linkat:error={error}"));
+        fs::write(dir.join("old"), "old\n").unwrap();
+        let Some(ran) = refused(dir, &how, &["-o", "old", &small, "-o", "new", &small]) else { return };
+        ran.ok();
+        refused(dir, &how, &["--fsync", "--no-clobber", "-o", "new", &small]).unwrap().ok();
+        assert_eq!(names(dir), ["new", "new.1", "old"], "{how}");
+        for name in names(dir) {
+            assert_eq!(fs::read_to_string(dir.join(&name)).unwrap(), "small\n", "{how} {name}");
+        }
+    }
+}
+
+#[test]
+fn what_somebody_put_in_the_place_of_a_partial_file_gets_no_final_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let first = format!("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1200000\r\n\r\n{}", "x".repeat(600_000));
+    let script = vec![Step::ReadHead, Step::send(first), Step::Await(1), Step::send("x".repeat(600_000))];
+    let peer = RawPeer::start(vec![script]);
+    let running = Running::start(haul(["--split", "1", "-o", "out", &peer.url("/x")]).current_dir(dir));
+    let part = dir.join(".out.haul-part");
+    eventually("half of it is there", || fs::metadata(&part).is_ok_and(|part| part.len() >= 500_000));
+    fs::rename(&part, dir.join("ours")).unwrap();
+    fs::write(&part, "theirs").unwrap();
+    peer.release();
+    let ran = running.wait();
+    assert!(ran.failed(23).contains("was replaced by another"), "{}", ran.stderr);
+    assert_eq!(
+        (names(dir), fs::read_to_string(&part).unwrap()),
+        (vec![".out.haul-part".into(), "ours".to_owned()], "theirs".into())
+    );
 }
 
 #[test]

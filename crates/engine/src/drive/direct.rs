@@ -164,6 +164,11 @@ mod sys {
     use crate::sink::null::is_null;
     use crate::sink::pipe::widen;
 
+    /// Whether bytes cannot be moved past us here at all: the file system, the kernel or a sandbox (EPERM) does not do that.
+    fn is_not_done(error: Errno) -> bool {
+        matches!(error, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM)
+    }
+
     /// The most that is asked for at once; a pipe takes less.
     const PIECE: u64 = 1 << 30;
     /// The most that is forgotten at once.
@@ -248,7 +253,7 @@ mod sys {
                     Ok(n) => moved += n as u64,
                     Err(Errno::INTR) => {}
                     Err(Errno::AGAIN) => await_room(output),
-                    Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                    Err(error) if is_not_done(error) => {
                         let (copied, error) = pipe.copy_out(output, taken - moved);
                         let stop = error.map_or(Stop::Refused, Stop::Output);
                         return Step { moved: moved + copied, stop: Some(stop) };
@@ -273,7 +278,7 @@ mod sys {
             Ok(0) => Err(Stop::Refused),
             Ok(n) => Ok(n as u64),
             Err(Errno::AGAIN) => Err(Stop::WouldBlock),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Stop::Refused),
+            Err(error) if is_not_done(error) => Err(Stop::Refused),
             Err(error) => Err(Stop::Socket(error.into())),
         }
     }

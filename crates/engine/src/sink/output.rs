@@ -268,7 +268,7 @@ impl Output {
 
 fn is_unsupported(error: &io::Error) -> bool {
     let errno = Errno::from_io_error(error);
-    matches!(errno, Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::SPIPE))
+    matches!(errno, Some(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::SPIPE | Errno::PERM))
 }
 
 fn write_error(error: io::Error) -> Error {
