@@ -80,23 +80,30 @@ pub(super) fn give_name(from: &Path, target: &Path, clobber: Clobber) -> io::Res
 /// Files without a name.
 #[cfg(target_os = "linux")]
 pub(super) mod unnamed {
-    use std::fs::{self, File};
-    use std::io;
+    use std::fs::{self, File, OpenOptions};
+    use std::io::{self, Seek};
     use std::os::fd::AsRawFd;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     use std::path::{Path, PathBuf};
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
     use rustix::io::Errno;
+
+    use tempfile::TempPath;
 
     use super::Clobber;
 
     /// Where the system shows a process its descriptors: only through this may anyone but root name one.
     const DESCRIPTORS: &str = "/proc/self/fd";
 
+    /// Links are refused here: the next file has a name from the beginning.
+    static LINKLESS: AtomicBool = AtomicBool::new(false);
+
     pub(in crate::sink) fn create(dir: &Path, mode: u32) -> io::Result<File> {
         static NAMEABLE: OnceLock<bool> = OnceLock::new();
-        if !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTORS).is_ok()) {
+        if LINKLESS.load(Ordering::Relaxed) || !NAMEABLE.get_or_init(|| fs::metadata(DESCRIPTORS).is_ok()) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -105,21 +112,51 @@ pub(super) mod unnamed {
 
     /// Links it as `target`; answers the name that it got. A link cannot take another file's place, a rename can, so there
     /// the file has another name for the moment between the two.
-    pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber) -> io::Result<PathBuf> {
+    ///
+    /// Where links are refused as such (a sandbox, Android), its content is copied to a file with a name.
+    pub(in crate::sink) fn give_name(file: &File, target: &Path, clobber: Clobber, syncs: bool) -> io::Result<PathBuf> {
         let own = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
         let link = |name: &Path| linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
         for name in super::names(target, clobber) {
             match link(&name) {
+                Ok(()) => return Ok(name),
                 Err(Errno::EXIST) if matches!(clobber, Clobber::Own | Clobber::Replace) => {
                     let name = |name: &Path| link(name).map_err(io::Error::from);
-                    let ((), beside) = super::with_temporary_name(super::directory_of(target), name)?;
-                    beside.persist(target).map_err(io::Error::from)?;
+                    match super::with_temporary_name(super::directory_of(target), name) {
+                        Ok(((), beside)) => beside.persist(target).map_err(io::Error::from)?,
+                        Err(error) if Errno::from_io_error(&error).is_some_and(is_refusal) => {
+                            return super::give_name(&copied(file, target, syncs)?, target, clobber);
+                        }
+                        Err(error) => return Err(error),
+                    }
                     return Ok(target.to_owned());
                 }
                 Err(Errno::EXIST) => {}
-                linked => return linked.map(|()| name).map_err(io::Error::from),
+                Err(error) if is_refusal(error) => {
+                    return super::give_name(&copied(file, target, syncs)?, target, clobber);
+                }
+                Err(error) => return Err(error.into()),
             }
         }
         Err(io::ErrorKind::AlreadyExists.into())
+    }
+
+    /// Whether it is links that are not wanted here, whatever their name.
+    fn is_refusal(error: Errno) -> bool {
+        matches!(error, Errno::PERM | Errno::ACCESS | Errno::NOSYS | Errno::OPNOTSUPP | Errno::XDEV)
+    }
+
+    /// Its content in a file with a name beside the target.
+    fn copied(mut file: &File, target: &Path, syncs: bool) -> io::Result<TempPath> {
+        LINKLESS.store(true, Ordering::Relaxed);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(file.metadata()?.permissions().mode() & 0o777);
+        let (mut copy, path) = super::with_temporary_name(super::directory_of(target), |path| options.open(path))?;
+        file.rewind()?;
+        io::copy(&mut file, &mut copy)?;
+        if syncs {
+            copy.sync_all()?;
+        }
+        Ok(path)
     }
 }

@@ -22,7 +22,7 @@ impl FileSink {
             #[cfg(target_os = "linux")]
             State::Unnamed(file) => {
                 self.sync_content(&file)?;
-                naming::unnamed::give_name(&file, &target, clobber)?
+                naming::unnamed::give_name(&file, &target, clobber, self.options.sync)?
             }
             State::Beside(file, beside) => {
                 self.sync_content(&file)?;
@@ -89,7 +89,7 @@ impl FileSink {
             match &self.state {
                 #[cfg(target_os = "linux")]
                 State::Unnamed(file) => {
-                    let _ = naming::unnamed::give_name(file, &beside, Clobber::Replace);
+                    let _ = naming::unnamed::give_name(file, &beside, Clobber::Replace, false);
                 }
                 State::Beside(_, path) => {
                     let _ = fs::rename(path, beside);
