@@ -14,7 +14,7 @@
 //!
 //! The file is locked (`flock`) while it is being written, so that two runs for one target do not meet in it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -191,12 +191,18 @@ impl PartialFile {
     pub fn writer(self: &Arc<Self>, at: u64) -> io::Result<PartWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
-        let (this, other) = (self.file.metadata()?, file.metadata()?);
-        if (this.dev(), this.ino()) != (other.dev(), other.ino()) {
-            return Err(io::Error::other("the partial file was replaced by another"));
-        }
+        self.is_still(&file.metadata()?)?;
         io::Seek::seek(&mut file, io::SeekFrom::Start(at))?;
         Ok(PartWriter { partial: Arc::clone(self), file, at })
+    }
+
+    /// Whether what has its name is still this very file: what somebody put there instead is not our content.
+    fn is_still(&self, named: &Metadata) -> io::Result<()> {
+        let this = self.file.metadata()?;
+        if (this.dev(), this.ino()) == (named.dev(), named.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::other("the partial file was replaced by another"))
     }
 
     /// These bytes are there.
@@ -228,6 +234,7 @@ impl PartialFile {
         if !progress.note.done.is_complete(self.total) {
             return Err(io::Error::other("bytes are missing"));
         }
+        self.is_still(&fs::symlink_metadata(&self.path)?)?;
         progress.is_over = true;
         self.file.set_len(self.total)?;
         if self.syncs {
