@@ -14,7 +14,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::net::tls::Identity;
 use haul::state::auth::{Allowed, Auth, Credentials};
 use haul::{ErrorKind, RequestOptions};
-use haul_policy::proxy::{NoProxy, Proxy};
+use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
@@ -26,6 +26,9 @@ use crate::url::prepare;
 
 /// A field for the wire; without a value it is one that shall not be sent.
 pub(crate) type Field = (String, Option<Vec<u8>>);
+
+/// The proxies of http and https URLs, and a list such as `no_proxy` holds.
+type ByScheme = (Option<String>, Option<String>, Option<String>);
 
 /// Settings that many requests share.
 #[pyclass(frozen, module = "haul._haul")]
@@ -93,18 +96,35 @@ impl Plan {
     }
 
     /// The same for requests whose redirects, so many at most, are followed by the engine, with the cookies of a jar. `None` follows none.
-    fn following(&self, redirects: Option<u32>, jar: Option<&Jar>) -> Self {
+    /// `proxies` are those of http and https URLs and the hosts that are asked without one, for each request of a chain anew.
+    #[pyo3(signature = (redirects, jar, proxies=None))]
+    fn following(&self, redirects: Option<u32>, jar: Option<&Jar>, proxies: Option<ByScheme>) -> Self {
         let mut options = RequestOptions::clone(&self.options);
         options.redirects.follow = redirects.is_some();
         options.redirects.max = redirects.unwrap_or(0);
         options.jar = jar.map(|jar| jar.jar.clone());
+        if let Some((http, https, no_proxy)) = proxies {
+            let given = options.proxy.get_or_insert_with(|| {
+                let mut given = ProxyOptions::default();
+                given.tls = options.tls.clone();
+                given.tls.alpn = Vec::new();
+                given
+            });
+            given.proxy = None;
+            given.environment = Environment::read(|name| match name {
+                "http_proxy" => http.clone(),
+                "https_proxy" => https.clone(),
+                "no_proxy" => no_proxy.clone(),
+                _ => None,
+            });
+        }
         Self { options: Arc::new(options) }
     }
 
     /// Whether requests go through a proxy.
     #[getter]
     fn proxied(&self) -> bool {
-        self.options.proxy.is_some()
+        self.options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
     }
 
     /// The fields that each request has, as they go out.

@@ -451,3 +451,28 @@ def test_a_body_that_is_awaited_for_ever_ends_with_its_request(pages: Any, strea
         assert ended == ["cancelled"] * 2
 
     asyncio.run(main())
+
+
+def test_redirects_go_by_the_proxy_of_their_scheme(pages: Any, proxy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    away = "https://somewhere.invalid/x"
+    asked: list[str] = []
+
+    def refuses(handler: Any) -> None:
+        asked.append(handler.path)
+        handler.answer(b"", 502)
+
+    proxy.routes["somewhere.invalid:443"] = refuses
+    monkeypatch.setattr(proxy.RequestHandlerClass, "do_CONNECT", proxy.RequestHandlerClass.any, raising=False)
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=away)
+    address = f"http://127.0.0.1:{proxy.server_port}"
+    session = haul.Session()
+    session.proxies = {"https": address}
+    (result,) = haul.fetch_many([f"{pages.url}/away"], session=session)
+    assert result.error is not None and asked == ["somewhere.invalid:443"]
+    # And who is asked without one, by the environment's word.
+    session.proxies = {}
+    monkeypatch.setenv("http_proxy", address)
+    monkeypatch.setenv("no_proxy", "localhost")
+    proxy.routes["http://other.invalid/on"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
+    (result,) = haul.fetch_many(["http://other.invalid/on"], session=session)
+    assert result.text == "page /end" and proxy.heads[-1][0] == "http://other.invalid/on"

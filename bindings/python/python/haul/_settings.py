@@ -131,6 +131,25 @@ def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environm
     return None
 
 
+def proxies_by_scheme(proxies: Mapping[str, str | None], ours: Environment | None) -> tuple[str | None, str | None, str | None] | None:
+    """The proxies of http and of https URLs, and who is asked without one; none where all go the same way, or where it cannot be said
+    so: of a proxy for one host, and of the caller's proxies beside a ``no_proxy`` that is for the environment's alone."""
+    given = {str(name).lower(): value for name, value in proxies.items() if value}
+    no_proxy = given.pop("no_proxy", None) or (ours.no_proxy if ours is not None else None)
+    theirs = ours.proxies if ours is not None and no_proxy != "*" else {}
+    if any("://" in name for name in given) or (given and theirs and no_proxy):
+        return None
+    both = {**theirs, **given}
+    http, https = (both.get(scheme) or both.get("all") for scheme in ("http", "https"))
+    exceptions = None if given else no_proxy
+    if http == https and not (http and exceptions):
+        return None
+    try:
+        return (_complete(http) if http else None), (_complete(https) if https else None), exceptions
+    except InvalidProxyURL:
+        return None
+
+
 def _complete(proxy: str) -> str:
     """With its scheme and port: where none is written, they are those of HTTP, as by requests."""
     if "://" not in proxy:

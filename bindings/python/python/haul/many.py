@@ -162,10 +162,12 @@ class _Calls:
         self.follow = session.max_redirects if allow_redirects else None
         #: Those of a URL, where they are the same for all.
         self.common: tuple[Plan, str | None, Any, str | None] | None = None
+        self.proxies: Any = None
 
     def look_again(self) -> None:
         """The session's settings, or the environment's, may have changed."""
         self.common = None
+        self.proxies = None if self.follow is None else self.session._proxies_by_scheme()
 
     def of(self, item: Any) -> Call:
         """Those of an item of the input."""
@@ -177,7 +179,7 @@ class _Calls:
                 return plan, "GET", item, query, fields, None, None, cookie
             call = session._short("GET", item, None, None, None, None, None, self.timeout, None, None, None, None)
             if call is not None:
-                plan = session._following(call[0], self.follow, call[6])
+                plan = session._following(call[0], self.follow, call[6], self.proxies)
                 if session._suits_all_urls():
                     self.common = plan, call[3], call[4], call[7]
                 return (plan, *call[1:6], None, call[7])
@@ -190,5 +192,5 @@ class _Calls:
             raise TypeError(f"a URL or a request is wanted, not {type(item)}")
         # Its cookies are among its headers.
         long = session._long(item, {"timeout": self.timeout})
-        plan = session._following(long[0], self.follow, None)
+        plan = session._following(long[0], self.follow, None, self.proxies)
         return (plan, *long[1:])

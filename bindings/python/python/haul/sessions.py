@@ -585,14 +585,19 @@ class Session(SessionRedirectMixin, _HooksMixin):
             self._keep(key, plan)
         return plan
 
-    def _following(self, plan: Plan, redirects: int | None, jar: Any) -> Plan:
+    def _following(self, plan: Plan, redirects: int | None, jar: Any, proxies: Any = None) -> Plan:
         """The plan with which the engine follows redirects and keeps cookies by itself."""
-        key = (plan, redirects, jar)
+        key = (plan, redirects, jar, proxies)
         following = self._plans.get(key)
         if following is None:
-            following = plan.following(redirects, jar)
+            following = plan.following(redirects, jar, proxies)
             self._keep(key, following)
         return following
+
+    def _proxies_by_scheme(self) -> Any:
+        """Those that redirects go by which the engine follows, where not all go the same way."""
+        ours = _settings.environment() if self.trust_env else None
+        return None if ours is None and not self.proxies else _settings.proxies_by_scheme(self.proxies, ours)
 
     def _keep(self, key: Any, plan: Plan) -> None:
         if len(self._plans) >= _MOST_PLANS:
