@@ -79,6 +79,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("data", "a POST that is lost with a kept connection is not sent again: it may have been acted upon"),
     ("form", "no encoders"),
     ("header", "one blank stands behind the colon, whatever was written"),
+    ("hsts", "nothing is learned with -k"),
     ("key-type", "PEM and DER, whichever the file is"),
     (
         "location",
@@ -90,6 +91,10 @@ const DIFFERS: &[(&str, &str)] = &[
     ("proxy-cert-type", "PEM and DER, whichever the file is"),
     ("proxy-key-type", "PEM and DER, whichever the file is"),
     ("proxy-pass", "keys of PKCS#8; of PEM's older encryption none"),
+    (
+        "remote-header-name",
+        "a leading dot, a colon and what could deceive in the name become `_`, and `filename*` goes before `filename`",
+    ),
     ("retry", "a body that broke off and has gone out in part to a pipe is not sent there again"),
     ("tlsv1", "1.2 or newer"),
     ("tlsv1.0", "1.2 or newer"),
