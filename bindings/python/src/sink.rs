@@ -147,7 +147,10 @@ pub(crate) fn decoder_for(head: &haul::Head) -> Option<Decoder> {
     let mut codings = head.get_all("content-encoding").peekable();
     codings.peek()?;
     let codings: Vec<&[u8]> = codings.collect();
-    Decoder::new(&codings.join(&b", "[..]), DecodeLimits::default()).ok().flatten()
+    let mut limits = DecodeLimits::default();
+    // As by urllib3.
+    limits.passes_over_rest = true;
+    Decoder::new(&codings.join(&b", "[..]), limits).ok().flatten()
 }
 
 impl Sink for BytesSink {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import zlib
 from typing import Any
 
 import pytest
+import requests
 
 import haul
 
@@ -20,6 +23,18 @@ def test_content_codings(httpbin: Any) -> None:
         assert b"".join(streamed.iter_content(7)) and streamed.raw is not None
         undecoded = session.get(httpbin.url + path, stream=True).raw.read()
         assert len(undecoded) == int(response.headers["Content-Length"])
+
+
+def test_what_stands_behind_coded_content_is_passed_over(raw: Any) -> None:
+    text = b"hello " * 100
+    for name, coded in (("gzip", gzip.compress(text)), ("deflate", zlib.compress(text))):
+        for rest in (b"\0", b"\0" * 512, b"garbage"):
+            head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {len(coded) + len(rest)}\r\n\r\n"
+            url = raw(head.encode() + coded + rest).url
+            # As requests has it.
+            for client in (haul, requests):
+                assert client.get(url).content == text
+                assert b"".join(client.get(url, stream=True).iter_content(7)) == text
 
 
 def test_broken_bodies(raw: Any) -> None:

@@ -65,13 +65,42 @@ pub(super) fn is_known(name: &[u8]) -> bool {
 /// The decoder for a coding's name, `None` for identity.
 pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<dyn Coding>>> {
     let unknown = || Error::new(ErrorKind::ContentCoding, format!("unknown content coding: {}", name.escape_ascii()));
-    Ok(Some(match Known::named(name).ok_or_else(unknown)? {
+    let coding: Box<dyn Coding> = match Known::named(name).ok_or_else(unknown)? {
         Known::Gzip => Box::new(Gzip { inflate: Decompress::new_gzip(15), state: Member::Empty }),
         Known::Deflate => Box::new(Deflate::Empty),
-        Known::Brotli => Box::new(Brotli::new()),
-        Known::Zstd => Box::new(Zstd::new(limits)?),
+        Known::Brotli => return Ok(Some(Box::new(Brotli::new()))),
+        Known::Zstd => return Ok(Some(Box::new(Zstd::new(limits)?))),
         Known::Identity => return Ok(None),
-    }))
+    };
+    Ok(Some(if limits.passes_over_rest { Box::new(PassingOver { coding, has_begun: false }) } else { coding }))
+}
+
+/// A coding whose content may have anything behind its end.
+#[derive(Debug)]
+struct PassingOver {
+    coding: Box<dyn Coding>,
+    has_begun: bool,
+}
+
+impl Coding for PassingOver {
+    fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
+        match self.coding.step(input, out) {
+            // What is broken within is not at an end.
+            Err(_) if self.has_begun && self.coding.is_complete() => Ok(Step { consumed: input.len(), produced: 0 }),
+            step => {
+                self.has_begun |= !input.is_empty();
+                step
+            }
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.coding.is_complete()
+    }
+
+    fn name(&self) -> &'static str {
+        self.coding.name()
+    }
 }
 
 fn corrupt(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

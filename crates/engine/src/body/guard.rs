@@ -34,11 +34,21 @@ pub struct DecodeLimits {
     pub max_window_log: u32,
     /// Most codings of one body, default 5 as in curl; each costs a decoder and a buffer.
     pub max_codings: usize,
+    /// Bytes behind the end of gzip or deflate that begin no further member are passed over, as by browsers and urllib3. Default
+    /// no: they are an error, as to curl, for the body was not understood to its end.
+    pub passes_over_rest: bool,
 }
 
 impl Default for DecodeLimits {
     fn default() -> Self {
-        Self { max_output: None, max_ratio: 750, free_output: 8 << 20, max_window_log: 23, max_codings: 5 }
+        Self {
+            max_output: None,
+            max_ratio: 750,
+            free_output: 8 << 20,
+            max_window_log: 23,
+            max_codings: 5,
+            passes_over_rest: false,
+        }
     }
 }
 

@@ -147,6 +147,29 @@ fn bytes_after_the_end_are_an_error() {
 }
 
 #[test]
+fn bytes_after_the_end_are_passed_over_where_that_is_wanted() {
+    let lenient = DecodeLimits { passes_over_rest: true, ..DecodeLimits::default() };
+    for coding in [Coding::Gzip, Coding::Deflate] {
+        let mut coded = coding.encode(&sample(400));
+        let end = coded.len();
+        coded.extend_from_slice(b"\0\0trailing");
+        for split in [0, end, end + 1] {
+            let (one, two) = coded.split_at(split);
+            assert_eq!(decode(coding.token(), &[one, two], lenient).unwrap(), sample(400), "{coding:?} {split}");
+        }
+        let bytes: Vec<&[u8]> = coded.chunks(1).collect();
+        assert_eq!(decode(coding.token(), &bytes, lenient).unwrap(), sample(400), "{coding:?}");
+        // A further member still counts, and what breaks off or is broken is no end.
+        assert_eq!(kind(decode(coding.token(), &[&coded[..end - 1]], lenient)), ErrorKind::ContentCoding);
+        coded[end / 2] ^= 0x55;
+        assert_eq!(kind(decode(coding.token(), &[&coded], lenient)), ErrorKind::ContentCoding, "{coding:?}");
+        assert_eq!(kind(decode(coding.token(), &[b"no such thing"], lenient)), ErrorKind::ContentCoding, "{coding:?}");
+    }
+    let two = [Coding::Gzip.encode(b"one "), Coding::Gzip.encode(b"two")].concat();
+    assert_eq!(decode(Coding::Gzip.token(), &[&two, b"\0"], lenient).unwrap(), b"one two");
+}
+
+#[test]
 fn members_and_frames_follow_one_another() {
     for coding in [Coding::Gzip, Coding::Zstd] {
         let mut coded = coding.encode(b"one ");
