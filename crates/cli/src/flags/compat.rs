@@ -64,6 +64,7 @@ const INERT: &[(&str, &str)] = &[
 /// What works otherwise than in curl, in the persona of curl, and how.
 const DIFFERS: &[(&str, &str)] = &[
     ("alt-svc", "one that cannot be reached is passed over, and the origin asked; none is used with -k"),
+    ("anyauth", "before -T - a request without content finds out what is asked for"),
     (
         "cert",
         "a server that asks for one after the handshake gets none: rustls neither renegotiates nor authenticates then",
