@@ -10,7 +10,8 @@
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyIdMethod, KeyPair, KeyUsagePurpose, PublicKeyData, RevokedCertParams, SerialNumber, date_time_ymd,
 };
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -25,13 +26,19 @@ pub struct Identity {
     key_pem: String,
     chain: Vec<CertificateDer<'static>>,
     key: PrivatePkcs8KeyDer<'static>,
+    public_key: Vec<u8>,
+    issuer: Arc<Issuer<'static, KeyPair>>,
 }
+
+/// The serial number of the server's certificate.
+const SERIAL: u64 = 4711;
 
 impl Clone for Identity {
     fn clone(&self) -> Identity {
-        let Identity { ca_pem, leaf_pem, key_pem, chain, key } = self;
+        let Identity { ca_pem, leaf_pem, key_pem, chain, key, public_key, issuer } = self;
         let (ca_pem, leaf_pem, key_pem) = (ca_pem.clone(), leaf_pem.clone(), key_pem.clone());
-        Identity { ca_pem, leaf_pem, key_pem, chain: chain.clone(), key: key.clone_key() }
+        let (chain, public_key) = (chain.clone(), public_key.clone());
+        Identity { ca_pem, leaf_pem, key_pem, chain, key: key.clone_key(), public_key, issuer: Arc::clone(issuer) }
     }
 }
 
@@ -63,6 +70,7 @@ impl Identity {
         leaf.distinguished_name.push(DnType::CommonName, "haul testkit origin");
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         leaf.use_authority_key_identifier_extension = true;
+        leaf.serial_number = Some(SerialNumber::from(SERIAL));
         let leaf = leaf.signed_by(&key, &issuer).expect("a server certificate");
         Identity {
             ca_pem: ca_cert.pem(),
@@ -70,7 +78,36 @@ impl Identity {
             key_pem: key.serialize_pem(),
             chain: vec![leaf.der().clone()],
             key: PrivatePkcs8KeyDer::from(key.serialize_der()),
+            public_key: key.subject_public_key_info(),
+            issuer: Arc::new(issuer),
         }
+    }
+
+    /// The server's public key as its certificate has it: a `SubjectPublicKeyInfo` in DER.
+    pub fn public_key(&self) -> &[u8] {
+        &self.public_key
+    }
+
+    /// The CA's list of certificates that it has revoked: none, or the server's.
+    ///
+    /// # Panics
+    /// Never: its CA may sign lists.
+    pub fn revocation_list(&self, is_revoked: bool) -> String {
+        let revoked = RevokedCertParams {
+            serial_number: SerialNumber::from(SERIAL),
+            revocation_time: date_time_ymd(2024, 1, 1),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2024, 1, 1),
+            next_update: date_time_ymd(2100, 1, 1),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: is_revoked.then_some(revoked).into_iter().collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        list.signed_by(&self.issuer).expect("a list").pem().expect("its text")
     }
 
     /// The CA's certificate, for `--cacert`.

@@ -96,7 +96,7 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
         6 => {
             // Several over one connection.
             let many = [&["-Z"][..], &["--pipeline", "3"], &["--unordered"], &["--next"]];
-            args.extend(own(many[rng.below(3) as usize]));
+            args.extend(own(many[rng.below(many.len() as u64) as usize]));
             args.extend([url, url, url].map(str::to_owned));
             may_stall = true;
         }

@@ -325,6 +325,10 @@ fn refused(error: rustls::Error) -> Error {
                 format!("the server's certificate is not acceptable: {}", why(refusal)),
             );
         }
+        rustls::Error::InvalidCertRevocationList(_) => {
+            let message = "the server's certificate is not acceptable: the list of revoked ones is not good";
+            return Error::with_source(ErrorKind::PeerCertificate, message, error);
+        }
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "TLS handshake failed: the server does not speak TLS"
         }
