@@ -137,6 +137,14 @@ CLONE(...)
     PERL_UNUSED_VAR(items);
     hk_names_clone(aTHX);
 
+int
+_is_secret(name)
+    const char *name
+  CODE:
+    RETVAL = haul_field_is_secret(name);
+  OUTPUT:
+    RETVAL
+
 SV *
 _once(self, method, url, arguments)
     SV *self

@@ -198,7 +198,7 @@ sub _follow {
             delete @$fields{ grep { /\A(?:content-(?:type|length|encoding|language|location)|transfer-encoding)\z/i } keys %$fields };
         }
         if (_origin($from) ne _origin($to)) {
-            delete @$fields{ grep { /\A(?:authorization|cookie|proxy-authorization)\z/i } keys %$fields };
+            delete @$fields{ grep { _is_secret($_) } keys %$fields };
             $to =~ s{\A([^/?#]+://)[^/?#]*\@}{$1};
         }
         $response = $self->_hop($method, $to, { %$args, content => $content, headers => $fields });

@@ -51,7 +51,7 @@ is(scalar @{ $response->{redirects} }, 3, 'after three');
 is(Haul->new(max_redirect => 0)->get($server->url('/302//x'))->{status}, 302, 'none at all');
 
 # Secrets stay with their origin.
-my $secrets = { headers => { Authorization => 'Basic c2VjcmV0', Cookie => 'sid=secret', 'X-Plain' => 'kept' } };
+my $secrets = { headers => { Authorization => 'Basic c2VjcmV0', Cookie => 'sid=secret', 'X-Api-Key' => 'secret', 'X-Plain' => 'kept' } };
 like($http->get($server->url('/302//x'), $secrets)->{content}, qr/^Authorization: Basic.*^Cookie: sid|^Cookie: sid.*^Authorization: Basic/msi, 'the same origin gets them');
 my $away = $other->url('/x');
 my $seen = $http->get($server->url("/302/$away"), $secrets)->{content};
@@ -65,7 +65,7 @@ unlike($default->get($server->url("/302/$away"))->{content}, qr/c2VjcmV0/, 'defa
 unlike($http->get($user)->{content}, qr/^Authorization/mi, 'user and password of the URL are not sent along, as with HTTP::Tiny');
 ($user = $server->url("/302/$away")) =~ s{//}{//u:p@};
 unlike($http->get($user)->{content}, qr/^Authorization/mi, 'not elsewhere');
-is_deeply([sort keys %{ $secrets->{headers} }], ['Authorization', 'Cookie', 'X-Plain'], 'the caller\'s hash is as it was');
+is_deeply([sort keys %{ $secrets->{headers} }], ['Authorization', 'Cookie', 'X-Api-Key', 'X-Plain'], 'the caller\'s hash is as it was');
 
 is($http->get($server->url('/302/ftp://127.0.0.1/'))->{status}, 599, 'not to another scheme');
 $response = $http->get($server->url('/302/http://127.0.0.1:1/'));

@@ -238,6 +238,12 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     Ok(url)
 }
 
+/// Whether a request field of this name carries a secret.
+#[pyfunction]
+pub(crate) fn is_secret_field(name: &str) -> bool {
+    haul_policy::secrets::is_secret_field(name)
+}
+
 /// Scheme, host, port, user and password (percent-decoded; `None` where there is no user).
 type Parts = (&'static str, String, u16, Option<(String, String)>);
 

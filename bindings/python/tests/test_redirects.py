@@ -60,12 +60,13 @@ def test_secrets_stay_with_the_first_origin(pages: Any, proxy: Any) -> None:
     proxy.routes["/back"] = lambda handler: handler.answer(b"", 302, Location=f"{pages.url}/end")
     session = haul.Session()
     session.cookies.set("loose", "1")
-    response = session.get(f"{pages.url}/away", auth=("me", "pw"), headers={"X-Keep": "1"}, cookies={"once": "2"})
+    response = session.get(f"{pages.url}/away", auth=("me", "pw"), headers={"X-Keep": "1", "X-Api-Key": "k"}, cookies={"once": "2"})
     assert response.text == "page /end" and len(response.history) == 2
     first, away, last = (CaseInsensitiveDict(fields) for fields in (pages.heads[0][1], proxy.heads[0][1], pages.heads[1][1]))
-    assert first["Authorization"].startswith("Basic ") and first["Cookie"] == "loose=1; once=2"
+    assert first["Authorization"].startswith("Basic ") and first["Cookie"] == "loose=1; once=2" and first["X-Api-Key"] == "k"
     assert "Authorization" not in away and "Cookie" not in away and away["X-Keep"] == "1"
-    assert "Authorization" not in last
+    assert "X-Api-Key" not in away
+    assert "Authorization" not in last and "X-Api-Key" not in last
 
 
 def test_a_user_that_a_redirect_names_logs_in_nowhere(pages: Any, proxy: Any) -> None:

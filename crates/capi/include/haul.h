@@ -835,6 +835,10 @@ haul_status haul_request_set_trailers(haul_request *request,
 // `url` gets it, without credentials and fragment; free it with haul_free.
 haul_status haul_url_join(const char *base, const char *reference, char **url);
 
+// 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and their like, in any case), 0 else: haul's own
+// redirects take it to the origin that it was given for alone.
+int haul_field_is_secret(const char *name);
+
 // The version that is linked, such as "0.1.0"; HAUL_VERSION is the one that was compiled against.
 const char *haul_version(void);
 

@@ -1,4 +1,4 @@
-//! URLs, as haul reads them: for bindings that decide about redirects themselves.
+//! URLs and secrets, as haul sees them: for bindings that decide about redirects themselves.
 //!
 //! ```
 //! use haul_c::error::haul_status;
@@ -13,7 +13,9 @@
 //! }
 //! ```
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
+
+use haul_policy::secrets::is_secret_field;
 
 use crate::error::{Fault, guard, haul_status};
 use crate::request::{parse_url, url_fault};
@@ -38,4 +40,12 @@ pub unsafe extern "C" fn haul_url_join(
         *place = give(joined.to_url().as_bytes());
         Ok(())
     })
+}
+
+/// 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and their like, in any case), 0 else: haul's own
+/// redirects take it to the origin that it was given for alone.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_field_is_secret(name: *const c_char) -> c_int {
+    // SAFETY: the header's contract: it is NULL or ends with NUL.
+    unsafe { text::required(name, "name") }.is_ok_and(is_secret_field).into()
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ._asked import PreparedRequest
-from ._haul import Failure, join, split_url
+from ._haul import Failure, is_secret_field, join, split_url
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import (
     ChunkedEncodingError,
@@ -111,7 +111,8 @@ class SessionRedirectMixin:
         url = request.url or ""
         if not self.should_strip_auth(response.request.url or "", url):
             return
-        request.headers.pop("Authorization", None)
+        for name in filter(is_secret_field, list(request.headers)):
+            del request.headers[name]
         request.digest = None
         found = None if _is_downgrade(url, response) else self._environment_auth(url)
         if found is not None:

@@ -154,6 +154,8 @@ int main(int argc, char **argv) {
     CHECK(haul_error_code(kept) == HAUL_STATUS_WRITE && haul_error_errno(kept) == 2);
     haul_error_free(kept);
     char *joined;
+    CHECK(haul_field_is_secret("X-API-Key") == 1 && haul_field_is_secret("cookie") == 1);
+    CHECK(haul_field_is_secret("Accept") == 0 && haul_field_is_secret("") == 0 && haul_field_is_secret(NULL) == 0);
     CHECK(haul_url_join("http://u:p@h/a/b?q", "../c#f", &joined) == HAUL_STATUS_OK && !strcmp(joined, "http://h/c"));
     haul_free(joined);
     puts("refused as it should be");

@@ -3,7 +3,7 @@
 //! ```
 //! use haul_cli::flags::compat;
 //!
-//! assert!(compat::page().contains("| `--compressed` | works |"));
+//! assert!(compat::page().contains("| `--cacert` | works |"));
 //! ```
 
 use super::{FLAGS, find_long, unsupported};
