@@ -70,7 +70,7 @@ pub trait Files {
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
 /// What of standard input nobody has read, buffered.
-fn stdin() -> Stdin {
+pub(crate) fn stdin() -> Stdin {
     IS_READ_AHEAD.store(true, Ordering::Relaxed);
     io::stdin()
 }

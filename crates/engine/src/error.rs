@@ -245,7 +245,7 @@ impl Error {
     /// The same once more, for another request that failed of it, or who asks again. Of a cause only the system's stays one; any
     /// other is text then.
     #[must_use]
-    pub(crate) fn again(&self) -> Self {
+    pub fn again(&self) -> Self {
         let Inner { kind, message, url, stage, status, .. } = &*self.inner;
         let system =
             |error: &io::Error| error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);

@@ -51,53 +51,49 @@ fn client(of: &RequestOptions) -> Client {
     Client::builder().options(move |options| *options = of).build()
 }
 
+/// The same with a client of its own in each.
+fn in_both_versions(what: &'static str, test: impl AsyncFn(&Client, &Origin) + Copy + Send + 'static) {
+    for (origin, options) in clients() {
+        bounded(what, move || run(test(&client(&options), &origin)));
+    }
+}
+
 fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
 }
 
 #[test]
 fn a_reader_that_waits_holds_up_no_other_request() {
-    for (origin, options) in clients() {
-        bounded("a slow reader", move || {
-            let client = client(&options);
-            run(async {
-                let (send, pieces) = blocking::channel();
-                let post = tokio::spawn(client.post(&origin.url("/echo")).body_reader(Slow(pieces), None).send_async());
-                for n in 0..3 {
-                    let text = client.get(&origin.url(&format!("/small/{n}"))).send_async().await.unwrap().text().await;
-                    assert_eq!(text.unwrap(), format!("small {n}\n"));
-                    send.send(format!("<{n}>").into_bytes()).unwrap();
-                }
-                drop(send);
-                let echo: serde_json::Value = post.await.unwrap().unwrap().json().await.unwrap();
-                assert_eq!((echo["body"].as_str(), echo["method"].as_str()), (Some("<0><1><2>"), Some("POST")));
-            });
-        });
-    }
+    in_both_versions("a slow reader", async |client, origin| {
+        let (send, pieces) = blocking::channel();
+        let post = tokio::spawn(client.post(&origin.url("/echo")).body_reader(Slow(pieces), None).send_async());
+        for n in 0..3 {
+            let text = client.get(&origin.url(&format!("/small/{n}"))).send_async().await.unwrap().text().await;
+            assert_eq!(text.unwrap(), format!("small {n}\n"));
+            send.send(format!("<{n}>").into_bytes()).unwrap();
+        }
+        drop(send);
+        let echo: serde_json::Value = post.await.unwrap().unwrap().json().await.unwrap();
+        assert_eq!((echo["body"].as_str(), echo["method"].as_str()), (Some("<0><1><2>"), Some("POST")));
+    });
 }
 
 #[test]
 fn a_stream_is_sent_as_it_comes() {
-    for (origin, options) in clients() {
-        bounded("a stream", move || {
-            let client = client(&options);
-            run(async {
-                let (send, pieces) = unbounded_channel();
-                let post = client.post(&origin.url("/echo")).body_stream(Pieces(pieces), None).send_async();
-                let post = tokio::spawn(post);
-                let large = origin.pattern().slice(0, 300_000).iter().map(|byte| b'a' + byte % 26).collect::<Vec<_>>();
-                for piece in [&b"first "[..], b"", &large, b" last"] {
-                    client.get(&origin.url("/small")).send_async().await.unwrap().bytes().await.unwrap();
-                    send.send(Ok(piece.to_vec())).unwrap();
-                }
-                drop(send);
-                let echo: serde_json::Value = post.await.unwrap().unwrap().json().await.unwrap();
-                assert_eq!(echo["body_len"], 6 + 300_000 + 5);
-                let whole = [b"first ", &large[..], b" last"].concat();
-                assert!(echo["body"].as_str().unwrap().as_bytes() == whole);
-            });
-        });
-    }
+    in_both_versions("a stream", async |client, origin| {
+        let (send, pieces) = unbounded_channel();
+        let post = tokio::spawn(client.post(&origin.url("/echo")).body_stream(Pieces(pieces), None).send_async());
+        let large = origin.pattern().slice(0, 300_000).iter().map(|byte| b'a' + byte % 26).collect::<Vec<_>>();
+        for piece in [&b"first "[..], b"", &large, b" last"] {
+            client.get(&origin.url("/small")).send_async().await.unwrap().bytes().await.unwrap();
+            send.send(Ok(piece.to_vec())).unwrap();
+        }
+        drop(send);
+        let echo: serde_json::Value = post.await.unwrap().unwrap().json().await.unwrap();
+        assert_eq!(echo["body_len"], 6 + 300_000 + 5);
+        let whole = [b"first ", &large[..], b" last"].concat();
+        assert!(echo["body"].as_str().unwrap().as_bytes() == whole);
+    });
 }
 
 #[test]
@@ -122,28 +118,22 @@ fn a_stream_is_content_where_nothing_is_awaited_too() {
 
 #[test]
 fn a_source_that_fails_or_panics_fails_its_request_alone() {
-    for (origin, options) in clients() {
-        bounded("sources that fail", move || {
-            let client = client(&options);
-            run(async {
-                let url = origin.url("/echo");
-                let (send, pieces) = unbounded_channel();
-                send.send(Ok(b"some".to_vec())).unwrap();
-                send.send(Err(io::Error::other("no more"))).unwrap();
-                let error = client.post(&url).body_stream(Pieces(pieces), None).send_async().await.unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Read);
-                assert!(format!("{:?}", anyhow(&error)).contains("no more"), "{error}");
-                let error = client.post(&url).body_reader(Panics, None).send_async().await.unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
-                let short = &b"short"[..];
-                let error = client.post(&url).body_reader(short, Some(10)).send_async().await.unwrap_err();
-                assert_eq!(error.kind(), ErrorKind::Read, "{error}");
-                let text =
-                    client.post(&url).body_reader(short, Some(5)).send_async().await.unwrap().text().await.unwrap();
-                assert!(text.contains("\"short\""), "{text}");
-            });
-        });
-    }
+    in_both_versions("sources that fail", async |client, origin| {
+        let url = origin.url("/echo");
+        let (send, pieces) = unbounded_channel();
+        send.send(Ok(b"some".to_vec())).unwrap();
+        send.send(Err(io::Error::other("no more"))).unwrap();
+        let error = client.post(&url).body_stream(Pieces(pieces), None).send_async().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Read);
+        assert!(format!("{:?}", anyhow(&error)).contains("no more"), "{error}");
+        let error = client.post(&url).body_reader(Panics, None).send_async().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
+        let short = &b"short"[..];
+        let error = client.post(&url).body_reader(short, Some(10)).send_async().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Read, "{error}");
+        let text = client.post(&url).body_reader(short, Some(5)).send_async().await.unwrap().text().await.unwrap();
+        assert!(text.contains("\"short\""), "{text}");
+    });
 }
 
 /// What an error says with all its causes.

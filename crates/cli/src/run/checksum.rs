@@ -1,7 +1,6 @@
 //! `--checksum`: what a body is compared with, from the command line or from a list of checksums.
 
-use std::fs::File;
-use std::io::{Read, stdin};
+use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +11,7 @@ use haul::state::auth::Auth;
 use haul::{Client, Error, ErrorKind, RequestOptions, Result, Target};
 
 use crate::checksum::{self as asked, LIST_MAX, pick};
+use crate::files::{Files, SystemFiles};
 use crate::plan::Operation;
 
 /// What the body of `target` is compared with.
@@ -64,11 +64,8 @@ pub(super) fn read(client: &Client, request: &RequestOptions, target: Option<&Ta
         return fetch(client, request, target, place);
     }
     let mut list = Vec::new();
-    let source: std::io::Result<Box<dyn Read>> = match place {
-        "-" => Ok(Box::new(stdin())),
-        place => File::open(place).map(|file| Box::new(file) as _),
-    };
-    source
+    SystemFiles
+        .open(Path::new(place))
         .and_then(|source| source.take(LIST_MAX as u64 + 1).read_to_end(&mut list))
         .map_err(|error| Error::with_source(ErrorKind::Read, format!("failed to read the checksums {place}"), error))?;
     if list.len() > LIST_MAX {

@@ -20,6 +20,7 @@ use super::options;
 use super::report::{Reporter, ReporterRef};
 use super::single::{file_for, file_options, standard_output, target_of};
 use super::stores::Stores;
+use crate::files::stdin;
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
 
 /// The longest line of an input file: no URL is longer.
@@ -185,7 +186,7 @@ impl Sources {
             },
             UrlSource::InputFile(name) => {
                 let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
-                    "-" => Ok(Box::new(BufReader::with_capacity(64 << 10, std::io::stdin()))),
+                    "-" => Ok(Box::new(BufReader::with_capacity(64 << 10, stdin()))),
                     name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
                 };
                 match reader {

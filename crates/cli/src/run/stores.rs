@@ -1,6 +1,6 @@
 //! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind its last.
 
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Read, Write, stdout};
 use std::path::Path;
 
 use haul::state::alt_svc::AltSvc;
@@ -8,6 +8,7 @@ use haul::state::hsts::Hsts;
 use haul::state::jar::{Jar, Manner};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
+use crate::files::stdin;
 use crate::plan::{CookieArgs, Operation, StageArgs, Store, UrlSource};
 
 /// What the stages of an operation share.

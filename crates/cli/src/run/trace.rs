@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,8 +39,8 @@ pub(super) struct Tracer {
 pub(super) struct Place {
     out: Mutex<Box<dyn Write + Send>>,
     name: String,
-    /// What was wrong with the first thing that it did not take.
-    failed: OnceLock<io::Error>,
+    /// That something is missing in it, and why the first of it could not be written.
+    failed: OnceLock<Error>,
 }
 
 impl Place {
@@ -51,15 +51,13 @@ impl Place {
     fn write(&self, bytes: &[u8]) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
-            let _ = self.failed.set(error);
+            let lost = || Error::with_source(ErrorKind::Write, format!("failed to write {}", self.name), error);
+            self.failed.get_or_init(lost);
         }
     }
 
-    /// That something is missing in it.
-    pub(super) fn failure(&self) -> Option<Error> {
-        let error = self.failed.get()?;
-        let again = error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
-        Some(Error::with_source(ErrorKind::Write, format!("failed to write {}", self.name), again))
+    fn failure(&self) -> Option<Error> {
+        self.failed.get().map(Error::again)
     }
 }
 

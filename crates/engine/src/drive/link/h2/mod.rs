@@ -284,7 +284,7 @@ impl Link {
     /// How many bytes of the body under way are still to come, where there is just one.
     #[must_use]
     pub fn remaining(&self) -> u64 {
-        self.only().map_or(0, |active| active.left)
+        only(&self.active).map_or(0, |active| active.left)
     }
 
     /// Waits until there is something to receive, or room to send.
@@ -295,8 +295,7 @@ impl Link {
         let sends = self.has_output() && !self.stream.is_held();
         // A stream at its rate has its window opened again when its time has come, and until then nothing may come.
         let until = [deadline, self.pace.resumes_at].into_iter().flatten().min();
-        let only = if self.active.len() == 1 { self.active.values().next() } else { None };
-        let upload = only.and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
+        let upload = only(&self.active).and_then(|active| active.upload.as_ref()).filter(|_| self.uploads.is_starved());
         let beside = upload.and_then(|upload| upload.source()).map(Beside::Source);
         match self.pace.wait(self.stream.as_fd(), sends, beside, until) {
             Ok(Waited::Late) if self.pace.resumes_at.is_some_and(|at| at <= Instant::now()) => Ok(Waited::Ready),
@@ -347,19 +346,20 @@ impl Link {
         Some(Progress::More)
     }
 
-    fn only(&self) -> Option<&Active> {
-        if self.active.len() == 1 { self.active.values().next() } else { None }
-    }
-
     /// The one transfer under way.
     pub(crate) fn front(&self) -> Option<&Transfer> {
-        self.only().map(|active| &*active.transfer)
+        only(&self.active).map(|active| &*active.transfer)
     }
 
     /// The same, to be told so.
     pub(crate) fn front_mut(&mut self) -> Option<&mut Transfer> {
         if self.active.len() == 1 { self.active.values_mut().next().map(|active| &mut *active.transfer) } else { None }
     }
+}
+
+/// The one that is under way, where there is just one.
+fn only(active: &ByNumber<Active>) -> Option<&Active> {
+    if active.len() == 1 { active.values().next() } else { None }
 }
 
 fn is_limited(transfer: &Transfer) -> bool {
