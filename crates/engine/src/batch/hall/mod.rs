@@ -10,7 +10,10 @@
 //! connections are gone; what had not begun goes on, on a new event loop. (A reader has a thread of its own, and fails its own
 //! request.)
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod gate;
+mod state;
+mod supply;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -19,63 +22,24 @@ use std::time::{Duration, Instant};
 use haul_policy::queue::{Caps, HostId, Queue};
 use haul_policy::target::Target;
 
+pub(crate) use gate::{Admitted, Counts, Gate, Load};
+use state::{Job, State};
+
 use crate::body::path::BodyPath;
 use crate::clock;
-use crate::drive::inbox::{Inbox, Message};
-use crate::drive::worker::{self, Another, Supply, Workers};
+use crate::drive::inbox::Message;
+use crate::drive::worker::{self, Supply, Workers};
 use crate::facts::Facts;
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::transfer::{Outcome, Transfer};
-use crate::{Client, Error, ErrorKind, Result};
+use crate::{Client, Error, ErrorKind};
 
 /// How long the thread waits for another request before it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Is told what became of a request. The sink comes back, but not from a request that was lost with its thread.
 pub(crate) type Done = Box<dyn FnOnce(Outcome, Option<Box<dyn Sink>>) + Send>;
-
-/// Decides whether another request may start, and is told which are under way.
-pub(crate) trait Gate: Send + Sync {
-    /// Whether one more may start now.
-    fn admits(&self) -> Admitted;
-
-    /// The first of those under way.
-    fn first_is(&self, id: Option<u64>);
-
-    /// All that the last wake-up brought is dealt with: who waits for results may be told of them. When to be called again
-    /// though nothing happens by then.
-    fn turned(&self, load: Load, now: Instant) -> Option<Instant>;
-}
-
-/// How much there is to do.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Load {
-    /// Requests that have not started yet.
-    pub(crate) waiting: usize,
-    /// Requests under way.
-    pub(crate) running: usize,
-}
-
-/// Which waiting for its turn is of a request's time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counts {
-    /// All of it.
-    All,
-    /// That for a server, and not that for others to end: how many run at once was the program's own wish.
-    Pauses,
-}
-
-/// What may start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Admitted {
-    /// Any request.
-    Any,
-    /// This one alone, whatever the caps say; and any if nothing runs.
-    Only(u64),
-    /// None.
-    None,
-}
 
 /// See the module.
 pub(crate) struct Hall {
@@ -85,92 +49,10 @@ pub(crate) struct Hall {
     gate: Option<Arc<dyn Gate>>,
 }
 
-struct State {
-    queue: Queue<()>,
-    waiting: HashMap<u64, Job>,
-    /// When the time of those that wait runs out, where it may do so before their turn.
-    due: BTreeSet<(Instant, u64)>,
-    running: BTreeMap<u64, (Done, Target)>,
-    next_id: u64,
-    inboxes: Vec<Arc<Inbox>>,
-    /// There is a thread.
-    has_worker: bool,
-    /// The thread that was started last.
-    thread: Option<JoinHandle<()>>,
-    /// The event loop is to end, though it may be started again.
-    is_over: bool,
-    /// It is not started again.
-    is_closed: bool,
-    /// Nobody can ask for more: it ends with what is under way.
-    is_retired: bool,
-    idle_since: Option<Instant>,
-}
-
-struct Job {
-    request: Request,
-    sink: Box<dyn Sink>,
-    done: Done,
-    since: Instant,
-    /// Its place in [`State::due`].
-    due: Option<Instant>,
-}
-
-impl State {
-    /// Takes out what waits and is not wanted to begin.
-    fn withdraw(&mut self, id: u64) -> Option<Job> {
-        let job = self.take(id)?;
-        self.queue.remove(id);
-        Some(job)
-    }
-
-    /// Takes out all that waits.
-    fn empty(&mut self) -> HashMap<u64, Job> {
-        self.queue = Queue::new(self.queue.caps());
-        self.due.clear();
-        std::mem::take(&mut self.waiting)
-    }
-
-    fn take(&mut self, id: u64) -> Option<Job> {
-        let job = self.waiting.remove(&id)?;
-        if let Some(due) = job.due {
-            self.due.remove(&(due, id));
-        }
-        Some(job)
-    }
-
-    /// Starts nothing on a host for a while. Those that wait there may have less time than that.
-    fn pause(&mut self, host: HostId, pause: Duration) {
-        let now = Instant::now();
-        let until = now + pause;
-        let Self { queue, waiting, due, .. } = self;
-        queue.pause(host, clock::policy_time(until));
-        for id in queue.waiting_on(host) {
-            if let Some(job) = waiting.get_mut(&id).filter(|job| job.due.is_none()) {
-                job.due = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
-                due.extend(job.due.map(|at| (at, id)));
-            }
-        }
-    }
-}
-
 impl Hall {
     pub(crate) fn new(caps: Caps, pipeline: usize, counts: Counts, gate: Option<Arc<dyn Gate>>) -> Arc<Self> {
-        let state = State {
-            queue: Queue::new(caps),
-            waiting: HashMap::new(),
-            due: BTreeSet::new(),
-            running: BTreeMap::new(),
-            next_id: 0,
-            inboxes: Vec::new(),
-            has_worker: false,
-            thread: None,
-            is_over: false,
-            is_closed: false,
-            is_retired: false,
-            idle_since: None,
-        };
         let workers = Workers { threads: 1, depth: pipeline.max(1), per_host: caps.per_host };
-        Arc::new(Self { state: Mutex::new(state), workers, counts, gate })
+        Arc::new(Self { state: Mutex::new(State::new(caps)), workers, counts, gate })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -389,124 +271,6 @@ pub(super) fn lost(target: Target, error: Error) -> Outcome {
     let (history, trailers) = (Vec::new(), None);
     let error = error.with_url(target.to_url());
     Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }
-}
-
-impl Supply for Hall {
-    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
-        let mut state = self.lock();
-        if state.due.first().is_some_and(|(at, _)| *at <= now) {
-            drop(state);
-            self.end_late(now);
-            state = self.lock();
-        }
-        loop {
-            let head = self.allowed(&state)?;
-            let (host, id, ()) = state.queue.next(clock::policy_time(now), head)?;
-            if let Some(transfer) = self.begin(&mut state, host, id, now) {
-                return Some(transfer);
-            }
-            state.queue.release(host);
-        }
-    }
-
-    fn another(&self, _worker: usize, slot: HostId, now: Instant) -> Another {
-        let mut state = self.lock();
-        loop {
-            let found = self.allowed(&state).and_then(|head| state.queue.next_for(slot, clock::policy_time(now), head));
-            let Some((id, ())) = found else {
-                state.queue.release(slot);
-                return Another::Nothing;
-            };
-            if let Some(transfer) = self.begin(&mut state, slot, id, now) {
-                return Another::Transfer(Box::new(transfer));
-            }
-        }
-    }
-
-    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
-        let (pause, slot) = (transfer.host_pause(), transfer.slot);
-        let (outcome, path) = transfer.into_outcome(result);
-        let mut state = self.lock();
-        if let (Some(pause), Some(slot)) = (pause, slot) {
-            state.pause(slot, pause);
-        }
-        let done = state.running.remove(&outcome.tag);
-        self.tell_gate(&state);
-        drop(state);
-        if let Some((done, _)) = done {
-            done(outcome, Some(path.into_sink()));
-        }
-    }
-
-    fn delayed(&self, transfer: &Transfer) -> bool {
-        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
-            self.lock().pause(slot, pause);
-        }
-        false
-    }
-
-    fn gave_away(&self, slot: HostId) {
-        self.lock().queue.release(slot);
-    }
-
-    fn fewer(&self) {
-        let mut state = self.lock();
-        let running = state.queue.running();
-        state.queue.set_total(running.saturating_sub(1).max(1));
-    }
-
-    fn wakes_at(&self, now: Instant) -> Option<Instant> {
-        let state = self.lock();
-        let pause = state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant);
-        let end = state.idle_since.map(|since| since + PATIENCE);
-        let due = state.due.first().map(|(at, _)| *at);
-        [pause, due, end].into_iter().flatten().min()
-    }
-
-    fn turned(&self, now: Instant) -> Option<Instant> {
-        let gate = self.gate.as_ref()?;
-        let load = {
-            let state = self.lock();
-            Load { waiting: state.waiting.len(), running: state.running.len() }
-        };
-        // Not under the lock: who takes results may want it meanwhile.
-        gate.turned(load, now)
-    }
-
-    fn backlog(&self) -> usize {
-        self.lock().waiting.len()
-    }
-
-    fn shares(&self, slot: HostId) {
-        let mut state = self.lock();
-        state.queue.set_host_cap(slot, usize::MAX);
-        let inboxes = state.inboxes.clone();
-        drop(state);
-        for inbox in inboxes {
-            inbox.send(Message::Look);
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        let mut state = self.lock();
-        if !state.is_over && state.waiting.is_empty() && state.running.is_empty() {
-            let now = Instant::now();
-            let since = *state.idle_since.get_or_insert(now);
-            state.is_over = state.is_retired || now.saturating_duration_since(since) >= PATIENCE;
-        }
-        state.is_over
-    }
-
-    fn end(&self, error: Error) {
-        // Of what waits it is decided when the event loop has ended.
-        self.fail_running(&error);
-        self.lock().is_over = true;
-        self.rouse();
-    }
-
-    fn joined(&self, inbox: &Arc<Inbox>) {
-        self.lock().inboxes.push(Arc::clone(inbox));
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,45 @@
+//! What the owner of a [`Hall`](super::Hall) has to say about it: which request may start, and which waiting counts.
+
+use std::time::Instant;
+
+/// Decides whether another request may start, and is told which are under way.
+pub(crate) trait Gate: Send + Sync {
+    /// Whether one more may start now.
+    fn admits(&self) -> Admitted;
+
+    /// The first of those under way.
+    fn first_is(&self, id: Option<u64>);
+
+    /// All that the last wake-up brought is dealt with: who waits for results may be told of them. When to be called again
+    /// though nothing happens by then.
+    fn turned(&self, load: Load, now: Instant) -> Option<Instant>;
+}
+
+/// How much there is to do.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Load {
+    /// Requests that have not started yet.
+    pub(crate) waiting: usize,
+    /// Requests under way.
+    pub(crate) running: usize,
+}
+
+/// Which waiting for its turn is of a request's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// All of it.
+    All,
+    /// That for a server, and not that for others to end: how many run at once was the program's own wish.
+    Pauses,
+}
+
+/// What may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admitted {
+    /// Any request.
+    Any,
+    /// This one alone, whatever the caps say; and any if nothing runs.
+    Only(u64),
+    /// None.
+    None,
+}

@@ -1,0 +1,102 @@
+//! What a [`Hall`](super::Hall) keeps under its lock: what waits, what is under way, and the thread that works.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::target::Target;
+
+use super::Done;
+use crate::clock;
+use crate::drive::inbox::Inbox;
+use crate::request::Request;
+use crate::sink::Sink;
+
+/// See the module.
+pub(super) struct State {
+    pub(super) queue: Queue<()>,
+    pub(super) waiting: HashMap<u64, Job>,
+    /// When the time of those that wait runs out, where it may do so before their turn.
+    pub(super) due: BTreeSet<(Instant, u64)>,
+    pub(super) running: BTreeMap<u64, (Done, Target)>,
+    pub(super) next_id: u64,
+    pub(super) inboxes: Vec<Arc<Inbox>>,
+    /// There is a thread.
+    pub(super) has_worker: bool,
+    /// The thread that was started last.
+    pub(super) thread: Option<JoinHandle<()>>,
+    /// The event loop is to end, though it may be started again.
+    pub(super) is_over: bool,
+    /// It is not started again.
+    pub(super) is_closed: bool,
+    /// Nobody can ask for more: it ends with what is under way.
+    pub(super) is_retired: bool,
+    pub(super) idle_since: Option<Instant>,
+}
+
+/// A request that waits.
+pub(super) struct Job {
+    pub(super) request: Request,
+    pub(super) sink: Box<dyn Sink>,
+    pub(super) done: Done,
+    pub(super) since: Instant,
+    /// Its place in [`State::due`].
+    pub(super) due: Option<Instant>,
+}
+
+impl State {
+    pub(super) fn new(caps: Caps) -> Self {
+        Self {
+            queue: Queue::new(caps),
+            waiting: HashMap::new(),
+            due: BTreeSet::new(),
+            running: BTreeMap::new(),
+            next_id: 0,
+            inboxes: Vec::new(),
+            has_worker: false,
+            thread: None,
+            is_over: false,
+            is_closed: false,
+            is_retired: false,
+            idle_since: None,
+        }
+    }
+
+    /// Takes out what waits and is not wanted to begin.
+    pub(super) fn withdraw(&mut self, id: u64) -> Option<Job> {
+        let job = self.take(id)?;
+        self.queue.remove(id);
+        Some(job)
+    }
+
+    /// Takes out all that waits.
+    pub(super) fn empty(&mut self) -> HashMap<u64, Job> {
+        self.queue = Queue::new(self.queue.caps());
+        self.due.clear();
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(super) fn take(&mut self, id: u64) -> Option<Job> {
+        let job = self.waiting.remove(&id)?;
+        if let Some(due) = job.due {
+            self.due.remove(&(due, id));
+        }
+        Some(job)
+    }
+
+    /// Starts nothing on a host for a while. Those that wait there may have less time than that.
+    pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
+        let now = Instant::now();
+        let until = now + pause;
+        let Self { queue, waiting, due, .. } = self;
+        queue.pause(host, clock::policy_time(until));
+        for id in queue.waiting_on(host) {
+            if let Some(job) = waiting.get_mut(&id).filter(|job| job.due.is_none()) {
+                job.due = job.request.max_time().and_then(|limit| now.checked_add(limit)).filter(|at| *at < until);
+                due.extend(job.due.map(|at| (at, id)));
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What the event loop asks of a [`Hall`]: what comes next, and where to put what is done.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use haul_policy::queue::HostId;
+
+use super::{Hall, Load, PATIENCE};
+use crate::clock;
+use crate::drive::inbox::{Inbox, Message};
+use crate::drive::worker::{Another, Supply};
+use crate::transfer::Transfer;
+use crate::{Error, Result};
+
+impl Supply for Hall {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+        let mut state = self.lock();
+        if state.due.first().is_some_and(|(at, _)| *at <= now) {
+            drop(state);
+            self.end_late(now);
+            state = self.lock();
+        }
+        loop {
+            let head = self.allowed(&state)?;
+            let (host, id, ()) = state.queue.next(clock::policy_time(now), head)?;
+            if let Some(transfer) = self.begin(&mut state, host, id, now) {
+                return Some(transfer);
+            }
+            state.queue.release(host);
+        }
+    }
+
+    fn another(&self, _worker: usize, slot: HostId, now: Instant) -> Another {
+        let mut state = self.lock();
+        loop {
+            let found = self.allowed(&state).and_then(|head| state.queue.next_for(slot, clock::policy_time(now), head));
+            let Some((id, ())) = found else {
+                state.queue.release(slot);
+                return Another::Nothing;
+            };
+            if let Some(transfer) = self.begin(&mut state, slot, id, now) {
+                return Another::Transfer(Box::new(transfer));
+            }
+        }
+    }
+
+    fn finished(&self, _worker: usize, transfer: Box<Transfer>, result: Result<()>) {
+        let (pause, slot) = (transfer.host_pause(), transfer.slot);
+        let (outcome, path) = transfer.into_outcome(result);
+        let mut state = self.lock();
+        if let (Some(pause), Some(slot)) = (pause, slot) {
+            state.pause(slot, pause);
+        }
+        let done = state.running.remove(&outcome.tag);
+        self.tell_gate(&state);
+        drop(state);
+        if let Some((done, _)) = done {
+            done(outcome, Some(path.into_sink()));
+        }
+    }
+
+    fn delayed(&self, transfer: &Transfer) -> bool {
+        if let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) {
+            self.lock().pause(slot, pause);
+        }
+        false
+    }
+
+    fn gave_away(&self, slot: HostId) {
+        self.lock().queue.release(slot);
+    }
+
+    fn fewer(&self) {
+        let mut state = self.lock();
+        let running = state.queue.running();
+        state.queue.set_total(running.saturating_sub(1).max(1));
+    }
+
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
+        let state = self.lock();
+        let pause = state.queue.next_wakeup(clock::policy_time(now)).map(clock::instant);
+        let end = state.idle_since.map(|since| since + PATIENCE);
+        let due = state.due.first().map(|(at, _)| *at);
+        [pause, due, end].into_iter().flatten().min()
+    }
+
+    fn turned(&self, now: Instant) -> Option<Instant> {
+        let gate = self.gate.as_ref()?;
+        let load = {
+            let state = self.lock();
+            Load { waiting: state.waiting.len(), running: state.running.len() }
+        };
+        // Not under the lock: who takes results may want it meanwhile.
+        gate.turned(load, now)
+    }
+
+    fn backlog(&self) -> usize {
+        self.lock().waiting.len()
+    }
+
+    fn shares(&self, slot: HostId) {
+        let mut state = self.lock();
+        state.queue.set_host_cap(slot, usize::MAX);
+        let inboxes = state.inboxes.clone();
+        drop(state);
+        for inbox in inboxes {
+            inbox.send(Message::Look);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let mut state = self.lock();
+        if !state.is_over && state.waiting.is_empty() && state.running.is_empty() {
+            let now = Instant::now();
+            let since = *state.idle_since.get_or_insert(now);
+            state.is_over = state.is_retired || now.saturating_duration_since(since) >= PATIENCE;
+        }
+        state.is_over
+    }
+
+    fn end(&self, error: Error) {
+        // Of what waits it is decided when the event loop has ended.
+        self.fail_running(&error);
+        self.lock().is_over = true;
+        self.rouse();
+    }
+
+    fn joined(&self, inbox: &Arc<Inbox>) {
+        self.lock().inboxes.push(Arc::clone(inbox));
+    }
+}
