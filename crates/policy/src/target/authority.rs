@@ -130,12 +130,13 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     if name.is_empty() { Err(Flaw::NoHost.into()) } else { Ok(()) }
 }
 
-/// `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`: what `inet_aton`, and so every resolver, takes for an address.
-/// What it does not take (a part too large, five parts, `08`) is a name.
+/// `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`: what `inet_aton`, and so every resolver, takes for an address; with a dot
+/// at its end, too, as browsers and curl. What it does not take (a part too large, five parts, `08`) is a name.
 fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;
     }
+    let name = name.strip_suffix('.').unwrap_or(name);
     let mut parts = [0u32; 4];
     let mut count = 0;
     for part in name.split('.') {
