@@ -75,7 +75,9 @@ pub fn identity_for(
         identity.credentials = Some(user.clone()).filter(|_| secrets == Secrets::Keep);
         return Ok(identity);
     }
-    let of_url = target.userinfo_bytes().filter(|_| secrets == Secrets::Keep);
+    // `@host` and `:@host` name nobody, as to curl and browsers.
+    let names_one = |(user, password): &(Vec<u8>, Vec<u8>)| !(user.is_empty() && password.is_empty());
+    let of_url = target.userinfo_bytes().filter(names_one).filter(|_| secrets == Secrets::Keep);
     let (text, goes_first) = match given.netrc {
         Netrc::Off => (None, false),
         Netrc::Optional(text) => (Some(text), false),

@@ -315,8 +315,16 @@ fn whose_credentials() {
         (&both, "https://b/", drop, false, ""),
         (&Given::default(), "https://u:p@a/", keep, false, "u:p"),
         (&Given::default(), "https://a/", keep, false, ""),
+        (&Given::default(), "https://:p@a/", keep, false, ":p"),
+        (&Given::default(), "https://u@a/", keep, false, "u:"),
     ] {
         assert_eq!(pair(given, url, secrets, downgraded), expected, "{given:?} {url} {secrets:?}");
+    }
+    for url in ["https://@a/", "https://:@a/"] {
+        for (given, expected) in [(&Given::default(), None), (&optional, Credentials::new("ann", "1").ok())] {
+            let identity = identity_for(given, &target(url), keep, false).unwrap();
+            assert_eq!(identity.credentials, expected, "{given:?} {url}");
+        }
     }
     let token = Given { bearer: Some(b"t"), ..Given::default() };
     let bearer = |secrets, downgraded| identity_for(&token, &target("http://a/"), secrets, downgraded).unwrap().bearer;
