@@ -16,8 +16,9 @@ impl Target {
         check_bytes(&reference)?;
         let mut target = if let Some((scheme, rest)) = split_scheme(&reference) {
             Target::from_authority(known(scheme)?, skip_slashes(rest)?, false)?
-        } else if let Some(rest) = reference.strip_prefix("//") {
-            Target::from_authority(self.scheme(), rest, false)?
+        } else if reference.starts_with("//") {
+            // A third slash is one too many, as behind a scheme.
+            Target::from_authority(self.scheme(), skip_slashes(&reference)?, false)?
         } else {
             self.relative(Tail::split(&reference))
         };
