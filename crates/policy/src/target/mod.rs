@@ -73,7 +73,10 @@ impl Target {
         // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.
         let (scheme, rest) = match split_scheme(text) {
             Some((scheme, rest)) if rest.starts_with('/') => (known(scheme)?, skip_slashes(rest)?),
-            _ => (default_scheme, text),
+            _ => {
+                check_no_scheme(text)?;
+                (default_scheme, text)
+            }
         };
         Target::from_authority(scheme, rest, path_as_is)
     }
@@ -309,6 +312,12 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(41).position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
     let rest = text[end..].strip_prefix(':')?;
     text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
+}
+
+/// `word:` alone is a scheme without the rest rather than a host without its port.
+fn check_no_scheme(text: &str) -> Result<(), TargetError> {
+    let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
+    if text[..end].ends_with(':') { Err(Flaw::Port.into()) } else { Ok(()) }
 }
 
 fn known(scheme: &str) -> Result<Scheme, TargetError> {

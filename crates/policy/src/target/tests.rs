@@ -100,6 +100,10 @@ fn one_host_for_all_readers() {
         "http://a:b:1/",
         "::1",
         "http://h:%38/",
+        "http:",
+        "h:?q",
+        "u:p@h:",
+        "[::1]:",
     ] {
         assert!(matches!(flaw(text), Flaw::Port | Flaw::NoHost), "{text}");
     }
