@@ -128,6 +128,8 @@ fn heads() {
     let line = |line: &[u8]| [b"HTTP/1.1 200 OK\r\nA: b\r\n", line, b"\r\nContent-Length: 0\r\n\r\n"].concat();
     let cases: &[(&str, Vec<u8>, Error)] = &[
         ("space before the colon", line(b"Content-Length : 5"), Error::Field(FieldFault::Name)),
+        ("blanks in a name", line(b"Transfer - Encoding: chunked"), Error::Field(FieldFault::Name)),
+        ("a word before a name", line(b"x content-length: 5"), Error::Field(FieldFault::Name)),
         ("no colon", line(b"hello"), Error::Field(FieldFault::Name)),
         ("no name", line(b": hello"), Error::Field(FieldFault::Name)),
         ("space in a name", line(b"Content Length: 5"), Error::Field(FieldFault::Name)),

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{End, Seen, answer, asked, body_of, error_of, feed, get, reuse_of, with_method};
-use haul_proto::Limits;
 use haul_proto::h1::{BodyFraming, CloseReason, Config, Conn, Error, Event, Liberties, RequestId};
 use haul_proto::time::Time;
+use haul_proto::{Head, Limits};
 
 #[test]
 fn a_length_body_takes_three_steps_and_no_copy() {
@@ -52,6 +52,22 @@ fn chunks_with_extensions_and_trailers() {
     let seen = answer(wire, End::Open);
     assert_eq!(body_of(&seen), b"hello, world");
     assert_eq!(seen.last(), Some(&Seen::Complete(0, Some(b"Digest: x\r\nB:\r\n\r\n".to_vec()), Ok(()))));
+}
+
+/// As configurations make them: `add_header "Feature Policy" ...`.
+#[test]
+fn lines_whose_names_are_no_tokens_are_passed_over() {
+    for line in
+        ["Feature Policy: x", "en-US Content-Type: text/xml", "X : y", "X\t: y", "A(b)/c,d@e: f", "\u{e9}: x\r\n y"]
+    {
+        let wire = format!("HTTP/1.1 200 OK\r\nA: 1\r\n{line}\r\nB: \x072\r\nContent-Length: 2\r\n\r\nok");
+        let seen = answer(wire.as_bytes(), End::Open);
+        assert_eq!(body_of(&seen), b"ok", "{line}");
+        let Some(Seen::Head(_, raw, _)) = seen.first() else { panic!("{line}: {seen:?}") };
+        assert!(wire.as_bytes().starts_with(raw), "{line}");
+        let head = Head::from_raw(raw).unwrap();
+        assert_eq!(head.fields().map(|(name, _)| name).collect::<Vec<_>>(), ["A", "B", "Content-Length"], "{line}");
+    }
 }
 
 #[test]

@@ -7,9 +7,11 @@
 use super::error::{Error, FieldFault};
 use crate::fields::{Fields, Span};
 use crate::head::{Head, Version};
+use crate::syntax::{is_tchar, is_token};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use core::ptr;
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 use memchr::memchr;
 
@@ -123,23 +125,41 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
 }
 
 /// Reads a whole head, as long as `scan` found it to be. Control bytes in values and in the reason phrase are kept, but for CR,
-/// LF and NUL (RFC 9110 §5.5).
+/// LF and NUL (RFC 9110 §5.5). A line whose name is no token (`Feature Policy: x`) is no field and breaks nothing, as to
+/// browsers and curl.
 pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
     match head_of(input, input, scan, limit) {
-        Err(error @ (Error::Field(FieldFault::Value) | Error::StatusLine)) => {
-            without_controls(input).map_or(Err(error), |text| head_of(input, &text, scan, limit))
+        Err(error @ (Error::Field(FieldFault::Name | FieldFault::Value) | Error::StatusLine)) => {
+            let text = harmless(input);
+            if text == input { Err(error) } else { head_of(input, &text, scan, limit) }
         }
         read => read,
     }
 }
 
-/// The section with another byte, which may stand in values alone, in place of each harmless control byte. `None` if it has none.
-fn without_controls(input: &[u8]) -> Option<Vec<u8>> {
+/// The section with other bytes in place of those that the parser refuses and that do no harm: in place of control bytes one that
+/// may stand in values alone, in place of what is no token in [odd names](is_odd_name) a letter.
+fn harmless(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
-    input
-        .iter()
-        .any(|&byte| is_control(byte))
-        .then(|| input.iter().map(|&byte| if is_control(byte) { 0x80 } else { byte }).collect())
+    let mut text = input.to_vec();
+    for (number, line) in text.split_mut(|&byte| byte == b'\n').enumerate() {
+        let end = memchr(b':', line).filter(|&colon| number > 0 && is_odd_name(&line[..colon])).unwrap_or(0);
+        line[..end].iter_mut().filter(|byte| !is_tchar(**byte)).for_each(|byte| *byte = b'x');
+        line.iter_mut().filter(|byte| is_control(**byte)).for_each(|byte| *byte = 0x80);
+    }
+    text
+}
+
+/// Whether a name is none, and its line can be passed over: it is neither a fold nor has it control bytes, and nobody could take it
+/// for one of the fields that say where the content ends.
+fn is_odd_name(name: &[u8]) -> bool {
+    let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);
+    !is_token(name)
+        && !name.first().is_none_or(|byte| matches!(byte, b' ' | b'\t'))
+        && !name.iter().any(|byte| byte.is_ascii_control() && *byte != b'\t')
+        && !spells(b"contentlength")
+        && !spells(b"transferencoding")
 }
 
 /// Reads `text` for where things are in `input`, which is as long.
@@ -238,6 +258,7 @@ fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>], folded: bool) -> Fi
     let spans = headers
         .iter()
         .map(|header| Span { name: place(header.name.as_bytes()), value: place(header.value) })
+        .filter(|span| ptr::eq(input, text) || is_token(&input[span.name.0 as usize..span.name.1 as usize]))
         .collect::<Vec<_>>();
     let unfolded = folded.then(|| {
         let mut text = input.to_vec();
