@@ -171,6 +171,8 @@ void hk_engine_set(pTHX_ hk_engine *engine, const char *name, SV *value) {
     }
     else if (strEQ(name, "raw_path"))
         status = haul_client_set_raw_path(client, SvTRUE(value));
+    else if (strEQ(name, "headless"))
+        status = haul_client_set_headless(client, SvTRUE(value));
     else if (strEQ(name, "jar"))
         status = haul_client_set_jar(client, SvOK(value) ? hk_jar_of(aTHX_ value) : NULL);
     else if (strEQ(name, "user_agent"))

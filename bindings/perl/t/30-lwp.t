@@ -27,6 +27,7 @@ my $server = t::Server->start(sub {
     return [200, { 'Content-Type' => 'text/html' }, '<html><head><title>Found</title><base href="http://b.example/"></head>'] if $target eq '/html';
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"); 0 } if $target eq '/short';
     return sub { 1 } if $target eq '/hang';
+    return sub { t::Server::write_all($_[0], "no head\n\nhere"); 0 } if $target eq '/headless';
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Trailer: t\r\n\r\n") } if $target eq '/chunked';
     return [200, { Connection => 'close' }, $request->{version}] if $target eq '/version';
     if ($target =~ m{\Ahttp://proxied\.example/}) {
@@ -107,6 +108,16 @@ is($response->content, 'ok', 'a chunked body');
 is($response->header('Client-Transfer-Encoding'), 'chunked', 'whose coding is told');
 ok(!defined $response->header('Transfer-Encoding'), 'where LWP tells it');
 is($response->header('X-Trailer'), 't', 'and its trailers');
+
+# A server that prints its body and nothing else (HTTP/0.9): LWP assumes that it went well.
+$response = $ua->get($server->url('/headless'));
+is($response->status_line, '200 OK', 'a reply without a head');
+is($response->content, "no head\n\nhere", 'is its body');
+{
+    my $got = '';
+    ok($ua->get($server->url('/headless'), ':content_cb' => sub { $got .= $_[0] })->is_success, 'also piece by piece');
+    is($got, "no head\n\nhere", 'and whole');
+}
 
 # Content to send.
 my @give = ('abc', 'def');

@@ -796,6 +796,11 @@ haul_status haul_client_set_expect_timeout(haul_client *client, uint64_t ms);
 haul_status haul_client_set_raw_path(haul_client *client,
                                      bool on);
 
+// Takes what does not begin with `HTTP/` for the body of a reply without a head (HTTP/0.9): status 200, version 10, no headers.
+// Default off, for any server of any protocol seems to answer then.
+haul_status haul_client_set_headless(haul_client *client,
+                                     bool on);
+
 // Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
 haul_status haul_client_set_keep_alive(haul_client *client, bool on);
 

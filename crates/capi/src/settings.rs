@@ -255,6 +255,19 @@ pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: 
     }
 }
 
+/// Takes what does not begin with `HTTP/` for the body of a reply without a head (HTTP/0.9): status 200, version 10, no headers.
+/// Default off, for any server of any protocol seems to answer then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: bool) -> haul_status {
+    // SAFETY: the header's contract.
+    unsafe {
+        set(client, |options| {
+            options.liberties.http09 = on;
+            Ok(())
+        })
+    }
+}
+
 /// Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {

@@ -49,6 +49,8 @@ sub _engine {
         $engine->_set(keep_alive => $keeps);
         # LWP's paths go out as they are: they may be signed.
         $engine->_set(raw_path   => 1);
+        # As by LWP, who prints no head has one assumed: servers of tests do it.
+        $engine->_set(headless   => 1);
         $engine->_set($_         => $timeout) for qw(connect_timeout idle_timeout);
         $engine->_set(interface  => $ua->{local_address});
         $engine->_set(proxies => ["$proxy", "$proxy"]) if $proxy;
