@@ -149,8 +149,19 @@ is($response->header('Client-Aborted'), 'die', 'is marked');
     my $start = time;
     my $response = $quick->get($server->url('/hang'));
     is($response->code, 500, 'timeout');
-    like($response->message, qr/read timeout/, 'in LWP\'s words');
+    is($response->message, 'read timeout', 'in LWP\'s words');
+    like($response->content, qr/\Aread timeout\n\n\S/, 'and why below');
     cmp_ok(time - $start, '<', 20, 'holds');
+}
+for my $text ('http:///path') {
+    my $requests = $LWP::Protocol::haul::REQUESTS;
+    is($ua->get($text)->status_line, '500 No Host option provided', "$text has no host");
+    is($LWP::Protocol::haul::REQUESTS, $requests, 'and nobody is asked');
+}
+{
+    my $said = sub { eval { LWP::Protocol::haul::_die(6, "could not resolve host: a.example$_[0]", URI->new('http://a.example/')) }; $@ };
+    like($said->(': no such name'), qr/\ACan't connect to a\.example:80 \(Name or service not known\)\n/, 'a name that is not there');
+    like($said->(': Temporary failure in name resolution'), qr/\A[^\n]* \(Temporary failure in name resolution\)\n/, 'a resolver that is not');
 }
 is($ua->request(HTTP::Request->new('A B' => $server->url('/')))->code, 400, 'a method that is none');
 {

@@ -167,9 +167,15 @@ sub _die {
     die "establishing SSL tunnel failed: $1 " . (HTTP::Status::status_message($1) || '') . "\n"
         if $text =~ /CONNECT tunnel failed, response ([0-9]{3})/;
     die "Can't connect to $at (Connection timed out)\n\n$text\n" if $status == 28 && $text =~ /connect/i;
-    die "read timeout: $text\n" if $status == 28;
+    # The first line is the status line's message: LWP's to the letter, for it is compared with.
+    die "read timeout\n\n$text\n" if $status == 28;
     if (grep { $status == $_ } 5, 6, 7, 35, 45, 60, 97) {
-        my $short = $status == 6 ? 'Name or service not known' : $text =~ /: ([^:()]+?) \(os error [0-9]+\)/ ? $1 : $text;
+        # A resolver that could not ask has not said that there is no such name: whoever tries again looks for that.
+        my $short
+            = $status == 6 || $status == 5
+            ? ($text =~ /: (Temporary failure\b.*|Try again)/i ? $1 : 'Name or service not known')
+            : $text =~ /: ([^:()]+?) \(os error [0-9]+\)/ ? $1
+            :                                               $text;
         die "Can't connect to $at ($short)\n\n$text\n";
     }
     die "Server closed connection without sending any data back\n" if $text =~ /closed the connection without a response/;
@@ -224,6 +230,8 @@ sub request {
     if (_is_lwps_own($request, $text, $ua, $is_secure)) {
         return _by_lwp($ua, $is_secure, $request, $proxy, $arg, $size, $timeout);
     }
+    # haul reads `http:///a` as browsers do, as a host's name; for URI it is a path without a host.
+    die "No Host option provided\n" if $text !~ m{\Ahttps?://[^/]}i;
     $REQUESTS++;
     my $version = $request->protocol;
     my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0);
