@@ -89,7 +89,10 @@ void hk_batch_add(pTHX_ SV *self, UV index, SV *method, SV *url, AV *headers, SV
     hk_batch *batch = batch_of(aTHX_ self);
     haul_request *request;
     haul_status status;
-    request = haul_request_new(hk_text(aTHX_ method, "the method"), hk_url(aTHX_ url));
+    const char *text = hk_url(aTHX_ url);
+    if (!hk_has_scheme(text, strlen(text)))
+        croak(HK_NO_URL, (int)strlen(text), text);
+    request = haul_request_new(hk_text(aTHX_ method, "the method"), text);
     if (!request)
         check(aTHX_ haul_error_code(haul_last_error()));
     ENTER;

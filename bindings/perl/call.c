@@ -41,6 +41,13 @@ const char *hk_url(pTHX_ SV *value) {
     return chars;
 }
 
+bool hk_has_scheme(const char *url, STRLEN len) {
+    const char *end = url + len, *at = url;
+    while (at < end && *at != ':' && *at != '/' && *at != '?' && *at != '#')
+        at++;
+    return at > url && end - at > 2 && memcmp(at, "://", 3) == 0;
+}
+
 haul_slice hk_slice(pTHX_ SV *value) {
     haul_slice out;
     STRLEN len;
@@ -300,6 +307,12 @@ SV *hk_once(pTHX_ SV *self, hk_engine *engine, SV *method, SV *url, HV *argument
     hk_begin(aTHX_ &x, engine, method_text, method_len, url);
     if (x.tainted || (TAINTING_get && SvTAINTED(method))) {
         x.error = newSVpvs_flags("Insecure dependency in connect while running with -T switch\n", SVs_TEMP);
+        return refused(aTHX_ &x);
+    }
+    if (!hk_has_scheme(x.call.url.data, x.call.url.len)) {
+        STRLEN len;
+        const char *text = SvPV(x.url, len);
+        x.error = sv_2mortal(newSVpvf(HK_NO_URL, (int)len, text));
         return refused(aTHX_ &x);
     }
     if (arguments) {

@@ -115,6 +115,10 @@ SV *hk_bytes(pTHX_ SV *value);
 const char *hk_text(pTHX_ SV *value, const char *what);
 /* The same of a URL, as UTF-8. */
 const char *hk_url(pTHX_ SV *value);
+/* Whether a URL says its scheme. libhaul, as curl, reads what does not as a host; to programs of HTTP::Tiny it is no URL: a relative
+ * link, a mailto:user@host from a page. */
+bool hk_has_scheme(const char *url, STRLEN len);
+#define HK_NO_URL "Cannot parse URL: '%.*s'\n"
 /* Bytes as libhaul takes them, for as long as the value stays. */
 haul_slice hk_slice(pTHX_ SV *value);
 /* Notes why an exchange fails, if it is the first reason; false. */

@@ -146,6 +146,9 @@ for my $case (
     ['GET', 'http://127.0.0.1:1/',     {}, qr/Could not connect to '127\.0\.0\.1:1'/],
     ['GET', 'ftp://127.0.0.1/',        {}, qr/Unsupported URL scheme 'ftp'/],
     ['GET', 'no url',                  {}, qr/Cannot parse URL: 'no url'/],
+    # haul's command guesses a scheme; a program that goes through a page's links would ask these hosts.
+    map({ ['GET', $_, {}, qr/\ACannot parse URL: '\Q$_\E'\n\z/] } "127.0.0.1:@{[$server->port]}/echo", "mailto:a\@127.0.0.1:@{[$server->port]}",
+        'javascript:1', 'x/y', '/x', '//127.0.0.1/x', "http:/127.0.0.1:@{[$server->port]}/echo", 'http:', ''),
     ['GET', $server->url('/line/HTTP/2.0_200_OK'), {}, qr/\AUnsupported HTTP protocol: /],
     ['GET', $server->url('/line/HTTP/1.1_2x0_OK'), {}, qr/\AMalformed Status-Line: /],
     ['GET', $server->url('/x'), { headers => { 'X A' => 'b' } }, qr/\AInvalid HTTP header field name: /],

@@ -57,6 +57,7 @@ is_deeply(\@order, [0 .. 199], 'in the order of the input');
 ], { order => 'input' });
 is_deeply([map { "$_->{status}" } @responses], [qw(200 200 200 200 302 599 599 599 599 404)], 'what became of them');
 is_deeply([map { $_->{content} } @responses[0 .. 3]], ['GET 1 ', 'POST 2 body', 'PUT 3 put', 'GET 9 '], 'contents');
+is($responses[6]{content}, "Cannot parse URL: 'no url'\n", 'what says no scheme is no URL');
 is("$responses[3]{url} $responses[3]{redirects}[0]{status}", $server->url('/page/9') . ' 302', 'a redirect');
 like($responses[5]{content}, qr/Could not connect/, 'why');
 like($responses[8]{content}, qr/Wide character/, 'why');
