@@ -124,7 +124,7 @@ is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key
     200, 'SSL_cert_file, SSL_key_file');
 
 SKIP: {
-    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 14;
+    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 16;
     my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
     my $response = $get->();
     is($response->code, 500, 'LWP: an authority that nobody knows');
@@ -146,10 +146,13 @@ SKIP: {
         is($get->()->code, 200, 'PERL_LWP_SSL_CA_FILE');
     }
     SKIP: {
-        eval { require LWP::Protocol::https } or skip 'LWP::Protocol::https is not installed', 3;
+        eval { require LWP::Protocol::https } or skip 'LWP::Protocol::https is not installed', 5;
         my $tunnelled = sub { my $ua = LWP::UserAgent->new(ssl_opts => {@_}); $ua->proxy(https => tunnels()); return $ua->get($url)->code };
         my $requests = $LWP::Protocol::haul::REQUESTS;
         is($tunnelled->(verify_hostname => 0, SSL_ca_file => "$dir/ca.pem"), 200, 'what LWP does itself, through a proxy');
+        my $with = sub { $get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem", @_ })->code };
+        is($with->(SSL_version => 'TLSv1_2'), 200, 'an option of IO::Socket::SSL\'s');
+        is($with->(SSL_verify_callback => sub { 0 }), 500, 'which counts');
         is($LWP::Protocol::haul::REQUESTS, $requests, 'not by haul');
         is(LWP::Protocol::implementor('https'), 'LWP::Protocol::haul', 'which does all else');
     }

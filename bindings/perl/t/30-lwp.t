@@ -164,10 +164,6 @@ for my $text ('http:///path') {
     like($said->(': Temporary failure in name resolution'), qr/\A[^\n]* \(Temporary failure in name resolution\)\n/, 'a resolver that is not');
 }
 is($ua->request(HTTP::Request->new('A B' => $server->url('/')))->code, 400, 'a method that is none');
-{
-    my $other = LWP::UserAgent->new(ssl_opts => { SSL_cipher_list => 'x' });
-    like($other->get('https://127.0.0.1:1/')->message, qr/'SSL_cipher_list' is not supported/, 'an option that is not known');
-}
 
 # Proxies.
 {

@@ -61,7 +61,10 @@ sub _engine {
     };
 }
 
-# LWP's names, and IO::Socket::SSL's. What is not known is refused: it may be what makes the connection safe.
+# LWP's names and IO::Socket::SSL's that haul knows. With another the request is LWP's own: it may be what makes the connection safe.
+my %is_known = map { ($_ => 1) }
+    qw(verify_hostname SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file SSL_use_cert);
+
 sub _tls {
     my ($engine, $ssl) = @_;
     my %given = %$ssl;
@@ -72,10 +75,6 @@ sub _tls {
     $engine->_set(ca_file => defined $given{SSL_ca_file} ? $given{SSL_ca_file} : $ENV{PERL_LWP_SSL_CA_FILE} || $ENV{HTTPS_CA_FILE});
     $engine->_set(ca_path => defined $given{SSL_ca_path} ? $given{SSL_ca_path} : $ENV{PERL_LWP_SSL_CA_PATH} || $ENV{HTTPS_CA_DIR});
     $engine->_set(certificate => [@given{qw(SSL_cert_file SSL_key_file)}]) if defined $given{SSL_cert_file};
-    delete @given{ qw(verify_hostname SSL_verify_mode SSL_verifycn_scheme SSL_ca_file SSL_ca_path SSL_cert_file SSL_key_file SSL_use_cert) };
-    for my $name (sort keys %given) {
-        die "ssl_opts: '$name' is not supported by LWP::Protocol::haul\n" if defined $given{$name};
-    }
     return;
 }
 
@@ -190,12 +189,18 @@ sub _trusts_any_name {
     return defined $ssl->{SSL_ca_file} || defined $ssl->{SSL_ca_path};
 }
 
+# Whether TLS is asked for in ways that are IO::Socket::SSL's alone.
+sub _has_foreign_options {
+    my $ssl = $_[0]{ssl_opts} or return 0;
+    return grep { !$is_known{$_} && defined $ssl->{$_} } keys %$ssl;
+}
+
 # What LWP's own protocol does better: sockets for the program itself (CONNECT, Upgrade) or with options of IO::Socket's; a
 # certificate that is looked at by the program, or whose name does not matter; a proxy for ftp and its like, for haul's URLs are http
 # and https.
 sub _is_lwps_own {
     my ($request, $url, $ua, $is_secure) = @_;
-    return 1 if $is_secure && _trusts_any_name($ua);
+    return 1 if $is_secure && (_trusts_any_name($ua) || _has_foreign_options($ua));
     no warnings 'once';
     return 1 if $url !~ /\Ahttps?:/i || @LWP::Protocol::http::EXTRA_SOCK_OPTS || $request->method eq 'CONNECT';
     my $headers = $request->headers;
