@@ -18,9 +18,13 @@ my $key = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes';
 open my $names, '>', "$dir/names" or die $!;
 print {$names} "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
 close $names;
+open my $others, '>', "$dir/others" or die $!;
+print {$others} "subjectAltName=DNS:other.example\n";
+close $others;
 my $made = $run->("req -x509 $key -keyout ca.key -out ca.pem -days 2 -subj /CN=test-authority -addext basicConstraints=critical,CA:TRUE")
     && $run->("req $key -keyout server.key -out server.csr -subj /CN=server")
     && $run->('x509 -req -in server.csr -CA ca.pem -CAkey ca.key -set_serial 2 -days 2 -extfile names -out server.pem')
+    && $run->('x509 -req -in server.csr -CA ca.pem -CAkey ca.key -set_serial 4 -days 2 -extfile others -out other.pem')
     && $run->("req $key -keyout client.key -out client.csr -subj /CN=somebody")
     && $run->('x509 -req -in client.csr -CA ca.pem -CAkey ca.key -set_serial 3 -days 2 -out client.pem');
 plan skip_all => 'openssl makes no certificates here' unless $made;
@@ -78,6 +82,23 @@ sub tunnels {
     return 'http://127.0.0.1:' . $listener->sockport;
 }
 
+# A server that knows no TLS.
+sub in_the_clear {
+    my $listener = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die $!;
+    my $pid = fork;
+    defined $pid or die $!;
+    if (!$pid) {
+        while (my $client = $listener->accept) {
+            sysread $client, my $hello, 65536;
+            syswrite $client, "HTTP/1.1 400 Bad Request\r\n\r\n";
+        }
+        require POSIX;
+        POSIX::_exit(0);
+    }
+    push @servers, $pid;
+    return $listener->sockport;
+}
+
 my $port = server();
 my $url = "https://127.0.0.1:$port/";
 my $status = sub { my ($given, $to) = @_; return Haul->new(%$given)->get($to || $url) };
@@ -124,11 +145,17 @@ is($status->({ SSL_options => { %ca, SSL_cert_file => "$dir/client.pem", SSL_key
     200, 'SSL_cert_file, SSL_key_file');
 
 SKIP: {
-    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 16;
+    eval { require LWP::UserAgent; require LWP::Protocol::haul } or skip 'LWP is not installed', 19;
     my $get = sub { return LWP::UserAgent->new(@_)->get($url) };
     my $response = $get->();
     is($response->code, 500, 'LWP: an authority that nobody knows');
-    like($response->message, qr/\ACan't connect to 127\.0\.0\.1:$port \(/, 'in LWP\'s words');
+    is($response->message, "Can't connect to 127.0.0.1:$port (certificate verify failed)", 'in LWP\'s words');
+    like($response->content, qr/\n\n\S.*certificate/, 'and why below');
+    my $ua = LWP::UserAgent->new(ssl_opts => { SSL_ca_file => "$dir/ca.pem" });
+    my $other = server('-cert', "$dir/other.pem");
+    is($ua->get("https://127.0.0.1:$other/")->message, "Can't connect to 127.0.0.1:$other (hostname verification failed)", 'of somebody else');
+    my $clear = in_the_clear();
+    like($ua->get("https://127.0.0.1:$clear/")->message, qr/\ACan't connect to 127.0.0.1:$clear \(SSL connect attempt failed: /, 'no TLS at all');
     is($get->(ssl_opts => { verify_hostname => 0 })->code, 200, 'verify_hostname => 0');
     is($get->(ssl_opts => { SSL_ca_file => "$dir/ca.pem" })->code, 200, 'SSL_ca_file');
     is($get->(ssl_opts => { SSL_verify_mode => 0 })->code, 500, 'SSL_verify_mode => 0 alone switches nothing off, as by LWP');

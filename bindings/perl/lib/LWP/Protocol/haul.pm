@@ -173,6 +173,9 @@ sub _die {
         my $short
             = $status == 6 || $status == 5
             ? ($text =~ /: (Temporary failure\b.*|Try again)/i ? $1 : 'Name or service not known')
+            : $status == 60
+            ? ($text =~ /: certificate not valid for / ? 'hostname verification failed' : 'certificate verify failed')
+            : $text =~ /\ATLS handshake failed: (.+)/       ? "SSL connect attempt failed: $1"
             : $text =~ /: ([^:()]+?) \(os error [0-9]+\)/ ? $1
             :                                               $text;
         die "Can't connect to $at ($short)\n\n$text\n";
