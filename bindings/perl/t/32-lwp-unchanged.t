@@ -50,6 +50,24 @@ $other->conn_cache(undef);
 isnt($connection->($other), $connection->($ua), 'not who wants to keep none');
 isnt($connection->($other), $connection->($other), 'which has a new one each time');
 
+# What cannot be sent twice does not go where the server may just be closing.
+my $of_post = sub { (split ' ', $_[0]->post($server->url('/c'), @_[1 .. $#_])->content)[1] };
+my $kept = $connection->($ua);
+is($connection->($ua), $kept, 'a kept connection');
+isnt($of_post->($ua), $kept, 'is not for a POST');
+$kept = $connection->($ua);
+my @content = ('once');
+my $request = HTTP::Request->new(PUT => $server->url('/c'), [], sub { shift @content });
+isnt((split ' ', $ua->request($request)->content)[1], $kept, 'nor for content that is given but once');
+{
+    my $asks = LWP::UserAgent->new(keep_alive => 1);
+    $kept = $connection->($asks);
+    is($of_post->($asks), $kept, 'unless the program has asked for it');
+    local $LWP::Protocol::haul::KEEP_ALIVE = 'all';
+    $kept = $connection->($ua);
+    is($of_post->($ua), $kept, 'or the user');
+}
+
 # What LWP does itself.
 my $requests = $LWP::Protocol::haul::REQUESTS;
 is($ua->get($server->url('/u'), Upgrade => 'x')->code, 200, 'an Upgrade');

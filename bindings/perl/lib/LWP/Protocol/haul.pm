@@ -14,8 +14,11 @@ our @ISA = ('LWP::Protocol');
 our $VERSION = '0.1.0';
 
 # Whether connections are kept for later requests. Not what LWP does without a keep_alive of its own, but the reason to be
-# here; HAUL_LWP_KEEP_ALIVE=0 in the environment turns it off for servers that mind.
+# here; HAUL_LWP_KEEP_ALIVE=0 in the environment turns it off for servers that mind, and "all" says that a POST may use one, too.
 our $KEEP_ALIVE = defined $ENV{HAUL_LWP_KEEP_ALIVE} ? $ENV{HAUL_LWP_KEEP_ALIVE} : 1;
+
+# What haul sends once more where a kept connection turns out to be closed (RFC 9110 section 9.2.2).
+my %is_repeated = map { ($_ => 1) } qw(GET HEAD OPTIONS TRACE PUT DELETE);
 
 # How many requests were made here by this process.
 our $REQUESTS = 0;
@@ -244,6 +247,11 @@ sub request {
     my $version = $request->protocol;
     my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0);
     my ($fields, $content) = _outgoing($request, \$text, $is_secure);
+    # The server may close a kept connection while a request is on its way there. What cannot be sent again goes by a new one, as by
+    # LWP, unless the program has asked for kept ones.
+    if ((!$is_repeated{$method} || ref $content eq 'CODE') && !defined $ua->{conn_cache} && $KEEP_ALIVE ne 'all') {
+        $engine->_close_idle;
+    }
     my $headers = $is_plain ? HTTP::Headers->new : undef;
     my $stream = _wants_stream($ua, $arg);
     my ($code, $message, $protocol, $list, $body, $is_html, $status, $error)
