@@ -12,8 +12,9 @@ use pyo3::prelude::*;
 
 use crate::error::refused;
 
-/// Bytes that requests leaves as they are: those of RFC 3986 section 2.2 and 2.3.
-const KEPT: &[u8] = b"!#$&'()*+,/:;=?@[]~-._";
+/// Bytes that requests leaves as they are: those of RFC 3986 section 2.2 and 2.3, but no brackets, which it encodes before it sends:
+/// outside of an address they may not stand in a URL, and there are servers that refuse them (Tomcat).
+const KEPT: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
 /// Percent-encodes what may not stand in a URL (RFC 3986 section 2.1). An escape that need not be one (section 2.3) is
 /// undone; a percent sign that begins none makes all of them literal ones, as by requests.

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 import haul
+from haul.adapters import HaulAdapter
 from haul.auth import HTTPDigestAuth
 from haul.structures import CaseInsensitiveDict
 
@@ -309,6 +311,20 @@ def test_a_headers_name_that_cannot_be_sent(pages: Any) -> None:
             with pytest.raises(haul.exceptions.InvalidHeader):
                 haul.post(pages.url, headers={name: "v"}, **kwargs)
     assert pages.heads == []
+
+
+def test_brackets_of_a_url_are_encoded_as_by_requests(pages: Any) -> None:
+    pages.routes["/there"] = lambda handler: handler.answer(b"", 302, Location="/x[1]?y[2]=3")
+    adapted = requests.Session()
+    adapted.mount("http://", HaulAdapter())
+    for session in (requests.Session(), adapted, haul.Session()):
+        pages.heads.clear()
+        assert session.get(pages.url + "/a[b]?c[d]=[e]").url == pages.url + "/a%5Bb%5D?c%5Bd%5D=%5Be%5D"
+        session.get(pages.url + "/a", params="c[d]=1")
+        session.get(pages.url + "/there")
+        paths = [path for path, _ in pages.heads]
+        assert paths == ["/a%5Bb%5D?c%5Bd%5D=%5Be%5D", "/a?c%5Bd%5D=1", "/there", "/x%5B1%5D?y%5B2%5D=3"]
+    assert haul.Request("GET", "http://[::1]:8/[").prepare().url == "http://[::1]:8/%5B"
 
 
 def test_a_url_that_leads_nowhere_tells_no_password() -> None:
