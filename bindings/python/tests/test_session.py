@@ -338,6 +338,9 @@ def test_a_part_that_cannot_be_sent(pages: Any) -> None:
     for part in (("f", b"x", "text/plain\r\nX: 1"), ("f", b"x", "text/plain", {"X": "1\r\nY: 2"}), ("f", b"x", "text/plain", {"X\n": "1"})):
         with pytest.raises(haul.exceptions.InvalidHeader):
             haul.post(pages.url, files={"a": part})
+    for part in (Path("name.txt"), ("f", Path("name.txt")), ("f", [b"x"])):
+        with pytest.raises(TypeError, match="a file has to be bytes, text or something with read, not "):
+            haul.post(pages.url, files={"a": part})
     haul.post(pages.url, files={'a"\r\nX: 1': ('f"\r\nX: 1', b"x")})
     assert b'name="a%22%0D%0AX: 1"; filename="f%22%0D%0AX: 1"\r\n\r\nx' in pages.bodies[-1]
 

@@ -131,6 +131,9 @@ def encode_files(files: Any, data: Any) -> tuple[bytes, str]:
             content = content.read()
         elif not isinstance(content, (str, bytes)):
             memory = memory_of(content)
+            if memory is None and not isinstance(content, int):
+                # What a path is called is not what is in its file.
+                raise TypeError(f"a file has to be bytes, text or something with read, not {type(content).__name__}")
             content = str(content) if memory is None else memory.tobytes()
         own = [(_text(key), _text(value)) for key, value in _pairs(headers or {})]
         parts.append((_text(name), filename, kind, own, content))
