@@ -35,6 +35,21 @@ def test_certificates_are_checked_and_pools_not_mixed(secure_pages: Any, bundle:
     assert session.get(secure_pages.url).ok
 
 
+def test_certificates_that_are_not_there_matter_to_https_alone(
+    session: requests.Session, pages: Any, secure_pages: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for its in (haul.Session(), session):
+        assert its.get(pages.url, verify="/none/such.pem").ok
+        for url in (secure_pages.url, secure_pages.url.upper()):
+            with pytest.raises(OSError, match="/none/such.pem"):
+                its.get(url, verify="/none/such.pem")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/none/such.pem")
+    for its in (haul.Session(), session):
+        with pytest.raises(OSError, match="/none/such.pem"):
+            its.get(secure_pages.url)
+        assert its.get(pages.url).ok
+
+
 def test_a_request_that_asks_for_checks_gets_them(session: requests.Session, secure_pages: Any, bundle: str) -> None:
     for its, refusal in ((haul.Session(), haul.exceptions.SSLError), (session, requests.exceptions.SSLError)):
         for of_session in (False, bundle):

@@ -97,11 +97,11 @@ def test_settings_count_from_the_next_request_on(pages: Any, monkeypatch: pytest
     session.proxies["http"] = "http://127.0.0.1:1"
     with pytest.raises(haul.exceptions.ProxyError):
         session.get(pages.url)
-    for name in ("verify", "cert"):
+    for name, url in (("verify", pages.url.replace("http", "https")), ("cert", pages.url)):
         session = warm()
         setattr(session, name, str(tmp_path / "none"))
         with pytest.raises(OSError, match="invalid path"):
-            session.get(pages.url)
+            session.get(url)
 
     session = warm()
     for name in ("http_proxy", "ALL_PROXY"):
@@ -113,7 +113,7 @@ def test_settings_count_from_the_next_request_on(pages: Any, monkeypatch: pytest
     with monkeypatch.context() as patch:
         patch.setenv("CURL_CA_BUNDLE", str(tmp_path / "none"))
         with pytest.raises(OSError, match="invalid path"):
-            session.get(pages.url)
+            session.get(pages.url.replace("http", "https"))
     home = tmp_path / "home"
     home.mkdir()
     (home / ".netrc").write_text("machine localhost login user password pass\n")

@@ -191,7 +191,7 @@ class HaulAdapter(BaseAdapter):
         plan = self._plans.get(key)
         if plan is None:
             connect, read = _settings.limits(timeout)
-            settings = _settings.trust(verify, cert)
+            settings = _settings.trust(verify, cert, url)
             try:
                 plan = Plan(
                     (), proxy=proxy, proxy_fields=proxy_fields or None, connect_timeout=connect, read_timeout=read,

@@ -568,7 +568,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         plan = self._plans.get(key)
         if plan is None:
             connect, read = _settings.limits(timeout)
-            settings = _settings.trust(verify, cert)
+            settings = _settings.trust(verify, cert, url)
             if who is not None:
                 settings["digest"] = who
             try:
