@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import io
 import os
@@ -264,6 +265,14 @@ def test_add_ons_find_urllib3s_names(session: requests.Session, pages: Any) -> N
     raw._fp = io.BytesIO(b"12345")
     raw.length_remaining = 5
     assert raw.read1(2) == b"12" and raw.length_remaining == 3 and list(raw.stream(2)) == [b"34", b"5"]
+
+
+def test_raw_gives_lines_as_urllib3_does(session: requests.Session, pages: Any) -> None:
+    text = b"one\r\n\ntwo" + b"-" * 200_000 + b"\nlast"
+    pages.routes["/lines"] = lambda handler: handler.answer(gzip.compress(text), Content_Encoding="gzip")
+    for its in (requests.Session(), session, haul.Session()):
+        for lines in (list, lambda raw: raw.readlines()):
+            assert lines(its.get(pages.url + "/lines", stream=True).raw) == text.splitlines(keepends=True)
 
 
 def test_what_the_adapter_raises_is_requests_own(session: requests.Session, pages: Any, raw: Any) -> None:

@@ -173,6 +173,18 @@ class RawBody(io.IOBase):
                 break
         return bytes(line)
 
+    def __iter__(self) -> Iterator[bytes]:
+        """Its lines, decoded, as by urllib3: unlike :meth:`readline`, which gives what was sent."""
+        begun: list[bytes] = []
+        for piece in self.stream(decode_content=True):
+            head, *tails = piece.split(b"\n")
+            begun.append(head)
+            for tail in tails:
+                yield b"".join(begun) + b"\n"
+                begun = [tail]
+        if last := b"".join(begun):
+            yield last
+
     def stream(self, amt: int | None = 65536, decode_content: bool | None = None) -> Iterator[bytes]:
         """The rest in pieces of at most ``amt`` bytes; the chunks of a chunked body as they come."""
         while piece := self._next("piece", amt or 65536, decode_content):
