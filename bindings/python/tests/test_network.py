@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import requests
+import urllib3
 
 import haul
 from haul.adapters import HaulAdapter
@@ -265,6 +266,56 @@ def test_add_ons_find_urllib3s_names(session: requests.Session, pages: Any) -> N
     raw._fp = io.BytesIO(b"12345")
     raw.length_remaining = 5
     assert raw.read1(2) == b"12" and raw.length_remaining == 3 and list(raw.stream(2)) == [b"34", b"5"]
+
+
+class _Tee:
+    """A file that keeps what is read of another one, until that is closed: CacheControl's."""
+
+    def __init__(self, file: Any, done: Callable[[bytes], None]) -> None:
+        self.file, self.done, self.kept = file, done, b""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def read(self, amt: int | None = None) -> bytes:
+        piece: bytes = self.file.read(amt)
+        self.kept += piece
+        if self.file.closed and self.done is not None:
+            self.done, done = None, self.done  # type: ignore[assignment]
+            done(self.kept)
+        return piece
+
+
+def test_a_subclass_that_caches_reads_along(pages: Any, events: Any) -> None:
+    kept: list[bytes] = []
+    whole = gzip.compress(b"text " * 30000)
+    pages.routes["/gzip"] = lambda handler: handler.answer(whole, Content_Encoding="gzip")
+    pages.routes["/none"] = lambda handler: handler.answer(b"")
+
+    class Caching(HaulAdapter):
+        def build_response(self, req: Any, resp: Any) -> requests.Response:
+            assert not resp.chunked
+            resp._fp = _Tee(resp._fp, kept.append)
+            return super().build_response(req, resp)
+
+    session = requests.Session()
+    session.mount("http://", Caching())
+    events.taken.release(3)
+    for path, sent, content in (
+        ("/gzip", whole, b"text " * 30000), ("/none", b"", b""), ("/events", *[b"event 0\nevent 1\nevent 2\n"] * 2),
+    ):  # fmt: skip
+        for stream in (False, True):
+            events.taken.release(3)
+            response = session.get(pages.url + path, stream=stream)
+            assert b"".join(response.iter_content(1000)) == content and kept == [sent], path
+            kept.clear()
+    # What it kept it gives back as a response of urllib3's, as does what stands in for a server in tests.
+    fields = urllib3.HTTPHeaderDict([("Content-Encoding", "gzip"), ("X-A", "1"), ("X-A", "2")])
+    cached = urllib3.HTTPResponse(io.BytesIO(whole), fields, 203, preload_content=False)
+    adapter = HaulAdapter()
+    response = adapter.build_response(requests.Request("GET", pages.url).prepare(), cached)
+    assert (response.status_code, response.headers["x-a"], response.url) == (203, "1, 2", pages.url + "/")
+    assert response.content == b"text " * 30000 and response.raw is cached and response.connection is adapter
 
 
 def test_raw_gives_lines_as_urllib3_does(session: requests.Session, pages: Any) -> None:

@@ -123,6 +123,9 @@ class RawBody(io.IOBase):
         """The rest, which is kept: asked for again, it is the same."""
         return self._data or self.read(cache_content=True)
 
+    #: As of one that is not: where a chunk ends is not kept.
+    chunked = False
+
     def supports_chunked_reads(self) -> bool:
         """No: where a chunk ends is not kept."""
         return False

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import requests
-from requests.adapters import BaseAdapter
+from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy
@@ -34,17 +34,22 @@ _NEVER = Retry(0, read=False)
 
 
 class _Raw(RawBody):
-    """With what add-ons of requests do to urllib3's: they ask its headers for each field apart, and requests-cache, having read a
-    body that is streamed, puts a file in its place that holds what came."""
+    """With what add-ons of requests do to urllib3's: they ask its headers for each field apart, and put a file in the place of the
+    body: requests-cache one that holds what came, CacheControl one that reads it and keeps it."""
 
     _put: HTTPResponse | None = None
+    _source: RawBody | None = None
 
     def _dict_of(self, fields: list[tuple[str, str]]) -> HTTPHeaderDict:
         return HTTPHeaderDict(fields)
 
     @property
     def _fp(self) -> Any:
-        return self if self._put is None else self._put._fp
+        if self._put is not None:
+            return self._put._fp
+        if self._source is None:
+            self._source = RawBody(self.reply, self._stream, self._translate)
+        return self._source
 
     @_fp.setter
     def _fp(self, file: Any) -> None:
@@ -128,6 +133,8 @@ class HaulAdapter(BaseAdapter):
         fields = list(headers.items())
         plan = self._plan(url, timeout, verify, cert, proxies, request)
         attempts = None if self.max_retries is _NEVER else Attempts(Retry.from_int(self.max_retries), request)
+        # What a subclass does to a response it does to one that is not read yet.
+        stream = stream or type(self).build_response is not HaulAdapter.build_response
         while True:
             source = None
             try:
@@ -145,8 +152,10 @@ class HaulAdapter(BaseAdapter):
                 raw.retries = self.max_retries if attempts is None else attempts.retries
                 return self.build_response(request, raw)
 
-    def build_response(self, req: requests.PreparedRequest, resp: RawBody) -> requests.Response:
-        """requests' response of what came."""
+    def build_response(self, req: requests.PreparedRequest, resp: RawBody | HTTPResponse) -> requests.Response:
+        """requests' response of what came; or of urllib3's that somebody else made, from a cache or for a test."""
+        if not isinstance(resp, RawBody):
+            return HTTPAdapter.build_response(self, req, resp)  # type: ignore[arg-type]
         request, raw, reply = req, resp, resp.reply
         response = requests.Response()
         response.status_code = reply.status
