@@ -8,6 +8,7 @@ import io
 import os
 import pickle
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -367,6 +368,8 @@ def test_what_the_adapter_raises_holds_urllib3s(session: requests.Session, secur
     assert isinstance(error.args[0].reason.original_error, inner.NewConnectionError)
     error = raised(secure_pages.url)
     assert type(error) is requests.exceptions.SSLError and isinstance(error.args[0].reason, inner.SSLError)
+    assert isinstance(error.args[0].reason.args[0], ssl.SSLCertVerificationError)
+    assert "CERTIFICATE_VERIFY_FAILED" in str(error)
     error = raised(raw(b"").url)
     assert error.args[0].args[0] == "Connection aborted." and isinstance(error.args[0].args[1], http.client.RemoteDisconnected)
     still = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", closes=False).url

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 from http.client import RemoteDisconnected
 from typing import Any
 
@@ -111,6 +112,10 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
     """urllib3's exception: what requests waits for while it reads a body, and a ``Retry`` counts by."""
     kind, message, _, phase = failure.args
     if phase == "connect":
+        if kind == "PeerCertificate":
+            # OpenSSL's words, which programs look for.
+            words = f"[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {message}"
+            return urllib3.SSLError(ssl.SSLCertVerificationError(1, words))
         if isinstance(from_failure(failure), SSLError):
             return urllib3.SSLError(message)
         error = _no_connection(kind, message, _pool(url))
