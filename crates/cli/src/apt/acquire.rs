@@ -1,0 +1,339 @@
+//! One file for apt: what is asked of the server, and what apt is told of the answer.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use haul::net::dns::Family;
+use haul::net::proxy::ProxyOptions;
+use haul::net::tls::Identity;
+use haul::request::{Particulars, Request, RequestOptions};
+use haul::{Client, Error, ErrorKind, Response, Target};
+use haul_policy::proxy::{Environment, Proxy};
+use haul_policy::redirect::RedirectRules;
+use haul_policy::retry::RetryRules;
+
+use super::config::Config;
+use super::credentials::Credentials;
+use super::file::{self, Partial};
+use super::message::Message;
+use super::sandbox;
+use crate::base64;
+use crate::date;
+use crate::usage::one_line;
+
+/// Bytes of an answer's content that are read so that its connection can serve the next request.
+const SPARED: u64 = 64 << 10;
+/// What some stores take for something else in a path, written so that none does: `+` is a space to S3.
+const DOUBTFUL: [(&str, &str); 3] = [("+", "%2b"), ("~", "%7e"), (" ", "%20")];
+
+/// Fetches by apt's configuration.
+pub(super) struct Acquirer {
+    client: Client,
+    config: Config,
+    credentials: Credentials,
+}
+
+/// Why a file is not there.
+struct Failure {
+    message: String,
+    /// apt's word for it.
+    reason: Option<String>,
+    /// It may go better at another time, or by another mirror.
+    is_transient: bool,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self { message, reason: None, is_transient: false }
+    }
+}
+
+impl Acquirer {
+    /// Gives up what rights it has to.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) fn new(config: Config) -> Result<Self, String> {
+        let credentials = Credentials::read(&config);
+        sandbox::enter(config.value("apt::sandbox::user"))?;
+        // Now, for it may begin threads, which keep the rights they begin with.
+        Ok(Self { client: Client::new(), config, credentials })
+    }
+
+    /// Carries a `600 URI Acquire` out.
+    ///
+    /// # Errors
+    /// Those of talking to apt.
+    pub(super) fn acquire(&self, asked: &Message, say: &mut impl FnMut(&Message) -> io::Result<()>) -> io::Result<()> {
+        let (Some(uri), Some(path)) = (asked.get("URI"), asked.get("Filename")) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let answer = match self.fetch(asked, uri, Path::new(path), say)? {
+            Ok(answer) => answer,
+            Err(failure) => {
+                let answer = Message::new(400, "URI Failure").with("URI", uri).with("Message", failure.message);
+                let answer = failure.reason.iter().fold(answer, |answer, reason| answer.with("FailReason", reason));
+                if failure.is_transient { answer.with("Transient-Failure", "true") } else { answer }
+            }
+        };
+        say(&answer)
+    }
+
+    /// The outer failures are apt's, the inner ones the file's.
+    fn fetch(
+        &self,
+        asked: &Message,
+        uri: &str,
+        path: &Path,
+        say: &mut impl FnMut(&Message) -> io::Result<()>,
+    ) -> io::Result<Result<Message, Failure>> {
+        let target = match Target::parse(&written(uri)) {
+            Ok(target) => target,
+            Err(error) => return Ok(Err(error.to_string().into())),
+        };
+        let (login, warnings) =
+            if target.userinfo().is_none() { self.credentials.find(&target) } else { (None, Vec::new()) };
+        for warning in warnings {
+            say(&Message::new(104, "Warning").with("URI", uri).with("Message", warning))?;
+        }
+        let mut options = match self.options(&target, asked) {
+            Ok(options) => options,
+            Err(message) => return Ok(Err(message.into())),
+        };
+        options.authorization = login.map(|(user, password)| {
+            format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes())).into()
+        });
+        let options = Arc::new(options);
+        let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
+        let mut partial = Partial::at(path);
+        if partial.as_ref().is_some_and(|partial| file::is_all(path, partial.size, asked)) {
+            let size = partial.map_or(0, |partial| partial.size).to_string();
+            say(&Message::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
+            let told = file::digests(path).map(|digests| with_digests(done.with("Resume-Point", &size), digests));
+            return Ok(told.map_err(|error| format!("{}: {error}", path.display()).into()));
+        }
+        loop {
+            let own = Particulars { fields: conditions(asked, partial.as_ref()), ..Particulars::default() };
+            let mut response = match self.client.send(Request::new(target.clone(), Arc::clone(&options), own)) {
+                Ok(response) => response,
+                Err(error) => return Ok(Err(failure(&error))),
+            };
+            let status = response.status();
+            let modified = response.header("last-modified").map(str::to_owned);
+            let start = match (status, &partial) {
+                (200, _) => 0,
+                (206, Some(partial)) if file::begins_at(&response, partial.size) => partial.size,
+                (206 | 416, Some(_)) => {
+                    // What is there is not the beginning of what the server has.
+                    spare(&mut response);
+                    let _ = fs::remove_file(path);
+                    partial = None;
+                    continue;
+                }
+                (304, _) => {
+                    let time = asked.get("Last-Modified").unwrap_or_default();
+                    return Ok(Ok(done.with("IMS-Hit", "true").with("Last-Modified", time)));
+                }
+                (301 | 302 | 303 | 307 | 308, _) if self.follows(&target) && response.header("location").is_some() => {
+                    let led = redirect(uri, &target, &response);
+                    spare(&mut response);
+                    return Ok(led);
+                }
+                (201..=299, None) => 0,
+                _ => {
+                    let failure = refusal(&response);
+                    spare(&mut response);
+                    return Ok(Err(failure));
+                }
+            };
+            let size = response.content_length().map(|length| start + length);
+            let began = Message::new(200, "URI Start").with("URI", uri);
+            let began = size.iter().fold(began, |began, size| began.with("Size", size.to_string()));
+            let began = modified.iter().fold(began, |began, time| began.with("Last-Modified", time));
+            say(&if start > 0 { began.with("Resume-Point", start.to_string()) } else { began })?;
+            let date = modified.as_deref().and_then(|time| date::of_http(time.as_bytes()));
+            let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
+            let taken = file::take(&mut response, path, start, date);
+            return Ok(taken.map_err(|error| failure(&error)).map(|digests| {
+                let done = with_digests(done, digests);
+                let done = if start > 0 { done.with("Resume-Point", start.to_string()) } else { done };
+                modified.iter().fold(done, |done, time| done.with("Last-Modified", time))
+            }));
+        }
+    }
+
+    fn follows(&self, target: &Target) -> bool {
+        self.config.is_on(target.scheme().as_str(), "allowredirect", target.host_text(), true)
+    }
+
+    fn options(&self, target: &Target, asked: &Message) -> Result<RequestOptions, String> {
+        let config = &self.config;
+        let (scheme, host) = (target.scheme().as_str(), target.host_text());
+        let get = |name| config.get(scheme, name, host);
+        let number = |name| get(name).and_then(|text| text.parse::<u64>().ok());
+        let is_on = |name, usual| config.is_on(scheme, name, host, usual);
+        let patience = Duration::from_secs(number("timeout").unwrap_or(30));
+        let mut options = RequestOptions {
+            redirects: RedirectRules { follow: false, ..RedirectRules::default() },
+            retry: RetryRules { max: 0, ..RetryRules::default() },
+            max_size: asked.get("Maximum-Size").and_then(|size| size.parse().ok()),
+            limit_rate: number("dl-limit").filter(|limit| *limit > 0).map(|limit| limit << 10),
+            read_timeout: Some(patience),
+            ..RequestOptions::default()
+        };
+        options.connect.timeout = patience;
+        if let Some(agent) = get("user-agent") {
+            options.user_agent = Some(agent.to_owned());
+        }
+        if config.is_set("acquire::forceipv4") {
+            options.family = Family::V4;
+        } else if config.is_set("acquire::forceipv6") {
+            options.family = Family::V6;
+        }
+        options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        options.tls.ca_file = get("cainfo").map(Into::into);
+        options.tls.crl_file = get("crlfile").map(Into::into);
+        options.tls.verify = is_on("verify-peer", true);
+        options.tls.identity = get("sslcert")
+            .map(|certificate| Identity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
+        // Caches on the way must not give an index of yesterday.
+        let cached = match asked.get("Index-File") {
+            _ if is_on("no-cache", false) => Some("no-cache".to_owned()),
+            Some("true") => Some(format!("max-age={}", number("max-age").unwrap_or(0))),
+            _ if is_on("no-store", false) => Some("no-store".to_owned()),
+            _ => None,
+        };
+        options.fields.extend(cached.map(|how| ("Cache-Control".to_owned(), how.into_bytes())));
+        // Servers that negotiate give a compressed index in place of one that they lack.
+        let is_bare = !target.path().rsplit('/').next().unwrap_or_default().contains('.');
+        if is_bare && is_on("sendaccept", true) {
+            options.fields.push(("Accept".to_owned(), b"text/*".to_vec()));
+        }
+        let mut proxy = ProxyOptions::default();
+        // What apt has found out by `Proxy-Auto-Detect` comes with the file.
+        match asked.get("Proxy").filter(|text| !text.is_empty()).or_else(|| get("proxy")) {
+            Some("DIRECT" | "false") => {}
+            Some(text) => proxy.proxy = Some(Proxy::parse(text).map_err(|error| error.to_string())?),
+            None => proxy.environment = Environment::read(variable),
+        }
+        options.proxy = Some(proxy);
+        Ok(options)
+    }
+}
+
+/// The environment as apt reads it: https goes by http's proxy where it has none.
+fn variable(name: &str) -> Option<String> {
+    let of = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
+}
+
+/// A URI as it goes out.
+fn written(uri: &str) -> String {
+    let path = uri.find("://").and_then(|at| uri[at + 3..].find('/').map(|path| at + 3 + path)).unwrap_or(uri.len());
+    let (place, rest) = uri.split_at(path);
+    let rest = DOUBTFUL.iter().fold(rest.to_owned(), |rest, (plain, safe)| rest.replace(plain, safe));
+    format!("{place}{rest}")
+}
+
+/// The fields that make it the rest of what is there, or nothing where nothing is new.
+fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8>)> {
+    let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
+    match (partial, asked.get("Last-Modified")) {
+        (Some(partial), _) => {
+            let modified = partial.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            vec![field("Range", format!("bytes={}-", partial.size)), field("If-Range", date::http(modified))]
+        }
+        (None, Some(time)) => vec![field("If-Modified-Since", time.to_owned())],
+        (None, None) => Vec::new(),
+    }
+}
+
+/// Where apt is to ask next.
+fn redirect(uri: &str, target: &Target, response: &Response) -> Result<Message, Failure> {
+    let location = response.head().get("location").unwrap_or_default();
+    let rules = RedirectRules::default();
+    let hop =
+        haul_policy::redirect::decide(&rules, 0, response.status(), Some(location), "GET", target, &target.origin());
+    let next = match hop {
+        Ok(Some(hop)) => hop.target,
+        Ok(None) => return Err(refusal(response)),
+        Err(error) => return Err(error.to_string().into()),
+    };
+    let (from, to) = (target.scheme().as_str(), next.to_url());
+    if from == "https" && next.scheme().as_str() != "https" {
+        return Err(format!("Redirection from https to '{to}' is forbidden").into());
+    }
+    if to == target.to_url() {
+        let reason = Some("RedirectionLoop".to_owned());
+        return Err(Failure { message: "Redirection loop encountered".to_owned(), reason, is_transient: false });
+    }
+    Ok(Message::new(103, "Redirect").with("URI", uri).with("New-URI", to))
+}
+
+/// A status that brings no file, in the words that people look for in apt's output.
+fn refusal(response: &Response) -> Failure {
+    let status = response.status();
+    let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
+    let peer = response.facts().peer.map(|peer| format!(" [IP: {} {}]", peer.ip(), peer.port())).unwrap_or_default();
+    Failure {
+        message: one_line(&format!("{status}  {reason}{peer}")),
+        reason: Some(format!("HttpError{status}")),
+        is_transient: status >= 500 || matches!(status, 408 | 429),
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    let reason = match error.kind() {
+        ErrorKind::Timeout => Some("Timeout"),
+        ErrorKind::Connect => Some("ConnectionRefused"),
+        ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
+        ErrorKind::TooLarge => Some("MaximumSizeExceeded"),
+        _ => None,
+    };
+    let broke = matches!(
+        error.kind(),
+        ErrorKind::Timeout
+            | ErrorKind::PartialBody
+            | ErrorKind::EmptyReply
+            | ErrorKind::Send
+            | ErrorKind::Receive
+            | ErrorKind::Http2
+            | ErrorKind::Http2Stream
+    );
+    let is_transient = broke || error.is_connect();
+    Failure { message: one_line(&error.cause()), reason: reason.map(str::to_owned), is_transient }
+}
+
+fn with_digests(done: Message, digests: Vec<(String, String)>) -> Message {
+    digests.into_iter().fold(done, |done, (name, value)| done.with(&name, value))
+}
+
+/// Reads what is left of a short answer.
+fn spare(response: &mut Response) {
+    let _ = io::copy(&mut response.take(SPARED), &mut io::sink());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_store_can_take_a_path_for_another() {
+        assert_eq!(written("http://h:80/p/a_1+b~2.deb"), "http://h:80/p/a_1%2bb%7e2.deb");
+        assert_eq!(written("http://u+x@h"), "http://u+x@h");
+        assert_eq!(written("https://h/a%2bb c"), "https://h/a%2bb%20c");
+    }
+
+    #[test]
+    fn what_is_there_is_asked_for_by_its_date() {
+        let asked = Message::new(600, "URI Acquire").with("Last-Modified", "Wed, 01 May 2024 08:00:00 GMT");
+        assert_eq!(conditions(&asked, None)[0].0, "If-Modified-Since");
+        let partial = Partial { size: 7, modified: UNIX_EPOCH + Duration::from_secs(1_714_550_400) };
+        let fields = conditions(&asked, Some(&partial));
+        assert_eq!(fields[0], ("Range".to_owned(), b"bytes=7-".to_vec()));
+        assert_eq!(fields[1], ("If-Range".to_owned(), b"Wed, 01 May 2024 08:00:00 GMT".to_vec()));
+    }
+}

@@ -1,0 +1,132 @@
+//! What apt says of its configuration (`601 Configuration`), by the names of apt.conf(5).
+//!
+//! ```
+//! use haul_cli::apt::{config::Config, message::Message};
+//!
+//! let items = Message::new(601, "Configuration")
+//!     .with("Config-Item", "Acquire::http::Timeout=20")
+//!     .with("Config-Item", "Acquire::http::Timeout::slow.example=90");
+//! let config = Config::of(&items);
+//! assert_eq!(config.get("https", "timeout", "slow.example"), Some("90"));
+//! assert_eq!(config.get("https", "timeout", "deb.example"), Some("20"));
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use super::message::Message;
+
+/// apt's configuration.
+#[derive(Debug, Default)]
+pub struct Config {
+    items: Vec<(String, String)>,
+}
+
+impl Config {
+    /// That of a message.
+    #[must_use]
+    pub fn of(message: &Message) -> Self {
+        let pair = |item: &str| {
+            let (name, value) = item.split_once('=')?;
+            Some((unquoted(name).to_ascii_lowercase(), unquoted(value)))
+        };
+        Self { items: message.all("Config-Item").filter_map(pair).collect() }
+    }
+
+    /// The value of an item, by its whole name in lower case. An empty one is none.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let found = self.items.iter().rev().find(|(item, _)| item == name);
+        found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// The value of an item of a method: host by host before the method's own, and what https does not say is as for http.
+    #[must_use]
+    pub fn get(&self, scheme: &str, name: &str, host: &str) -> Option<&str> {
+        let ways: [fn(&str, &str, &str) -> String; 3] = [
+            |scheme, name, host| format!("acquire::{scheme}::{name}::{host}"),
+            |scheme, name, host| format!("acquire::{scheme}::{host}::{name}"),
+            |scheme, name, _| format!("acquire::{scheme}::{name}"),
+        ];
+        ways.iter().find_map(|way| [scheme, "http"].iter().find_map(|scheme| self.value(&way(scheme, name, host))))
+    }
+
+    /// Whether an item of a method is on.
+    #[must_use]
+    pub fn is_on(&self, scheme: &str, name: &str, host: &str, usual: bool) -> bool {
+        truth(self.get(scheme, name, host), usual)
+    }
+
+    /// Whether an item is on, by its whole name in lower case.
+    #[must_use]
+    pub fn is_set(&self, name: &str) -> bool {
+        truth(self.value(name), false)
+    }
+
+    /// A path of `Dir`: a relative one begins at the path of the item above it.
+    #[must_use]
+    pub fn path(&self, name: &str) -> Option<PathBuf> {
+        let mut path = PathBuf::from(self.value(name)?);
+        let mut above = name;
+        while !path.is_absolute() && !path.starts_with(".") {
+            above = above.rsplit_once("::")?.0;
+            path = self.value(above).map_or(path.clone(), |dir| Path::new(dir).join(&path));
+        }
+        match self.value("rootdir") {
+            Some(root) if path.is_absolute() => Some(Path::new(root).join(path.strip_prefix("/").ok()?)),
+            _ => Some(path),
+        }
+    }
+}
+
+/// apt's words for yes and no.
+fn truth(text: Option<&str>, usual: bool) -> bool {
+    match text.map(str::to_ascii_lowercase).as_deref() {
+        Some("no" | "false" | "without" | "off" | "disable" | "0") => false,
+        Some("yes" | "true" | "with" | "on" | "enable" | "1") => true,
+        _ => usual,
+    }
+}
+
+/// apt writes what could end a line or an item percent-encoded.
+fn unquoted(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
+        let code = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        plain.push(code.unwrap_or(bytes[at]));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&plain).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(items: &[&str]) -> Config {
+        let message = Message::new(601, "Configuration");
+        Config::of(&items.iter().fold(message, |message, item| message.with("Config-Item", item)))
+    }
+
+    #[test]
+    fn https_takes_from_http_what_it_does_not_say_itself() {
+        let config =
+            config(&["Acquire::http::Proxy=http://p:1", "Acquire::http::Proxy::h=DIRECT", "Acquire::https::Timeout=3"]);
+        assert_eq!(config.get("https", "proxy", "other"), Some("http://p:1"));
+        assert_eq!(config.get("https", "proxy", "h"), Some("DIRECT"));
+        assert_eq!((config.get("https", "timeout", "h"), config.get("http", "timeout", "h")), (Some("3"), None));
+        assert!(config.is_on("https", "allowredirect", "h", true) && !config.is_set("acquire::forceipv4"));
+    }
+
+    #[test]
+    fn paths_begin_at_what_is_above_them() {
+        let items = ["Dir=/", "Dir::Etc=etc/apt", "Dir::Etc::netrc=auth.conf", "Dir::Etc::parts=/x"];
+        assert_eq!(config(&items).path("dir::etc::netrc").unwrap(), Path::new("/etc/apt/auth.conf"));
+        assert_eq!(config(&items).path("dir::etc::parts").unwrap(), Path::new("/x"));
+        assert_eq!(config(&items).path("dir::etc::none"), None);
+        let rooted = config(&[&items[..], &["RootDir=/chroot"]].concat());
+        assert_eq!(rooted.path("dir::etc::netrc").unwrap(), Path::new("/chroot/etc/apt/auth.conf"));
+    }
+}

@@ -1,0 +1,142 @@
+//! apt's file while it comes: in its place, so that apt can show how far it is, and with the server's date from the first byte
+//! on, by which the rest can be asked for whatever ends this run.
+
+use std::fs::{File, FileTimes, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use haul::sink::checksum::{Algorithm, Checksum, Hasher};
+use haul::{Error, ErrorKind, Response};
+use haul_policy::range::content_range;
+
+use super::message::Message;
+
+/// What apt may hold a file against, and how long they are.
+const ALGORITHMS: [(&str, Algorithm, usize); 3] =
+    [("SHA1", Algorithm::Sha1, 20), ("SHA256", Algorithm::Sha256, 32), ("SHA512", Algorithm::Sha512, 64)];
+
+/// What an earlier run left of a file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Partial {
+    pub(super) size: u64,
+    pub(super) modified: SystemTime,
+}
+
+impl Partial {
+    /// What is there, if it is something.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
+        Some(Self { size: metadata.len(), modified: metadata.modified().ok()? })
+    }
+}
+
+/// The fields of a file's digests.
+pub(super) fn digests(path: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut hashers = Hashers::new();
+    let size = io::copy(&mut File::open(path)?, &mut hashers)?;
+    Ok(hashers.fields(size))
+}
+
+/// Whether what is there is what apt wants already: then nothing is asked for.
+pub(super) fn is_all(path: &Path, size: u64, asked: &Message) -> bool {
+    let expected = |name: &str| asked.get(&format!("Expected-{name}")).map(str::to_ascii_lowercase);
+    if expected("Checksum-FileSize") != Some(size.to_string()) {
+        return false;
+    }
+    let found = digests(path).unwrap_or_default();
+    let mut compared = ["SHA256", "SHA512"].into_iter().filter_map(|name| Some((name, expected(name)?))).peekable();
+    compared.peek().is_some() && compared.all(|(name, digest)| found.contains(&(format!("{name}-Hash"), digest)))
+}
+
+/// Whether an answer is the rest of a content from a byte on.
+pub(super) fn begins_at(response: &Response, first: u64) -> bool {
+    let range = response.head().get("content-range").and_then(content_range::parse);
+    range.and_then(|range| range.span).is_some_and(|span| span.start == first)
+}
+
+/// Writes an answer's content behind the first `start` bytes. The answer is the fields of the whole's digests.
+pub(super) fn take(
+    response: &mut Response,
+    path: &Path,
+    start: u64,
+    date: Option<SystemTime>,
+) -> Result<Vec<(String, String)>, Error> {
+    let cannot =
+        |error: io::Error| Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
+    let mut writer = Dated::open(path, start, date).map_err(cannot)?;
+    let taken = response.copy_to(&mut writer);
+    if taken.is_err() && date.is_none() {
+        // Nothing could tell later whether it is the same content.
+        let _ = std::fs::remove_file(path);
+    }
+    let length = taken?;
+    // Also where nothing was written.
+    writer.date().map_err(cannot)?;
+    Ok(writer.hashers.fields(start + length))
+}
+
+/// A file with a date, and the digests of what is written.
+struct Dated {
+    file: File,
+    hashers: Hashers,
+    times: Option<FileTimes>,
+}
+
+impl Dated {
+    fn open(path: &Path, start: u64, date: Option<SystemTime>) -> io::Result<Self> {
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(start == 0).open(path)?;
+        let mut hashers = Hashers::new();
+        if start > 0 {
+            file.set_len(start)?;
+            io::copy(&mut file, &mut hashers)?;
+        }
+        file.seek(SeekFrom::Start(start))?;
+        Ok(Self { file, hashers, times: date.map(|date| FileTimes::new().set_modified(date).set_accessed(date)) })
+    }
+
+    fn date(&self) -> io::Result<()> {
+        self.times.map_or(Ok(()), |times| self.file.set_times(times))
+    }
+}
+
+impl Write for Dated {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write_all(bytes)?;
+        self.date()?;
+        self.hashers.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// All digests side by side.
+struct Hashers(Vec<(&'static str, Hasher)>);
+
+impl Hashers {
+    fn new() -> Self {
+        // What it ought to be is apt's to know.
+        let hasher = |algorithm, length| Checksum::new(algorithm, vec![0; length]).map(|checksum| checksum.hasher());
+        Self(ALGORITHMS.iter().filter_map(|(name, kind, length)| Some((*name, hasher(*kind, *length)?))).collect())
+    }
+
+    fn fields(self, size: u64) -> Vec<(String, String)> {
+        let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let size = [("Size".to_owned(), size.to_string()), ("Checksum-FileSize-Hash".to_owned(), size.to_string())];
+        let digests = self.0.into_iter().map(|(name, hasher)| (format!("{name}-Hash"), hex(hasher.finish())));
+        size.into_iter().chain(digests).collect()
+    }
+}
+
+impl Write for Hashers {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.iter_mut().for_each(|(_, hasher)| hasher.update(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

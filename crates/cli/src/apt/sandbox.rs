@@ -1,0 +1,53 @@
+//! A method that root's apt starts gives up root's rights before it talks to anybody: it becomes `APT::Sandbox::User`, as
+//! apt's own methods do.
+//!
+//! ```
+//! use haul_cli::apt::sandbox::ids;
+//!
+//! let text = "root:x:0:0:root:/root:/bin/sh\n_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n";
+//! assert_eq!(ids(text, "_apt"), Some((42, 65534)));
+//! assert_eq!(ids(text, "ap"), None);
+//! ```
+
+use rustix::process::geteuid;
+
+/// Becomes this user, if it is root that runs. Nobody, or root, is who stays. No other thread may run yet.
+///
+/// # Errors
+/// Why it cannot be done: then nothing may be fetched.
+pub fn enter(user: Option<&str>) -> Result<(), String> {
+    let Some(user) = user.filter(|user| *user != "root" && geteuid().is_root()) else { return Ok(()) };
+    let users = std::fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
+    let (uid, gid) = ids(&users, user).ok_or_else(|| format!("No user {user}, can't drop rights"))?;
+    become_user(uid, gid).map_err(|error| format!("cannot become {user}: {error}"))
+}
+
+/// The numbers of a user and its group in the text of passwd(5).
+#[must_use]
+pub fn ids(users: &str, user: &str) -> Option<(u32, u32)> {
+    let mut fields = users.lines().map(|line| line.split(':')).find_map(|mut fields| {
+        let is_meant = fields.next() == Some(user);
+        is_meant.then_some(fields)
+    })?;
+    let uid = fields.nth(1)?.parse().ok()?;
+    Some((uid, fields.next()?.parse().ok()?))
+}
+
+#[cfg(target_os = "linux")]
+fn become_user(uid: u32, gid: u32) -> std::io::Result<()> {
+    use rustix::process::{Gid, Uid};
+    use rustix::thread::{set_no_new_privs, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    // A call is about its thread alone; those that come later begin as it is.
+    set_no_new_privs(true)?;
+    set_thread_groups(&[gid])?;
+    set_thread_res_gid(gid, gid, gid)?;
+    set_thread_res_uid(uid, uid, uid)?;
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn become_user(_: u32, _: u32) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}
