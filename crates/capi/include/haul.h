@@ -85,7 +85,7 @@ typedef enum {
   HAUL_STATUS_PROXY_RESOLVE = 5,
   // The host's name has no address.
   HAUL_STATUS_RESOLVE = 6,
-  // No address of the host took the connection.
+  // No address of the host took the connection, or a proxy opened no tunnel to it.
   HAUL_STATUS_CONNECT = 7,
   // The head of the reply breaks HTTP's rules.
   HAUL_STATUS_PROTOCOL = 8,

@@ -37,7 +37,7 @@ pub enum haul_status {
     ProxyResolve = 5,
     /// The host's name has no address.
     Resolve = 6,
-    /// No address of the host took the connection.
+    /// No address of the host took the connection, or a proxy opened no tunnel to it.
     Connect = 7,
     /// The head of the reply breaks HTTP's rules.
     Protocol = 8,

@@ -59,7 +59,7 @@ pub enum ErrorKind {
     ProxyResolve,
     /// The host's name has no address. Exit 6.
     Resolve,
-    /// No address of the host took the connection. Exit 7.
+    /// No address of the host took the connection; or a proxy opened no tunnel to it ([`Error::status`]). Exit 7.
     Connect,
     /// The peer broke HTTP's rules in the head of its response. Exit 8.
     Protocol,

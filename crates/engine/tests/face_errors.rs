@@ -70,7 +70,7 @@ fn without_a_connection_nothing_was_sent() {
 
         let refuses = answering("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
         let error = failed(&proxied(&refuses), "https://h.test/");
-        assert_eq!(error.kind(), ErrorKind::Receive, "{error}");
+        assert_eq!((error.kind(), error.status()), (ErrorKind::Connect, Some(403)), "{error}");
         assert!(error.is_connect(), "{error}");
 
         let clients = [

@@ -234,7 +234,7 @@ fn digest_is_answered_in_tunnels_and_for_forwarded_requests() {
             let fresh = TestProxy::start(Rules { login: Some(("me", "other")), digest: true, ..Rules::default() });
             let wrong = adjusted(through(&format!("http://me:secret@{}", fresh.addr), &trusting), |to| to.auth = auth);
             let got = driver.get(&client, &origin.https_url("/small"), &wrong);
-            fails(&got, ErrorKind::Receive, 56, "CONNECT tunnel failed, response 407");
+            fails(&got, ErrorKind::Connect, 7, "CONNECT tunnel failed, response 407");
             assert_eq!(driver.get(&client, &origin.url("/small"), &wrong).status, 407);
         }
     }
@@ -268,7 +268,7 @@ fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
                 adjusted(through(&format!("http://me:secret@{}", stubborn.addr()), &RequestOptions::default()), |to| {
                     (to.auth, to.tunnel) = (ProxyAuth::Any, true)
                 });
-            fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Receive, 56, "407");
+            fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
             assert_eq!(stubborn.connections(), 2);
         }
     }
@@ -293,19 +293,31 @@ fn a_large_body_that_began_with_the_proxys_answer_comes_whole() {
 #[test]
 fn a_proxy_that_refuses_connect_ends_it_with_56() {
     for driver in DRIVERS {
-        for (answer, says) in [
-            ("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n", "response 407"),
-            ("HTTP/1.1 503 Later\r\n\r\n", "response 503"),
-            ("HTTP/1.1 302 There\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n", "response 302"),
-            ("HTTP/1.1 101 Other\r\nUpgrade: x\r\n\r\n", "switched protocols"),
-            ("SSH-2.0-OpenSSH\r\n", "broken"),
-            ("HTTP/1.1 200 OK\r\nX: y", "closed the connection"),
-            ("", "closed the connection"),
+        for (answer, kind, exit, says) in [
+            (
+                "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n",
+                ErrorKind::Connect,
+                7,
+                "response 407",
+            ),
+            ("HTTP/1.1 503 Later\r\n\r\n", ErrorKind::Connect, 7, "response 503"),
+            (
+                "HTTP/1.1 302 There\r\nLocation: https://evil.test/\r\nContent-Length: 0\r\n\r\n",
+                ErrorKind::Connect,
+                7,
+                "response 302",
+            ),
+            ("HTTP/1.1 101 Other\r\nUpgrade: x\r\n\r\n", ErrorKind::Receive, 56, "switched protocols"),
+            ("HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n", ErrorKind::Protocol, 8, "broken"),
+            ("HTTP/1.1 403 No\r\nContent-Length: 1x\r\n\r\n", ErrorKind::Protocol, 8, "broken"),
+            ("SSH-2.0-OpenSSH\r\n", ErrorKind::Receive, 56, "broken"),
+            ("HTTP/1.1 200 OK\r\nX: y", ErrorKind::Receive, 56, "closed the connection"),
+            ("", ErrorKind::Receive, 56, "closed the connection"),
         ] {
             let peer = RawPeer::always(vec![Step::ReadHead, Step::send(answer), Step::Close]);
             let options = through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default());
             let got = driver.get(&client(), "https://example.test/", &options);
-            fails(&got, ErrorKind::Receive, 56, says);
+            fails(&got, kind, exit, says);
             assert_eq!(peer.connections(), 1, "it is not tried again: {answer}");
         }
     }

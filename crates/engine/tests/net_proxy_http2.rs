@@ -133,7 +133,7 @@ fn a_refusal_is_the_proxys() {
         conn.send(headers(asked.stream, true, &[(":status", "403")]))?;
         conn.drain()
     });
-    ends(&peer, 56, "response 403", b"");
+    ends(&peer, 7, "response 403", b"");
     let peer = proxy(|conn| {
         conn.greet(&[])?;
         let asked = conn.request()?;

@@ -84,7 +84,7 @@ fn tinyproxy_forwards_and_tunnels() {
         assert!(origin.log().iter().all(|request| request.header("proxy-authorization").is_none()));
         let wrong = through(&format!("http://me:wrong@127.0.0.1:{}", running.port), &trusting);
         let got = driver.get(&client, &origin.https_url("/small"), &wrong);
-        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Receive), 56), "{}", got.message);
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Connect), 7), "{}", got.message);
         let got = driver.get(&client, &origin.url("/small"), &wrong);
         assert!(matches!(got.status, 401 | 407), "{}", got.status);
     }

@@ -288,7 +288,8 @@ fn refusal(response: &Response) -> Failure {
 fn failure(error: &Error) -> Failure {
     let reason = match error.kind() {
         ErrorKind::Timeout => Some("Timeout"),
-        ErrorKind::Connect => Some("ConnectionRefused"),
+        // A status is a proxy's, which is there.
+        ErrorKind::Connect if error.status().is_none() => Some("ConnectionRefused"),
         ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
         ErrorKind::TooLarge => Some("MaximumSizeExceeded"),
         _ => None,

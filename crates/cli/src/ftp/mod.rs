@@ -300,6 +300,7 @@ fn message(target: &Target, outcome: &Outcome, error: &Error) -> Option<String> 
             format!("Error retrieving {url}: {} {}", outcome.facts.status, reason(outcome)).trim_end().into()
         }
         ErrorKind::Timeout => "connect: Connection timed out".to_owned(),
+        ErrorKind::Connect if outcome.facts.connect_status >= 300 => one_line(&error.to_string()),
         ErrorKind::Connect if error.to_string().contains("refused") => "connect: Connection refused".to_owned(),
         ErrorKind::Connect => format!("connect: {}", one_line(&error.cause())),
         ErrorKind::Resolve => format!("{}: no address associated with name", target.host_text()),

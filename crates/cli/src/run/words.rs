@@ -81,6 +81,8 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
             None => cause(),
         },
         ErrorKind::PeerCertificate => certificate(&cause(), target),
+        // The proxy's no to CONNECT.
+        ErrorKind::Connect if facts.connect_status >= 300 => cause(),
         ErrorKind::Connect => {
             let (host, port) = place(target);
             // Who it was that did not answer may be a proxy.

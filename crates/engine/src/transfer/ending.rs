@@ -119,7 +119,7 @@ impl Transfer {
         let fails = self.options.fail && !self.options.fail_with_body;
         let error = match error.status() {
             // As to curl: who wants statuses to fail wants a proxy's that refuses a tunnel to fail so.
-            Some(status) if fails && error.kind() == ErrorKind::Receive => {
+            Some(status) if fails && error.kind() == ErrorKind::Connect => {
                 Error::new(ErrorKind::Status, error.cause()).with_status(status)
             }
             _ => error,
@@ -132,6 +132,8 @@ impl Transfer {
             (_, Broke::ByProtocol) => Trouble::Permanent,
             (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
             (ErrorKind::Timeout, _) => Trouble::Timeout,
+            // A proxy that was asked and said no will say so again.
+            (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
             (ErrorKind::Connect, _) => Trouble::ConnectRefused,
             // A certificate, or what TLS does not allow, is the same the next time.
             (ErrorKind::TlsHandshake, Broke::BeforeSending) if error.io_source().is_some() => {

@@ -153,7 +153,7 @@ impl Exchange {
         let mut at = 0;
         loop {
             let Speaks::Http1 { conn, tail } = &mut self.speaks else { return Ok(Verdict::More) };
-            let step = conn.step(Time(0), &mut input[at..]).map_err(broken)?;
+            let step = conn.step(Time(0), &mut input[at..]).map_err(|error| broken(kind_of(error), error))?;
             at += step.consumed;
             match step.event {
                 Event::NeedInput => {
@@ -188,7 +188,7 @@ impl Exchange {
         let (mut input, mut at) = (bytes.to_vec(), 0);
         loop {
             let Speaks::Http2 { conn, id } = &mut self.speaks else { return Ok(Verdict::More) };
-            let step = conn.step(now, &mut input[at..]).map_err(broken)?;
+            let step = conn.step(now, &mut input[at..]).map_err(|error| broken(ErrorKind::Receive, error))?;
             at += step.consumed;
             match step.event {
                 // The peer's settings have to be acknowledged, for one.
@@ -253,11 +253,19 @@ impl Exchange {
     }
 
     fn refused(&self) -> Error {
-        Error::new(ErrorKind::Receive, format!("CONNECT tunnel failed, response {}", self.status))
+        Error::new(ErrorKind::Connect, format!("CONNECT tunnel failed, response {}", self.status))
             .with_status(self.status)
     }
 }
 
-fn broken(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::with_source(ErrorKind::Receive, "the proxy's answer to CONNECT is broken", error)
+/// A head that no peer may send has a number of its own, from a proxy as from a server.
+fn kind_of(error: h1::Error) -> ErrorKind {
+    match error {
+        h1::Error::Field(_) | h1::Error::ContentLength(_) => ErrorKind::Protocol,
+        _ => ErrorKind::Receive,
+    }
+}
+
+fn broken(kind: ErrorKind, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::with_source(kind, "the proxy's answer to CONNECT is broken", error)
 }
