@@ -35,10 +35,10 @@ impl Flag for Cookie {
             return Ok(());
         }
         refuse_controls(text)?;
-        let is_curl = args.global.persona.is_curl();
         match &mut args.request().cookie {
             Some(cookie) => {
-                cookie.extend_from_slice(if is_curl { b";" } else { b"; " });
+                let begins_with_blank = matches!(text.first(), Some(b' ' | b'\t'));
+                cookie.extend_from_slice(if begins_with_blank { b";" } else { b"; " });
                 cookie.extend_from_slice(text);
             }
             none => *none = Some(text.to_vec()),

@@ -25,14 +25,15 @@ pub struct Jar {
     manner: Manner,
 }
 
-/// In which order cookies are sent and written.
+/// Whose ways: in which order cookies are sent and written, and what files of cookies, of [`Hsts`](crate::hsts::Hsts) and of
+/// [`AltSvc`](crate::alt_svc::AltSvc) have as their heading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
     /// As RFC 6265bis §5.8.3 says: the longest paths first, then the oldest. Files have the oldest first.
     #[default]
     Standard,
     /// As curl: the longest paths, domains and names first, then the newest. Files have the newest first, under the heading
-    /// of curl's.
+    /// of curl's. A path has no slash at its end.
     Curl,
 }
 
@@ -101,25 +102,24 @@ impl Jar {
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
             return Err(Refusal::HostPrefix);
         }
-        let (default_path, expires) = match self.manner {
-            Manner::Standard => (scope::default_path(target.path()), expires),
+        let expires = match self.manner {
+            Manner::Standard => expires,
             // The latest moment that there is falls on a minute.
-            Manner::Curl => (
-                scope::default_directory(target.path()),
-                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.next_multiple_of(60) } else { at }),
-            ),
+            Manner::Curl => {
+                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.next_multiple_of(60) } else { at })
+            }
         };
-        let cookie = Cookie::new(CookieParts {
+        let cookie = self.in_manner(Cookie::new(CookieParts {
             name: name.to_vec(),
             value: value.to_vec(),
             host_only: own_domain.is_none(),
             domain: own_domain.unwrap_or_else(|| host.into_owned()),
-            path: written_path.unwrap_or(default_path.as_bytes()).to_vec(),
+            path: written_path.unwrap_or(scope::default_path(target.path()).as_bytes()).to_vec(),
             secure,
             http_only,
             same_site,
             expires,
-        })?;
+        })?);
         if !is_secure && self.hides_secure(&cookie) {
             return Err(Refusal::HidesSecure);
         }
@@ -175,16 +175,19 @@ impl Jar {
             of_host
                 && (is_secure || !cookie.secure)
                 && !entry.cookie.is_expired(now)
-                && (scope::path_match(path, &cookie.path)
-                    || self.manner == Manner::Curl && cookie.path.strip_suffix(b"/") == Some(path))
+                && scope::path_match(path, &cookie.path)
         };
         let mut found: Vec<&Entry> = entries.iter().filter(fits).collect();
         match self.manner {
             Manner::Standard => found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born)),
-            Manner::Curl => found.sort_by_key(|entry| {
-                let parts = entry.cookie.parts();
-                Reverse((parts.path.len(), parts.domain.len(), parts.name.len(), entry.born))
-            }),
+            Manner::Curl => {
+                // curl finds so many first, and then puts those in order.
+                found.truncate(MAX_SENT);
+                found.sort_by_key(|entry| {
+                    let parts = entry.cookie.parts();
+                    Reverse((parts.path.len(), parts.domain.len(), parts.name.len(), entry.born))
+                });
+            }
         }
         found.into_iter().map(|entry| &entry.cookie).collect()
     }
@@ -270,8 +273,18 @@ impl Jar {
         }
     }
 
+    /// curl keeps `/a/` as `/a`, so that it is sent to both, and one replaces the other.
+    fn in_manner(&self, mut cookie: Cookie) -> Cookie {
+        let path = &mut cookie.0.path;
+        if self.manner == Manner::Curl && path.len() > 1 && path.ends_with(b"/") {
+            path.pop();
+        }
+        cookie
+    }
+
     fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> Stored {
         self.clock += 1;
+        let cookie = self.in_manner(cookie);
         let (key, clock) = (cookie.key(), self.clock);
         let changed = if from_file { 0 } else { clock };
         // What is set again is not to be deleted from the file.

@@ -98,11 +98,6 @@ pub(super) fn default_path(path: &str) -> &str {
     }
 }
 
-/// The same with its slash, as curl writes it.
-pub(super) fn default_directory(path: &str) -> &str {
-    path.rfind('/').map_or("/", |slash| &path[..=slash])
-}
-
 /// §5.1.4. Bytes are compared as they are sent: a server that decodes first does so on its side only.
 pub(super) fn path_match(path: &[u8], cookie_path: &[u8]) -> bool {
     path.strip_prefix(cookie_path)

@@ -424,15 +424,41 @@ fn curls_manner() {
     assert_eq!(jar.cookie_for(&site, now).unwrap(), b"long=3; c=4; a=5; b=2");
     let text = String::from_utf8(netscape::write(&jar, now)).unwrap();
     let lines: Vec<&str> = text.lines().skip(4).collect();
-    // Default paths have their slash, and 400 days end on a minute.
+    // Paths end without a slash, and 400 days on a minute.
     let end = (now + MAX_AGE).next_multiple_of(60);
-    assert_eq!(lines[0], format!("www.h.example\tFALSE\t/dir/\tFALSE\t{end}\tc\t4"));
+    assert_eq!(lines[0], format!("www.h.example\tFALSE\t/dir\tFALSE\t{end}\tc\t4"));
     assert_eq!(
         lines[1..3],
-        ["www.h.example\tFALSE\t/dir/\tFALSE\t0\tlong\t3", ".h.example\tTRUE\t/dir/\tFALSE\t0\tb\t2"]
+        ["www.h.example\tFALSE\t/dir\tFALSE\t0\tlong\t3", ".h.example\tTRUE\t/dir\tFALSE\t0\tb\t2"]
     );
     let directory = Target::parse("https://www.h.example/dir").unwrap();
     assert!(jar.cookie_for(&directory, now).is_some());
+}
+
+#[test]
+fn in_curls_manner_the_first_that_fit_are_put_in_order() {
+    let mut jar = Jar::of(Manner::Curl);
+    for i in 0..MAX_SENT + 3 {
+        jar.set(&target("https://h/"), format!("n{i:03}=1").as_bytes(), NOW).unwrap();
+    }
+    let field = sent(&jar, "https://h/");
+    assert!(field.starts_with("n149=1; n148=1; ") && field.ends_with("; n000=1"), "{field}");
+}
+
+#[test]
+fn in_curls_manner_a_path_with_and_without_its_last_slash_is_one() {
+    let site = target("https://h.example/p");
+    let mut jar = Jar::of(Manner::Curl);
+    jar.load(netscape::read(b"h.example\tFALSE\t/p/\tFALSE\t0\told\t1\n", NOW).cookies);
+    jar.set(&site, b"a=1; Path=/p/", NOW).unwrap();
+    assert_eq!(jar.set(&site, b"a=2; Path=/p", NOW), Ok(Stored::Replaced));
+    assert_eq!(sent(&jar, "https://h.example/p"), "old=1; a=2");
+    assert_eq!(jar.set(&site, b"old=; Path=/p; Max-Age=0", NOW), Ok(Stored::Removed));
+    assert_eq!(jar.changes().removed()[0].path, b"/p");
+    // The root stays what it is, and the standard's manner keeps what was written.
+    jar.set(&site, b"b=1; Path=/", NOW).unwrap();
+    assert_eq!(sent(&jar, "https://h.example/x"), "b=1");
+    assert_eq!(sent(&jar_of("https://h.example/", &["a=1; Path=/p/"]), "https://h.example/p"), "");
 }
 
 #[test]
