@@ -21,6 +21,10 @@ pub(super) struct Stores {
     host: Option<String>,
 }
 
+fn manner(args: &CookieArgs) -> Manner {
+    if args.as_curl { Manner::Curl } else { Manner::Standard }
+}
+
 impl Stores {
     /// An operation begins.
     pub(super) fn begin(&mut self, operation: &Operation) {
@@ -41,7 +45,7 @@ impl Stores {
         }
         if transfer.hsts != Store::Off {
             if !self.hsts.iter().any(|(store, _)| *store == transfer.hsts) {
-                let hsts = Hsts::new();
+                let hsts = Hsts::of(manner(&transfer.cookies));
                 if let Store::File(path) = &transfer.hsts {
                     hsts.load(path)?;
                 }
@@ -51,7 +55,7 @@ impl Stores {
         }
         if transfer.alt_svc != Store::Off {
             if !self.alt_svc.iter().any(|(store, _)| *store == transfer.alt_svc) {
-                let alt_svc = AltSvc::new();
+                let alt_svc = AltSvc::of(manner(&transfer.cookies));
                 if let Store::File(path) = &transfer.alt_svc {
                     alt_svc.load(path)?;
                 }
@@ -67,7 +71,7 @@ impl Stores {
         if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
             return Ok(jar.clone());
         }
-        let jar = if args.as_curl { Jar::of(Manner::Curl) } else { Jar::new() };
+        let jar = Jar::of(manner(args));
         for file in &args.files {
             if file == Path::new("-") {
                 let mut text = Vec::new();

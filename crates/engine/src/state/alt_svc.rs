@@ -19,6 +19,7 @@ use std::path::Path;
 
 use haul_policy::alt_svc as policy;
 pub use haul_policy::alt_svc::{Alternative, Protocol};
+use haul_policy::cookie::Manner;
 use haul_policy::target::Target;
 use haul_proto::head::Version;
 
@@ -36,6 +37,12 @@ impl AltSvc {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same; its file has the heading of this manner.
+    #[must_use]
+    pub fn of(manner: Manner) -> Self {
+        Self(Shared::new(policy::AltSvc::of(manner)))
     }
 
     /// Adds what a file of curl's holds; one that is not there is an empty one.

@@ -13,6 +13,7 @@
 
 use std::path::Path;
 
+use haul_policy::cookie::Manner;
 use haul_policy::hsts as policy;
 use haul_policy::target::Target;
 
@@ -30,6 +31,12 @@ impl Hsts {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same; its file has the heading of this manner.
+    #[must_use]
+    pub fn of(manner: Manner) -> Self {
+        Self(Shared::new(policy::Hsts::of(manner)))
     }
 
     /// Adds what a file of curl's holds; one that is not there is an empty one.

@@ -30,6 +30,10 @@ impl<T> Clone for Shared<T> {
 }
 
 impl<T> Shared<T> {
+    pub(super) fn new(store: T) -> Self {
+        Self(Arc::new(Mutex::new(store)))
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
