@@ -35,46 +35,39 @@ pub(crate) struct Span {
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Fields {
     raw: Vec<u8>,
-    /// The same bytes with line folds turned into spaces, only where there are folds (offsets are the same in both).
-    unfolded: Option<Vec<u8>>,
     spans: Vec<Span>,
 }
 
 impl Fields {
-    /// `unfolded` has to be as long as `raw`, and the spans have to lie inside.
-    pub(crate) fn new(raw: Vec<u8>, unfolded: Option<Vec<u8>>, spans: Vec<Span>) -> Fields {
-        Fields { raw, unfolded, spans }
+    /// The spans have to lie inside.
+    pub(crate) fn new(raw: Vec<u8>, spans: Vec<Span>) -> Fields {
+        Fields { raw, spans }
     }
 
     /// Names and values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let text = self.text();
-        self.spans.iter().map(move |span| (name(text, span), &text[range(span.value)]))
+        self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))
     }
 
     /// The same with names as bytes, for who compares or copies them: nothing is looked at that is not asked for.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
-        let text = self.text();
-        self.spans.iter().map(move |span| (&text[range(span.name)], &text[range(span.value)]))
+        self.spans.iter().map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
     /// Those of them whose names are of such a length: of the others nothing but that is looked at.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let text = self.text();
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
-        spans.map(move |span| (&text[range(span.name)], &text[range(span.value)]))
+        spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
     /// The first value under this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        let text = self.text();
-        self.spans.iter().find(|span| is(text, span, name)).map(|span| &text[range(span.value)])
+        self.spans.iter().find(|span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
     /// All values under this name, in any case, in order.
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        let text = self.text();
-        self.spans.iter().filter(move |span| is(text, span, name)).map(move |span| &text[range(span.value)])
+        self.spans.iter().filter(move |span| is(&self.raw, span, name)).map(|span| &self.raw[range(span.value)])
     }
 
     /// How many fields there are.
@@ -87,13 +80,10 @@ impl Fields {
         self.spans.is_empty()
     }
 
-    /// The section exactly as received, with the empty line that ends it. (In HTTP/2: what it would be in HTTP/1.)
+    /// The section as received, with the empty line that ends it; a line that was folded is one. (In HTTP/2: what it would be in
+    /// HTTP/1.)
     pub fn raw(&self) -> &[u8] {
         &self.raw
-    }
-
-    fn text(&self) -> &[u8] {
-        self.unfolded.as_deref().unwrap_or(&self.raw)
     }
 }
 

@@ -45,7 +45,7 @@ impl fmt::Display for Version {
 /// The head of a response: a status and fields.
 ///
 /// It is one buffer with the bytes as they came and one list of offsets: two allocations, however many fields there
-/// are (a third for the rare head with folded lines, RFC 9112 §5.2).
+/// are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Head {
     version: Version,
@@ -62,7 +62,7 @@ impl Head {
 
     /// What HTTP/0.9 has for a head: nothing. It counts as a success of the oldest version there is a name for.
     pub(crate) fn without_text() -> Head {
-        Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), None, Vec::new()))
+        Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
     /// Reads a head from what [`Head::raw`] gave of it: for who gets it from another process, or from a file. `None` if it
@@ -121,7 +121,8 @@ impl Head {
         self.fields.get_all(name)
     }
 
-    /// The head exactly as received, from the status line to the empty line that ends it.
+    /// The head as received, from the status line to the empty line that ends it; but a field that was folded over several
+    /// lines is on one, with a space for each fold (RFC 9112 §5.2).
     ///
     /// HTTP/2 has no such text. There it is what the head would be in HTTP/1: `HTTP/2 200 ` (with that space), then the
     /// fields with their names in lower case, all with CR LF.

@@ -8,6 +8,7 @@ use super::error::{Error, FieldFault};
 use crate::fields::{Fields, Span};
 use crate::head::{Head, Version};
 use crate::syntax::{is_tchar, is_token};
+use alloc::borrow::Cow;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -128,13 +129,38 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
 /// LF and NUL (RFC 9110 §5.5). A line whose name is no token (`Feature Policy: x`) is no field and breaks nothing, as to
 /// browsers and curl.
 pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
-    match head_of(input, input, scan, limit) {
+    // RFC 9112 §5.2: a user agent replaces a fold by spaces; refusing would be the server's choice.
+    let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
+    match head_of(&whole, &whole, limit) {
         Err(error @ (Error::Field(FieldFault::Name | FieldFault::Value) | Error::StatusLine)) => {
-            let text = harmless(input);
-            if text == input { Err(error) } else { head_of(input, &text, scan, limit) }
+            let text = harmless(&whole);
+            if text == *whole { Err(error) } else { head_of(&whole, &text, limit) }
         }
         read => read,
     }
+}
+
+/// The head with a space in place of each fold and the blanks around it. What follows the status line folds nothing.
+fn unfolded(input: &[u8]) -> Vec<u8> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
+    let (status_line, fields) = input.split_at(first);
+    let mut text = Vec::with_capacity(input.len());
+    text.extend_from_slice(status_line);
+    for line in fields.split_inclusive(|byte| *byte == b'\n') {
+        let blanks = line.iter().take_while(|byte| is_blank(byte)).count();
+        if blanks == 0 || text.len() == first {
+            text.extend_from_slice(line);
+            continue;
+        }
+        let before = text.strip_suffix(b"\n").unwrap_or(&text);
+        let before = before.strip_suffix(b"\r").unwrap_or(before);
+        let kept = before.len() - before.iter().rev().take_while(|byte| is_blank(byte)).count();
+        text.truncate(kept);
+        text.push(b' ');
+        text.extend_from_slice(&line[blanks..]);
+    }
+    text
 }
 
 /// The section with other bytes in place of those that the parser refuses and that do no harm: in place of control bytes one that
@@ -163,13 +189,11 @@ fn is_odd_name(name: &[u8]) -> bool {
 }
 
 /// Reads `text` for where things are in `input`, which is as long.
-fn head_of(input: &[u8], text: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
+fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
     let too_many = Error::TooManyFields { limit };
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
     let mut response = Response::new(&mut []);
-    // RFC 9112 §5.2: a user agent replaces a fold by spaces; refusing would be the server's choice.
-    let mut config = ParserConfig::default();
-    config.allow_obsolete_multiline_headers_in_responses(true);
+    let config = ParserConfig::default();
     let room = &mut stack[..limit.min(FIELDS_ON_STACK)];
     let mut parsed = config.parse_response_with_uninit_headers(&mut response, text, room);
     let mut heap: Vec<Header<'_>>;
@@ -190,7 +214,7 @@ fn head_of(input: &[u8], text: &[u8], scan: &Scan, limit: usize) -> Result<Head,
         Some(code @ 100..=999) => code,
         _ => return Err(Error::StatusLine),
     };
-    Ok(Head::new(version, status, reason(input), fields(input, text, response.headers, scan.folded)))
+    Ok(Head::new(version, status, reason(input), fields(input, text, response.headers)))
 }
 
 /// Reads a head anew from what [`Head::raw`] gave of it, of whichever version.
@@ -208,7 +232,7 @@ pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
         return None;
     };
     let end = (HTTP2.len() + "200 ".len()) as u32;
-    Some(Head::new(Version::Http2, status, (end, end), fields(raw, raw, headers, false)))
+    Some(Head::new(Version::Http2, status, (end, end), fields(raw, raw, headers)))
 }
 
 /// Reads a whole trailer section, as long as `scan` found it to be.
@@ -218,7 +242,7 @@ pub(crate) fn trailers(input: &[u8], scan: &Scan, limit: usize) -> Result<Fields
     }
     let mut headers = vec![EMPTY_HEADER; limit.min(lines(input))];
     match httparse::parse_headers(input, &mut headers) {
-        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers, false)),
+        Ok(Status::Complete((end, headers))) if end == input.len() => Ok(fields(input, input, headers)),
         Ok(_) => Err(Error::Field(FieldFault::LineEnd)),
         Err(error) => Err(syntax(error, Error::TooManyTrailers { limit })),
     }
@@ -249,7 +273,7 @@ fn reason(input: &[u8]) -> (u32, u32) {
 
 /// Copies a section and notes where its fields lie. `headers` borrow from `text`, whose length fits in 32 bits and is that of
 /// `input`.
-fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>], folded: bool) -> Fields {
+fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
         let start = part.as_ptr() as usize - base;
@@ -260,23 +284,7 @@ fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>], folded: bool) -> Fi
         .map(|header| Span { name: place(header.name.as_bytes()), value: place(header.value) })
         .filter(|span| ptr::eq(input, text) || is_token(&input[span.name.0 as usize..span.name.1 as usize]))
         .collect::<Vec<_>>();
-    let unfolded = folded.then(|| {
-        let mut text = input.to_vec();
-        for span in &spans {
-            unfold(&mut text[span.value.0 as usize..span.value.1 as usize]);
-        }
-        text
-    });
-    Fields::new(input.to_vec(), unfolded, spans)
-}
-
-/// Each fold becomes spaces, with the tabs around its line break (RFC 9112 section 5.2: OWS CRLF RWS).
-fn unfold(value: &mut [u8]) {
-    for blanks in value.split_mut(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
-        if blanks.contains(&b'\n') {
-            blanks.fill(b' ');
-        }
-    }
+    Fields::new(input.to_vec(), spans)
 }
 
 #[cfg(test)]

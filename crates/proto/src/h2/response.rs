@@ -104,7 +104,7 @@ pub(crate) fn decode(
     reading.text.extend_from_slice(b"\r\n");
     // A large one is rare, and should not make all others large.
     *hint = Hint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
-    let fields = Fields::new(reading.text, None, reading.spans);
+    let fields = Fields::new(reading.text, reading.spans);
     Ok(Ok(Decoded { status: reading.status, fields, size: reading.size }))
 }
 
