@@ -17,28 +17,27 @@ impl Flag for Proto {
             help: "Use these protocols only",
             doc: "Allows URLs and redirects these schemes alone; others fail with 1. LIST has words \
                   between commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows \
-                  only that, \"all\" is both. Default http and https; in curl's place files too.",
+                  only that, \"all\" is all. A word that is no protocol, and a list that allows none, is \
+                  an error. Default http and https; in curl's place files too.",
             example: "haul --proto =https https://example.com/",
             see_also: &["proto-redir", "proto-default"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().redirect.protocols = read(value, args, Protocols::default(), "--proto")?;
+        args.transfer().redirect.protocols = read(value)?;
         Ok(())
     }
 }
 
-/// A list of protocols, with a warning for each word that is none.
-pub(super) fn read(
-    value: FlagValue<'_>,
-    args: &mut LowArgs,
-    before: Protocols,
-    option: &str,
-) -> Result<Protocols, Reason> {
-    let (allowed, unknown) = before.with(value.content()?);
-    for word in unknown {
-        args.warn(format!("unrecognized protocol '{}' of {option}", printable(word.as_bytes())));
+/// A list of protocols. A word that is none may have been meant to forbid one, and what allows nothing is of no use.
+pub(super) fn read(value: FlagValue<'_>) -> Result<Protocols, Reason> {
+    let list = Protocols::default().with(value.content()?);
+    if let Some(word) = list.unknown.first() {
+        return Err(Reason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes()))));
     }
-    Ok(allowed)
+    if list.is_empty {
+        return Err(Reason::bad_use("it leaves no protocol"));
+    }
+    Ok(list.allowed)
 }

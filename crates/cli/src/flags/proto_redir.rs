@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 use super::proto::read;
-use haul_policy::protocols::Protocols;
 
 pub(super) struct ProtoRedir;
 
@@ -24,7 +23,7 @@ impl Flag for ProtoRedir {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().redirect.redirected = read(value, args, Protocols::default(), "--proto-redir")?;
+        args.transfer().redirect.redirected = read(value)?;
         Ok(())
     }
 }

@@ -58,6 +58,13 @@ fn schemes_add_up() {
 }
 
 #[test]
+fn cookies_given_one_by_one_are_joined_as_in_one_field() {
+    let cookie = |args: &[&str]| stage(args).request.cookie.map(|text| String::from_utf8(text).expect("text"));
+    assert_eq!(cookie(&["-b", "a=1;b=2", "-b", "c=3"]).as_deref(), Some("a=1;b=2; c=3"));
+    assert_eq!(cookie(&["-b", "a=1", "-b", " b=2", "-b", "\tc=3"]).as_deref(), Some("a=1; b=2;\tc=3"));
+}
+
+#[test]
 fn netrc_is_read_at_once() {
     let netrc = |args: &[&str]| stage(args).request.auth.netrc;
     let text = || std::sync::Arc::from(&b"machine h login l password secret"[..]);
@@ -198,7 +205,11 @@ fn protocols_are_restricted() {
     assert_eq!((rules.allow_http, rules.allow_https, rules.post301, rules.max), (false, true, true, u32::MAX));
     assert!(!redirect(&["--proto", "=https"]).rules(false).allow_http);
     assert_eq!(code(&["--proto-default", "ftp"]), 1);
-    assert_eq!(plan(&["--proto", "=htps", "u"]).warnings, ["unrecognized protocol '=htps' of --proto"]);
+    // A typing error must not allow what was to be forbidden; what allows nothing is one, too.
+    for list in ["=htps", "https,-htp", "-all", "=https,-https"] {
+        assert_eq!((code(&["--proto", list]), code(&["--proto-redir", list])), (2, 2), "{list}");
+    }
+    assert!(!redirect(&["--proto-redir", "-all,+ftp"]).rules(false).allow_https);
     let trusting = redirect(&["--no-location", "--location-trusted"]);
     assert!(trusting.trusted && trusting.follow && redirect(&["--no-location-trusted"]).follow);
 }
