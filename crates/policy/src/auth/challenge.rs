@@ -66,9 +66,9 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// The first parameter of this name (lower case).
+    /// The parameter of this name (lower case): the last one, as to curl, where a server says it twice.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.parameters.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
+        self.parameters.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
 }
 

@@ -53,6 +53,8 @@ fn hostile_challenges_are_bounded() {
     assert_eq!(parse_challenges([many.as_bytes()]).len(), MAX_CHALLENGES);
     let wide = format!("Digest {}", "a=b,".repeat(10_000));
     assert_eq!(parse_challenges([wide.as_bytes()])[0].parameters.len(), MAX_PARAMETERS);
+    // Of one that is there twice the last counts.
+    assert_eq!(parse_challenges([&b"Digest nonce=1, NONCE=2"[..]])[0].get("nonce"), Some(&b"2"[..]));
     let field = b"Digest realm=\"a\\\"b\", nonce=\"n\", qop=\"auth,auth-int\", Negotiate abc==, Basic realm=x";
     for end in 0..field.len() {
         for byte in [0u8, b'"', b'\\', b',', b'=', b' ', 0xff] {

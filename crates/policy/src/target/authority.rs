@@ -14,6 +14,9 @@ use super::error::{Flaw, TargetError};
 use super::origin::Host;
 use crate::urlencode;
 
+/// The longest host, curl's number. No resolver knows one of more than 253 bytes, but `--resolve` and proxies may.
+const MAX_HOST: usize = 65_535;
+
 /// An authority, taken apart.
 pub(super) struct Authority<'t> {
     /// As written, before the `@`.
@@ -92,6 +95,9 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     if text.is_empty() {
         return Err(Flaw::NoHost.into());
     }
+    if text.len() > MAX_HOST {
+        return Err(Flaw::Host.into());
+    }
     let decoded = if memchr(b'%', text.as_bytes()).is_some() {
         let bytes = urlencode::decoded(text.as_bytes()).into_owned();
         Cow::Owned(String::from_utf8(bytes).map_err(|_| Flaw::Host)?)
@@ -103,7 +109,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     } else {
         // Non-transitional, as browsers and curl: `faß.de` is not `fass.de`.
         Uts46::new()
-            .to_ascii(decoded.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Ignore)
+            .to_ascii(decoded.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::VerifyAllowRootDot)
             .map_err(|_| Flaw::Idna)?
             .into_owned()
     };

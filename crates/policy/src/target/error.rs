@@ -27,9 +27,9 @@ pub enum Flaw {
     Slashes,
     /// Nothing where the host should be.
     NoHost,
-    /// A host with a byte no host name has, an encoded one such as `%2F`, or an empty label.
+    /// A host with a byte no host name has, an encoded one such as `%2F`, or an empty label; or one of more than 65,535 bytes.
     Host,
-    /// A host name that IDNA (UTS 46) cannot map to ASCII.
+    /// A host name that IDNA (UTS 46) cannot map to ASCII, or to more of it than DNS has room for.
     Idna,
     /// `[...]` that is no IPv6 address.
     Ipv6,

@@ -120,6 +120,14 @@ fn one_host_for_all_readers() {
     }
     assert_eq!(flaw("http:////h/"), Flaw::Slashes);
     assert_eq!(flaw(&format!("http://h/{}", "a".repeat(MAX_LEN))), Flaw::TooLong);
+    assert_eq!(flaw(&format!("http://{}/", "a".repeat(65_536))), Flaw::Host);
+    assert!(Target::parse(&format!("http://{}/", "a".repeat(65_535))).is_ok());
+    // What IDNA makes of it is longer than a label may be.
+    assert_eq!(
+        flaw("http://too-long-IDN-name-c\u{fc}rl-r\u{fc}le\u{df}-la-la-la-dee-da-flooby-nooby.local/"),
+        Flaw::Idna
+    );
+    assert!(Target::parse("http://r\u{e4}ksm\u{f6}rg\u{e5}s.example./").is_ok());
 }
 
 #[test]
