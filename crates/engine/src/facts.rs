@@ -34,6 +34,8 @@ pub struct Facts {
     pub head_bytes: u64,
     /// Bytes of the body received, before decoding.
     pub body_bytes: u64,
+    /// Bytes of the body that were handed on after decoding; `None` where there was nothing to decode.
+    pub decoded_bytes: Option<u64>,
     /// Redirects followed.
     pub redirects: u32,
     /// Further attempts made.
@@ -81,6 +83,7 @@ impl Facts {
             redirected: Duration::ZERO,
             head_bytes: 0,
             body_bytes: 0,
+            decoded_bytes: None,
             redirects: 0,
             retries: 0,
             requests: 0,

@@ -100,7 +100,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         // All callers are commands.
         decodes_all: _,
         says_empty: _,
-        decode_limits: _,
+        decode_limits,
         include_head,
         // It goes with `include_head`.
         head_only: _,
@@ -202,6 +202,7 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         text(writer, &entry.to_host);
         writer.maybe(entry.to_port.map(u64::from), Writer::number);
     });
+    writer.maybe(decode_limits.max_output, Writer::number);
     put_tls(writer, tls);
     writer.flag(proxy.is_some());
     proxy.as_ref().map_or(Some(()), |proxy| put_proxy(writer, proxy))
@@ -263,6 +264,7 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
             to_port: reader.maybe(Reader::small)?,
         })
     })?;
+    options.decode_limits.max_output = reader.maybe(Reader::number)?;
     options.tls = get_tls(reader)?;
     options.proxy = reader.maybe(get_proxy)?;
     Ok(options)

@@ -227,6 +227,7 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
         url,
         url_effective,
         size_download: facts.body_bytes,
+        size_delivered: facts.decoded_bytes.unwrap_or(facts.body_bytes),
         time_namelookup: facts.resolved,
         time_connect: facts.connected,
         time_appconnect: facts.secured,

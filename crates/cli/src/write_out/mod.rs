@@ -286,6 +286,7 @@ mod tests {
             url: "http://h/a",
             url_effective: "http://h/b",
             size_download: 1000,
+            size_delivered: 1001,
             time_total: Duration::from_micros(2_000_001),
             time_connect: Duration::from_micros(1_500),
             method: "GET",
@@ -305,13 +306,13 @@ mod tests {
 
     #[test]
     fn facts_print_as_in_curl() {
-        let format = "%{http_code} %{response_code} %{url_effective} %{size_download} \
+        let format = "%{http_code} %{response_code} %{url_effective} %{size_download} %{size_delivered} \
                       %{time_total} %{time_connect} %{time_appconnect} %{num_connects} \
                       %{num_redirects} %{content_type} %{exitcode} %{method} %{scheme} \
                       %{http_version} %{remote_ip}:%{remote_port} %{urlnum} %{speed_download}";
         assert_eq!(
             printed(format, &facts()).0,
-            "404 404 http://h/b 1000 2.000001 0.001500 0.000000 1 2 text/html 22 GET http 1.1 \
+            "404 404 http://h/b 1000 1001 2.000001 0.001500 0.000000 1 2 text/html 22 GET http 1.1 \
              127.0.0.1:8080 7 499",
         );
     }

@@ -21,6 +21,8 @@ pub struct TransferFacts<'a> {
     pub url_effective: &'a str,
     /// Body bytes as transferred.
     pub size_download: u64,
+    /// Body bytes as written.
+    pub size_delivered: u64,
     /// From the start until the name was resolved.
     pub time_namelookup: Duration,
     /// From the start until the connection was up.
@@ -139,7 +141,8 @@ impl TransferFacts<'_> {
             Variable::RemotePort => write!(into, "{}", self.remote_port),
             Variable::HttpCode | Variable::ResponseCode => write!(into, "{:03}", self.response_code),
             Variable::Scheme => write!(into, "{}", self.scheme),
-            Variable::SizeDelivered | Variable::SizeDownload => write!(into, "{}", self.size_download),
+            Variable::SizeDelivered => write!(into, "{}", self.size_delivered),
+            Variable::SizeDownload => write!(into, "{}", self.size_download),
             Variable::SpeedDownload => write!(into, "{}", self.speed(self.size_download)),
             Variable::TimeAppConnect => seconds(into, self.time_appconnect),
             Variable::TimeConnect => seconds(into, self.time_connect),

@@ -44,7 +44,7 @@ variables! {
     "remote_port" RemotePort "The port connected to.";
     "response_code" ResponseCode "Status of the last reply, three digits; `000` without one.";
     "scheme" Scheme "Scheme of the last URL.";
-    "size_delivered" SizeDelivered "Bytes of the body, as transferred.";
+    "size_delivered" SizeDelivered "Bytes of the body, as written: decoded, with --compressed.";
     "size_download" SizeDownload "Bytes of the body, as transferred.";
     "size_header" SizeHeader "Bytes of all heads received.";
     "size_request" SizeRequest "Bytes of all requests sent.";

@@ -68,6 +68,7 @@ pub struct Decoder {
     /// In the order of decoding: the last coding named in the field was applied last and comes off first.
     stages: Vec<Stage>,
     guard: Guard,
+    handed_out: u64,
 }
 
 #[derive(Debug)]
@@ -97,7 +98,7 @@ impl Decoder {
             }
             stages.push(Stage { coding, buffer: vec![0; BUFFER], decoded: 0 });
         }
-        Ok((!stages.is_empty()).then(|| Self { stages, guard: Guard::new(limits) }))
+        Ok((!stages.is_empty()).then(|| Self { stages, guard: Guard::new(limits), handed_out: 0 }))
     }
 
     /// Decodes what was received, handing out every piece (at most 64 KiB) as it comes.
@@ -106,7 +107,18 @@ impl Decoder {
     /// [`ErrorKind::ContentCoding`] for a broken body, [`ErrorKind::TooLarge`] from the guard, and what `out` gives.
     /// The decoder cannot be used further then.
     pub fn push(&mut self, input: &[u8], out: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        run(&mut self.stages, input, &mut self.guard, true, out)
+        let handed_out = &mut self.handed_out;
+        run(&mut self.stages, input, &mut self.guard, true, &mut |piece| {
+            out(piece)?;
+            *handed_out += piece.len() as u64;
+            Ok(())
+        })
+    }
+
+    /// How many decoded bytes were taken.
+    #[must_use]
+    pub fn handed_out(&self) -> u64 {
+        self.handed_out
     }
 
     /// Says that the body has ended. All that could be decoded has been handed out before.

@@ -96,6 +96,12 @@ impl BodyPath {
         self.decoder.is_none() && self.extractor.is_none()
     }
 
+    /// How many bytes were handed on decoded, where the body is coded.
+    #[must_use]
+    pub fn decoded(&self) -> Option<u64> {
+        self.decoder.as_ref().map(|decoder| decoder.handed_out())
+    }
+
     /// What is there of this target's content already.
     pub fn partial(&mut self, target: &Target) -> Option<Partial> {
         if self.extractor.is_some() { None } else { self.sink.partial(target) }

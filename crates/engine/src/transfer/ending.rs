@@ -252,6 +252,7 @@ impl Transfer {
             // What came was dropped.
             self.facts.body_bytes = 0;
         }
+        self.facts.decoded_bytes = self.body.decoded();
         if result.is_err() {
             self.show_heads();
         }

@@ -334,6 +334,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         redirected,
         head_bytes,
         body_bytes,
+        decoded_bytes,
         redirects,
         retries,
         requests,
@@ -354,6 +355,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
     for count in [request_bytes, upload_bytes, head_bytes, body_bytes] {
         writer.number(*count);
     }
+    writer.maybe(*decoded_bytes, Writer::number);
     for count in [fields, redirects, retries, requests, connects] {
         writer.number((*count).into());
     }
@@ -378,6 +380,7 @@ fn get_facts(reader: &mut Reader<'_>, started: Instant) -> Result<Facts, Malform
         upload_bytes: reader.number()?,
         head_bytes: reader.number()?,
         body_bytes: reader.number()?,
+        decoded_bytes: reader.maybe(Reader::number)?,
         fields: reader.small()?,
         redirects: reader.small()?,
         retries: reader.small()?,

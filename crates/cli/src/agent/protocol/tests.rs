@@ -27,6 +27,7 @@ fn done(started: Instant) -> Done {
     let facts = Facts {
         status: 200,
         body_bytes: 7,
+        decoded_bytes: Some(9),
         peer: Some("[::1]:80".parse().unwrap()),
         total: Duration::from_micros(1_500),
         version: Some(Version::Http11),
