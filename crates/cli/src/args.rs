@@ -192,8 +192,6 @@ pub struct RequestLow {
     pub form: FormLow,
     /// `--request-target`.
     pub request_target: Option<String>,
-    /// `--tr-encoding`.
-    pub tr_encoding: bool,
     /// `-z`.
     pub time_cond: Option<String>,
     /// `--etag-save`.

@@ -21,7 +21,6 @@ impl Flag for TrEncoding {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.request().tr_encoding = value.on();
         args.transfer().liberties.codings = value.on();
         Ok(())
     }

@@ -8,24 +8,9 @@ use crate::usage::UsageError;
 use std::path::Path;
 
 impl Resolver<'_> {
-    /// `--etag-compare` and `--tr-encoding` as the fields that they send. As by curl, the tag stands behind the user's own, and
-    /// `Connection: TE` names what a `Connection` of the user's names besides.
+    /// `--etag-compare` as the field that it sends. As by curl, it stands behind the user's own.
     pub(super) fn conditions(&mut self, low: &mut RequestLow, fields: &mut Vec<FieldArg>) -> Result<(), UsageError> {
         let set = |name: &str, value: &[u8]| FieldArg::Set { name: name.to_owned(), value: value.to_vec() };
-        if low.tr_encoding {
-            let mut connection = Vec::new();
-            fields.retain(|field| {
-                let is_connection = field.name().eq_ignore_ascii_case("Connection");
-                if let FieldArg::Set { value, .. } = field
-                    && is_connection
-                {
-                    connection = [value, &b", "[..]].concat();
-                }
-                !is_connection
-            });
-            connection.extend_from_slice(b"TE");
-            fields.splice(..0, [set("Connection", &connection), set("TE", b"gzip")]);
-        }
         if let Some(path) = low.etag_compare.take() {
             let text = match self.files.size(&path) {
                 Ok(_) => self.file(&path, "--etag-compare")?,

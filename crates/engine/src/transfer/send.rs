@@ -102,13 +102,15 @@ impl Transfer {
         let content_type = content_type.filter(says_type);
         // The order is curl's: servers and tests exist that look at it.
         let alt_used = self.alt_used();
-        let made: [(&str, Option<&[u8]>); 11] = [
+        let asks_transfer_coding = options.liberties.codings && is_made("TE");
+        let made: [(&str, Option<&[u8]>); 12] = [
             ("Authorization", authorization.as_deref()),
             ("Range", range.as_deref().map(str::as_bytes)),
             ("Content-Range", part.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
             ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
             ("Accept", Some(b"*/*")),
+            ("TE", asks_transfer_coding.then_some(b"gzip")),
             ("Accept-Encoding", asks_coded.then(|| crate::body::accept_encoding().as_bytes())),
             ("Referer", self.referer.as_deref().map(str::as_bytes)),
             ("Proxy-Connection", to_proxy("Proxy-Connection")),
@@ -120,6 +122,11 @@ impl Transfer {
             ("Content-Type", content_type.map(str::as_bytes)),
             ("Expect", (self.asked_first && !is_given("Expect")).then_some(b"100-continue")),
         ];
+        // An empty Connection names nothing, and any other stands last. TE is named in the first (RFC 9110 section 10.1.4).
+        let is_connection = |name: &str| name.eq_ignore_ascii_case("Connection");
+        let mut connections = given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied();
+        let named = asks_transfer_coding
+            .then(|| connections.next().map_or_else(|| b"TE".to_vec(), |(_, first)| [first, b", TE"].concat()));
         // What the user says to a proxy goes before what is said by default.
         let is_users = |name: &str| name.eq_ignore_ascii_case("Proxy-Connection") && is_given(name);
         let of_proxy = |name: &str| to_proxy(name).is_some() && !is_users(name);
@@ -133,12 +140,14 @@ impl Transfer {
         let valued = made.iter().filter_map(|&(name, value)| Some((name, value?)));
         fields.extend(valued.filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) }));
         fields.extend(cookie.as_deref().map(|value| ("Cookie", value)));
-        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name)));
+        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name) && !is_connection(name)));
         let more = for_proxy.iter().filter(|(name, _)| {
             !["proxy-authorization", "proxy-connection"].iter().any(|known| name.eq_ignore_ascii_case(known))
         });
         fields.extend(more.map(|(name, value)| (name.as_str(), value.as_slice())));
         fields.extend(describing.iter().filter_map(|&(name, value)| Some((name, value?))));
+        fields.extend(named.as_deref().map(|value| ("Connection", value)));
+        fields.extend(connections);
         let own_target = options.request_target.as_deref().unwrap_or(self.target.path_and_query());
         let request = h1::Request {
             method: &self.method,
