@@ -282,7 +282,7 @@ fn with_fragment(url: String, fragment: Option<&str>) -> String {
 /// Where a redirect that was not followed leads.
 fn redirect_url(outcome: &Outcome) -> Option<String> {
     let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
-    let location = location_text(head.get("location").filter(|location| !location.trim_ascii().is_empty())?);
+    let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
     match outcome.target.join(&location) {
         Ok(target) => Some(with_fragment(target.to_url(), target.fragment())),
         // One that haul cannot go to is told as it is.

@@ -74,7 +74,11 @@ impl Transfer {
         if status == 421 && self.cannot_send_again().is_none() && self.drops_alternative() {
             return Disposition::Again;
         }
-        match self.hop(status, head.get("location")) {
+        let location = match location(head) {
+            Ok(location) => location,
+            Err(error) => return Disposition::Fail(error),
+        };
+        match self.hop(status, location) {
             Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
             Ok(None) => {}
             Err(error) => {
@@ -252,4 +256,14 @@ pub(crate) fn bad_status(head: &Head) -> Error {
     let reason = String::from_utf8_lossy(head.reason());
     let message = format!("the server answered {} {}", head.status(), reason.escape_debug());
     Error::new(ErrorKind::Status, message.trim_end()).with_status(head.status())
+}
+
+/// Where the response points to. Servers exist that say the same twice; of two places none is the one that was meant.
+fn location(head: &Head) -> Result<Option<&[u8]>> {
+    let mut named = head.get_all("location").filter(|value| !value.is_empty());
+    let first = named.next();
+    if named.any(|other| Some(other) != first) {
+        return Err(Error::new(ErrorKind::Protocol, "server sent Location fields that differ"));
+    }
+    Ok(first)
 }
