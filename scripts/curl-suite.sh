@@ -7,6 +7,7 @@
 #
 #   HAUL=PATH         the program (target/release/haul, else target/debug/haul)
 #   SUITE_DIR=DIR     where source and servers are kept from one run to the next (a temporary directory otherwise)
+#   SUITE_RELEASE=    the release of Debian to take the source from (forky, which has curl 8.22; else trixie, bookworm)
 #
 # Cases that do not apply stand in scripts/curl-suite/excluded with their reasons. Nothing of curl's comes into this
 # repository. Fails when a case fails that is not in that list; passes, and says so, where the source cannot be fetched.
@@ -27,14 +28,14 @@ else
     trap 'rm -rf "$work"' EXIT
 fi
 
-# The stable release after this host's is nearer to the curl that haul takes the place of.
+# The newest release of Debian that there is has the curl that haul takes the place of, or the nearest to it.
 fetch() {
     mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
     apt="-o Dir::Etc::sourcelist=$work/apt/sources.list -o Dir::Etc::sourceparts=/dev/null
         -o Dir::State::lists=$work/apt/lists -o Dir::Cache=$work/apt/cache -o APT::Sandbox::User="
     mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 2>/dev/null | sed -n 's/^Debian Debian //p' | head -n 1)
     [ -n "$mirror" ] || return 1
-    for release in ${SUITE_RELEASE:-trixie bookworm}; do
+    for release in ${SUITE_RELEASE:-forky trixie bookworm}; do
         echo "deb-src $mirror $release main" > "$work/apt/sources.list"
         # shellcheck disable=SC2086 # words
         (cd "$work" && apt-get $apt update -q && apt-get $apt source -q --only-source curl) >> "$work/apt.log" 2>&1 && return 0
@@ -55,7 +56,8 @@ cd "$source" || exit 2
 
 # Its servers, and the little program that says what curl was built with; curl itself is never built. What haul has not is
 # off here, so that the cases about it are passed over.
-if [ ! -x tests/server/sws ]; then
+# Newer releases have all servers in one program.
+if [ ! -x tests/server/servers ] && [ ! -x tests/server/sws ]; then
     command -v cc >/dev/null 2>&1 || { echo "skipped: no C compiler for the servers"; exit 0; }
     {
         ./configure --quiet --disable-shared --without-ssl --without-libpsl --without-zlib --without-brotli --without-zstd \
@@ -83,6 +85,7 @@ env -u http_proxy -u https_proxy -u HTTPS_PROXY -u no_proxy -u NO_PROXY -u ALL_P
     perl runtests.pl -a -n -E "$top/scripts/curl-suite/excluded" -c "$work/bin/curl" -vc "$(command -v curl)" "$@" \
     > "$work/results" 2>&1
 code=$?
-grep -E '^TEST(DONE|FAIL|INFO)|FAILED' "$work/results" || tail -n 20 "$work/results"
+# Logs that it prints (-p) have any bytes.
+grep -aE '^TEST(DONE|FAIL|INFO)|FAILED' "$work/results" || tail -n 20 "$work/results"
 echo "the whole of it: $work/results"
 exit $code
