@@ -1,7 +1,7 @@
 //! Dates as people and programs write them, for `-z`.
 //!
 //! Words in any order, as curl takes them: a day (`21 Oct 2015`, `Oct 21 2015`, `2015-10-21`, `20151021`), a time
-//! (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`). What is not there is midnight, UTC.
+//! (`07:28`, `07:28:00`), a zone (`GMT`, `UTC`, `Z`, `+0200`, `EST`). What is not there is midnight, UTC.
 //!
 //! ```
 //! use haul_cli::date::parse;
@@ -11,12 +11,42 @@
 //! assert_eq!(parse("yesterday"), None);
 //! ```
 //!
-//! Left out: names of time zones other than these, which nobody can count on.
+//! Left out: of the names of time zones those that mean one thing here and another there; date(1) writes the others.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// Names of time zones, and how many minutes they are east of Greenwich: those of RFC 5322 section 4.3, of Europe, and what else
+/// curl knows that is in use. Summer time has a name of its own.
+const ZONES: &[(&str, i64)] = &[
+    ("gmt", 0),
+    ("utc", 0),
+    ("ut", 0),
+    ("z", 0),
+    ("wet", 0),
+    ("bst", 60),
+    ("cet", 60),
+    ("met", 60),
+    ("cest", 120),
+    ("mest", 120),
+    ("eet", 120),
+    ("jst", 540),
+    ("nzst", 720),
+    ("nzdt", 780),
+    ("hst", -600),
+    ("pst", -480),
+    ("pdt", -420),
+    ("mst", -420),
+    ("mdt", -360),
+    ("cst", -360),
+    ("cdt", -300),
+    ("est", -300),
+    ("edt", -240),
+    ("ast", -240),
+    ("adt", -180),
+];
 
 /// Seconds since 1970; `None` for what is no date of the years 1970 to 9999.
 pub fn parse(text: &str) -> Option<u64> {
@@ -57,7 +87,11 @@ impl Date {
             if let Some(month) = MONTHS.iter().position(|name| is(name)) {
                 return set(&mut self.month, month as u64 + 1);
             }
-            return (DAYS.iter().any(|name| is(name)) || matches!(&*lower, "gmt" | "utc" | "z" | "ut")).then_some(());
+            if let Some((_, minutes)) = ZONES.iter().find(|(name, _)| *name == lower) {
+                self.zone = minutes * 60;
+                return Some(());
+            }
+            return DAYS.iter().any(|name| is(name)).then_some(());
         }
         if let Some((clock, sign)) =
             word.strip_prefix('+').map(|rest| (rest, 1)).or(word.strip_prefix('-').map(|rest| (rest, -1)))
@@ -144,6 +178,20 @@ mod tests {
         assert_eq!(parse("21 October 2015 02:00 +0200"), Some(day));
         assert_eq!(parse("21 Oct 2015 00:00:00 -0100"), Some(day + 3600));
         assert_eq!(http(day), "Wed, 21 Oct 2015 00:00:00 GMT");
+    }
+
+    #[test]
+    fn zones_that_date_writes_are_known_by_name() {
+        for (text, same) in [
+            ("Sun Nov  6 08:49:37 CET 1994", "6 Nov 1994 07:49:37"),
+            ("Sun Nov  6 08:49:37 EST 1994", "6 Nov 1994 13:49:37"),
+            ("6 Jul 1994 08:49:37 PDT", "6 Jul 1994 15:49:37"),
+            ("6 Jul 1994 08:49:37 BST", "6 Jul 1994 07:49:37"),
+            ("6 Jul 1994 08:49:37 ut", "6 Jul 1994 08:49:37"),
+        ] {
+            assert_eq!(parse(text), Some(parse(same).unwrap()), "{text}");
+        }
+        assert_eq!(parse("Sun Nov  6 08:49:37 IST 1994"), None);
     }
 
     #[test]
