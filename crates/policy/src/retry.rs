@@ -19,6 +19,8 @@
 use core::time::Duration;
 use std::time::SystemTime;
 
+use crate::cookie::date;
+
 /// What the user allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRules {
@@ -153,16 +155,23 @@ fn backoff(attempt: u32, entropy: u64) -> Duration {
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
-/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date in any of the three formats. A date that is past is
-/// no wait; nonsense is none. Seconds saturate.
+/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date: in any of the three formats, or as servers write it
+/// that get the day of the week, a zero or the zone's name wrong. A date that is past is no wait; nonsense is none. Seconds saturate.
 pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     let text = core::str::from_utf8(value.trim_ascii()).ok()?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
-    let date = httpdate::parse_http_date(text).ok()?;
-    let at = date.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let exact = httpdate::parse_http_date(text).ok().and_then(|date| date.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let at = exact.or_else(|| nearly_http_date(text))?;
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
+}
+
+/// The rules of cookies know no zones, so only what is of none is read by them.
+fn nearly_http_date(text: &str) -> Option<Duration> {
+    let zone = text.rsplit(' ').next()?;
+    let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));
+    is_gmt.then(|| date::parse(text.as_bytes()))?.map(Duration::from_secs)
 }
 
 #[cfg(test)]
@@ -272,6 +281,13 @@ mod tests {
             (b"1.5", None),
             (b"5, 6", None),
             (b"Sun, 99 Nov 1994 08:50:37 GMT", None),
+            (b"Mon, 06 Nov 1994 08:50:37 GMT", Some(60)),
+            (b"Sun, 6 Nov 1994 8:50:37 GMT", Some(60)),
+            (b"Sun, 06 Nov 1994 08:50:37 UTC", Some(60)),
+            (b"Sun, 06 Nov 1994 08:50:37 +0000", Some(60)),
+            (b"Sun, 06 Nov 1994 08:50:37 +0200", None),
+            (b"06 Nov 1994", None),
+            (b"in a minute", None),
             (b"\xff\xfe", None),
         ];
         for (value, seconds) in cases {

@@ -6,7 +6,7 @@ const MONTHS: [&[u8; 3]; 12] =
     [b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec"];
 
 /// Seconds since 1970. A date before 1970 is 0: it means "delete this".
-pub(super) fn parse(text: &[u8]) -> Option<u64> {
+pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     let (mut time, mut day, mut month, mut year) = (None, None, None, None);
     for token in text.split(|b| is_delimiter(*b)).filter(|token| !token.is_empty()) {
         // The first of each kind counts, tried in this order.

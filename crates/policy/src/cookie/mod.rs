@@ -38,7 +38,7 @@
 //! and RFC 6265 §5.2: they go out as a bare value, which servers read as a name.
 
 mod changes;
-mod date;
+pub(crate) mod date;
 mod error;
 mod jar;
 pub mod lwp;
