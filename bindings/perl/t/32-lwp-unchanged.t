@@ -2,6 +2,7 @@
 # What programs of LWP's rely on besides its documentation; under taint checks, which LWP's own protocol passes.
 use strict;
 use warnings;
+use Socket qw(SOL_SOCKET SO_LINGER);
 use Test::More;
 
 BEGIN {
@@ -17,6 +18,8 @@ my $server = t::Server->start(sub {
     my ($request) = @_;
     my $target = $request->{target};
     return sub { 0 } if $target eq '/nothing';
+    # Closed at once, with nothing left to be sent: a reset.
+    return sub { setsockopt $_[0], SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0; 0 } if $target eq '/reset';
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"); 1 } if $target eq '/stalls';
     return [200, { 'Content-Type' => 'text/plain' }, join ' ', $target, $request->{connection},
         map { $request->{headers}{$_} // '-' } qw(authorization content-length)];
@@ -86,6 +89,7 @@ is($LWP::Protocol::haul::REQUESTS, $requests, 'goes by LWP');
 
 # Words that programs look for.
 like($ua->get($server->url('/nothing'))->status_line, qr/\A500 Server closed connection without sending any data back/, 'no reply');
+is($ua->post($server->url('/reset'))->status_line, '500 Status read failed: Connection reset by peer', 'reset');
 like($ua->get('http://127.0.0.1:1/')->status_line, qr/\A500 Can't connect to 127\.0\.0\.1:1 \(Connection refused\)/, 'refused');
 like($ua->get('http://nowhere.invalid/')->status_line, qr/\A500 Can't connect to nowhere\.invalid:80 \(Name or service not known\)/, 'no such name');
 $ua->timeout(1);

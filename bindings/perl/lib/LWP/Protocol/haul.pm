@@ -183,6 +183,7 @@ sub _die {
             :                                               $text;
         die "Can't connect to $at ($short)\n\n$text\n";
     }
+    die "Status read failed: $1\n\n$text\n" if $text =~ /broke before the response: ([^:()]+?) \(os error [0-9]+\)/;
     die "Server closed connection without sending any data back\n" if $text =~ /closed the connection without a response/;
     die "$text\n";
 }
