@@ -135,8 +135,7 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     };
     let is_http = scheme.eq_ignore_ascii_case("http");
     if !is_http && !scheme.eq_ignore_ascii_case("https") {
-        let is_scheme = scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
-        return Err(if is_scheme && !scheme.is_empty() { no_adapter(text) } else { no_scheme() });
+        return Err(if is_scheme(scheme) { no_adapter(text) } else { no_scheme() });
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
@@ -192,6 +191,10 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     Ok(Prepared { url, target })
 }
 
+fn is_scheme(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
 fn no_adapter(text: &str) -> PyErr {
     refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
 }
@@ -220,13 +223,16 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     let from = prepare(base, None)?;
     let (reference, fragment) =
         location.split_once('#').map_or((location, None), |(reference, fragment)| (reference, Some(fragment)));
-    let has_scheme =
-        reference.split_once("://").is_some_and(|(scheme, _)| scheme.bytes().all(|b| b.is_ascii_alphanumeric()));
-    let mut url = if has_scheme {
+    let its_scheme = reference.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
+    let mut url = if let Some((scheme, rest)) = its_scheme
+        && (rest.starts_with("//") || !scheme.eq_ignore_ascii_case(from.target.scheme().as_str()))
+    {
         prepare(reference, None)?.url
     } else if let Some(rest) = reference.strip_prefix("//") {
         prepare(&format!("{}://{rest}", from.target.scheme().as_str()), None)?.url
     } else {
+        // `http:/x` says no more than `/x` where that is the scheme (RFC 3986 section 5.2.2), as by requests.
+        let reference = its_scheme.map_or(reference, |(_, rest)| rest);
         let to = from.target.join(&requote(reference)).map_err(|error| refused(ErrorKind::Url, error.to_string()))?;
         let authority = from.url.split('/').nth(2).unwrap_or_default();
         let host = authority.rsplit('@').next().unwrap_or_default();

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 import haul
 from haul.structures import CaseInsensitiveDict
@@ -109,6 +110,22 @@ def test_an_empty_location_leads_nowhere(pages: Any) -> None:
     response = haul.get(f"{pages.url}/empty")
     assert response.status_code == 302 and response.content == b"here" and response.history == []
     assert haul.get(f"{pages.url}/empty", allow_redirects=False).next is None
+
+
+def test_a_location_with_a_scheme_and_no_host_stays_with_its_origin(pages: Any) -> None:
+    pages.routes["/d/e"] = lambda handler: handler.answer(b"", 302, Location=location)
+    for session in (requests.Session(), haul.Session()):
+        for location in ("http:/x?y=1", "HTTP:/x?y=1"):
+            assert session.get(pages.url + "/d/e").url == pages.url + "/x?y=1"
+        for location, refusals in (
+            ("mailto:x", ("InvalidSchema",)), ("x:/y", ("InvalidSchema",)), ("https:/x", ("InvalidURL", "LocationValueError")),
+        ):  # fmt: skip
+            with pytest.raises(ValueError) as refused:
+                session.get(pages.url + "/d/e")
+            assert type(refused.value).__name__ in refusals
+    for location, path in (("http:x", "/d/x"), ("http:?q", "/d/e?q"), ("http:", "/d/e")):
+        after = haul.get(pages.url + "/d/e", allow_redirects=False).next
+        assert after is not None and after.url == pages.url + path
 
 
 def test_a_redirect_is_followed_by_hand(pages: Any) -> None:
