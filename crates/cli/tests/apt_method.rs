@@ -162,7 +162,11 @@ fn what_broke_off_may_go_on_and_does() {
     let digest = last(&said).get("SHA256-Hash").unwrap().to_owned();
     let said = method.acquire(&url, &[("Expected-SHA256", &digest), ("Expected-Checksum-FileSize", "300000")]);
     assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 2));
-    // Another content of that length: the server has nothing behind it, so it is fetched anew.
+    // Nobody knows what it should come to (a list of mirrors): the server says that there is no more.
+    let said = method.acquire(&url, &[]);
+    assert_eq!((numbers(&said), origin.seen("deb").requests.len()), (vec![200, 201], 3));
+    assert_eq!(last(&said).get("SHA256-Hash"), Some(&*digest));
+    // Another content of that length: its date is another, and it is fetched anew.
     fs::write(method.file(), vec![0; 300_000]).unwrap();
     assert_eq!(numbers(&method.acquire(&url, &[])), [200, 201]);
     assert!(fs::read(method.file()).unwrap() == content(300_000));

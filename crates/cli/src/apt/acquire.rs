@@ -109,11 +109,8 @@ impl Acquirer {
         let options = Arc::new(options);
         let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
         let mut partial = Partial::at(path);
-        if partial.as_ref().is_some_and(|partial| file::is_all(path, partial.size, asked)) {
-            let size = partial.map_or(0, |partial| partial.size).to_string();
-            say(&Message::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
-            let told = file::digests(path).map(|digests| with_digests(done.with("Resume-Point", &size), digests));
-            return Ok(told.map_err(|error| format!("{}: {error}", path.display()).into()));
+        if let Some(partial) = partial.filter(|partial| file::is_all(path, partial.size, asked)) {
+            return there_already(uri, done, path, partial.size, say);
         }
         loop {
             let own = Particulars { fields: conditions(asked, partial.as_ref()), ..Particulars::default() };
@@ -126,6 +123,11 @@ impl Acquirer {
             let start = match (status, &partial) {
                 (200, _) => 0,
                 (206, Some(partial)) if file::begins_at(&response, partial.size) => partial.size,
+                (416, Some(partial)) if file::ends_at(&response, partial.size) && !file::is_known(asked) => {
+                    let size = partial.size;
+                    spare(&mut response);
+                    return there_already(uri, done, path, size, say);
+                }
                 (206 | 416, Some(_)) => {
                     // What is there is not the beginning of what the server has.
                     spare(&mut response);
@@ -222,6 +224,20 @@ impl Acquirer {
         options.proxy = Some(proxy);
         Ok(options)
     }
+}
+
+/// What is there is all there is.
+fn there_already(
+    uri: &str,
+    done: Message,
+    path: &Path,
+    size: u64,
+    say: &mut impl FnMut(&Message) -> io::Result<()>,
+) -> io::Result<Result<Message, Failure>> {
+    let size = size.to_string();
+    say(&Message::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
+    let told = file::digests(path).map(|digests| with_digests(done.with("Resume-Point", &size), digests));
+    Ok(told.map_err(|error| format!("{}: {error}", path.display()).into()))
 }
 
 /// The environment as apt reads it: https goes by http's proxy where it has none.

@@ -16,6 +16,9 @@ use super::message::Message;
 const ALGORITHMS: [(&str, Algorithm, usize); 3] =
     [("SHA1", Algorithm::Sha1, 20), ("SHA256", Algorithm::Sha256, 32), ("SHA512", Algorithm::Sha512, 64)];
 
+/// Those that nobody can forge.
+const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
+
 /// What an earlier run left of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Partial {
@@ -45,8 +48,19 @@ pub(super) fn is_all(path: &Path, size: u64, asked: &Message) -> bool {
         return false;
     }
     let found = digests(path).unwrap_or_default();
-    let mut compared = ["SHA256", "SHA512"].into_iter().filter_map(|name| Some((name, expected(name)?))).peekable();
-    compared.peek().is_some() && compared.all(|(name, digest)| found.contains(&(format!("{name}-Hash"), digest)))
+    let expected = |name: &&str| expected(name).map(|digest| (format!("{name}-Hash"), digest));
+    is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
+}
+
+/// Whether apt knows what it should come to.
+pub(super) fn is_known(asked: &Message) -> bool {
+    TRUSTED.iter().any(|name| asked.get(&format!("Expected-{name}")).is_some())
+}
+
+/// Whether a server says that there is nothing behind so many bytes.
+pub(super) fn ends_at(response: &Response, size: u64) -> bool {
+    let range = response.head().get("content-range").and_then(content_range::parse);
+    range.is_some_and(|range| range.span.is_none() && range.total == Some(size))
 }
 
 /// Whether an answer is the rest of a content from a byte on.
