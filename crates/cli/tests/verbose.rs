@@ -174,7 +174,7 @@ fn a_further_try_is_told_of_as_by_curl() {
     let url = origin.url("/flaky/2/small");
     let options = ["--no-progress-meter", "--retry", "3", "--retry-delay", "1", &url];
     let ran = run_haul(["curl"].iter().chain(&options));
-    let warning = |left| format!("Warning: Problem : HTTP error. Will retry in 1 second. {left} retries left.\n");
+    let warning = |left| format!("Warning: Problem : HTTP error. Retrying in 1 second. {left} retries left.\n");
     assert_eq!((ran.code, ran.stderr), (0, warning(3) + &warning(2)));
     for extra in ["-s", "--retry=0"] {
         let ran =
@@ -182,11 +182,11 @@ fn a_further_try_is_told_of_as_by_curl() {
         assert_eq!((ran.code, ran.stderr.contains("Warning")), (7, false), "{}", ran.stderr);
     }
     let ran = run_haul(["curl", "-S", "--no-progress-meter", "--retry", "1", "--retry-connrefused", REFUSED]);
-    assert!(ran.stderr.starts_with("Warning: Problem : connection refused. Will retry in 1 second. 1 retry left.\n"));
+    assert!(ran.stderr.starts_with("Warning: Problem : connection refused. Retrying in 1 second. 1 retry left.\n"));
     // haul's own says it to whoever watches.
     let ran = run_haul(["-s", "-v", "-o", "/dev/null", "--retry-delay", "0.01", &origin.url("/flaky/1/small/1")]);
     assert!(
-        ran.stderr.contains("\n* Problem : HTTP error. Will retry in 1 second. 3 retries left.\n"),
+        ran.stderr.contains("\n* Problem : HTTP error. Retrying in 0.010 seconds. 3 retries left.\n"),
         "{}",
         ran.stderr
     );

@@ -138,7 +138,8 @@ pub fn decide(
     if attempt >= rules.max || !(transient || rules.all_errors) {
         return None;
     }
-    let own = rules.delay.unwrap_or_else(|| backoff(attempt, entropy));
+    // curl's scripts count on all of the time that it says it waits.
+    let own = rules.delay.unwrap_or_else(|| backoff(attempt, if rules.waits_as_curl { 0 } else { entropy }));
     let asked = retry_after.unwrap_or_default().min(rules.cap);
     let wait = if rules.waits_as_curl && !asked.is_zero() { asked } else { own.max(asked) };
     let in_time = rules.max_time.is_none_or(|limit| match rules.waits_as_curl && asked.is_zero() {
@@ -229,6 +230,12 @@ mod tests {
             let jittered = decide(&rules, Outcome::Timeout, 3, true, None, Duration::ZERO, entropy).unwrap();
             assert!(jittered >= SEC(4) && jittered <= SEC(8), "{jittered:?}");
         }
+        let curl = RetryRules { waits_as_curl: true, ..rules.clone() };
+        assert_eq!(
+            decide(&curl, Outcome::Timeout, 3, true, None, Duration::ZERO, 12345),
+            Some(SEC(8)),
+            "all that it says"
+        );
         let fixed = RetryRules { delay: Some(SEC(3)), ..rules };
         assert_eq!(decide(&fixed, Outcome::Timeout, 9, true, None, Duration::ZERO, 99), Some(SEC(3)));
     }

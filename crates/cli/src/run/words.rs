@@ -29,7 +29,7 @@ pub(super) fn beside(persona: Persona, error: &Error) -> String {
     }
 }
 
-/// That there is another try, in curl's words; the wait in whole seconds, as there.
+/// That there is another try, in curl's words; the wait in seconds, with milliseconds where there are some.
 pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
         Trouble::Status(_) => ": HTTP error",
@@ -37,10 +37,11 @@ pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String
         Trouble::ConnectTimeout | Trouble::Timeout | Trouble::Dns { .. } => ": timeout",
         _ => "(retrying all errors)",
     };
-    let seconds = wait.as_millis().div_ceil(1000);
-    let s = if seconds == 1 { "" } else { "s" };
+    let (whole, rest) = (wait.as_secs(), wait.subsec_millis());
+    let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
+    let s = if (whole, rest) == (1, 0) { "" } else { "s" };
     let tries = if left == 1 { "retry" } else { "retries" };
-    format!("Problem {problem}. Will retry in {seconds} second{s}. {left} {tries} left.")
+    format!("Problem {problem}. Retrying in {whole}{fraction} second{s}. {left} {tries} left.")
 }
 
 /// What `%{errormsg}` says, and the line behind its code.
