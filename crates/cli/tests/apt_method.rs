@@ -269,6 +269,22 @@ fn a_certificate_that_cannot_be_trusted_is_a_connection_that_may_be_tried_again(
 }
 
 #[test]
+fn a_method_ends_with_its_apt() {
+    let beginning = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(beginning), Step::ReadToEnd]);
+    let mut method = Method::with(&[]);
+    let file = method.file();
+    let asked = Message::new(600, "URI Acquire").with("URI", peer.url("/x")).with("Filename", file.to_str().unwrap());
+    method.tell(&asked);
+    assert_eq!(method.hear().map(|message| message.number), Some(200));
+    drop(method.to.take());
+    // Not because the server took too long: the next apt starts a method that writes the same file.
+    let said = method.hear().unwrap();
+    assert_eq!((said.number, said.get("FailReason")), (400, None));
+    method.end();
+}
+
+#[test]
 fn root_s_method_gives_up_roots_rights() {
     if !rustix::process::geteuid().is_root() || !Path::new("/proc/self/status").exists() {
         return skipped("the rights that a method gives up: only root has them");

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
+use haul::interrupt::Interrupt;
 use haul::net::dns::Family;
 use haul::net::proxy::ProxyOptions;
 use haul::net::tls::Identity;
@@ -14,6 +15,7 @@ use haul::{Client, Error, ErrorKind, Response, Target};
 use haul_policy::proxy::{Environment, Proxy};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::config::Config;
 use super::credentials::Credentials;
@@ -186,6 +188,8 @@ impl Acquirer {
             read_timeout: Some(patience),
             ..RequestOptions::default()
         };
+        // Two methods must not write one file: the next apt starts its own.
+        options.interrupt = is_on("dependonstdin", true).then(|| Interrupt::new(is_left_alone));
         options.connect.timeout = patience;
         if let Some(agent) = get("user-agent") {
             options.user_agent = Some(agent.to_owned());
@@ -224,6 +228,13 @@ impl Acquirer {
         options.proxy = Some(proxy);
         Ok(options)
     }
+}
+
+/// Whether apt has ended, whatever it has said before.
+fn is_left_alone() -> bool {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
 /// What is there is all there is.
