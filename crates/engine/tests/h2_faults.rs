@@ -10,18 +10,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{
-    DRIVERS, Driver, PATIENCE, fetching, http2_origin, item, knowing, one_thread, retrying, run, run_reading,
+    DRIVERS, Driver, PATIENCE, fetching, http2_origin, item, knowing, offering, one_thread, retrying, run, run_reading,
+    trusting,
 };
 use haul::fleet::{Destination, Item};
 use haul::request::SpeedLimit;
 use haul::sink::file::FileOptions;
-use haul::{Client, ErrorKind, RequestOptions};
+use haul::{Client, ErrorKind, RequestOptions, Version};
 use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, ping, rst, window_update};
+use testkit::identity::Identity;
 use testkit::pattern::Pattern;
 
 const REFUSED_STREAM: u32 = 7;
 const INTERNAL_ERROR: u32 = 2;
 const CANCEL: u32 = 8;
+const HTTP_1_1_REQUIRED: u32 = 13;
 
 fn body(len: usize) -> Vec<u8> {
     Pattern::new(3).slice(0, len)
@@ -92,6 +95,30 @@ fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
     }
     let times: Vec<_> = times.iter().map(|(path, times)| (path.as_str(), *times)).collect();
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
+}
+
+#[test]
+fn a_server_that_wants_http1_is_asked_by_it() {
+    for driver in DRIVERS {
+        let identity = Identity::for_names(&["localhost"]);
+        let peer = FramePeer::start_tls(&identity, |number, conn| {
+            if number > 0 {
+                conn.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nold\n")?;
+                return conn.drain();
+            }
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(rst(asked.stream, HTTP_1_1_REQUIRED))?;
+            conn.drain()
+        });
+        let (mut options, _ca) = trusting(identity.ca_pem());
+        options.method = "POST".into();
+        options.retry.max = 0;
+        let client = Client::new();
+        let got = driver.get(&client, &peer.https_url("/"), &offering(options.clone()));
+        assert_eq!((got.ok(), got.facts.version), (&b"old\n"[..], Some(Version::Http11)), "{driver:?}");
+        assert_eq!((got.facts.retries, peer.connections()), (0, 2));
+    }
 }
 
 #[test]

@@ -79,7 +79,8 @@ impl FramePeer {
         FramePeer::run(None, Arc::new(serve))
     }
 
-    /// The same over TLS with the identity's certificate, by ALPN.
+    /// The same over TLS with the identity's certificate, by ALPN: a client that offers no HTTP/2 gets HTTP/1.1, if the
+    /// script speaks it.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -87,7 +88,7 @@ impl FramePeer {
         identity: &Identity,
         serve: impl Fn(usize, &mut Conn) -> io::Result<()> + Send + Sync + 'static,
     ) -> FramePeer {
-        FramePeer::run(Some(identity.server_config(&[b"h2"])), Arc::new(serve))
+        FramePeer::run(Some(identity.server_config(&[b"h2", b"http/1.1"])), Arc::new(serve))
     }
 
     fn run(tls: Option<Arc<ServerConfig>>, serve: Arc<Serve>) -> FramePeer {

@@ -138,9 +138,24 @@ impl Transfer {
     #[must_use]
     pub(crate) fn by_itself(mut self) -> Self {
         if self.offers_http2() {
-            Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
+            self.offers_no_http2();
         }
         self
+    }
+
+    /// Its server wants HTTP/1.1 (RFC 9113 section 7, HTTP_1_1_REQUIRED): whether it may be asked by that, and is from now on.
+    pub(crate) fn leaves_http2(&mut self) -> bool {
+        let offers_both = self.offers_http2() && self.options.tls.alpn.iter().any(|protocol| protocol == b"http/1.1");
+        let is_unanswered = matches!(self.disposition, Disposition::Unknown);
+        let leaves = offers_both && is_unanswered && self.cannot_send_again().is_none();
+        if leaves {
+            self.offers_no_http2();
+        }
+        leaves
+    }
+
+    fn offers_no_http2(&mut self) {
+        Arc::make_mut(&mut self.options).tls.alpn.retain(|protocol| protocol != b"h2");
     }
 
     /// Gives it the mark that its crew knows it by.

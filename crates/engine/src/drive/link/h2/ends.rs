@@ -26,7 +26,10 @@ impl Link {
         let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
         let Some(mut active) = self.take_out(id, now) else { return };
         active.transfer.replays += u32::from(retryable);
-        let after = if retryable && active.transfer.replays <= FREE_REPLAYS {
+        let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
+        let after = if wants_older && active.transfer.leaves_http2() {
+            After::Again(Duration::ZERO)
+        } else if retryable && active.transfer.replays <= FREE_REPLAYS {
             After::Again(Duration::ZERO)
         } else {
             let broke = match reason {
