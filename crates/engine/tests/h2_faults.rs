@@ -24,6 +24,7 @@ use testkit::pattern::Pattern;
 const REFUSED_STREAM: u32 = 7;
 const INTERNAL_ERROR: u32 = 2;
 const CANCEL: u32 = 8;
+const ENHANCE_YOUR_CALM: u32 = 11;
 const HTTP_1_1_REQUIRED: u32 = 13;
 
 fn body(len: usize) -> Vec<u8> {
@@ -95,6 +96,20 @@ fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
     }
     let times: Vec<_> = times.iter().map(|(path, times)| (path.as_str(), *times)).collect();
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
+}
+
+#[test]
+fn a_server_that_tells_why_it_goes_is_heard() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            let asked = conn.request()?;
+            conn.send(goaway(asked.stream, ENHANCE_YOUR_CALM))
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
+        assert_eq!(got.kind, Some(ErrorKind::Receive), "{driver:?}: {}", got.message);
+        assert!(got.message.contains("ENHANCE_YOUR_CALM"), "{driver:?}: {}", got.message);
+    }
 }
 
 #[test]

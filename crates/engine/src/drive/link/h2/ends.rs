@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haul_policy::retry::is_idempotent;
-use haul_proto::h2::{self, ErrorCode, RequestId, ResetReason};
+use haul_proto::h2::{self, CloseReason, ErrorCode, RequestId, ResetReason};
 
 use super::super::{Finished, Progress};
 use super::{Active, Link, is_limited};
@@ -72,7 +72,15 @@ impl Link {
 
     /// The peer has ended the stream.
     pub(super) fn end(&mut self, now: Instant, finished: &mut Finished) -> Progress {
+        let said = self.conn.close_reason();
         let error = from_machine(self.conn.end_of_input());
+        let error = match said {
+            // It has told why.
+            Some(CloseReason::GoAway(code)) if error.kind() == ErrorKind::EmptyReply && code != ErrorCode::NO_ERROR => {
+                Error::new(ErrorKind::Receive, CloseReason::GoAway(code).to_string())
+            }
+            _ => error,
+        };
         self.break_off(error, now, finished)
     }
 
