@@ -299,6 +299,8 @@ fn write_fields(
         if is_dropped(name, value) || nominates && is_nominated(name, fields) {
             continue;
         }
+        // Of what it may list, HTTP/2 has this alone (RFC 9113 section 8.2.2).
+        let value = if name.eq_ignore_ascii_case("te") { b"trailers" } else { value };
         lower.clear();
         lower.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
         encoder.encode(lower, value, indexing(lower, value, sensitive), out);
@@ -342,7 +344,7 @@ fn has_body(length: BodyLength) -> bool {
 fn is_dropped(name: &str, value: &[u8]) -> bool {
     let is = |other: &str| name.eq_ignore_ascii_case(other);
     match name.len() {
-        2 => is("te") && !value.eq_ignore_ascii_case(b"trailers"),
+        2 => is("te") && !list(value).any(|coding| coding.eq_ignore_ascii_case(b"trailers")),
         4 => is("host"),
         7 => is("upgrade"),
         10 => is("connection") || is("keep-alive"),

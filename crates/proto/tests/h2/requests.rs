@@ -41,6 +41,8 @@ fn heads() {
         ("Keep-Alive", b"5"),
         ("TE", b"gzip"),
         ("te", b"trailers"),
+        ("TE", b"gzip;q=0.2;x=\"y,x\", Trailers"),
+        ("TE", b"gzip;x=\"trailers\", chunks"),
         ("Upgrade", b"h2c"),
         ("HTTP2-Settings", b"AA"),
         ("Proxy-Connection", b"x"),
@@ -53,7 +55,7 @@ fn heads() {
     let request = Request { authority: "example.org:8443", path: "/a?b", fields, sensitive: &["x-token"], ..get() };
     let (text, secret) = head_of(&request);
     let expected = ":method: GET\n:authority: example.org:8443\n:scheme: https\n:path: /a?b\nuser-agent: haul\n\
-        x-trimmed: a b\nte: trailers\nauthorization: Basic YTpi\ncookie: a=b\ncookie: session=0123456789abcdef\n\
+        x-trimmed: a b\nte: trailers\nte: trailers\nauthorization: Basic YTpi\ncookie: a=b\ncookie: session=0123456789abcdef\n\
         x-token: t\n";
     assert_eq!(text, expected);
     assert_eq!(secret, ["authorization", "cookie", "x-token"], "a long cookie cannot be guessed");
