@@ -14,7 +14,7 @@
 use rustls::crypto::CryptoProvider;
 use rustls::{CipherSuite, NamedGroup, SupportedCipherSuite};
 
-use super::TlsOptions;
+use super::{TlsOptions, TlsVersion};
 use crate::{Error, ErrorKind, Result};
 
 /// OpenSSL's names of TLS 1.2's suites; those of TLS 1.3 are the standard's own.
@@ -62,10 +62,14 @@ const GROUPS: &[(&str, NamedGroup)] = &[
 ];
 
 /// Leaves in the provider what the options name. Names that are not known are passed over, as OpenSSL does, as long as
-/// one is left.
+/// one is left; and so are those of a version that is not spoken.
 pub(super) fn narrow(provider: &mut CryptoProvider, options: &TlsOptions) -> Result<()> {
     let is_13 = |suite: &SupportedCipherSuite| suite.tls13().is_some();
-    for (names, of_13) in [(&options.tls12_ciphers, false), (&options.tls13_ciphers, true)] {
+    let (speaks_12, speaks_13) = (options.min_version < TlsVersion::V1_3, options.max_version >= TlsVersion::V1_3);
+    for (names, of_13) in [
+        (options.tls12_ciphers.as_ref().filter(|_| speaks_12), false),
+        (options.tls13_ciphers.as_ref().filter(|_| speaks_13), true),
+    ] {
         let Some(names) = names else { continue };
         let listed = |suite: &SupportedCipherSuite| is_listed(names, suite.suite());
         provider.cipher_suites.retain(|suite| is_13(suite) != of_13 || listed(suite));
@@ -123,5 +127,17 @@ mod tests {
         assert_eq!(held("ALL:-AES256:-CHACHA20"), [1, 0, 0, 1, 0, 0]);
         assert_eq!(held("ecdhe-rsa-aes128-gcm-sha256:RC4-SHA"), [0, 0, 0, 1, 0, 0]);
         assert_eq!(held("RC4:@STRENGTH"), [0; 6]);
+    }
+
+    #[test]
+    fn suites_of_a_version_that_is_not_spoken_are_passed_over() {
+        let nonsense = Some(vec!["NONSENSE".to_owned()]);
+        let of_12 =
+            TlsOptions { max_version: TlsVersion::V1_2, tls13_ciphers: nonsense.clone(), ..TlsOptions::default() };
+        let of_13 =
+            TlsOptions { min_version: TlsVersion::V1_3, tls12_ciphers: nonsense.clone(), ..TlsOptions::default() };
+        let both = TlsOptions { tls13_ciphers: nonsense, ..TlsOptions::default() };
+        let narrows = |options| narrow(&mut rustls::crypto::aws_lc_rs::default_provider(), options).is_ok();
+        assert_eq!([&of_12, &of_13, &both].map(narrows), [true, true, false]);
     }
 }
