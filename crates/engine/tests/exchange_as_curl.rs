@@ -63,6 +63,20 @@ fn a_retry_is_the_whole_anew() {
 }
 
 #[test]
+fn a_status_that_stays_is_tried_again_only_where_it_is_a_failure() {
+    for driver in DRIVERS {
+        for (fail, retries) in [(false, 0), (true, 1)] {
+            let once = vec![Step::ReadHead, reply("401 Who", "", "who"), Step::ReadHead, reply("401 Who", "", "who")];
+            let peer = RawPeer::start(vec![once]);
+            let mut options = RequestOptions { fail, ..RequestOptions::default() };
+            (options.retry.max, options.retry.delay, options.retry.all_errors) = (1, Some(Duration::ZERO), true);
+            let got = driver.get(&Client::new(), &peer.url("/"), &options);
+            assert_eq!((got.status, got.facts.retries), (401, retries), "{driver:?}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_taken_back_stands_before_the_next_reply() {
     let peer = busy_once();
     let (pipe, url) = (Pipe::default(), peer.url("/a"));

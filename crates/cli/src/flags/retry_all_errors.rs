@@ -14,7 +14,7 @@ impl Flag for RetryAllErrors {
             important: false,
             help: "Try again after every failure",
             doc: "With it every failure counts as transient, also those that will most likely come \
-                  again.",
+                  again. A status is a failure with --fail.",
             example: "haul --retry 5 --retry-all-errors https://example.com/",
             see_also: &["retry"],
         }

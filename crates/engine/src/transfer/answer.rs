@@ -109,8 +109,10 @@ impl Transfer {
         if status >= 400 {
             let retry_after =
                 head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
+            // Where a status is no failure, one that may not pass is no reason to ask again.
+            let is_reason = options.fail || retry::is_transient_status(status);
             let may_retry = self.may_retry(Trouble::Status(status), retry_after);
-            let wait = may_retry.filter(|_| self.cannot_send_again().is_none());
+            let wait = may_retry.filter(|_| is_reason && self.cannot_send_again().is_none());
             if let Some(wait) = wait.filter(|_| !options.retries_whole) {
                 return Disposition::Retry(wait);
             }
