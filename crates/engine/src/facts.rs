@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use haul_proto::head::{Head, Version};
 
-/// The facts of one transfer; times count from [`Facts::started`].
+/// The facts of one transfer, or of its last try where each is the whole anew; times count from [`Facts::started`].
 #[derive(Debug, Clone)]
 pub struct Facts {
     /// The method of the last request, where redirects have changed it.

@@ -12,6 +12,7 @@ use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
+use crate::facts::Facts;
 use crate::request::method;
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
@@ -208,7 +209,7 @@ impl Transfer {
     }
 
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
-        let elapsed = self.facts.started.elapsed();
+        let elapsed = self.first_began.elapsed();
         let idempotent = retry::is_idempotent(&self.method);
         retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
     }
@@ -217,10 +218,12 @@ impl Transfer {
         self.on_retry(trouble, wait);
         self.attempt += 1;
         self.facts.retries += 1;
+        self.began = clock::after(now, wait);
         if self.options.retries_whole {
             self.ask_anew();
+            let Facts { retries, requests, .. } = self.facts;
+            self.facts = Facts { retries, requests, ..Facts::new(self.began) };
         }
-        self.began = clock::after(now, wait);
         After::Again(wait)
     }
 

@@ -100,7 +100,9 @@ pub struct Transfer {
     is_refused_to_be_asked: bool,
     hops: u32,
     attempt: u32,
+    /// When the try under way began, and when the first did.
     began: Instant,
+    first_began: Instant,
     disposition: Disposition,
     extent: Extent,
     /// Its caller has a part in mind.
@@ -250,6 +252,7 @@ impl Transfer {
             hops: 0,
             attempt: 0,
             began: now,
+            first_began: now,
             disposition: Disposition::Unknown,
             body,
             head: None,
