@@ -269,6 +269,18 @@ fn facts_are_told_as_curl_tells_them() {
 }
 
 #[test]
+fn what_a_connection_has_is_told_of_each_transfer_on_it() {
+    let origin = origin();
+    let url = origin.url("/small/[1-4]");
+    for args in [&["-Z"][..], &[]] {
+        let got = run(haul(&["curl", "-s", "-w", "%{stderr}%{local_ip} %{local_port}\n"]).args(args).arg(&url));
+        let told: Vec<_> = got.stderr.lines().map(|line| line.split_once(' ').unwrap()).collect();
+        let is_known = |&(ip, port): &(&str, &str)| ip == "127.0.0.1" && port.parse().is_ok_and(|port: u16| port > 0);
+        assert!(told.len() == 4 && told.iter().all(is_known), "{args:?}: {told:?}");
+    }
+}
+
+#[test]
 fn the_urls_of_a_glob_have_its_number() {
     let origin = origin();
     let urls = [origin.url("/small/[1-3]"), origin.url("/small/4")];

@@ -262,15 +262,18 @@ impl Lane {
                         Connect::Done { socket, peer } => (socket, Some(peer)),
                         Connect::Local(socket) => (socket, None),
                     };
+                    let local = socket.local_addr().ok();
                     if let Some(transfer) = self.waiting.front_mut() {
                         transfer.facts.connects += 1;
                         transfer.facts.connected = now.saturating_duration_since(transfer.facts.started);
-                        transfer.facts.local = socket.local_addr().ok();
+                        transfer.facts.local = local;
                     }
                     let State::Connecting(_, mut opening) = std::mem::replace(&mut self.state, State::Resolving) else {
                         unreachable!("the state was just looked at");
                     };
-                    opening.connected(Stream::plain(socket, peer));
+                    let mut stream = Stream::plain(socket, peer);
+                    stream.local = local;
+                    opening.connected(stream);
                     self.state = State::Securing(opening);
                 }
                 State::Securing(opening) => {

@@ -13,7 +13,7 @@ use crate::trace::Event;
 impl Transfer {
     /// It has a connection; `again` if that has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
-        self.facts.local = self.facts.local.or(stream.local);
+        self.facts.local = stream.local.or(self.facts.local);
         self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
         let Some(trace) = &self.options.trace else { return };
         let host = self.peer_host();
