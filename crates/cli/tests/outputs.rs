@@ -281,6 +281,19 @@ fn what_a_connection_has_is_told_of_each_transfer_on_it() {
 }
 
 #[test]
+fn where_there_is_no_port_it_is_minus_one_and_content_counts_as_a_part_of_its_request() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let ports = ["-w", "%{remote_port} %{local_port}"];
+    assert_eq!(as_curl(dir.path(), &[&ports[..], &["--unix-socket", "nosuch", "http://h/"]].concat()).stdout, b"-1 -1");
+    let size = |content: &str| {
+        let args = ["-o", "out", "-w", "%{size_request}", "-d", content, &origin.url("/echo")];
+        String::from_utf8(as_curl(dir.path(), &args).stdout).unwrap().parse::<usize>().unwrap()
+    };
+    // A digit more for the length.
+    assert_eq!(size(&"x".repeat(1_000)) - size(&"x".repeat(999)), 2);
+}
+
+#[test]
 fn the_urls_of_a_glob_have_its_number() {
     let origin = origin();
     let urls = [origin.url("/small/[1-3]"), origin.url("/small/4")];

@@ -20,7 +20,7 @@ pub struct Facts {
     pub connect_status: u16,
     /// The version of the final response.
     pub version: Option<Version>,
-    /// Bytes of the heads of all requests sent, as HTTP/1.1 has them.
+    /// Bytes of all requests sent: heads as HTTP/1.1 has them, and content.
     pub request_bytes: u64,
     /// Bytes of content sent with the last request.
     pub upload_bytes: u64,

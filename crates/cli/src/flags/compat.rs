@@ -104,7 +104,10 @@ const DIFFERS: &[(&str, &str)] = &[
     ("trace-ascii", "secrets are left out"),
     ("trace-config", "components of curl show nothing more"),
     ("verbose", "secrets are left out"),
-    ("write-out", "certs is empty and num_certs is 0: no certificates are kept; %time{} has the words of the C locale"),
+    (
+        "write-out",
+        "certs is empty and num_certs is 0: no certificates are kept; time_queue is 0; %time{} has the words of the C locale",
+    ),
 ];
 
 /// How an option of curl fares here.

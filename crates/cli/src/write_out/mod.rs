@@ -294,7 +294,7 @@ mod tests {
             http_version: "1.1",
             content_type: Some("text/html"),
             remote_ip: Some([127, 0, 0, 1].into()),
-            remote_port: 8080,
+            remote_port: Some(8080),
             num_connects: 1,
             num_redirects: 2,
             exit_code: 22,
@@ -320,8 +320,10 @@ mod tests {
     #[test]
     fn what_is_not_known_of_a_transfer_prints_as_in_curl() {
         let format = "[%{http_code}|%{content_type}|%{errormsg}|%{filename_effective}|\
-                      %{http_version}|%{local_ip}|%{local_port}|%{speed_download}]";
-        assert_eq!(printed(format, &TransferFacts::default()).0, "[000||||0||0|0]");
+                      %{http_version}|%{local_ip}|%{local_port}|%{remote_port}|%{speed_download}]";
+        assert_eq!(printed(format, &TransferFacts::default()).0, "[000||||0||-1|-1|0]");
+        let all = printed("%{json}", &TransferFacts::default()).0;
+        assert!(all.contains("\"local_port\":-1,") && all.contains("\"remote_port\":-1,"), "{all}");
     }
 
     #[test]

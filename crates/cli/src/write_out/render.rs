@@ -53,12 +53,12 @@ pub struct TransferFacts<'a> {
     pub http_version: &'a str,
     /// The address connected to.
     pub remote_ip: Option<IpAddr>,
-    /// The port connected to.
-    pub remote_port: u16,
+    /// The port connected to, where there is one.
+    pub remote_port: Option<u16>,
     /// The local address.
     pub local_ip: Option<IpAddr>,
-    /// The local port.
-    pub local_port: u16,
+    /// The local port, where there is one.
+    pub local_port: Option<u16>,
     /// Position of the URL in its operation, from 0.
     pub url_number: u64,
     /// Position of the transfer among all.
@@ -79,7 +79,7 @@ pub struct TransferFacts<'a> {
     pub referer: Option<&'a str>,
     /// Bytes of all heads received.
     pub size_header: u64,
-    /// Bytes of all requests' heads sent.
+    /// Bytes of all requests sent, heads and content.
     pub size_request: u64,
     /// Bytes of content sent.
     pub size_upload: u64,
@@ -133,12 +133,12 @@ impl TransferFacts<'_> {
                 version => write!(into, "{version}"),
             },
             Variable::LocalIp => address(into, self.local_ip),
-            Variable::LocalPort => write!(into, "{}", self.local_port),
+            Variable::LocalPort => port(into, self.local_port),
             Variable::Method => write!(into, "{}", self.method),
             Variable::NumConnects => write!(into, "{}", self.num_connects),
             Variable::NumRedirects => write!(into, "{}", self.num_redirects),
             Variable::RemoteIp => address(into, self.remote_ip),
-            Variable::RemotePort => write!(into, "{}", self.remote_port),
+            Variable::RemotePort => port(into, self.remote_port),
             Variable::HttpCode | Variable::ResponseCode => write!(into, "{:03}", self.response_code),
             Variable::Scheme => write!(into, "{}", self.scheme),
             Variable::SizeDelivered => write!(into, "{}", self.size_delivered),
@@ -177,6 +177,10 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
         Some(address) => write!(into, "{address}"),
         None => Ok(()),
     }
+}
+
+fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
+    write!(into, "{}", port.map_or(-1, i32::from))
 }
 
 fn seconds(into: &mut Vec<u8>, time: Duration) -> std::io::Result<()> {

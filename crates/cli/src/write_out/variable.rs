@@ -29,7 +29,7 @@ variables! {
     "http_connect" HttpConnect "Status of a proxy's last answer to CONNECT; `000` without one.";
     "http_version" HttpVersion "`1`, `1.1`, `2`; `0` without a reply.";
     "local_ip" LocalIp "The local address of the last connection.";
-    "local_port" LocalPort "The local port of the last connection.";
+    "local_port" LocalPort "The local port of the last connection; -1 without one.";
     "method" Method "The method of the last request.";
     "num_certs" NumCerts "How many certificates `certs` has: none.";
     "num_connects" NumConnects "New connections made.";
@@ -41,13 +41,13 @@ variables! {
     "redirect_url" RedirectUrl "Where the last reply would lead, were it followed.";
     "referer" Referer "`Referer` of the last request.";
     "remote_ip" RemoteIp "The address connected to.";
-    "remote_port" RemotePort "The port connected to.";
+    "remote_port" RemotePort "The port connected to; -1 without one, as over a Unix socket.";
     "response_code" ResponseCode "Status of the last reply, three digits; `000` without one.";
     "scheme" Scheme "Scheme of the last URL.";
     "size_delivered" SizeDelivered "Bytes of the body, as written: decoded, with --compressed.";
     "size_download" SizeDownload "Bytes of the body, as transferred.";
     "size_header" SizeHeader "Bytes of all heads received.";
-    "size_request" SizeRequest "Bytes of all requests sent.";
+    "size_request" SizeRequest "Bytes of all requests sent, heads and content.";
     "size_upload" SizeUpload "Bytes of content sent.";
     "speed_download" SpeedDownload "Bytes a second over the whole transfer.";
     "speed_upload" SpeedUpload "Bytes of content sent a second over the whole transfer.";

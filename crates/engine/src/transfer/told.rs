@@ -68,6 +68,7 @@ impl Transfer {
     /// Content of its request goes out.
     pub fn on_sent(&mut self, content: &[u8]) {
         self.facts.upload_bytes += content.len() as u64;
+        self.facts.request_bytes += content.len() as u64;
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&Event::Sent(content));
         }
