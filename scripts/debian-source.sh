@@ -3,14 +3,15 @@
 #
 #   sh scripts/debian-source.sh PACKAGE DIR [MEMBER]    into DIR; of its archive only MEMBER, where one is named
 #
-# From the system's own mirror, by a source list, a package cache and a download that are all of this run: the system's stay
-# as they are. Prints the directory; exits with 1 where the package cannot be had.
+# Of the system's release, or of the one that RELEASE names. From the system's own mirror, by a source list, a package cache
+# and a download that are all of this run: the system's stay as they are. Prints the directory; exits with 1 where the
+# package cannot be had.
 set -u
 
 package=$1
 into=$2
 member=${3:-}
-release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-stable}")
+release=${RELEASE:-$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-stable}")}
 command -v apt-get >/dev/null 2>&1 || exit 1
 mkdir -p "$into/apt/lists/partial" "$into/apt/cache/archives/partial"
 mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 2>/dev/null | sed -n 's/^Debian Debian //p' | head -n 1)

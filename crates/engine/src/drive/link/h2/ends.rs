@@ -27,9 +27,8 @@ impl Link {
         let Some(mut active) = self.take_out(id, now) else { return };
         active.transfer.replays += u32::from(retryable);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
-        let after = if wants_older && active.transfer.leaves_http2() {
-            After::Again(Duration::ZERO)
-        } else if retryable && active.transfer.replays <= FREE_REPLAYS {
+        let is_free = retryable && active.transfer.replays <= FREE_REPLAYS;
+        let after = if wants_older && active.transfer.leaves_http2() || is_free {
             After::Again(Duration::ZERO)
         } else {
             let broke = match reason {
