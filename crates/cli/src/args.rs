@@ -42,12 +42,16 @@ pub struct LowArgs {
     pub agent_command: Option<crate::agent::control::Command>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// What is told with `-v` alone.
+    pub notes: Vec<String>,
     /// What is wrong in the default config file, which was read as far as that.
     pub curlrc_fault: Option<UsageError>,
     /// A config file that the flag just read asks the parser to read in place.
     pub(crate) config: Option<PathBuf>,
     /// A variable that the flag just read asks the parser to set.
     pub(crate) variable: Option<Vec<u8>>,
+    /// The list that a `--url @file` of curl's just named; the parser takes it out at once.
+    pub(crate) list: Option<PathBuf>,
 }
 
 /// What to print instead of a transfer.
@@ -66,10 +70,8 @@ pub enum Special {
 pub struct Group {
     /// Sources of URLs in order.
     pub urls: UrlList,
-    /// `-o` and `-O` in order; they pair with `urls` by position, but for `lists`.
+    /// `-o` and `-O` in order; they pair with `urls` by position.
     pub outputs: Vec<Output>,
-    /// Positions in `urls` of files of URLs that take names from those URLs, as by curl, whatever `-o` says.
-    pub lists: Vec<usize>,
     /// `-T` in order; they pair with `urls` by position.
     pub uploads: Vec<Upload>,
     /// `--remote-name-all`.
@@ -108,7 +110,6 @@ impl Group {
         Group {
             urls: UrlList::default(),
             outputs: Vec::new(),
-            lists: Vec::new(),
             uploads: Vec::new(),
             remote_name_all: false,
             globoff: false,
@@ -364,9 +365,11 @@ impl LowArgs {
             special: None,
             agent_command: None,
             warnings: Vec::new(),
+            notes: Vec::new(),
             curlrc_fault: None,
             config: None,
             variable: None,
+            list: None,
         }
     }
 
@@ -410,6 +413,9 @@ impl LowArgs {
 
     /// Notes something that the user should know.
     pub fn warn(&mut self, text: impl Into<String>) {
+        if self.global.silent && self.global.persona.is_curl() {
+            return;
+        }
         match self.warnings.len() {
             WARNINGS_MAX.. => {}
             count if count + 1 == WARNINGS_MAX => {

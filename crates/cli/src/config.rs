@@ -51,13 +51,20 @@ pub enum Oddity {
     UnquotedBlank,
     /// A quoted value ran into the end of the line.
     UnclosedQuote,
+    /// The value begins with a single quote, which is none here.
+    SingleQuote,
 }
 
 impl fmt::Display for Oddity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Oddity::UnquotedBlank => "uses unquoted whitespace",
+            Oddity::UnquotedBlank => {
+                "uses argument with unquoted whitespace. This may cause side-effects. Consider double quotes."
+            }
             Oddity::UnclosedQuote => "has a quoted value without its closing quote",
+            Oddity::SingleQuote => {
+                "uses argument with leading single quote. It is probably a mistake. Consider double quotes."
+            }
         })
     }
 }
@@ -181,6 +188,7 @@ fn split<'a>(line: &'a [u8], number: u64, unquoted: &'a mut Vec<u8>) -> Entry<'a
     let length = rest.iter().position(is_blank).unwrap_or(rest.len());
     let (value, rest) = rest.split_at(length);
     let oddity = match rest.get(blanks(rest)) {
+        _ if value.starts_with(b"'") => Some(Oddity::SingleQuote),
         None | Some(b'#') => None,
         Some(_) => Some(Oddity::UnquotedBlank),
     };

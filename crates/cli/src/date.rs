@@ -15,8 +15,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use chrono::{NaiveDate, NaiveTime};
+
 const MONTHS: &[&str] = &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// The first year of the Gregorian calendar, and of curl's.
+const FIRST_YEAR: i32 = 1583;
 
 /// Names of time zones, and how many minutes they are east of Greenwich: those of RFC 5322 section 4.3, of Europe, and what else
 /// curl knows that is in use. Summer time has a name of its own.
@@ -50,6 +55,11 @@ const ZONES: &[(&str, i64)] = &[
 
 /// Seconds since 1970; `None` for what is no date of the years 1970 to 9999.
 pub fn parse(text: &str) -> Option<u64> {
+    seconds(text)?.try_into().ok()
+}
+
+/// Seconds since 1970, or before.
+fn seconds(text: &str) -> Option<i64> {
     let mut date = Date::default();
     let words = text.split([' ', ',', '\t']).filter(|word| !word.is_empty());
     words.into_iter().try_for_each(|word| date.take(word))?;
@@ -65,7 +75,12 @@ pub fn http(seconds: u64) -> String {
 pub fn of_http(date: &[u8]) -> Option<SystemTime> {
     let date = std::str::from_utf8(date).ok()?.trim();
     // Some servers get the day of the week wrong: curl does not look at it.
-    httpdate::parse_http_date(date).ok().or_else(|| UNIX_EPOCH.checked_add(Duration::from_secs(parse(date)?)))
+    let loose = || {
+        let seconds = seconds(date)?;
+        let distance = Duration::from_secs(seconds.unsigned_abs());
+        if seconds < 0 { UNIX_EPOCH.checked_sub(distance) } else { UNIX_EPOCH.checked_add(distance) }
+    };
+    httpdate::parse_http_date(date).ok().or_else(loose)
 }
 
 #[derive(Default)]
@@ -131,21 +146,12 @@ impl Date {
         }
     }
 
-    fn seconds(&self) -> Option<u64> {
+    fn seconds(&self) -> Option<i64> {
         let (year, month, day) = (self.year?, self.month?, self.day?);
-        if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return None;
-        }
-        // The library knows the calendar: every date is made by it, and none that there is not.
-        let name = MONTHS.get(month as usize - 1)?;
-        let name = format!("{}{}", name[..1].to_ascii_uppercase(), &name[1..]);
-        // It knows the days of the week too, which nobody has to.
-        let date = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-            .iter()
-            .find_map(|week| httpdate::parse_http_date(&format!("{week}, {day:02} {name} {year} 00:00:00 GMT")).ok())?;
-        let midnight = date.duration_since(UNIX_EPOCH).ok()?.as_secs();
-        let seconds = midnight.checked_add(self.time.unwrap_or(0))?;
-        u64::try_from(i64::try_from(seconds).ok()? - self.zone).ok()
+        let year = i32::try_from(year).ok().filter(|year| (FIRST_YEAR..=9999).contains(year))?;
+        let day = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?)?;
+        let midnight = day.and_time(NaiveTime::MIN).and_utc().timestamp();
+        Some(midnight + i64::try_from(self.time.unwrap_or(0)).ok()? - self.zone)
     }
 }
 
@@ -177,6 +183,10 @@ mod tests {
         assert_eq!(parse("2015-10-21T01:00:00Z"), Some(day + 3600));
         assert_eq!(parse("21 October 2015 02:00 +0200"), Some(day));
         assert_eq!(parse("21 Oct 2015 00:00:00 -0100"), Some(day + 3600));
+        assert_eq!(
+            of_http(b"Wed, 09 Oct 1940 16:45:49 +0100"),
+            UNIX_EPOCH.checked_sub(Duration::from_secs(922_349_651))
+        );
         assert_eq!(http(day), "Wed, 21 Oct 2015 00:00:00 GMT");
     }
 

@@ -47,20 +47,24 @@ pub fn help(persona: Persona, subject: Option<&str>) -> Result<String, UsageErro
                  Use \"--help --option\" to view documentation for a given option\n",
             );
         }
-        Some("all") => {
+        Some(subject) if is_called(persona, subject, "all") => {
             put(&mut text, format_args!("Usage: {program} [options...] <url>\n"));
             list(&mut text, persona, |_| true);
         }
-        Some("category") => put_categories(&mut text, persona),
-        Some(subject) => match categories(persona).get(subject) {
-            Some(about) => {
+        Some(subject) if is_called(persona, subject, "category") => put_categories(&mut text, persona),
+        Some(subject) => match categories(persona).iter().find(|(name, _)| is_called(persona, subject, name)) {
+            Some((subject, about)) => {
                 put(&mut text, format_args!("{subject}: {about}\n"));
                 list(&mut text, persona, |spec| {
-                    spec.category.name() == subject || persona.is_curl() && curls_help::has(subject, spec.long)
+                    spec.category.name() == *subject || persona.is_curl() && curls_help::has(subject, spec.long)
                 });
             }
             None => match option(subject) {
                 Some(flag) => document(&mut text, flag.spec()),
+                // No failure to curl, but no help either.
+                None if persona.is_curl() && subject.starts_with('-') => {
+                    return Err(UsageError::new(Place::Whole, Reason::NoSuchHelp));
+                }
                 None if persona.is_curl() => {
                     text.push_str("Unknown category provided, here is a list of all categories:\n\n");
                     put_categories(&mut text, persona);
@@ -98,6 +102,11 @@ pub fn version(persona: Persona) -> String {
              Release-Date: {CURL_DATE}\nProtocols: file http https\nFeatures: {FEATURES}\n"
         ),
     }
+}
+
+/// Whether a subject is meant by this name; curl does not look at its case.
+fn is_called(persona: Persona, subject: &str, name: &str) -> bool {
+    subject == name || persona.is_curl() && subject.eq_ignore_ascii_case(name)
 }
 
 /// The categories with what each is about; as curl, with curl's own.

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Nobody is left to tell when stderr is closed.
             let _ = writeln!(std::io::stderr(), "{}", error.told_by(persona.name()));
-            ExitCode::from(error.exit_code_of(persona))
+            ExitCode::from(error.exit_code())
         }
     }
 }

@@ -17,6 +17,11 @@
 /// Set in an end that closes the name of an input file.
 const FILE_BIT: u64 = 1 << 63;
 
+/// Set in an end that closes a URL of a list: no glob, and its file is named by it unless `-o` says otherwise.
+const LISTED_BIT: u64 = 1 << 62;
+
+const BITS: u64 = FILE_BIT | LISTED_BIT;
+
 /// One source of URLs, in the order of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UrlSource<'a> {
@@ -40,6 +45,17 @@ impl UrlList {
         self.ends.push(self.text.len() as u64);
     }
 
+    /// Adds a URL of a list that was read while the command line was.
+    pub fn push_listed(&mut self, url: &str) {
+        self.text.push_str(url);
+        self.ends.push(self.text.len() as u64 | LISTED_BIT);
+    }
+
+    /// Whether the source at an index was in a list.
+    pub fn is_listed(&self, index: usize) -> bool {
+        self.ends.get(index).is_some_and(|end| end & LISTED_BIT != 0)
+    }
+
     /// Adds a file of URLs.
     pub fn push_input_file(&mut self, path: &str) {
         self.text.push_str(path);
@@ -61,9 +77,9 @@ impl UrlList {
         let end = *self.ends.get(index)?;
         let start = match index {
             0 => 0,
-            _ => self.ends[index - 1] & !FILE_BIT,
+            _ => self.ends[index - 1] & !BITS,
         };
-        let text = &self.text[start as usize..(end & !FILE_BIT) as usize];
+        let text = &self.text[start as usize..(end & !BITS) as usize];
         Some(if end & FILE_BIT == 0 { UrlSource::Argument(text) } else { UrlSource::InputFile(text) })
     }
 
@@ -88,6 +104,7 @@ mod tests {
         urls.push_url("http://ä.example/");
         urls.push_url("");
         urls.push_input_file("-");
+        urls.push_listed("http://h/");
         let all: Vec<_> = urls.iter().collect();
         assert_eq!(
             all,
@@ -96,8 +113,10 @@ mod tests {
                 UrlSource::Argument("http://ä.example/"),
                 UrlSource::Argument(""),
                 UrlSource::InputFile("-"),
+                UrlSource::Argument("http://h/"),
             ],
         );
-        assert_eq!(urls.get(4), None);
+        assert_eq!(urls.get(5), None);
+        assert!(urls.is_listed(4) && !urls.is_listed(1) && !urls.is_listed(3) && !urls.is_listed(5));
     }
 }

@@ -16,6 +16,7 @@
 
 use std::fmt;
 
+use crate::config::DEPTH_MAX;
 use crate::persona::Persona;
 
 /// The version that `--version`, messages and the default `User-Agent` name.
@@ -49,6 +50,8 @@ pub enum Reason {
     NotUtf8,
     /// `--next` with nothing before it to close.
     MissingUrlBeforeNext,
+    /// `--help` of an option that there is none of.
+    NoSuchHelp,
     /// A group of options names no URL at all.
     NoUrl,
     /// Config files include each other, or too deeply.
@@ -68,6 +71,13 @@ pub enum Reason {
     Refused(&'static str),
     /// An output file is named like a directory; curl finds this when it opens the file.
     Directory,
+    /// An output names a glob that there is none of.
+    GlobName {
+        /// The output as it was given.
+        template: String,
+        /// The byte behind the name.
+        position: usize,
+    },
     /// The option is used in a way that has no meaning; the text says which.
     BadUse(String),
     /// A file that an option names cannot be read.
@@ -105,12 +115,16 @@ impl fmt::Display for Reason {
             Reason::Blank => f.write_str("blank argument where content is expected"),
             Reason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
             Reason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
+            Reason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
             Reason::NoUrl => f.write_str("(2) no URL specified"),
             Reason::TooDeep => f.write_str("config files include each other too deeply"),
             Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
             Reason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
             Reason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
             Reason::Refused(why) => write!(f, "is not supported by haul {VERSION} ({why})"),
+            Reason::GlobName { template, position } => {
+                write!(f, "is badly used here (no glob exists with the name before byte {position} of {template})")
+            }
             Reason::BadUse(text) | Reason::Proxy { text, .. } => write!(f, "is badly used here ({text})"),
             Reason::Read { .. } => f.write_str("error encountered when reading a file"),
         }
@@ -126,8 +140,10 @@ pub enum Place {
     Option(String),
     /// One line of a config file.
     Config {
+        /// The option that named the file.
+        by: Option<Box<str>>,
         /// The file as it was named; `<stdin>` for `-`.
-        file: String,
+        file: Box<str>,
         /// Line number, from 1.
         line: u64,
         /// The option as written, without its value.
@@ -154,14 +170,16 @@ impl UsageError {
     }
 
     /// The process' exit code: curl's 1 (`UNSUPPORTED_PROTOCOL`), 2 (`FAILED_INIT`), 5
-    /// (`COULDNT_RESOLVE_PROXY`), 7 (`COULDNT_CONNECT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`) or 49
-    /// (`SETOPT_OPTION_SYNTAX`).
+    /// (`COULDNT_RESOLVE_PROXY`), 7 (`COULDNT_CONNECT`), 23 (`WRITE_ERROR`), 26 (`READ_ERROR`), 43
+    /// (`BAD_FUNCTION_ARGUMENT`) or 49 (`SETOPT_OPTION_SYNTAX`).
     pub fn exit_code(&self) -> u8 {
         match self.reason {
+            Reason::NoSuchHelp => 0,
             Reason::Protocol => 1,
             Reason::Proxy { code, .. } => code,
             Reason::Directory => 23,
             Reason::Read { .. } => 26,
+            Reason::GlobName { .. } => 43,
             Reason::BadSyntax(_) => 49,
             _ => 2,
         }
@@ -171,42 +189,61 @@ impl UsageError {
 impl UsageError {
     /// The message, of several lines, as the program of this name says it, and where to read on.
     pub fn told_by(&self, program: &str) -> String {
-        format!("{}\n{}", self.said_by(program), hint(program))
+        let is_curl = program == Persona::Curl.name();
+        match &self.reason {
+            Reason::NoSuchHelp => self.reason.to_string(),
+            // It is found when the output is opened, and no more is said of it.
+            Reason::GlobName { template, position } if is_curl => {
+                let what = format!("no glob exists with this name in position {position}");
+                format!("{program}: ({}) {}", self.exit_code(), pointed_at(&what, *position, template))
+            }
+            _ => {
+                let outer = self.of_config().filter(|_| is_curl).map(|outer| format!("{outer}\n"));
+                format!("{}\n{}{}", self.said_by(program), outer.unwrap_or_default(), hint(program))
+            }
+        }
     }
 
     /// The message without where to read on.
     pub fn said_by(&self, program: &str) -> String {
-        let reason = &self.reason;
         let is_curl = program == Persona::Curl.name();
         let is_config = matches!(&self.place, Place::Option(option) if option == "-K" || option == "--config");
-        let read = match (reason, &self.place) {
-            (Reason::Read { path, .. }, _) if is_curl && is_config => {
-                format!("{program}: cannot read config from '{path}'\n")
-            }
-            (Reason::Read { path, error }, _) => format!("{program}: cannot read '{path}': {error}\n"),
-            // curl says what is wrong before it says where.
-            (Reason::BadUse(text), Place::Option(option)) if is_curl => {
-                return format!("{program}: {text}\n{program}: option {option}: is badly used here");
-            }
-            (Reason::MissingUrlBeforeNext, Place::Option(option)) if is_curl => {
-                return format!("{program}: {reason}\n{program}: option {option}: is badly used here");
-            }
-            _ => String::new(),
+        let reason = self.reason.to_string();
+        let badly = || "is badly used here".to_owned();
+        // curl says what is wrong before it says where.
+        let (before, reason) = match &self.reason {
+            Reason::Read { path, .. } if is_curl && is_config => (format!("cannot read config from '{path}'"), reason),
+            Reason::Read { path, error } => (format!("cannot read '{path}': {error}"), reason),
+            Reason::BadUse(text) if is_curl && self.place != Place::Whole => (text.clone(), badly()),
+            Reason::TooDeep if is_curl => (format!("Max config file recursion level reached ({DEPTH_MAX})"), badly()),
+            Reason::MissingUrlBeforeNext if is_curl && self.place != Place::Whole => (reason, badly()),
+            _ => (String::new(), reason),
+        };
+        let mut said = match before.as_str() {
+            "" => String::new(),
+            before => format!("{program}: {before}\n"),
         };
         let where_and_why = match &self.place {
-            Place::Whole => reason.to_string(),
+            Place::Whole => reason,
             Place::Option(option) => format!("option {option}: {reason}"),
-            Place::Config { file, line, option } => format!("{file}:{line}: error: '{option}' {reason}"),
+            Place::Config { file, line, option, .. } if is_curl => {
+                format!("{file}:{line} config file option '{option}' {reason}")
+            }
+            Place::Config { file, line, option, .. } => format!("{file}:{line}: error: '{option}' {reason}"),
         };
-        format!("{read}{program}: {where_and_why}")
+        said.push_str(&format!("{program}: {where_and_why}"));
+        said
     }
 
-    /// [`UsageError::exit_code`] as a persona has it: to curl, whatever is wrong in a config file is that it cannot be read.
-    pub fn exit_code_of(&self, persona: Persona) -> u8 {
-        match self.place {
-            Place::Config { .. } if persona.is_curl() => 26,
-            _ => self.exit_code(),
-        }
+    /// In curl's place: what is wrong with the option that named the config file. Nobody named the default one.
+    fn of_config(&self) -> Option<String> {
+        let Place::Config { by: Some(by), .. } = &self.place else { return None };
+        let reason = match &self.reason {
+            Reason::Unknown => "found an unknown config option".to_owned(),
+            Reason::BadUse(_) | Reason::TooDeep => "is badly used here".to_owned(),
+            reason => reason.to_string(),
+        };
+        Some(format!("{}: option {by}: {reason}", Persona::Curl.name()))
     }
 }
 
@@ -237,6 +274,15 @@ pub fn printable(bytes: &[u8]) -> String {
 /// Foreign text whole, on one line and without control characters.
 pub fn tamed(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+/// Longest text that is pointed into, as by curl.
+const POINTED_MAX: usize = 511;
+
+/// What is wrong, the text that it is wrong in, and a mark beneath the place.
+pub fn pointed_at(what: &str, position: usize, text: &str) -> String {
+    let pointed = format!("{what}:\n{}\n{}^", tamed(text), " ".repeat(position.saturating_sub(1).max(1)));
+    pointed.chars().take(POINTED_MAX).collect()
 }
 
 /// A message of several lines as one; its parts are tamed.

@@ -79,9 +79,11 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as decimal seconds, to the millisecond as in curl.
+    /// The value as decimal seconds, to the millisecond as in curl. It may say so: `5s`. curl takes any text behind the number,
+    /// but who writes `5m` means something else.
     pub fn seconds(self) -> Result<Duration, Reason> {
         let bytes = self.bytes();
+        let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
         let (whole, fraction) = match bytes.iter().position(|&b| b == b'.') {
             Some(dot) => (&bytes[..dot], &bytes[dot + 1..]),
             None => (bytes, &b""[..]),
@@ -202,7 +204,8 @@ mod tests {
         assert_eq!(seconds("0.0019"), Ok(Duration::from_millis(1)));
         assert_eq!(seconds(".25"), Ok(Duration::from_millis(250)));
         assert_eq!(seconds("3."), Ok(Duration::from_secs(3)));
-        for bad in ["", ".", "1,5", "1.5s", "1e3", "0x10", "1.2.3", "+1", " 1"] {
+        assert_eq!(seconds("1.5s"), Ok(Duration::from_millis(1500)));
+        for bad in ["", ".", "1,5", "s", "5m", "1.5 s", "5ss", "1e3", "0x10", "1.2.3", "+1", " 1"] {
             assert_eq!(seconds(bad), Err(Reason::BadNumber), "{bad:?}");
         }
         assert_eq!(seconds("-1"), Err(Reason::Negative));

@@ -273,7 +273,7 @@ fn what_a_connection_has_is_told_of_each_transfer_on_it() {
     let origin = origin();
     let url = origin.url("/small/[1-4]");
     for args in [&["-Z"][..], &[]] {
-        let got = run(haul(&["curl", "-s", "-w", "%{stderr}%{local_ip} %{local_port}\n"]).args(args).arg(&url));
+        let got = run(haul(["curl", "-s", "-w", "%{stderr}%{local_ip} %{local_port}\n"]).args(args).arg(&url));
         let told: Vec<_> = got.stderr.lines().map(|line| line.split_once(' ').unwrap()).collect();
         let is_known = |&(ip, port): &(&str, &str)| ip == "127.0.0.1" && port.parse().is_ok_and(|port: u16| port > 0);
         assert!(told.len() == 4 && told.iter().all(is_known), "{args:?}: {told:?}");
@@ -481,7 +481,7 @@ fn what_is_gone_on_with_is_never_mixed_with_another_answer() {
         // What came before it broke off is not fetched again.
         ("0123", vec![cut.clone(), behind("")], &["--retry-all-errors"], 0, whole),
         ("0123", vec![cut.clone(), busy.clone()], &["--retry-all-errors", "-f", "--retry", "1"], 22, Some("012345")),
-        ("0123", vec![cut, rest], &["--retry-all-errors"], 33, Some("012345")),
+        ("0123", vec![cut, rest], &["--retry-all-errors", "--retry", "1"], 33, Some("012345")),
         (nothing, vec![cut_whole(ranges), behind("")], &["--retry-all-errors"], 0, whole),
         (nothing, vec![cut_whole(""), answer("200 OK", "", "0123456789")], &["--retry-all-errors"], 0, whole),
         (nothing, vec![cut_whole(tagged), behind("ETag: \"a\"\r\n")], &["--retry-all-errors"], 0, whole),

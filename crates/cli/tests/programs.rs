@@ -139,7 +139,7 @@ fn what_is_wrong_in_a_curlrc_is_told_and_stops_no_script() {
         let option = line.split(' ').next().expect("a word");
         assert_eq!(
             (ran.code, ran.stderr.as_str()),
-            (0, format!("curl: {place}:2: error: '{option}' {why}\n").as_str())
+            (0, format!("curl: {place}:2 config file option '{option}' {why}\n").as_str())
         );
         assert_eq!(ran.stdout, b"x\n");
         let request = String::from_utf8_lossy(&peer.received(at)).into_owned();

@@ -26,6 +26,7 @@ use haul_proto::h1::Request;
 use haul_proto::head::{Fields, Head};
 
 use crate::Error;
+use crate::transfer::Outcome;
 
 /// Something that happened.
 #[derive(Debug, Clone)]
@@ -65,6 +66,8 @@ pub enum Event<'a> {
         wait: Duration,
         /// How many tries may follow, this one counted.
         left: u32,
+        /// The last try as it would be told of, were it the last of all; none for a status that is no failure.
+        failed: Option<&'a Outcome>,
     },
     /// Content goes out. Only for those who want it: [`Trace::wants_content`].
     Sent(&'a [u8]),

@@ -20,6 +20,7 @@ use std::borrow::Cow;
 
 use crate::target::Target;
 use crate::target::path::hex_value;
+use crate::urlencode::percent;
 
 /// The name curl 8 takes where the URL has none.
 pub const FALLBACK: &str = "curl_response";
@@ -59,6 +60,21 @@ pub fn as_curl(target: &Target) -> Result<String, NoName> {
     // What could deceive is percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoName)
+}
+
+/// As [`as_curl`], of a URL as it was written: what a target encodes stands in the name as the user wrote it.
+pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
+    let encoded = as_curl(target)?;
+    let place = url.split(['?', '#']).next().unwrap_or_default();
+    let written = place.rsplit(['/', '\\']).find(|segment| !segment.is_empty()).unwrap_or_default();
+    let is_same = || {
+        let mut out = String::new();
+        for c in written.chars() {
+            if c.is_ascii() { out.push(c) } else { out += &percent(c.encode_utf8(&mut [0; 4]).as_bytes()) }
+        }
+        out == encoded
+    };
+    Ok(if !written.is_ascii() && is_same() { written.to_owned() } else { encoded })
 }
 
 /// The name a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.

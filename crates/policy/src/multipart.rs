@@ -160,9 +160,23 @@ pub struct Layout {
 impl Layout {
     /// Lays out a form.
     pub fn new(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
+        Layout::with_disposition(parts, boundary, escape, "form-data")
+    }
+
+    /// The same for a body that is no form, but called otherwise: as by curl, its parts are attachments.
+    pub fn attached(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
+        Layout::with_disposition(parts, boundary, escape, "attachment")
+    }
+
+    fn with_disposition(
+        parts: &[Part],
+        boundary: &Boundary,
+        escape: Escape,
+        disposition: &str,
+    ) -> Result<Layout, MultipartError> {
         let mut writer = Writer { pieces: Vec::new(), boundary: *boundary, nested: 0, escape };
         let delimiter = boundary.text(0);
-        writer.parts(parts, &delimiter, "form-data")?;
+        writer.parts(parts, &delimiter, disposition)?;
         let length = writer.pieces.iter().try_fold(0u64, |sum, piece| match piece {
             Piece::Literal(bytes) => sum.checked_add(bytes.len() as u64),
             Piece::Source { length, .. } => sum.checked_add((*length)?),

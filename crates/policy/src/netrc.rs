@@ -96,12 +96,17 @@ impl core::error::Error for NetrcError {}
 /// The first entry for `host` (as [`Target::host_text`](crate::Target::host_text) gives it), or the `default` one, which
 /// counts only after the entries before it.
 ///
-/// With a `login` (from a URL), only an entry with that very login counts; one without a login does not, as whose password
-/// it holds is not known.
+/// With a `login` (from a URL), an entry of that very login counts, and one with a password that names no login: it is
+/// anybody's there.
 pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entry>, NetrcError> {
     let mut words = Words { text, at: 0, line: 1 };
     let mut current: Option<Entry> = None;
-    let fits = |entry: &Entry| login.is_none_or(|login| entry.login.as_deref() == Some(login));
+    let fits = |entry: &Entry| {
+        login.is_none_or(|login| match &entry.login {
+            Some(own) => own == login,
+            None => entry.password.is_some(),
+        })
+    };
     while let Some(word) = words.next(Place::Keyword)? {
         let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
         let begins_entry = is("machine") || is("default");
@@ -296,9 +301,13 @@ mod tests {
         let text = "machine h login a password 1\nmachine h login b password 2\nmachine h password 3\ndefault login c password 4";
         assert_eq!(pair(text, "h", Some("a")), some("a", "1"));
         assert_eq!(pair(text, "h", Some("b")), some("b", "2"));
-        assert_eq!(pair(text, "h", Some("A")), None);
-        assert_eq!(pair(text, "h", Some("c")), some("c", "4"));
-        assert_eq!(pair("machine h password 3", "h", Some("a")), None);
+        assert_eq!(pair(text, "h", Some("A")), some("", "3"));
+        assert_eq!(pair("machine h login a password 1\ndefault login c password 4", "h", Some("c")), some("c", "4"));
+        assert_eq!(pair("machine h login a password 1", "h", Some("A")), None);
+        // A password without a login is anybody's.
+        assert_eq!(pair(text, "h", Some("d")), some("", "3"));
+        assert_eq!(pair("machine h password 0 login x\nmachine h password 3", "h", Some("a")), some("", "3"));
+        assert_eq!(pair("machine h account x", "h", Some("a")), None);
     }
 
     #[test]

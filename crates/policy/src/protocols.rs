@@ -1,12 +1,12 @@
 //! `--proto` and `--proto-redir`: which schemes may be used.
 //!
 //! ```
-//! use haul_policy::protocols::Protocols;
+//! use haul_policy::protocols::{ListError, Protocols};
 //!
-//! let list = Protocols::default().with("-all,https,gopherr");
-//! assert_eq!(list.allowed, Protocols { http: false, https: true, file: false });
-//! assert_eq!(list.unknown, ["gopherr"]);
-//! assert_eq!(Protocols::default().with("=http").allowed, Protocols { http: true, https: false, file: false });
+//! let allowed = Protocols::default().with("-all,https,gopher")?;
+//! assert_eq!(allowed, Protocols { http: false, https: true, file: false });
+//! assert_eq!(Protocols::default().with("=http,htps"), Err(ListError::Unknown("htps")));
+//! # Ok::<(), ListError<'_>>(())
 //! ```
 
 use crate::redirect::RedirectRules;
@@ -29,15 +29,13 @@ impl Default for Protocols {
     }
 }
 
-/// What a list says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed<'l> {
-    /// The set that it leaves.
-    pub allowed: Protocols,
-    /// Whether it leaves nothing at all, not even a scheme that curl has and haul has not.
-    pub is_empty: bool,
-    /// Words that name no scheme, and change nothing.
-    pub unknown: Vec<&'l str>,
+/// Why a list is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListError<'l> {
+    /// No scheme is called so: whoever restricts and mistypes is to know.
+    Unknown(&'l str),
+    /// Nothing is left that may be used.
+    Nothing,
 }
 
 /// The other schemes that curl knows: allowed or not, haul has none of them, so they are no mistake in a list.
@@ -51,34 +49,31 @@ impl Protocols {
     /// This set, changed by a list: words between commas, each a scheme or `all`, after `+` (allow; also without a sign), `-` (forbid) or
     /// `=` (allow only this). From left to right, as by curl.
     ///
-    /// `=unknown` allows nothing: whoever restricts and mistypes is not to get everything.
-    #[must_use]
-    pub fn with(self, list: &str) -> Listed<'_> {
+    /// # Errors
+    /// Of a word that nobody knows, and of a list that allows nothing at all.
+    pub fn with(self, list: &str) -> Result<Protocols, ListError<'_>> {
         let mut set = self;
         let mut others = true;
-        let mut unknown = Vec::new();
         for word in list.split(',').map(str::trim).filter(|word| !word.is_empty()) {
-            let name = word.trim_start_matches(['+', '-', '=']);
-            let signs = &word[..word.len() - name.len()];
+            let name = word.strip_prefix(['+', '-', '=']).unwrap_or(word);
+            let sign = &word[..word.len() - name.len()];
             let is = |scheme: &str| name.eq_ignore_ascii_case(scheme);
             let [http, https, file] = ["http", "https", "file"].map(|scheme| is("all") || is(scheme));
-            let is_other = OTHERS.iter().any(|other| is(other));
-            if !http && !https && !file && !is_other {
-                unknown.push(word);
+            let other = OTHERS.iter().any(|other| is(other));
+            if !http && !https && !file && !other {
+                return Err(ListError::Unknown(name));
             }
-            // Several signs at once: the last one counts.
-            let value = !signs.ends_with('-');
-            if signs.ends_with('=') {
-                set = Protocols { http: false, https: false, file: false };
-                others = false;
+            let value = sign != "-";
+            if sign == "=" {
+                (set, others) = (Protocols { http: false, https: false, file: false }, false);
             }
-            // Forbidding one of them leaves others.
-            others = if is("all") { value } else { others || is_other && value };
+            // Of these it only matters whether any is left.
+            others = if is("all") || other && value { value } else { others };
             set.http = if http { value } else { set.http };
             set.https = if https { value } else { set.https };
             set.file = if file { value } else { set.file };
         }
-        Listed { allowed: set, is_empty: !(set.http || set.https || set.file || others), unknown }
+        if others || set.http || set.https || set.file { Ok(set) } else { Err(ListError::Nothing) }
     }
 
     /// Whether a scheme is in it.
@@ -115,7 +110,6 @@ mod tests {
             ("=https", false, true, false),
             ("-http", false, true, true),
             ("-file", true, true, false),
-            ("-all", false, false, false),
             ("-all,+HTTP", true, false, false),
             ("=http,https", true, true, false),
             ("=https,=http", true, false, false),
@@ -123,35 +117,26 @@ mod tests {
             ("all,-https", true, false, true),
             ("ftp", true, true, true),
             ("=ftp", false, false, false),
-            ("=htps", false, false, false),
-            ("-htps", true, true, true),
+            ("-all,ftp", false, false, false),
             (" -all , https ,,", false, true, false),
-            ("+-http", false, true, true),
         ] {
-            assert_eq!(Protocols::default().with(list).allowed, Protocols { http, https, file }, "{list}");
+            assert_eq!(Protocols::default().with(list), Ok(Protocols { http, https, file }), "{list}");
         }
-        assert_eq!(Protocols::default().with("-x,=y,ftp,+").unknown, ["-x", "=y", "+"]);
-    }
-
-    #[test]
-    fn a_list_that_leaves_nothing_is_told_from_one_that_leaves_what_haul_has_not() {
-        for (list, is_empty) in [
-            ("", false),
-            ("-all", true),
-            ("=http,-http", true),
-            ("=htps", true),
-            ("=ftp", false),
-            ("-all,+ftp", false),
-            ("-http,-https,-file,-ftp", false),
-            ("-all,file", false),
+        for (list, error) in [
+            ("-x", ListError::Unknown("x")),
+            ("https,=y", ListError::Unknown("y")),
+            ("+", ListError::Unknown("")),
+            ("+-http", ListError::Unknown("-http")),
+            ("-all", ListError::Nothing),
+            ("=http,-http", ListError::Nothing),
         ] {
-            assert_eq!(Protocols::default().with(list).is_empty, is_empty, "{list}");
+            assert_eq!(Protocols::default().with(list), Err(error), "{list}");
         }
     }
 
     #[test]
     fn a_hop_must_pass_both() {
-        let tls = Protocols::default().with("=https").allowed;
+        let tls = Protocols::default().with("=https").unwrap();
         let rules = RedirectRules::default().with_protocols(tls.and(Protocols::default()));
         assert_eq!((rules.allow_http, rules.allow_https), (false, true));
         assert!(tls.allows(Scheme::Https) && !tls.allows(Scheme::Http));

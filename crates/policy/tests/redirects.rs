@@ -94,7 +94,7 @@ fn downgrades() {
 /// `--proto-redir` and `--proto` as curl's default for redirects has them, and tighter.
 #[test]
 fn only_allowed_schemes_are_followed() {
-    let rules = RedirectRules::default().with_protocols(Protocols::default().with("=https").allowed);
+    let rules = RedirectRules::default().with_protocols(Protocols::default().with("=https").unwrap());
     let code = |location: &[u8]| hop(&rules, 301, "GET", location).map(|hop| hop.is_some()).map_err(|e| e.exit_code());
     assert_eq!(
         (code(b"https://o/"), code(b"/x"), code(b"http://h/"), code(b"ftp://h/")),

@@ -25,6 +25,10 @@ impl Flag for ConnectTo {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        // As by curl: a script's variable may hold nothing.
+        if value.bytes().is_empty() && args.global.persona.is_curl() {
+            return Ok(());
+        }
         let entry = parse(value.text()?).ok_or(Reason::BadSyntax("HOST1:PORT1:HOST2:PORT2"))?;
         args.transfer().connect_to.push(entry);
         Ok(())

@@ -1,6 +1,5 @@
 //! `-f`, `--fail`.
 
-use super::fail_with_body::BOTH;
 use super::prelude::*;
 
 pub(super) struct Fail;
@@ -22,12 +21,11 @@ impl Flag for Fail {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let is_curl = args.global.persona.is_curl();
-        let transfer = args.transfer();
-        if is_curl && value.on() && transfer.fail_with_body {
-            return Err(Reason::bad_use(BOTH));
+        if args.global.persona.is_curl() && value.on() && args.transfer().fail_with_body {
+            args.warn("--fail deselects --fail-with-body here");
         }
-        transfer.fail = value.on();
+        let transfer = args.transfer();
+        (transfer.fail, transfer.fail_with_body) = (value.on(), false);
         Ok(())
     }
 }

@@ -3,8 +3,6 @@
 use super::prelude::*;
 
 /// What curl says.
-pub(super) const BOTH: &str = "You must select either --fail or --fail-with-body, not both.";
-
 pub(super) struct FailWithBody;
 
 impl Flag for FailWithBody {
@@ -24,11 +22,13 @@ impl Flag for FailWithBody {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        // haul itself takes a status for a failure whether it is told to or not.
         let is_curl = args.global.persona.is_curl();
         let transfer = args.transfer();
         if is_curl && value.on() && transfer.fail && !transfer.fail_with_body {
-            return Err(Reason::bad_use(BOTH));
+            args.warn("--fail-with-body deselects --fail here");
         }
+        let transfer = args.transfer();
         (transfer.fail, transfer.fail_with_body) = (value.on(), value.on());
         Ok(())
     }

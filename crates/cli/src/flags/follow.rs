@@ -21,6 +21,9 @@ impl Flag for Follow {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        if args.global.persona.is_curl() && args.transfer().redirect.follow && !args.request().follow {
+            args.warn("--follow overrides --location");
+        }
         args.transfer().redirect.follow = value.on();
         args.request().follow = value.on();
         Ok(())

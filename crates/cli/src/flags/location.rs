@@ -22,7 +22,15 @@ impl Flag for Location {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        override_follow(args);
         args.transfer().redirect.follow = value.on();
         Ok(())
+    }
+}
+
+/// The last one of the options that follow redirects counts.
+pub(super) fn override_follow(args: &mut LowArgs) {
+    if std::mem::take(&mut args.request().follow) && args.global.persona.is_curl() {
+        args.warn("--location overrides --follow");
     }
 }

@@ -1,5 +1,6 @@
 //! `--location-trusted`.
 
+use super::location::override_follow;
 use super::prelude::*;
 
 pub(super) struct LocationTrusted;
@@ -22,6 +23,7 @@ impl Flag for LocationTrusted {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        override_follow(args);
         let redirect = &mut args.transfer().redirect;
         redirect.trusted = value.on();
         redirect.follow |= value.on();

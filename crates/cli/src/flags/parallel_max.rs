@@ -20,11 +20,10 @@ impl Flag for ParallelMax {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let least = if args.global.persona.is_curl() { 0 } else { 1 };
-        args.global.parallel_max = match value.number_in(least, 65_535)? as usize {
+        args.global.parallel_max = match value.number() {
             // curl takes its default for what it cannot do.
-            0 => args.global.persona.global().parallel_max,
-            most => most,
+            Ok(0 | 65_536..) if args.global.persona.is_curl() => args.global.persona.global().parallel_max,
+            _ => value.number_in(1, 65_535)? as usize,
         };
         Ok(())
     }

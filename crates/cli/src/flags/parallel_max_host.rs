@@ -20,8 +20,11 @@ impl Flag for ParallelMaxHost {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let most = value.number_in(1, 65_535)?;
-        args.global.parallel_max_host = most as usize;
+        args.global.parallel_max_host = match value.number() {
+            // To curl that is no limit.
+            Ok(0 | 65_536..) if args.global.persona.is_curl() => usize::MAX,
+            _ => value.number_in(1, 65_535)? as usize,
+        };
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::usage::printable;
-use haul_policy::protocols::Protocols;
+use haul_policy::protocols::{ListError, Protocols};
 
 pub(super) struct Proto;
 
@@ -25,19 +25,18 @@ impl Flag for Proto {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().redirect.protocols = read(value)?;
+        args.transfer().redirect.protocols = read(value, args)?;
         Ok(())
     }
 }
 
-/// A list of protocols. A word that is none may have been meant to forbid one, and what allows nothing is of no use.
-pub(super) fn read(value: FlagValue<'_>) -> Result<Protocols, Reason> {
-    let list = Protocols::default().with(value.content()?);
-    if let Some(word) = list.unknown.first() {
-        return Err(Reason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes()))));
+/// A list of protocols.
+pub(super) fn read(value: FlagValue<'_>, args: &LowArgs) -> Result<Protocols, Reason> {
+    if value.bytes().is_empty() && args.global.persona.is_curl() {
+        return Ok(Protocols::default());
     }
-    if list.is_empty {
-        return Err(Reason::bad_use("it leaves no protocol"));
-    }
-    Ok(list.allowed)
+    Protocols::default().with(value.content()?).map_err(|error| match error {
+        ListError::Unknown(word) => Reason::bad_use(format!("unrecognized protocol '{}'", printable(word.as_bytes()))),
+        ListError::Nothing => Reason::bad_use("no protocol is left"),
+    })
 }

@@ -14,18 +14,22 @@ impl Flag for ProtoDefault {
             category: Category::Connection,
             important: false,
             help: "Protocol of URLs without one",
-            doc: "Scheme of URLs that have none: http, which is the default, or https.",
+            doc: "Scheme of URLs that have none: http, which is the default, or https; in curl's place file, too.",
             example: "haul --proto-default https example.com",
             see_also: &["proto"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().redirect.default_scheme = match value.content()?.to_ascii_lowercase().as_str() {
-            "http" => Scheme::Http,
-            "https" => Scheme::Https,
+        let is_curl = args.global.persona.is_curl();
+        let redirect = &mut args.transfer().redirect;
+        redirect.default_file = false;
+        match value.content()?.to_ascii_lowercase().as_str() {
+            "http" => redirect.default_scheme = Scheme::Http,
+            "https" => redirect.default_scheme = Scheme::Https,
+            "file" if is_curl => redirect.default_file = true,
             _ => return Err(Reason::Protocol),
-        };
+        }
         Ok(())
     }
 }

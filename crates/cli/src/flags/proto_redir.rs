@@ -23,7 +23,7 @@ impl Flag for ProtoRedir {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().redirect.redirected = read(value)?;
+        args.transfer().redirect.redirected = read(value, args)?;
         Ok(())
     }
 }

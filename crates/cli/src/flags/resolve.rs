@@ -26,6 +26,10 @@ impl Flag for Resolve {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = value.text()?;
+        // As by curl: a script's variable may hold nothing.
+        if text.is_empty() && args.global.persona.is_curl() {
+            return Ok(());
+        }
         let form = Reason::BadSyntax("[+]HOST:PORT:ADDRESS[,ADDRESS]... or -HOST:PORT");
         args.transfer().resolve.push(parse(text).ok_or(form)?);
         Ok(())

@@ -22,6 +22,10 @@ impl Flag for TimeCond {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        if value.bytes().is_empty() && args.global.persona.is_curl() {
+            args.request().time_cond = None;
+            return Ok(());
+        }
         args.request().time_cond = Some(value.content()?.to_owned());
         Ok(())
     }

@@ -24,12 +24,12 @@ impl Flag for Url {
         match value.text()?.strip_prefix('@') {
             Some("") => return Err(Reason::Blank),
             Some(file) => {
-                let is_curl = args.global.persona.is_curl();
-                let group = args.group();
-                if is_curl {
-                    group.lists.push(group.urls.len());
+                // Each of them pairs with an -o and a -T of its own there.
+                if args.global.persona.is_curl() {
+                    args.list = Some(file.into());
+                } else {
+                    args.group().urls.push_input_file(file);
                 }
-                group.urls.push_input_file(file);
             }
             None => args.group().urls.push_url(value.text()?),
         }

@@ -19,11 +19,11 @@
 //! loop below is all that is left to do.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::args::LowArgs;
-use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry, Oddity};
+use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
 use crate::persona::Persona;
@@ -46,7 +46,8 @@ pub fn parse_as<I>(persona: Persona, args: I, files: &mut dyn Files) -> Result<L
 where
     I: IntoIterator<Item = OsString>,
 {
-    let mut parser = Parser { args: LowArgs::of(persona), files, depth: 0, variables: Variables::default() };
+    let mut parser =
+        Parser { args: LowArgs::of(persona), files, depth: 0, opened_by: None, variables: Variables::default() };
     let mut args = args.into_iter().peekable();
     if persona.is_curl() && !args.peek().is_some_and(|first| disables_curlrc(first)) {
         parser.curlrc()?;
@@ -91,6 +92,8 @@ struct Parser<'f> {
     files: &'f mut dyn Files,
     /// How many config files are open.
     depth: usize,
+    /// The option that named the first of them; none for the default one.
+    opened_by: Option<Box<str>>,
     variables: Variables,
 }
 
@@ -120,7 +123,27 @@ impl Parser<'_> {
         if self.args.global.persona == Persona::Haul && is_session_option(url) {
             return Ok(());
         }
+        // To curl an argument is the value of a --url.
+        if let Some(list) = url.strip_prefix('@').filter(|_| self.args.global.persona.is_curl()) {
+            return self.list(Path::new(list)).map_err(|reason| UsageError::new(place(), reason));
+        }
         self.args.group().urls.push_url(url);
+        Ok(())
+    }
+
+    /// Reads a list of URLs as curl does: at once, each for itself, and none a glob.
+    fn list(&mut self, path: &Path) -> Result<(), Reason> {
+        let unreadable = |error: &std::io::Error| Reason::read(path, error);
+        let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
+        let mut line = Vec::new();
+        while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
+            let url = line.trim_ascii();
+            if !url.is_empty() && !url.starts_with(b"#") {
+                let url = std::str::from_utf8(url).map_err(|_| Reason::NotUtf8)?;
+                self.args.group().urls.push_listed(url);
+            }
+            line.clear();
+        }
         Ok(())
     }
 
@@ -216,7 +239,7 @@ impl Parser<'_> {
             (Takes::Switch | Takes::Once, None, _) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
             (Takes::Value(name), None, Some(text)) => {
-                if name.contains("file") && text.len() > 1 && text[0] == b'-' {
+                if (name.contains("file") || name == "path") && text.len() > 1 && text[0] == b'-' {
                     let text = printable(text);
                     self.args.warn(format!("The filename argument '{text}' looks like a flag."));
                 }
@@ -229,6 +252,9 @@ impl Parser<'_> {
         flag.update(value, &mut self.args).map_err(here)?;
         if let Some(text) = self.args.variable.take() {
             self.assign(&text).map_err(here)?;
+        }
+        if let Some(path) = self.args.list.take() {
+            self.list(&path).map_err(here)?;
         }
         if let Some(path) = self.args.config.take() {
             self.config(&path, shown)?;
@@ -252,10 +278,13 @@ impl Parser<'_> {
             let Some(dir) = self.files.variable(variable).filter(|dir| !dir.is_empty()) else { continue };
             let path = Path::new(&dir).join(name);
             if self.files.open(&path).is_ok() {
-                let read = self.config(&path, b"-K");
+                let read = self.config(&path, b"");
                 let fault = read.map_err(|refusal| refusal.at(|shown| Place::Option(printable(shown)))).err();
                 if let Some(refused) = fault.as_ref().filter(|fault| matches!(fault.reason(), Reason::Refused(_))) {
                     return Err(refused.clone());
+                }
+                if fault.is_none() {
+                    self.args.notes.push(format!("Read config file from '{}'", path.display()));
                 }
                 self.args.curlrc_fault = fault;
                 return Ok(());
@@ -275,7 +304,16 @@ impl Parser<'_> {
             true => "<stdin>".to_owned(),
             false => printable(path.as_os_str().as_encoded_bytes()),
         };
-        let place = |line, option: &[u8]| Place::Config { file: file.clone(), line, option: printable(option) };
+        if self.depth == 0 {
+            self.opened_by = (!shown.is_empty()).then(|| printable(shown).into());
+        }
+        let by = self.opened_by.clone();
+        let place = |line, option: &[u8]| Place::Config {
+            by: by.clone(),
+            file: file.as_str().into(),
+            line,
+            option: printable(option),
+        };
         let mut reader = ConfigReader::new(source);
         self.depth += 1;
         loop {
@@ -294,10 +332,7 @@ impl Parser<'_> {
             };
             if let Some(oddity) = entry.oddity {
                 let option = printable(entry.option);
-                self.args.warn(format!("{file}:{}: warning: '{option}' {oddity}", entry.line));
-                if oddity == Oddity::UnquotedBlank {
-                    self.args.warn("This may cause side-effects. Consider using double quotes?");
-                }
+                self.args.warn(format!("{file}:{} Option '{option}' {oddity}", entry.line));
             }
             self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
             if self.args.special.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {

@@ -60,6 +60,10 @@ pub struct Plan {
     pub global: Global,
     /// What the user should know before it starts; each is one `Warning: ` line unless silent.
     pub warnings: Vec<String>,
+    /// How many of them, from the first, are said though it is silent.
+    pub outspoken: usize,
+    /// What only those read who follow what is done; each is one `Note: ` line.
+    pub notes: Vec<String>,
 }
 
 /// Settings of the whole run; `--next` does not reset them.
@@ -132,6 +136,11 @@ impl Default for Global {
 }
 
 impl Global {
+    /// Whether notes are printed, in curl's place.
+    pub fn shows_notes(&self) -> bool {
+        self.persona.is_curl() && !self.silent && self.trace.form != TraceForm::Off
+    }
+
     /// Whether messages about failures are printed.
     pub fn shows_errors(&self) -> bool {
         !self.silent || self.show_error
@@ -191,7 +200,16 @@ impl Operation {
     ///
     /// With several stages there is one output for all: that of the last stage.
     pub fn output_of(&self, index: usize) -> &Output {
-        self.outputs.get(index).unwrap_or(&self.output_default)
+        match self.outputs.get(index) {
+            Some(output) => output,
+            None if self.urls.is_listed(index) => &Output::RemoteName,
+            None => &self.output_default,
+        }
+    }
+
+    /// Whether the source at this index, which reads so, may stand for several URLs.
+    pub fn is_glob(&self, index: usize, url: &str) -> bool {
+        !self.globoff && !self.urls.is_listed(index) && url.contains(['[', ']', '{', '}', '\\'])
     }
 
     /// What is uploaded to the source at this index, in the first stage; `None` for a plain request.
@@ -273,6 +291,8 @@ pub struct RequestArgs {
     pub method: String,
     /// The method came from `-X`, so that no redirect changes it.
     pub custom_method: bool,
+    /// `--follow`: redirects take the method of `-X` for the POST that it would be without.
+    pub is_post: bool,
     /// `-I`: show fields, expect no body.
     pub head: bool,
     /// Fields to send, to leave out, or to send empty. Names are tokens; values hold no CR, LF, NUL.

@@ -33,6 +33,8 @@ pub struct RedirectArgs {
     pub redirected: Protocols,
     /// `--proto-default`: for URLs without a scheme. Default http.
     pub default_scheme: Scheme,
+    /// `--proto-default file`: URLs without a scheme are paths.
+    pub default_file: bool,
 }
 
 impl Default for RedirectArgs {
@@ -47,6 +49,7 @@ impl Default for RedirectArgs {
             protocols: Protocols::default(),
             redirected: Protocols::default(),
             default_scheme: Scheme::Http,
+            default_file: false,
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Options of a group that contradict each other: refused, and in curl's words where curl refuses them.
 
-use haul_policy::glob::Glob;
+use haul_policy::glob::{Glob, template_names};
 
 use super::misused;
 use crate::args::{Group, RequestLow, StageLow};
 use crate::checksum::Checksum;
-use crate::plan::{ContinueAt, Output, UrlSource};
-use crate::usage::UsageError;
+use crate::plan::{ContinueAt, Output, Upload, UrlSource};
+use crate::usage::{Place, Reason, UsageError};
 
 /// Refuses what cannot be done together, and names what has no effect.
 pub(super) fn check(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
@@ -15,6 +15,7 @@ pub(super) fn check(group: &Group, warnings: &mut Vec<String>) -> Result<(), Usa
         check_connection(stage, warnings)?;
     }
     check_names(group, warnings)?;
+    check_glob_names(group)?;
     check_entity_tag(group)?;
     check_checksum(group)
 }
@@ -85,6 +86,30 @@ fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageErr
     }
     if group.skip_existing && group.stages[0].request.continue_at.is_some() {
         warnings.push("--skip-existing leaves nothing to --continue-at".to_owned());
+    }
+    Ok(())
+}
+
+/// An output that calls a glob by a name which none of its URL's, or of its upload's, has.
+fn check_glob_names(group: &Group) -> Result<(), UsageError> {
+    if group.globoff {
+        return Ok(());
+    }
+    for (at, output) in group.outputs.iter().enumerate() {
+        let Output::File(template) = output else { continue };
+        let Some(UrlSource::Argument(url)) = group.urls.get(at).filter(|_| !group.urls.is_listed(at)) else { continue };
+        let upload = match group.uploads.get(at) {
+            Some(Upload::File(file)) => file,
+            _ => "",
+        };
+        for (name, position) in template_names(template) {
+            // What is wrong with a glob itself is told when it is used.
+            let has_name = |glob: &str| Glob::parse(glob).map_or(true, |glob| glob.has_name(name));
+            if !has_name(url) && !has_name(upload) {
+                let template = template.clone();
+                return Err(UsageError::new(Place::Option("--output".into()), Reason::GlobName { template, position }));
+            }
+        }
     }
     Ok(())
 }

@@ -30,22 +30,25 @@ use crate::persona::Persona;
 use crate::plan::{
     Body, ContinueAt, Existing, FieldArg, Operation, Output, Plan, ReportArgs, RequestArgs, StageArgs, Upload,
 };
-use crate::usage::{Place, Reason, UsageError};
+use crate::usage::{Place, Reason, UsageError, printable};
 use crate::write_out::WriteOut;
 
 /// Resolves a command line. [`LowArgs::special`] has to be looked at before.
 pub fn resolve(low: LowArgs, files: &mut dyn Files) -> Result<Plan, UsageError> {
-    let mut resolver = Resolver { files, warnings: low.warnings, persona: low.global.persona };
+    // curl says them as it reads, and so before it reads of a -s.
+    let outspoken = if low.global.persona.is_curl() { low.warnings.len() } else { 0 };
+    let mut resolver = Resolver { files, warnings: low.warnings, notes: low.notes, persona: low.global.persona };
     let operations = low.groups.into_iter().map(|group| resolver.group(group));
     let operations = operations.collect::<Result<_, _>>()?;
     let mut global = low.global;
     global.agent = resolver.agent(global.agent).map(|agent| AgentArgs { idle: global.agent_idle, ..agent });
-    Ok(Plan { operations, global, warnings: resolver.warnings })
+    Ok(Plan { operations, global, warnings: resolver.warnings, outspoken, notes: resolver.notes })
 }
 
 struct Resolver<'f> {
     files: &'f mut dyn Files,
     warnings: Vec<String>,
+    notes: Vec<String>,
     persona: Persona,
 }
 
@@ -69,17 +72,15 @@ impl Resolver<'_> {
             return Err(UsageError::new(Place::Whole, Reason::NoUrl));
         }
         conflicts::check(&group, &mut self.warnings)?;
+        if self.persona.is_curl() {
+            self.files_there(&group)?;
+        }
         let mut outputs = group.outputs;
         let uploads = self.uploads(group.uploads, &group.urls, group.globoff)?;
         let mut output_default = match group.remote_name_all {
             true => Output::RemoteName,
             false => Output::Stdout,
         };
-        for &at in &group.lists {
-            let missing = at.saturating_sub(outputs.len());
-            outputs.extend(std::iter::repeat_n(output_default.clone(), missing));
-            outputs.insert(at, Output::RemoteName);
-        }
         if group.stages.len() > 1 {
             // The URLs of later stages are not known to the user: nothing pairs with them.
             if outputs.len() > 1 {
@@ -176,6 +177,8 @@ impl Resolver<'_> {
     fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
         let own_method = conflicts::method(&low, uploads)?;
         let custom_method = low.method.is_some() && !low.follow;
+        let is_post = low.method.is_some() && low.follow && own_method == "POST";
+        self.note_method(&low, own_method, uploads);
         let method = low.method.take().unwrap_or_else(|| own_method.to_owned());
         let (data, get) = match low.get {
             true => (Vec::new(), std::mem::take(&mut low.data)),
@@ -200,6 +203,7 @@ impl Resolver<'_> {
         Ok(RequestArgs {
             method,
             custom_method,
+            is_post,
             head: low.head,
             user_agent: Some(user_agent).filter(|own| !own.is_empty() && keep("User-Agent")),
             referer: low.referer.filter(|_| keep("Referer")),
@@ -223,6 +227,22 @@ impl Resolver<'_> {
             query: self.query(low.query, get)?,
             fields,
         })
+    }
+
+    /// What curl says of a method that is none of one's business.
+    fn note_method(&mut self, low: &RequestLow, own: &str, uploads: bool) {
+        let own = if uploads { "PUT" } else { own };
+        match low.method.as_deref().filter(|_| self.persona.is_curl()) {
+            Some(method) if method.eq_ignore_ascii_case(own) => {
+                self.notes.push(format!("Unnecessary use of -X or --request, {own} is already inferred."));
+            }
+            Some(method) if method.eq_ignore_ascii_case("HEAD") => self.warnings.push(
+                "Setting custom HTTP method to HEAD with -X/--request may not work the way you want. Consider using \
+                 -I/--head instead."
+                    .to_owned(),
+            ),
+            _ => {}
+        }
     }
 
     fn fields(&mut self, low: Vec<HeaderLow>, option: &str) -> Result<Vec<FieldArg>, UsageError> {
@@ -249,6 +269,29 @@ impl Resolver<'_> {
             }
         }
         Ok(fields)
+    }
+
+    /// Refuses files of certificates and passwords that are not there, before anything is done.
+    fn files_there(&mut self, group: &Group) -> Result<(), UsageError> {
+        for stage in &group.stages {
+            let (tls, proxy) = (&stage.transfer.tls, &stage.proxy.tls);
+            let named = [
+                (&tls.cacert, "cacert"),
+                (&tls.crlfile, "crlfile"),
+                (&stage.request.netrc_file, "netrc-file"),
+                (&proxy.cacert, "proxy-cacert"),
+                (&proxy.crlfile, "proxy-crlfile"),
+            ];
+            for (path, option) in named {
+                let Some(path) = path else { continue };
+                if self.files.size(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+                    let file = printable(path.as_os_str().as_encoded_bytes());
+                    let text = format!("The file '{file}' provided to --{option} does not exist");
+                    return Err(misused(&format!("--{option}"), &text));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn text(&mut self, text: TextOrFile, option: &str) -> Result<Vec<u8>, UsageError> {

@@ -114,11 +114,14 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
         half.copy_from_slice(&hasher.finish().to_be_bytes());
     }
     let refused = |error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error);
-    let layout = Layout::new(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
-        .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
-    // A type of the user's own still needs the boundary.
     let own = options.fields.iter().position(|(name, _)| name.eq_ignore_ascii_case("content-type"));
     let own = own.map(|at| String::from_utf8_lossy(&options.fields.remove(at).1).into_owned());
+    let kind = own.as_deref().map(|own| own.split(';').next().unwrap_or_default().trim());
+    let is_form = kind.is_none_or(|kind| kind.eq_ignore_ascii_case("multipart/form-data"));
+    let lay = if is_form { Layout::new } else { Layout::attached };
+    let layout = lay(&form.parts_of(&lengths), &Boundary::new(entropy), form.escape)
+        .map_err(|error| Error::with_source(ErrorKind::Setup, "the form cannot be sent", error))?;
+    // A type of the user's own still needs the boundary.
     let boundary = layout.content_type.split_once("; ").map_or("", |(_, boundary)| boundary);
     options.content_type = Some(match own {
         Some(own) => format!("{own}; {boundary}"),

@@ -46,6 +46,9 @@ pub(super) struct Local {
 /// # Errors
 /// It names none here, or `--proto` forbids it.
 pub(super) fn find(is_curl: bool, stage: &StageArgs, url: &str) -> Result<Option<Local>> {
+    let by_default = stage.transfer.redirect.default_file && !url.contains("://");
+    let by_default = by_default.then(|| format!("file://{url}"));
+    let url = by_default.as_deref().unwrap_or(url);
     if !is_curl || !file_url::is_one(url) {
         return Ok(None);
     }

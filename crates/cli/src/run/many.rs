@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use haul::fleet::{Destination, Fleet, FleetOptions, Item, Stage};
 use haul::pipeline::Pattern;
@@ -11,7 +11,7 @@ use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::Output as Descriptor;
 use haul::{Client, Error, ErrorKind, Result, Target};
-use haul_policy::glob::{Expansions, Glob};
+use haul_policy::glob::{Expansions, Parts};
 use haul_policy::protocols::Protocols;
 use haul_policy::target::{Origin, Scheme};
 
@@ -61,7 +61,8 @@ pub(super) fn run(
         },
     );
     let methods = operation.stages.iter().map(|stage| stage.request.method.clone()).collect();
-    let report = ReporterRef { reporter: Arc::clone(reporter), methods };
+    let numbers = Numbers::default();
+    let report = ReporterRef { reporter: Arc::clone(reporter), methods, numbers: numbers.clone() };
     let list = match &operation.checksum {
         Some(Checksum::From(place)) => {
             let request = options::request(global, &operation.stages[0], None, stores)?;
@@ -69,7 +70,7 @@ pub(super) fn run(
         }
         _ => None,
     };
-    let items = Box::new(Sources::new(operation, list));
+    let items = Box::new(Sources::new(operation, list, numbers));
     // With stages there is one output for all.
     let file = match operation.output_of(0) {
         Output::File(name) if operation.stages.len() > 1 && name != "-" => Some(match &operation.output_dir {
@@ -109,6 +110,49 @@ struct Sources {
     current: Current,
     /// The origin of the last URL, which the next one is likely to have too.
     near: Option<Origin>,
+    made: u64,
+    numbers: Numbers,
+}
+
+/// Which source a transfer is of: curl numbers URLs by that, all of a glob alike.
+#[derive(Clone, Default)]
+pub(super) struct Numbers {
+    runs: Arc<Mutex<Vec<Run>>>,
+}
+
+/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of them are one.
+struct Run {
+    first: u64,
+    source: u64,
+    step: u64,
+}
+
+impl Run {
+    fn of(&self, transfer: u64) -> u64 {
+        self.source + self.step * (transfer - self.first)
+    }
+}
+
+impl Numbers {
+    fn made(&self, transfer: u64, source: u64) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = runs.last_mut() {
+            if transfer == run.first + 1 {
+                run.step = u64::from(source > run.source);
+            }
+            if run.of(transfer) == source {
+                return;
+            }
+        }
+        runs.push(Run { first: transfer, source, step: 0 });
+    }
+
+    /// The number of the source of a transfer.
+    pub(super) fn of(&self, transfer: u64) -> u64 {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = runs.partition_point(|run| run.first <= transfer);
+        at.checked_sub(1).map_or(transfer, |at| runs[at].of(transfer))
+    }
 }
 
 enum Current {
@@ -118,12 +162,12 @@ enum Current {
 }
 
 impl Sources {
-    fn new(operation: &Operation, list: Option<(Vec<u8>, String)>) -> Self {
-        Self { operation: operation.clone(), list, at: 0, current: Current::None, near: None }
+    fn new(operation: &Operation, list: Option<(Vec<u8>, String)>, numbers: Numbers) -> Self {
+        Self { operation: operation.clone(), list, at: 0, current: Current::None, near: None, made: 0, numbers }
     }
 
     /// The item of a URL; `None` if there is nothing to do for it.
-    fn item(&mut self, source: usize, url: String, parts: &[String]) -> Result<Option<Item>> {
+    fn item(&mut self, source: usize, url: String, parts: &Parts) -> Result<Option<Item>> {
         let url = self.prepared(url)?;
         if self.operation.stages.len() > 1 || matches!(self.operation.output_of(source), Output::Stdout) {
             if self.list.is_some() {
@@ -137,7 +181,7 @@ impl Sources {
         let parsed = Target::parse_near(&url, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
         let destination = match parsed {
-            Ok(target) => match file_for(&self.operation, source, &target, parts)? {
+            Ok(target) => match file_for(&self.operation, source, &target, &url, parts)? {
                 Some(path) if self.operation.existing == Existing::Skip && path.exists() => return Ok(None),
                 Some(path) => {
                     let list = self.list.as_ref();
@@ -173,17 +217,14 @@ impl Sources {
         let source = self.operation.urls.get(index)?;
         self.at += 1;
         Some(match source {
-            UrlSource::Argument(url) if self.operation.globoff || !super::has_glob(url) => {
+            UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
                 let url = url.to_owned();
-                self.item(index, url, &[])
+                self.item(index, url, &Parts::default())
             }
-            UrlSource::Argument(url) => match Glob::parse(url) {
-                Ok(glob) => {
-                    self.current = Current::Glob(glob.iter());
-                    Ok(None)
-                }
-                Err(error) => Err(Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::shown_url(url))),
-            },
+            UrlSource::Argument(url) => super::glob(url).map(|glob| {
+                self.current = Current::Glob(glob.iter());
+                None
+            }),
             UrlSource::InputFile(name) => {
                 let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
                     "-" => Ok(Box::new(BufReader::with_capacity(64 << 10, stdin()))),
@@ -209,6 +250,15 @@ impl Iterator for Sources {
     type Item = Result<Item>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        let item = self.pull()?;
+        self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
+        self.made += 1;
+        Some(item)
+    }
+}
+
+impl Sources {
+    fn pull(&mut self) -> Option<Result<Item>> {
         loop {
             let source = self.at.saturating_sub(1);
             match &mut self.current {
@@ -221,7 +271,7 @@ impl Iterator for Sources {
                     }
                 }
                 Current::File { reader, name } => match next_line(reader, name) {
-                    Ok(Some(url)) => match self.item(source, url, &[]).transpose() {
+                    Ok(Some(url)) => match self.item(source, url, &Parts::default()).transpose() {
                         Some(item) => return Some(item),
                         None => continue,
                     },

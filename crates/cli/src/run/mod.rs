@@ -38,6 +38,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haul::{Client, Error, ErrorKind};
+use haul_policy::glob::{Glob, Parts};
 
 use crate::plan::{Operation, Plan, UrlSource};
 use progress::Progress;
@@ -51,10 +52,12 @@ pub fn run(plan: Plan) -> u8 {
     {
         say(&format!("Warning: failed to open {}: {error}", path.display()));
     }
-    if !plan.global.silent {
-        for warning in &plan.warnings {
-            say(&format!("Warning: {warning}"));
-        }
+    let warned = if plan.global.silent { plan.outspoken } else { plan.warnings.len() };
+    for warning in &plan.warnings[..warned] {
+        say(&format!("Warning: {warning}"));
+    }
+    for note in plan.notes.iter().filter(|_| plan.global.shows_notes()) {
+        say(&format!("Note: {note}"));
     }
     let client = Client::new();
     let progress = Arc::new(Progress::new(&plan.global));
@@ -112,7 +115,7 @@ fn carry_out(
         let code = match single_url(operation) {
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
-                let job = single::Job { url, index: 0, parts: &[], upload: None };
+                let job = single::Job { url, index: 0, parts: &Parts::default(), upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
             }
             None => many::run(client, plan, operation, &reporter, stores),
@@ -141,7 +144,7 @@ fn single_url(operation: &Operation) -> Option<&str> {
     let [stage] = operation.stages.as_slice() else { return None };
     match operation.urls.get(0)? {
         UrlSource::Argument(url)
-            if operation.urls.len() == 1 && stage.extract.is_none() && (operation.globoff || !has_glob(url)) =>
+            if operation.urls.len() == 1 && stage.extract.is_none() && !operation.is_glob(0, url) =>
         {
             Some(url)
         }
@@ -149,8 +152,11 @@ fn single_url(operation: &Operation) -> Option<&str> {
     }
 }
 
-fn has_glob(url: &str) -> bool {
-    url.contains(['[', ']', '{', '}', '\\'])
+/// The glob of an argument.
+fn glob(url: &str) -> haul::Result<Glob> {
+    Glob::parse(url).map_err(|flaw| {
+        Error::with_source(ErrorKind::Url, "the URL is no glob", flaw).with_url(crate::usage::shown_url(url))
+    })
 }
 
 /// A line on standard error; nobody is left to tell when that is closed.

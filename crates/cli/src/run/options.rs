@@ -7,6 +7,7 @@ use haul::request::{ConnectTo, SpeedLimit, Split};
 use haul::trace::Trace;
 use haul::{Client, RequestOptions, Result};
 use haul_policy::auth::Allowed;
+use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use super::stores::Stores;
@@ -50,7 +51,7 @@ pub(super) fn request(
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
         liberties: transfer.liberties,
-        redirects: transfer.redirect.rules(request.custom_method),
+        redirects: RedirectRules { is_post: request.is_post, ..transfer.redirect.rules(request.custom_method) },
         retry: RetryRules {
             max: transfer.retry.count,
             delay: transfer.retry.delay,

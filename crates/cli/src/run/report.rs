@@ -4,17 +4,19 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use haul::facts::Facts;
 use haul::fleet::{Destination, Job, Report};
 use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
-use haul::{Error, ErrorKind, Result};
+use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 
+use super::many::Numbers;
 use super::progress::Progress;
 use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
@@ -41,6 +43,8 @@ pub(super) struct Reporter {
 pub(super) struct Before {
     pub(super) urls: u64,
     pub(super) transfers: Arc<AtomicU64>,
+    /// When the last of those one after the other began.
+    began: Arc<Mutex<Option<Instant>>>,
 }
 
 /// One transfer as the report needs it.
@@ -70,6 +74,16 @@ impl Reporter {
 
     pub(super) fn trace(&self, stage: usize) -> Option<Arc<dyn Trace>> {
         self.traces.get(stage)?.clone().map(|tracer| tracer as Arc<dyn Trace>)
+    }
+
+    /// `--rate`: waits until another transfer may begin, and notes that it does.
+    pub(super) fn pace(&self, pace: Option<Duration>) {
+        let Some(pace) = pace else { return };
+        let mut began = self.before.began.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(left) = began.and_then(|began| pace.checked_sub(began.elapsed())) {
+            std::thread::sleep(left);
+        }
+        *began = Some(Instant::now());
     }
 
     /// `-D` of what has no status line: a local file.
@@ -135,7 +149,36 @@ impl Reporter {
             scheme,
             ..facts(told, &url, &url_effective, text.as_deref())
         };
-        let printed = write_out.render(&facts, self.persona);
+        Some(self.printed(write_out, &facts))
+    }
+
+    /// Tells by `-w` of a URL that nothing could be asked for by; what belongs on standard output is returned.
+    pub(super) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
+        let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
+        let write_out = self.write_out.first()?.as_ref()?;
+        let outcome = Outcome {
+            result: Err(error.again()),
+            target: Target::parse("localhost").ok()?,
+            head: None,
+            facts: Facts::new(Instant::now()),
+            tag: 0,
+            history: Vec::new(),
+            trailers: None,
+        };
+        let method = &self.operation.stages.first()?.request.method;
+        let told = Told { url, number, stage: 0, method, file: None, outcome: &outcome };
+        let text = words::of(self.persona, error, None);
+        let facts = TransferFacts {
+            url_number: number + self.before.urls,
+            transfer_number: transfer,
+            ..facts(&told, url, url, Some(&text))
+        };
+        Some(self.printed(write_out, &facts))
+    }
+
+    /// Prints what goes to standard error and to files; the rest is returned.
+    fn printed(&self, write_out: &WriteOut, facts: &TransferFacts<'_>) -> Vec<u8> {
+        let printed = write_out.render(facts, self.persona);
         if !printed.stderr.is_empty() {
             self.progress.clear();
             let _ = std::io::stderr().write_all(&printed.stderr);
@@ -146,7 +189,7 @@ impl Reporter {
                 self.lacks(&path, error);
             }
         }
-        Some(printed.stdout)
+        printed.stdout
     }
 
     /// What a transfer that was a success leaves besides its body.
@@ -198,7 +241,11 @@ impl Report for ReporterRef {
             Destination::Output => None,
         };
         let method = self.methods.get(job.stage).map_or("GET", String::as_str);
-        let told = Told { url: &job.url, number: job.number, stage: job.stage, method, file, outcome };
+        let number = match job.stage {
+            0 if self.reporter.persona.is_curl() => self.numbers.of(job.number),
+            _ => job.number,
+        };
+        let told = Told { url: &job.url, number, stage: job.stage, method, file, outcome };
         self.reporter.tell(&told)
     }
 }
@@ -207,6 +254,7 @@ impl Report for ReporterRef {
 pub(super) struct ReporterRef {
     pub(super) reporter: Arc<Reporter>,
     pub(super) methods: Vec<String>,
+    pub(super) numbers: Numbers,
 }
 
 /// A URL as it was given, but for its user and password: what is printed ends up in logs.
@@ -301,8 +349,10 @@ fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Op
         }
         None => None,
     };
-    let tells_retries = global.persona.is_curl() && !global.silent && stage.transfer.retry.count > 0;
-    if heads.is_none() && args.form == TraceForm::Off && !tells_retries {
+    let retries_as_curl = global.persona.is_curl() && stage.transfer.retry.count > 0;
+    let tells_retries = retries_as_curl && !global.silent;
+    let tells_failures = retries_as_curl && global.shows_errors();
+    if heads.is_none() && args.form == TraceForm::Off && !tells_retries && !tells_failures {
         return Ok(None);
     }
     let out = match &args.file {
@@ -316,6 +366,7 @@ fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Op
         heads,
         connect_heads,
         tells_retries,
+        tells_failures,
         is_told: AtomicBool::new(false),
     })))
 }

@@ -5,14 +5,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use haul::{Client, Error, ErrorKind, Result};
 use haul_policy::file_url;
-use haul_policy::glob::Glob;
+use haul_policy::glob::Parts;
 
 use super::carried::Part;
-use super::has_glob;
+use super::glob;
 use super::report::Reporter;
 use super::single::{self, Job};
 use super::stores::Stores;
@@ -44,16 +43,27 @@ pub(super) fn run(
         let Some(UrlSource::Argument(source)) = operation.urls.get(index) else {
             return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
         };
-        let mut each = |url: &str, parts: &[String], upload: &Sent| -> Result<bool> {
-            let began = Instant::now();
+        let mut each = |url: &str, parts: Parts, upload: &Sent| -> Result<bool> {
+            reporter.pace(plan.global.pace);
+            let parts = match upload {
+                Sent::File(_, named) => parts.with_named(named),
+                _ => parts,
+            };
             let done = upload.for_url(url, operation).and_then(|(url, upload)| {
-                let job = Job { url: &url, index, parts, upload };
+                let job = Job { url: &url, index, parts: &parts, upload };
                 single::run(client, &plan.global, operation, job, reporter, stores)
             });
             let code = match done {
                 Ok(code) => code,
                 // What one URL is wrong by does not concern the others.
-                Err(error) if plan.global.persona.is_curl() => super::tell(plan, reporter.progress(), &error),
+                Err(error) if plan.global.persona.is_curl() => {
+                    let code = super::tell(plan, reporter.progress(), &error);
+                    // To curl it was a transfer that ended before it began.
+                    if matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme) {
+                        single::print(reporter.tell_unusable(url, index as u64, &error))?;
+                    }
+                    code
+                }
                 Err(error) => return Err(error),
             };
             if exit_code == 0 || plan.global.persona.is_curl() {
@@ -62,18 +72,17 @@ pub(super) fn run(
             if code != 0 && plan.global.fail_early {
                 return Ok(false);
             }
-            pause(plan.global.pace, began.elapsed());
             Ok(true)
         };
         for upload in uploads(operation, index)? {
-            if operation.globoff || !has_glob(source) {
-                if !each(source, &[], &upload)? {
+            if !operation.is_glob(index, source) {
+                if !each(source, Parts::default(), &upload)? {
                     return Ok(exit_code);
                 }
                 continue;
             }
             for expansion in glob(source)?.iter() {
-                if !each(&expansion.url, &expansion.parts, &upload)? {
+                if !each(&expansion.url, expansion.parts, &upload)? {
                     return Ok(exit_code);
                 }
             }
@@ -82,23 +91,12 @@ pub(super) fn run(
     Ok(exit_code)
 }
 
-/// `--rate`: a transfer that was shorter is waited for.
-fn pause(pace: Option<Duration>, took: Duration) {
-    if let Some(left) = pace.and_then(|pace| pace.checked_sub(took)) {
-        std::thread::sleep(left);
-    }
-}
-
-fn glob(url: &str) -> Result<Glob> {
-    Glob::parse(url)
-        .map_err(|error| Error::new(ErrorKind::Url, error.to_string()).with_url(crate::usage::shown_url(url)))
-}
-
 /// What is sent to the URLs of a source.
 enum Sent {
     Nothing,
     Stdin,
-    File(String),
+    /// A file, and what the globs of `-T` contributed to its name.
+    File(String, Parts),
 }
 
 impl Sent {
@@ -107,7 +105,7 @@ impl Sent {
         Ok(match self {
             Sent::Nothing => (url.to_owned(), None),
             Sent::Stdin => (url.to_owned(), Some(Part::stdin())),
-            Sent::File(file) => {
+            Sent::File(file, _) => {
                 let part = Part::of(Path::new(file), &operation.stages[0].request)?;
                 (name_upload(url, file), Some(part))
             }
@@ -120,7 +118,7 @@ fn uploads(operation: &Operation, index: usize) -> Result<Vec<Sent>> {
     Ok(match operation.upload_of(index) {
         None | Some(Upload::Nothing) => vec![Sent::Nothing],
         Some(Upload::Stdin { .. }) => vec![Sent::Stdin],
-        Some(Upload::File(file)) if operation.globoff || !has_glob(file) => vec![Sent::File(file.clone())],
-        Some(Upload::File(files)) => glob(files)?.iter().map(|file| Sent::File(file.url)).collect(),
+        Some(Upload::File(file)) if operation.globoff => vec![Sent::File(file.clone(), Parts::default())],
+        Some(Upload::File(files)) => glob(files)?.iter().map(|file| Sent::File(file.url, file.parts)).collect(),
     })
 }

@@ -18,6 +18,7 @@ use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
+use haul_policy::glob::Parts;
 
 use super::carried::Part;
 use super::progress::Progress;
@@ -36,7 +37,7 @@ pub(super) struct Job<'a> {
     /// Which source it is from.
     pub(super) index: usize,
     /// The values of its source's globs.
-    pub(super) parts: &'a [String],
+    pub(super) parts: &'a Parts,
     /// What is sent.
     pub(super) upload: Option<Part>,
 }
@@ -84,11 +85,11 @@ pub(super) fn run(
         Some(local) => local.target.clone(),
         None => target_of(stage, url)?,
     };
-    let file = file_for(operation, job.index, &target, job.parts)?;
+    let file = file_for(operation, job.index, &target, url, job.parts)?;
     if operation.existing == Existing::Skip
         && let Some(there) = file.as_deref().filter(|file| file.exists())
     {
-        if global.persona.is_curl() && !global.silent {
+        if global.shows_notes() {
             say(&format!("Note: skips transfer, \"{}\" exists locally", there.display()));
         }
         return Ok(0);
@@ -162,12 +163,16 @@ fn conclude(
     // It may be a local file that was written to.
     let to_output = file.is_none() && !file_url::is_one(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
-    if let Some(more) = reporter.tell(&told).filter(|_| !is_unwritable) {
-        let mut output = Descriptor::stdout();
-        output.write(&more)?;
-        output.drain(None)?;
-    }
+    print(reporter.tell(&told).filter(|_| !is_unwritable))?;
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
+}
+
+/// What is told behind a body.
+pub(super) fn print(text: Option<Vec<u8>>) -> Result<()> {
+    let Some(text) = text else { return Ok(()) };
+    let mut output = Descriptor::stdout();
+    output.write(&text)?;
+    output.drain(None)
 }
 
 /// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
@@ -181,14 +186,15 @@ pub(super) fn file_for(
     operation: &Operation,
     source: usize,
     target: &Target,
-    parts: &[String],
+    url: &str,
+    parts: &Parts,
 ) -> Result<Option<PathBuf>> {
     let name = match operation.output_of(source) {
         Output::Stdout => return Ok(None),
         Output::File(template) if template == "-" => return Ok(None),
         Output::File(template) => haul_policy::glob::fill_template(template, parts),
         Output::RemoteName if operation.in_place => {
-            haul_policy::filename::as_curl(target).unwrap_or_else(|_| NAMELESS.to_owned())
+            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned())
         }
         Output::RemoteName => match haul_policy::filename::from_target(target) {
             Ok(name) => name,

@@ -19,6 +19,7 @@ use haul::trace::{Event, Trace};
 use haul::{Error, ErrorKind};
 
 use super::words;
+use crate::persona::Persona;
 use crate::plan::{TraceArgs, TraceForm};
 
 /// What is said and heard, to where the user wants it.
@@ -31,6 +32,8 @@ pub(super) struct Tracer {
     pub(super) connect_heads: bool,
     /// Whether a further try is told of, which curl does unless it is silent.
     pub(super) tells_retries: bool,
+    /// Whether what the last one failed of is, as by curl.
+    pub(super) tells_failures: bool,
     /// That the trace lacks something was said.
     pub(super) is_told: AtomicBool,
 }
@@ -92,7 +95,12 @@ impl Trace for Tracer {
         if let Some(raw) = raw {
             self.dump_head(raw);
         }
-        if let (Event::Retry { trouble, wait, left }, true) = (event, self.tells_retries) {
+        if let (Event::Retry { failed: Some(failed), .. }, true) = (event, self.tells_failures)
+            && let Err(error) = &failed.result
+        {
+            super::say(&words::line(Persona::Curl, error, Some(failed)));
+        }
+        if let (Event::Retry { trouble, wait, left, .. }, true) = (event, self.tells_retries) {
             return super::say(&format!("Warning: {}", words::further_try(*trouble, *wait, *left)));
         }
         let text = match self.args.form {
@@ -117,7 +125,7 @@ impl Tracer {
     fn lines(&self, event: &Event<'_>) -> Vec<u8> {
         let (mark, text): (char, Cow<'_, str>) = match event {
             Event::Info(text) => ('*', text.as_ref().into()),
-            Event::Retry { trouble, wait, left } => ('*', words::further_try(*trouble, *wait, *left).into()),
+            Event::Retry { trouble, wait, left, .. } => ('*', words::further_try(*trouble, *wait, *left).into()),
             Event::Request { head } => ('>', sent_head(head).into()),
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => {
                 ('<', shown_head(head.raw()).into())
@@ -137,7 +145,7 @@ impl Tracer {
     fn dump(&self, event: &Event<'_>) -> Vec<u8> {
         match event {
             Event::Info(text) => self.info(text),
-            Event::Retry { trouble, wait, left } => self.info(&words::further_try(*trouble, *wait, *left)),
+            Event::Retry { trouble, wait, left, .. } => self.info(&words::further_try(*trouble, *wait, *left)),
             Event::Request { head } => self.block("=> Send header", sent_head(head).as_bytes()),
             Event::Response { head } | Event::Interim { head } | Event::Connect { head } => self.blocks(head.raw()),
             Event::Trailers { fields } => self.blocks(fields.raw()),

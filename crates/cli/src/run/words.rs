@@ -8,9 +8,11 @@ use std::time::Duration;
 use haul::trace::system_words;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Target};
-use haul_policy::retry::Outcome as Trouble;
+use haul_policy::glob::GlobError;
+use haul_policy::retry::{Outcome as Trouble, is_transient_status};
 
 use crate::persona::Persona;
+use crate::usage::pointed_at;
 
 /// The line on stderr.
 pub(super) fn line(persona: Persona, error: &Error, outcome: Option<&Outcome>) -> String {
@@ -32,7 +34,7 @@ pub(super) fn beside(persona: Persona, error: &Error) -> String {
 /// That there is another try, in curl's words; the wait in seconds, with milliseconds where there are some.
 pub(super) fn further_try(trouble: Trouble, wait: Duration, left: u32) -> String {
     let problem = match trouble {
-        Trouble::Status(_) => ": HTTP error",
+        Trouble::Status(status) if is_transient_status(status) => ": HTTP error",
         Trouble::ConnectRefused => ": connection refused",
         Trouble::ConnectTimeout | Trouble::Timeout | Trouble::Dns { .. } => ": timeout",
         _ => "(retrying all errors)",
@@ -56,8 +58,10 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
     let cause = || crate::usage::one_line(&error.cause());
     let Some(outcome) = outcome else {
         return match error.kind() {
-            ErrorKind::Url if cause().contains("in URL position") => cause(),
-            ErrorKind::Url => format!("URL rejected: {}", cause()),
+            ErrorKind::Url => match glob_flaw(error) {
+                Some(flaw) => pointed_at(&flaw.to_string(), flaw.position, error.url().unwrap_or_default()),
+                None => format!("URL rejected: {}", cause()),
+            },
             ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
                 Some((_, scheme)) => format!("Protocol {scheme}"),
                 None => match cause().split_once(" is not among the protocols") {
@@ -76,6 +80,9 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         {
             "Received HTTP/0.9 when not allowed".to_owned()
         }
+        ErrorKind::Resolve if error.cause().contains("RFC 7686") => {
+            "Not resolving .onion address (RFC 7686)".to_owned()
+        }
         ErrorKind::Resolve => format!("Could not resolve host: {}", target.host_text()),
         ErrorKind::ProxyResolve => match cause().split_once("could not resolve host: ") {
             Some((_, host)) => format!("Could not resolve proxy: {}", host.split(':').next().unwrap_or(host)),
@@ -85,11 +92,8 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         // The proxy's no to CONNECT.
         ErrorKind::Connect if facts.connect_status >= 300 => cause(),
         ErrorKind::Connect => {
-            let (host, port) = place(target);
-            // Who it was that did not answer may be a proxy.
             let said = error.cause();
-            let peer = said.strip_prefix("failed to connect to ").and_then(|rest| rest.split_once(": "));
-            let peer = peer.map_or_else(|| format!("{host} port {port}"), |(peer, _)| peer.to_owned());
+            let peer = peer_of(&said, target, facts.proxy_used);
             format!("Failed to connect to {peer} after {millis} ms: Could not connect to server")
         }
         ErrorKind::PartialBody => partial(outcome),
@@ -113,6 +117,10 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         },
         _ => cause(),
     }
+}
+
+fn glob_flaw(error: &Error) -> Option<&GlobError> {
+    std::error::Error::source(error)?.downcast_ref()
 }
 
 /// OpenSSL's sentences: scripts look for some of them, and for what stands before them.
@@ -151,8 +159,18 @@ pub(super) fn verify_result(outcome: &Outcome, of_proxy: bool) -> u32 {
     }
 }
 
-fn place(target: &Target) -> (&str, u16) {
-    (target.host_text(), target.port())
+/// Who did not answer, be it in the server's place or on the way to it.
+fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
+    let (host, port) = (target.host_text(), target.port());
+    let said = said.strip_prefix("failed to connect to ").unwrap_or_default();
+    if let Some((socket, _)) = said.strip_prefix("the socket ").and_then(|rest| rest.split_once(": ")) {
+        return format!("{host}:{port} over unix://{socket}");
+    }
+    match said.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {
+        Some((peer, at)) if is_proxy => format!("{peer}:{at} over proxy {peer}"),
+        Some((peer, at)) if peer != host || at != port.to_string() => format!("{host}:{port} via {peer}:{at}"),
+        _ => format!("{host}:{port}"),
+    }
 }
 
 fn announced(outcome: &Outcome) -> Option<u64> {

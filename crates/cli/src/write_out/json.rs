@@ -35,8 +35,8 @@ pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<
 fn number(text: &[u8]) -> &[u8] {
     let zeros = text.iter().take_while(|&&byte| byte == b'0').count();
     match text.get(zeros) {
-        Some(byte) if byte.is_ascii_digit() || zeros == 0 => &text[zeros..],
-        Some(_) => &text[zeros - 1..],
+        Some(byte) if byte.is_ascii_digit() => &text[zeros..],
+        Some(_) => &text[zeros.saturating_sub(1)..],
         None => b"0",
     }
 }

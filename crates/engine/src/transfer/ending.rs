@@ -61,8 +61,11 @@ impl Transfer {
                 }
                 After::Again(Duration::ZERO)
             }
-            Disposition::Retry(wait) => self.again(Trouble::Status(self.facts.status), wait, now),
-            Disposition::Fail(error) => self.done(Err(error), now),
+            Disposition::Retry(wait) => {
+                let error = self.head.as_ref().filter(|_| self.options.fail).map(answer::bad_status);
+                self.again(Trouble::Status(self.facts.status), wait, error.as_ref(), now)
+            }
+            Disposition::Fail(error) => self.refused(error, now),
             Disposition::Unknown => self.done(Err(Error::new(ErrorKind::EmptyReply, "the response has no head")), now),
         }
     }
@@ -94,12 +97,33 @@ impl Transfer {
         self.done(result, now)
     }
 
+    /// A response that cannot be taken, by what its head says: a try of the whole may bring another one, where every error is
+    /// worth that.
+    fn refused(&mut self, error: Error, now: Instant) -> After {
+        self.tries_behind = None;
+        // Content that has changed has no rest.
+        let is_final = self.is_part || error.kind() == ErrorKind::Changed || self.cannot_send_again().is_some();
+        match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.retries_whole && !is_final) {
+            Some(wait) if !self.has_begun || self.body.restart() => {
+                // What is there already still is, and so is what tells its rest from another's.
+                let rest = self.is_fixed.then(|| self.extent.clone());
+                let after = self.again(Trouble::Permanent, wait, Some(&error), now);
+                if let Some(rest) = rest {
+                    self.extent = rest;
+                }
+                after
+            }
+            _ => self.done(Err(error), now),
+        }
+    }
+
     /// The next try, where the response that was delivered asked for it.
     fn try_behind(&mut self, now: Instant) -> Option<After> {
         let wait = self.tries_behind.take()?;
         // What cannot be taken back stays where it is.
         self.body.restart();
-        Some(self.again(Trouble::Status(self.facts.status), wait, now))
+        let error = self.failed_status().err();
+        Some(self.again(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
     /// The error that a response's status is, where its body was wanted all the same.
@@ -179,18 +203,19 @@ impl Transfer {
         match self.may_retry(trouble, None) {
             Some(wait) if resumes || !self.has_begun => {
                 self.failed_at = self.extent.at;
-                self.again(trouble, wait, now)
+                self.again(trouble, wait, Some(&error), now)
             }
             Some(wait) if self.keeps_on() => {
                 let (rest, at) = (self.extent.clone(), self.extent.at);
                 self.from = at;
-                let after = self.again(trouble, wait, now);
+                let after = self.again(trouble, wait, Some(&error), now);
                 (self.extent, self.is_fixed) = (rest, true);
                 after
             }
             Some(wait) if self.body.restart() => {
+                let after = self.again(trouble, wait, Some(&error), now);
                 self.start_over();
-                self.again(trouble, wait, now)
+                after
             }
             _ => self.done(Err(error), now),
         }
@@ -214,8 +239,8 @@ impl Transfer {
         retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
     }
 
-    fn again(&mut self, trouble: Trouble, wait: Duration, now: Instant) -> After {
-        self.on_retry(trouble, wait);
+    fn again(&mut self, trouble: Trouble, wait: Duration, error: Option<&Error>, now: Instant) -> After {
+        self.on_retry(trouble, wait, error);
         self.attempt += 1;
         self.facts.retries += 1;
         self.began = clock::after(now, wait);

@@ -5,10 +5,10 @@ use std::time::Duration;
 use haul_policy::retry::Outcome as Trouble;
 use haul_proto::head::{Fields, Head};
 
-use super::{Disposition, MOST_HEADS, Transfer};
-use crate::Result;
+use super::{Disposition, MOST_HEADS, Outcome, Transfer};
 use crate::net::stream::Stream;
 use crate::trace::Event;
+use crate::{Error, Result};
 
 impl Transfer {
     /// It has a connection; `again` if that has served before.
@@ -58,10 +58,21 @@ impl Transfer {
     }
 
     /// It will be tried again.
-    pub(super) fn on_retry(&self, trouble: Trouble, wait: Duration) {
+    pub(super) fn on_retry(&self, trouble: Trouble, wait: Duration, error: Option<&Error>) {
         if let Some(trace) = &self.options.trace {
             let left = self.options.retry.max.saturating_sub(self.attempt);
-            trace.event(&Event::Retry { trouble, wait, left });
+            let mut facts = self.facts.clone();
+            facts.total = facts.started.elapsed();
+            let failed = error.map(|error| Outcome {
+                result: Err(error.again()),
+                target: self.target.clone(),
+                head: self.head.clone(),
+                facts,
+                tag: 0,
+                history: Vec::new(),
+                trailers: None,
+            });
+            trace.event(&Event::Retry { trouble, wait, left, failed: failed.as_ref() });
         }
     }
 

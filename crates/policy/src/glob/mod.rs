@@ -1,4 +1,5 @@
-//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`.
+//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`, each with a name where it begins with one:
+//! `{<name>a,b}`.
 //!
 //! The expansions are made one at a time: `[1-1000000000]` costs no memory. The last glob varies fastest.
 //! `\[`, `\]`, `\{`, `\}` are the characters themselves; a bracketed IPv6 address and `[]` are left alone.
@@ -11,6 +12,9 @@
 //! let second = glob.iter().nth(1).unwrap();
 //! assert_eq!(second.url, "http://h/08/b");
 //! assert_eq!(fill_template("#2_#1.html", &second.parts), "b_08.html");
+//!
+//! let named = Glob::parse("http://h/[<page>1-3]")?;
+//! assert_eq!(fill_template("p#<page>", &named.iter().next().unwrap().parts), "p1");
 //! # Ok::<(), haul_policy::glob::GlobError>(())
 //! ```
 
@@ -28,7 +32,14 @@ pub struct Glob {
 }
 
 #[derive(Debug)]
-enum Piece {
+struct Piece {
+    kind: Kind,
+    /// What a template may call it by.
+    name: Option<String>,
+}
+
+#[derive(Debug)]
+enum Kind {
     Text(String),
     Set(Vec<String>),
     Chars {
@@ -50,8 +61,35 @@ enum Piece {
 pub struct Expansion {
     /// The URL.
     pub url: String,
-    /// What each glob contributed, for `#1`, `#2` … in an output name.
-    pub parts: Vec<String>,
+    /// What each glob contributed, for an output name.
+    pub parts: Parts,
+}
+
+/// What globs contributed to an expansion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// For `#1`, `#2` …
+    numbered: Vec<String>,
+    /// For `#<name>`; the first one of a name counts.
+    named: Vec<(String, String)>,
+}
+
+impl Parts {
+    /// What each glob contributed, in their order.
+    pub fn numbered(&self) -> &[String] {
+        &self.numbered
+    }
+
+    /// These, and those of another glob that can be called by a name that none of these has.
+    #[must_use]
+    pub fn with_named(mut self, other: &Parts) -> Parts {
+        self.named.extend_from_slice(&other.named);
+        self
+    }
+
+    fn named(&self, name: &str) -> Option<&String> {
+        self.named.iter().find(|(known, _)| known == name).map(|(_, part)| part)
+    }
 }
 
 /// Why a glob was refused. curl's exit code for it is 3.
@@ -81,6 +119,12 @@ pub enum GlobFlaw {
     RangeSpecification,
     /// A range that runs backwards, has a step of zero or beyond its end, or is not closed.
     Range,
+    /// A range whose last step would be beyond the largest number.
+    RangeEnd,
+    /// More globs, and pieces between them, than anybody means.
+    TooMany,
+    /// Two globs of one name.
+    DuplicateName,
 }
 
 impl Glob {
@@ -101,7 +145,12 @@ impl Glob {
 
     /// Whether the text holds no glob.
     pub fn is_plain(&self) -> bool {
-        self.pieces.iter().all(|piece| matches!(piece, Piece::Text(_)))
+        self.pieces.iter().all(|piece| matches!(piece.kind, Kind::Text(_)))
+    }
+
+    /// Whether one of its globs has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.pieces.iter().any(|piece| piece.name.as_deref() == Some(name))
     }
 }
 
@@ -117,19 +166,19 @@ impl IntoIterator for &Glob {
 impl Piece {
     /// The index of its last value.
     fn last(&self) -> u64 {
-        match self {
-            Piece::Text(_) => 0,
-            Piece::Set(elements) => elements.len() as u64 - 1,
-            Piece::Chars { last, .. } | Piece::Numbers { last, .. } => *last,
+        match &self.kind {
+            Kind::Text(_) => 0,
+            Kind::Set(elements) => elements.len() as u64 - 1,
+            Kind::Chars { last, .. } | Kind::Numbers { last, .. } => *last,
         }
     }
 
     fn write(&self, index: u64, out: &mut String) {
-        match self {
-            Piece::Text(text) => out.push_str(text),
-            Piece::Set(elements) => out.push_str(&elements[index as usize]),
-            Piece::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
-            Piece::Numbers { from, step, width, .. } => {
+        match &self.kind {
+            Kind::Text(text) => out.push_str(text),
+            Kind::Set(elements) => out.push_str(&elements[index as usize]),
+            Kind::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
+            Kind::Numbers { from, step, width, .. } => {
                 // Not `{:0width$}`: that panics where a hostile list asks for more than 65,535 zeros.
                 let start = out.len();
                 write!(out, "{}", from + index * step).expect("a String takes all");
@@ -168,32 +217,42 @@ impl Iterator for Expansions {
         if self.done {
             return None;
         }
-        let mut expansion = Expansion { url: String::new(), parts: Vec::new() };
+        let mut expansion = Expansion { url: String::new(), parts: Parts::default() };
         for (piece, at) in self.pieces.iter().zip(&self.at) {
             let start = expansion.url.len();
             piece.write(*at, &mut expansion.url);
-            if !matches!(piece, Piece::Text(_)) {
-                expansion.parts.push(expansion.url[start..].to_owned());
+            if matches!(piece.kind, Kind::Text(_)) {
+                continue;
             }
+            let part = expansion.url[start..].to_owned();
+            if let Some(name) = &piece.name {
+                expansion.parts.named.push((name.clone(), part.clone()));
+            }
+            expansion.parts.numbered.push(part);
         }
         self.advance();
         Some(expansion)
     }
 }
 
-/// Fills `#1`, `#2` … of an output name with what the globs contributed. A number no glob has stays as it is.
-pub fn fill_template(template: &str, parts: &[String]) -> String {
+/// Fills `#1`, `#2` … and `#<name>` of an output name with what the globs contributed. A number or name that no glob has stays
+/// as it is.
+pub fn fill_template(template: &str, parts: &Parts) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
     while let Some(hash) = rest.find('#') {
         let (before, after) = (&rest[..hash], &rest[hash + 1..]);
         out.push_str(before);
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let part = after[..digits].parse::<usize>().ok().and_then(|n| parts.get(n.checked_sub(1)?));
+        let numbered = || after[..digits].parse::<usize>().ok().and_then(|n| parts.numbered.get(n.checked_sub(1)?));
+        let (part, length) = match parse::name(after) {
+            Some((name, length)) => (parts.named(name), length),
+            None => (numbered(), digits),
+        };
         match part {
             Some(part) => {
                 out.push_str(part);
-                rest = &after[digits..];
+                rest = &after[length..];
             }
             None => {
                 out.push('#');
@@ -203,6 +262,14 @@ pub fn fill_template(template: &str, parts: &[String]) -> String {
     }
     out.push_str(rest);
     out
+}
+
+/// The names that a template calls globs by, and the byte behind each.
+pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
+    template.match_indices('#').filter_map(|(hash, _)| {
+        let (name, length) = parse::name(&template[hash + 1..])?;
+        Some((name, hash + 1 + length))
+    })
 }
 
 impl fmt::Display for GlobError {
@@ -215,8 +282,11 @@ impl fmt::Display for GlobError {
             GlobFlaw::EmptySet => "empty string within braces",
             GlobFlaw::RangeSpecification => "bad range specification",
             GlobFlaw::Range => "bad range",
+            GlobFlaw::RangeEnd => "range end/step overflow",
+            GlobFlaw::TooMany => "too many {} sets",
+            GlobFlaw::DuplicateName => "Duplicate glob name",
         };
-        write!(f, "{what} in URL position {}", self.position)
+        write!(f, "{what} in position {}", self.position)
     }
 }
 

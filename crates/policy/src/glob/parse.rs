@@ -2,44 +2,86 @@
 
 use core::net::Ipv6Addr;
 
-use super::{GlobError, GlobFlaw, Piece};
+use super::{GlobError, GlobFlaw, Kind, Piece};
 
 /// Largest number and step in a range: curl's `curl_off_t`. Also keeps `from + index * step` within a `u64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
+/// Most globs and pieces between them: curl's.
+const MAX_PIECES: usize = 255;
+
+/// Longest name of a glob: curl's.
+const MAX_NAME: usize = 64;
+
 pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, GlobError> {
-    let mut pieces = Vec::new();
+    let mut pieces: Vec<Piece> = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
+    // curl's positions leave these out: the end of a set, an address.
+    let mut uncounted = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
-        let (piece, used) = match c {
+        match c {
             '[' if literal_bracket(rest) > 0 => {
                 let len = literal_bracket(rest);
                 plain.push_str(&rest[..len]);
-                at += len;
+                (at, uncounted) = (at + len, uncounted + len);
                 continue;
             }
-            '[' => range(rest).map_err(|(flaw, offset)| error(flaw, at + offset))?,
-            '{' => set(rest).map_err(|(flaw, offset)| error(flaw, at + offset))?,
-            ']' | '}' => return Err(error(GlobFlaw::UnmatchedClose, at)),
+            '[' | '{' => {}
+            ']' | '}' => return Err(error(GlobFlaw::UnmatchedClose, at - uncounted)),
             _ => {
                 let escaped = rest.strip_prefix('\\').and_then(|r| r.chars().next()).filter(|c| "[]{}".contains(*c));
                 plain.push(escaped.unwrap_or(c));
                 at += c.len_utf8() + escaped.map_or(0, char::len_utf8);
                 continue;
             }
-        };
-        if !plain.is_empty() {
-            pieces.push(Piece::Text(core::mem::take(&mut plain)));
         }
-        pieces.push(piece);
+        add(&mut pieces, &mut plain, at - uncounted)?;
+        at += 1;
+        let name = match name(&text[at..]) {
+            Some((name, length)) => {
+                at += length;
+                if pieces.iter().any(|piece| piece.name.as_deref() == Some(name)) {
+                    return Err(GlobError { flaw: GlobFlaw::DuplicateName, position: at });
+                }
+                Some(name.to_owned())
+            }
+            None => None,
+        };
+        let parsed = if c == '{' { set(&text[at..]) } else { range(&text[at..]) };
+        let (kind, used) = parsed.map_err(|(flaw, offset)| error(flaw, at - uncounted + offset))?;
         at += used;
+        if c == '{' {
+            uncounted += 1;
+        }
+        push(&mut pieces, Piece { kind, name }, at - uncounted)?;
     }
-    if !plain.is_empty() {
-        pieces.push(Piece::Text(plain));
-    }
+    add(&mut pieces, &mut plain, at - uncounted)?;
     Ok(pieces)
+}
+
+/// Adds the text before a glob, if there is any.
+fn add(pieces: &mut Vec<Piece>, plain: &mut String, at: usize) -> Result<(), GlobError> {
+    if plain.is_empty() {
+        return Ok(());
+    }
+    push(pieces, Piece { kind: Kind::Text(core::mem::take(plain)), name: None }, at)
+}
+
+fn push(pieces: &mut Vec<Piece>, piece: Piece, at: usize) -> Result<(), GlobError> {
+    if pieces.len() == MAX_PIECES {
+        return Err(error(GlobFlaw::TooMany, at));
+    }
+    pieces.push(piece);
+    Ok(())
+}
+
+/// A name in angle brackets at the start of `text`, and its length with them. What cannot be one is none, and stays what it was
+/// before globs had names.
+pub(super) fn name(text: &str) -> Option<(&str, usize)> {
+    let (name, _) = text.strip_prefix('<')?.split_once('>')?;
+    (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
 }
 
 fn error(flaw: GlobFlaw, offset: usize) -> GlobError {
@@ -55,74 +97,105 @@ fn literal_bracket(text: &str) -> usize {
     if literal { end + 1 } else { 0 }
 }
 
-type Parsed = Result<(Piece, usize), (GlobFlaw, usize)>;
+type Parsed = Result<(Kind, usize), (GlobFlaw, usize)>;
 
-/// `{a,b}` at the start of `text`. A backslash takes any character as it is.
+/// What follows `{`, to the closing brace. A backslash takes any character as it is.
 fn set(text: &str) -> Parsed {
     let mut elements = vec![String::new()];
-    let mut chars = text.char_indices().skip(1).peekable();
+    let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         let last = elements.last_mut().expect("never empty");
         match c {
             '{' | '[' => return Err((GlobFlaw::NestedBrace, at)),
             ']' => return Err((GlobFlaw::UnexpectedBracket, at)),
-            '}' if at == 1 => return Err((GlobFlaw::EmptySet, at)),
-            '}' => return Ok((Piece::Set(elements), at + 1)),
+            '}' if at == 0 => return Err((GlobFlaw::EmptySet, at)),
+            '}' => return Ok((Kind::Set(elements), at + 1)),
             ',' => elements.push(String::new()),
             '\\' => last.push(chars.next().map_or(c, |(_, escaped)| escaped)),
             _ => last.push(c),
         }
     }
-    Err((GlobFlaw::UnmatchedBrace, 0))
+    Err((GlobFlaw::UnmatchedBrace, text.len()))
 }
 
-/// `[...]` at the start of `text`.
+/// What follows `[`, to the closing bracket. A flaw is told where reading ended, as by curl.
 fn range(text: &str) -> Parsed {
-    let inner = &text[1..];
-    match inner.bytes().next() {
-        Some(b) if b.is_ascii_alphabetic() => chars(inner),
-        Some(b) if b.is_ascii_digit() => numbers(inner),
-        _ => return Err((GlobFlaw::RangeSpecification, 1)),
+    match text.bytes().next() {
+        Some(b) if b.is_ascii_alphabetic() => chars(text),
+        Some(b) if b.is_ascii_digit() => numbers(text),
+        _ => Err((GlobFlaw::RangeSpecification, 0)),
     }
-    .ok_or((GlobFlaw::Range, 1))
 }
 
-fn chars(inner: &str) -> Option<(Piece, usize)> {
-    let [from, b'-', to, ..] = inner.as_bytes() else { return None };
-    if !to.is_ascii() {
-        return None;
-    }
-    let (step, used) = step(inner, 3)?;
-    let last = last_index(u64::from(*from), u64::from(*to), step)?;
-    Some((Piece::Chars { from: *from, last, step: step as u8 }, used))
-}
-
-fn numbers(inner: &str) -> Option<(Piece, usize)> {
-    let (from, end) = number(inner, 0)?;
-    let width = if inner.starts_with('0') { end } else { 0 };
-    let rest = inner[end..].strip_prefix('-')?;
-    let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-    let (to, end) = number(inner, end + 1 + blanks)?;
-    let (step, used) = step(inner, end)?;
-    let last = last_index(from, to, step)?;
-    Some((Piece::Numbers { from, last, step, width }, used))
-}
-
-/// The step after `at` (1 where there is none), and the length of the whole range with both brackets.
-fn step(inner: &str, at: usize) -> Option<(u64, usize)> {
-    let (step, end) = match inner.as_bytes().get(at)? {
-        b':' => number(inner, at + 1)?,
-        _ => (1, at),
+fn chars(text: &str) -> Parsed {
+    let mut reader = Reader { text, at: 0 };
+    let bad = |at| Err((GlobFlaw::Range, at));
+    let (from, to, step) = match *text.as_bytes() {
+        [from, b'-', to, b']', ..] => {
+            reader.at = 4;
+            (from, to, 1)
+        }
+        [from, b'-', to, b':', ..] => {
+            reader.at = 4;
+            let Some(step) = reader.number().filter(|_| reader.single(b']')) else { return bad(reader.at) };
+            (from, to, step)
+        }
+        _ => return bad(0),
     };
-    (inner.as_bytes().get(end) == Some(&b']')).then_some((step, end + 2))
+    // No further than from a to z.
+    let is_near = to.is_ascii() && to.abs_diff(from) <= b'z' - b'a';
+    match last_index(from.into(), to.into(), step).filter(|_| is_near) {
+        Some(last) => Ok((Kind::Chars { from, last, step: step as u8 }, reader.at)),
+        None => bad(reader.at),
+    }
 }
 
-/// The digits from `at` on, and where they end.
-fn number(text: &str, at: usize) -> Option<(u64, usize)> {
-    let rest = text.get(at..)?;
-    let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let value = rest[..digits].parse().ok().filter(|n| *n <= MAX_NUMBER)?;
-    Some((value, at + digits))
+fn numbers(text: &str) -> Parsed {
+    let mut reader = Reader { text, at: 0 };
+    let zeros = text.bytes().take_while(u8::is_ascii_digit).count();
+    let width = if text.starts_with('0') { zeros } else { 0 };
+    let Some((from, to, step)) = reader.span() else { return Err((GlobFlaw::Range, reader.at)) };
+    let Some(last) = last_index(from, to, step) else { return Err((GlobFlaw::Range, reader.at)) };
+    if MAX_NUMBER - step < to {
+        return Err((GlobFlaw::RangeEnd, reader.at));
+    }
+    Ok((Kind::Numbers { from, last, step, width }, reader.at))
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// `from-to]` or `from-to:step]`.
+    fn span(&mut self) -> Option<(u64, u64, u64)> {
+        let from = self.number()?;
+        if !self.single(b'-') {
+            return None;
+        }
+        while self.single(b' ') || self.single(b'\t') {}
+        let to = self.number()?;
+        if self.single(b']') {
+            return Some((from, to, 1));
+        }
+        let step = if self.single(b':') { self.number()? } else { return None };
+        self.single(b']').then_some((from, to, step))
+    }
+
+    fn single(&mut self, byte: u8) -> bool {
+        let is_there = self.text.as_bytes().get(self.at) == Some(&byte);
+        self.at += usize::from(is_there);
+        is_there
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let rest = &self.text[self.at..];
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let value = rest[..digits].parse().ok().filter(|n| *n <= MAX_NUMBER)?;
+        self.at += digits;
+        Some(value)
+    }
 }
 
 /// The index of the last value; none for a range that runs backwards or a step that never lands in it.

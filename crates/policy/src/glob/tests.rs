@@ -26,7 +26,10 @@ fn expansions_as_curl() {
         ("http://[::1]/[1-2]", &["http://[::1]/1", "http://[::1]/2"]),
         ("http://[fe80::1%25lo]/", &["http://[fe80::1%25lo]/"]),
         ("a[]b", &["a[]b"]),
-        ("[9223372036854775806-9223372036854775807]", &["9223372036854775806", "9223372036854775807"]),
+        ("[9223372036854775805-9223372036854775806]", &["9223372036854775805", "9223372036854775806"]),
+        ("{<x>a,b}[<y z>1-2]", &["a1", "a2", "b1", "b2"]),
+        ("{<>a,b}", &["<>a", "b"]),
+        ("{<x,y}", &["<x", "y"]),
     ];
     for (text, expected) in table {
         assert_eq!(urls(text), *expected, "{text}");
@@ -37,19 +40,28 @@ fn expansions_as_curl() {
 #[test]
 fn errors_name_the_place() {
     use GlobFlaw::*;
-    // Flaw and position as curl prints them, except for ranges: there curl's position depends on how far it got; ours is the
-    // byte after the bracket.
+    // Flaw and position as curl prints them. It counts neither the end of a set nor an address.
     let table = [
-        ("http://127.1:9/{a,b", UnmatchedBrace, 16),
+        ("http://127.1:9/{a,b", UnmatchedBrace, 20),
         ("http://127.1:9/{}", EmptySet, 17),
         ("http://127.1:9/a}", UnmatchedClose, 17),
         ("http://127.1:9/{a,{b}}", NestedBrace, 19),
         ("http://127.1:9/{a]b}", UnexpectedBracket, 18),
         ("http://127.1:9/[%]", RangeSpecification, 17),
         ("http://127.1:9/[ 1-2]", RangeSpecification, 17),
-        ("http://127.1:9/{a,b}]", UnmatchedClose, 21),
+        ("http://127.1:9/{a,b}]", UnmatchedClose, 20),
         ("http://127.1:9/[x]", Range, 17),
         ("[", RangeSpecification, 2),
+        ("[1-3:5]", Range, 8),
+        ("[a-", Range, 2),
+        ("[a-z:x]", Range, 6),
+        ("[1-2:-1]", Range, 6),
+        ("[99999999999999999999-3]", Range, 2),
+        ("[9223372036854775806-9223372036854775807]", RangeEnd, 42),
+        ("[0-9223372036854775806:2]", RangeEnd, 26),
+        ("[::1]x]", UnmatchedClose, 2),
+        ("{<a>1}{<a>2}", DuplicateName, 10),
+        ("{<a>}", EmptySet, 5),
     ];
     for (text, flaw, position) in table {
         assert_eq!(Glob::parse(text).unwrap_err(), GlobError { flaw, position }, "{text}");
@@ -75,19 +87,36 @@ fn errors_name_the_place() {
         "[1-2:-1]",
         "[1-2 ]",
         "[a-z:256]",
+        "[A-z]",
     ] {
         assert_eq!(Glob::parse(text).unwrap_err().flaw, GlobFlaw::Range, "{text}");
     }
     let error = Glob::parse("http://h/x{").unwrap_err();
-    assert_eq!(error.to_string(), "unmatched brace in URL position 11");
+    assert_eq!(error.to_string(), "unmatched brace in position 12");
+    let many = |sets: usize| "{a}".repeat(sets);
+    assert!(Glob::parse(&many(255)).is_ok());
+    assert_eq!(Glob::parse(&many(256)).unwrap_err(), GlobError { flaw: TooMany, position: 513 });
+}
+
+#[test]
+fn globs_have_names() {
+    let glob = Glob::parse("http://h/{<dir>a,b}/[<page>7-9]/{x}").unwrap();
+    let second = glob.iter().nth(1).unwrap();
+    assert_eq!(second.url, "http://h/a/8/x");
+    assert_eq!(fill_template("#<page>-#<dir>-#3-#<none>-#<>-#<", &second.parts), "8-a-x-#<none>-#<>-#<");
+    assert!(glob.has_name("dir") && !glob.has_name("x"));
+    let other = Glob::parse("{<dir>c}{<more>d}").unwrap().iter().next().unwrap();
+    assert_eq!(fill_template("#<dir>#<more>#4", &second.parts.with_named(&other.parts)), "ad#4");
+    let names: Vec<_> = template_names("somewhere/#<foo>#1#<>#<x").collect();
+    assert_eq!(names, [("foo", 16)]);
 }
 
 #[test]
 fn lazy_and_without_overflow() {
-    let huge = Glob::parse("[0-9223372036854775807][0-9223372036854775807]{a,b}").unwrap();
+    let huge = Glob::parse("[0-9223372036854775806][0-9223372036854775806]{a,b}").unwrap();
     assert_eq!(huge.count(), None);
     let last = huge.iter().nth(3).unwrap();
-    assert_eq!((last.url.as_str(), last.parts), ("01b", ["0", "1", "b"].map(String::from).to_vec()));
+    assert_eq!((last.url.as_str(), last.parts.numbered()), ("01b", &["0", "1", "b"].map(String::from)[..]));
     let wide = format!("[{}1-3]", "0".repeat(100_000));
     let first = Glob::parse(&wide).unwrap().iter().next().unwrap();
     assert_eq!(first.url.len(), 100_001);
@@ -95,13 +124,14 @@ fn lazy_and_without_overflow() {
 
 #[test]
 fn templates() {
-    let parts = ["01".to_owned(), "b".to_owned()];
+    let of = |parts: &[&str]| Parts { numbered: parts.iter().map(ToString::to_string).collect(), ..Parts::default() };
+    let parts = of(&["01", "b"]);
     let fill = |template| fill_template(template, &parts);
     assert_eq!(fill("f_#1_#2_#3_#0_#_##1_#12x_#1a"), "f_01_b_#3_#0_#_#01_#12x_01a");
     assert_eq!(fill("#"), "#");
     assert_eq!(fill("#99999999999999999999999"), "#99999999999999999999999");
     assert_eq!(fill("\u{e9}#01"), "\u{e9}01");
-    assert_eq!(fill_template("#1", &[]), "#1");
+    assert_eq!(fill_template("#1", &of(&[])), "#1");
     // What was filled in is not looked at again.
-    assert_eq!(fill_template("#1", &["#2".to_owned(), "x".to_owned()]), "#2");
+    assert_eq!(fill_template("#1", &of(&["#2", "x"])), "#2");
 }

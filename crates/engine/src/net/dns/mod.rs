@@ -380,6 +380,10 @@ impl State {
         if is_below(name, "invalid") {
             return Some(Err(Failure::of_the_name("the name is reserved for what does not exist")));
         }
+        // Asking for one tells the name servers what was to stay hidden.
+        if is_below(name, "onion") {
+            return Some(Err(Failure::of_the_name("names of .onion are not asked for (RFC 7686)")));
+        }
         match self.names.get(name) {
             Some(Entry::Known { answer, until }) if *until > now => Some(answer.clone()),
             _ => None,

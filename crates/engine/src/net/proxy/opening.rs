@@ -320,8 +320,8 @@ impl Opening {
         let ends = stream.and_then(|stream| Some((stream.socket().local_addr().ok()?, stream.peer?)));
         match ends {
             Some((local, peer)) => {
-                let ours = client.unwrap_or(local.ip());
-                let theirs = peer.ip();
+                // Another client is of a family of its own, of which nothing is known at the other end: as by curl it stands there, too.
+                let (ours, theirs) = client.map_or((local.ip(), peer.ip()), |client| (client, client));
                 let family = if matches!(ours, IpAddr::V4(_)) { "TCP4" } else { "TCP6" };
                 format!("PROXY {family} {ours} {theirs} {} {}\r\n", local.port(), peer.port()).into_bytes()
             }

@@ -132,6 +132,16 @@ impl FileSink {
     }
 }
 
+/// The name that a response suggests: what it says itself, else that of the place that redirects led to, as by curl. An error's
+/// page is not what has the name.
+fn suggested(begin: &Begin<'_>) -> Option<String> {
+    let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
+    own.and_then(filename::from_disposition).or_else(|| {
+        let is_elsewhere = begin.facts.redirects > 0 && !begin.place.path().ends_with('/');
+        filename::from_target(begin.place).ok().filter(|_| is_elsewhere).and_then(|name| filename::sanitise(&name))
+    })
+}
+
 impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
         // What is there already is what the server means (RFC 9110 section 15.4.5).
@@ -139,13 +149,12 @@ impl Sink for FileSink {
             self.shows_unchanged = self.options.in_place;
             return Ok(());
         }
-        if self.options.named_by_response {
-            let suggested = begin.head.get("content-disposition").and_then(filename::from_disposition);
-            if let Some(name) = suggested {
-                self.path.set_file_name(name);
-                if self.clobber == Clobber::Own {
-                    self.clobber = Clobber::Refuse;
-                }
+        if self.options.named_by_response
+            && let Some(name) = suggested(begin)
+        {
+            self.path.set_file_name(name);
+            if self.clobber == Clobber::Own {
+                self.clobber = Clobber::Refuse;
             }
         }
         if matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
@@ -274,7 +283,6 @@ impl Sink for FileSink {
             }
             // What was added goes.
             State::InPlace(file) => self.was_long.map_or(self.is_begun, |length| file.set_len(length).is_ok()),
-            State::Null(_) => false,
             _ => true,
         }
     }
