@@ -13,7 +13,7 @@ impl Flag for HaproxyClientip {
             category: Category::Connection,
             important: false,
             help: "Begin connections with a PROXY line for this client",
-            doc: "As --haproxy-protocol, with this address as that of the client.",
+            doc: "As --haproxy-protocol, with this address at both ends, as by curl.",
             example: "haul --haproxy-clientip 192.0.2.1 http://localhost/",
             see_also: &["haproxy-protocol"],
         }
