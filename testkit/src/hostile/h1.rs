@@ -28,8 +28,16 @@ const BAD_LINES: &[&[u8]] = &[
 ];
 
 /// Lines that no head may have (RFC 9112 §5).
-const BAD_FIELDS: &[&[u8]] =
-    &[b"Content-Length : 5", b"no colon", b": no name", b"a name: x", b"X\0: y", b"X: a\0b", b"X: a\rb", b"X\r: y"];
+const BAD_FIELDS: &[&[u8]] = &[
+    b"Content-Length : 5",
+    b"no colon",
+    b": no name",
+    b"Transfer Encoding: x",
+    b"X\0: y",
+    b"X: a\0b",
+    b"X: a\rb",
+    b"X\r: y",
+];
 
 /// Framing that cannot be followed (RFC 9112 §6), where there is a body at all.
 const BAD_FRAMING: &[&str] = &[
