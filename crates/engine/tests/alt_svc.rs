@@ -168,7 +168,7 @@ fn nobody_is_led_there_who_did_not_ask_or_cannot_be_sure() {
         let mut through = ProxyOptions::default();
         through.proxy = Some(uri);
         options.proxy = Some(through);
-        assert_eq!(driver.get(&Client::new(), &two.url("/small"), &options).exit, 56);
+        assert_eq!(driver.get(&Client::new(), &two.url("/small"), &options).exit, 7);
         assert!(proxy.saw(0, format!("CONNECT localhost:{own} ").as_bytes()));
         assert_eq!(two.asked(), (0, 0));
     }

@@ -243,3 +243,14 @@ fn over_tls_only_close_notify_ends_a_body() {
         }
     }
 }
+
+#[test]
+fn of_a_part_that_nobody_asked_for_it_is_not_said_that_one_was() {
+    let part = "HTTP/1.1 206 Partial Content\r\nContent-Length: 2\r\n\r\nok";
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(part), Step::Close]);
+        let got = driver.get(&Client::new(), &peer.url("/"), &RequestOptions::default());
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Range), 33), "{driver:?}");
+        assert!(got.message.contains("asked for no range, the server sent a part"), "{}", got.message);
+    }
+}

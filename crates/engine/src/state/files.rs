@@ -12,9 +12,9 @@
 //!
 //! Nothing is synced to the disk: a power cut may cost the last save, not what was there before it.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
@@ -34,8 +34,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Puts what `change` makes of a file's text in its place, readable for its owner only unless it was there and more are allowed.
-/// What is no regular file is only written to.
+/// Puts what `change` makes of a file's text in its place, readable for its owner only. What is no regular file is only
+/// written to.
 pub(super) fn update(path: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
     try_update(path, change).map_err(|error| cannot(ErrorKind::Write, "write", path, error))
 }
@@ -59,8 +59,6 @@ fn try_update(path: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> io::Result<
     }
     let mut beside = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
     beside.write_all(&new)?;
-    let mode = file.metadata()?.mode() & 0o777 | 0o600;
-    beside.as_file().set_permissions(Permissions::from_mode(mode))?;
     beside.persist(&path)?;
     Ok(())
 }
@@ -85,7 +83,7 @@ fn lock(path: &Path) -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -118,9 +116,7 @@ mod tests {
         let (real, link) = (place.path().join("real"), place.path().join("link"));
         fs::write(&real, "old").unwrap();
         symlink(&real, &link).unwrap();
-        fs::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
         update(&link, |text| [text, b" and new"].concat()).unwrap();
-        assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o640, "who may read it still may");
         assert_eq!(fs::read(&real).unwrap(), b"old and new");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         update(Path::new("/dev/null"), |_| b"x".to_vec()).unwrap();

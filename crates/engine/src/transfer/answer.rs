@@ -175,7 +175,10 @@ impl Transfer {
             }
             Verdict::Complete => return Disposition::Complete,
             Verdict::Changed => (ErrorKind::Changed, "the content changed while it was fetched".to_owned()),
-            Verdict::Refused(what) => (ErrorKind::Range, format!("asked for a range, the server sent {what}")),
+            Verdict::Refused(what) if self.extent.is_ranged() => {
+                (ErrorKind::Range, format!("asked for a range, the server sent {what}"))
+            }
+            Verdict::Refused(what) => (ErrorKind::Range, format!("asked for no range, the server sent {what}")),
             Verdict::Repeats(_) | Verdict::Ordinary => {
                 (ErrorKind::Range, "asked for a range, the server sent the whole".to_owned())
             }
