@@ -23,7 +23,7 @@ fn a_peer_that_breaks_the_protocol_is_not_asked_again() {
         for (reply, asked, kind) in [
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 1, ErrorKind::Receive),
             ("HTTP/1.1 200 OK\r\nContent-Length: 42, 30\r\n\r\n", 1, ErrorKind::Protocol),
-            ("HTTP/1.1 200 OK\nbad name: x\n\n", 1, ErrorKind::Protocol),
+            ("HTTP/1.1 200 OK\nno colon\n\n", 1, ErrorKind::Protocol),
             // What merely ends too early may be whole the next time.
             ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort", 4, ErrorKind::PartialBody),
             ("HTTP/1.1 200 OK\r\nContent-", 4, ErrorKind::Receive),
