@@ -9,7 +9,7 @@
 #   SUITE_DIR=DIR     where source and servers are kept from one run to the next (a temporary directory otherwise)
 #   SUITE_RELEASE=    the release of Debian to take the source from (forky, which has curl 8.22; else trixie, bookworm)
 #
-# Cases that do not apply stand in scripts/curl-suite/excluded with their reasons. Nothing of curl's comes into this
+# Cases that haul fails, most by intention, stand in scripts/curl-suite/excluded with their reasons. Nothing of curl's comes into this
 # repository. Fails when a case fails that is not in that list; passes, and says so, where the source cannot be fetched.
 set -u
 
