@@ -16,29 +16,16 @@ set -u
 
 PATH=$PATH:/usr/sbin:/usr/local/sbin
 export PATH
-top=$(cd "$(dirname "$0")/.." && pwd)
-target=${CARGO_TARGET_DIR:-$top/target}
-haul=${HAUL:-$target/release/haul}
-[ -x "$haul" ] || haul=$target/debug/haul
-[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p haul-cli"; exit 2; }
-haul=$(cd "$(dirname "$haul")" && pwd)/$(basename "$haul")
+. "$(dirname "$0")/curl-suite/place.sh"
 
 for needed in python3 apache2 apxs cc openssl; do
     command -v "$needed" >/dev/null 2>&1 ||
         { echo "skipped: $needed is not installed (python3-venv, apache2-bin, apache2-dev, gcc, openssl)"; exit 0; }
 done
 
-if [ -n "${SUITE_DIR:-}" ]; then
-    mkdir -p "$SUITE_DIR"
-    work=$(cd "$SUITE_DIR" && pwd)
-else
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-fi
-
 tests=$(find "$work" -maxdepth 3 -path '*/curl-[0-9]*/tests/http' | head -n 1)
 if [ -z "$tests" ]; then
-    tests=$(RELEASE=${SUITE_RELEASE:-forky} sh "$top/scripts/debian-source.sh" curl "$work" tests/http) ||
+    tests=$(curl_source forky tests/http) ||
         { echo "skipped: the source package of curl could not be fetched"; exit 0; }
 fi
 if [ ! -x "$work/venv/bin/pytest" ]; then
@@ -72,8 +59,6 @@ chmod +x "$tests/../../src/curlinfo"
 # Times of less than a microsecond are 0, as is time_queue always; their order is what counts.
 sed -i 's/assert s\[key\] > 0/assert s[key] >= 0/' "$tests/testenv/curl.py"
 
-mkdir -p "$work/bin"
-ln -sf "$haul" "$work/bin/curl"
 cd "$tests" || exit 2
 excluded=$(sed -n 's/^\(test_[^ ]*\): .*/--deselect \1/p' "$top/scripts/curl-suite/pytest-excluded")
 # shellcheck disable=SC2086 # words

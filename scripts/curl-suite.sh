@@ -13,44 +13,12 @@
 # repository. Fails when a case fails that is not in that list; passes, and says so, where the source cannot be fetched.
 set -u
 
-top=$(cd "$(dirname "$0")/.." && pwd)
-target=${CARGO_TARGET_DIR:-$top/target}
-haul=${HAUL:-$target/release/haul}
-[ -x "$haul" ] || haul=$target/debug/haul
-[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p haul-cli"; exit 2; }
-haul=$(cd "$(dirname "$haul")" && pwd)/$(basename "$haul")
-
-if [ -n "${SUITE_DIR:-}" ]; then
-    work=$SUITE_DIR
-    mkdir -p "$work"
-else
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-fi
+. "$(dirname "$0")/curl-suite/place.sh"
 
 # The newest release of Debian that there is has the curl that haul takes the place of, or the nearest to it.
-fetch() {
-    mkdir -p "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
-    apt="-o Dir::Etc::sourcelist=$work/apt/sources.list -o Dir::Etc::sourceparts=/dev/null
-        -o Dir::State::lists=$work/apt/lists -o Dir::Cache=$work/apt/cache -o APT::Sandbox::User="
-    mirror=$(apt-get indextargets --format '$(ORIGIN) $(LABEL) $(REPO_URI)' 2>/dev/null | sed -n 's/^Debian Debian //p' | head -n 1)
-    [ -n "$mirror" ] || return 1
-    for release in ${SUITE_RELEASE:-forky trixie bookworm}; do
-        echo "deb-src $mirror $release main" > "$work/apt/sources.list"
-        # shellcheck disable=SC2086 # words
-        (cd "$work" && apt-get $apt update -q && apt-get $apt source -q --only-source curl) >> "$work/apt.log" 2>&1 && return 0
-    done
-    return 1
-}
-
-unpacked() {
-    find "$work" -maxdepth 1 -type d -name 'curl-[0-9]*' | head -n 1
-}
-
-source=$(unpacked)
+source=$(find "$work" -maxdepth 1 -type d -name 'curl-[0-9]*' | head -n 1)
 if [ -z "$source" ]; then
-    fetch || { echo "skipped: the source package of curl could not be fetched"; exit 0; }
-    source=$(unpacked)
+    source=$(curl_source 'forky trixie bookworm') || { echo "skipped: the source package of curl could not be fetched"; exit 0; }
 fi
 cd "$source" || exit 2
 
@@ -72,8 +40,6 @@ fi
 # The runner infers from NTLM whether there is a Digest to be tested.
 sed -i 's/|| $feature{"SPNEGO"};/|| 1;/' tests/runtests.pl
 
-mkdir -p "$work/bin"
-ln -sf "$haul" "$work/bin/curl"
 if [ $# -eq 0 ]; then
     # The cases whose program is the command line and whose servers are of HTTP, of proxies, or none.
     # shellcheck disable=SC2046 # words

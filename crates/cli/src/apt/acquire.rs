@@ -12,6 +12,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::net::tls::Identity;
 use haul::request::{Particulars, Request, RequestOptions};
 use haul::{Client, Error, ErrorKind, Response, Target};
+use haul_policy::auth;
 use haul_policy::proxy::{Environment, Proxy};
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
@@ -22,7 +23,6 @@ use super::credentials::Credentials;
 use super::file::{self, Partial};
 use super::message::Message;
 use super::sandbox;
-use crate::base64;
 use crate::date;
 use crate::usage::one_line;
 
@@ -105,9 +105,10 @@ impl Acquirer {
             Ok(options) => options,
             Err(message) => return Ok(Err(message.into())),
         };
-        options.authorization = login.map(|(user, password)| {
-            format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes())).into()
-        });
+        options.authorization = match login.map(|(user, password)| auth::Credentials::new(user, password)).transpose() {
+            Ok(login) => login.map(|login| login.basic()),
+            Err(error) => return Ok(Err(error.to_string().into())),
+        };
         let options = Arc::new(options);
         let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
         let mut partial = Partial::at(path);

@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 
-/// What curl says.
 pub(super) struct FailWithBody;
 
 impl Flag for FailWithBody {
@@ -23,9 +22,9 @@ impl Flag for FailWithBody {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         // haul itself takes a status for a failure whether it is told to or not.
-        let is_curl = args.global.persona.is_curl();
-        let transfer = args.transfer();
-        if is_curl && value.on() && transfer.fail && !transfer.fail_with_body {
+        let already = args.transfer();
+        let has_other = already.fail && !already.fail_with_body;
+        if args.global.persona.is_curl() && value.on() && has_other {
             args.warn("--fail-with-body deselects --fail here");
         }
         let transfer = args.transfer();

@@ -13,8 +13,8 @@ impl Flag for MaxFilesize {
             category: Category::Limits,
             important: false,
             help: "Largest body to take",
-            doc: "Refuses a body of more bytes, as announced, as received or as decoded, with exit 63. K, M and G (of 1024) \
-                  may follow the number. 0 is no limit, the default.",
+            doc: "Refuses a body of more bytes, as announced, as received or as decoded, with exit 63. \
+                  K, M and G (of 1024) may follow the number. 0 is no limit, the default.",
             example: "haul --max-filesize 10M https://example.com/",
             see_also: &["max-memory"],
         }

@@ -16,7 +16,8 @@ impl Flag for Output {
             help: "Write to a file",
             doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard \
                   output. \"#1\" in FILE is what the first glob of the URL stands for, \"#2\" the second, \
-                  \"#<name>\" the one that begins with that name: {<name>a,b}; those of --upload-file, too. With --then there is one output, that of the last stage. A name that ends in a slash is \
+                  \"#<name>\" the one that begins with that name: {<name>a,b}; those of --upload-file, \
+                  too. With --then there is one output, that of the last stage. A name that ends in a slash is \
                   refused (23): --output-dir is for directories.",
             example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
             see_also: &["remote-name", "output-dir", "create-dirs"],

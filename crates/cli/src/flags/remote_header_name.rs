@@ -14,9 +14,9 @@ impl Flag for RemoteHeaderName {
             important: false,
             help: "Take the file name that the server gives",
             doc: "With -O, takes the name of the file from Content-Disposition (RFC 6266) where the reply \
-                  has one, without any directory in it; else from where redirects led, else from the URL. A name that the server chose \
-                  replaces no file: if there is one, the transfer fails with 23, but for --clobber, \
-                  --no-clobber and --skip-existing.",
+                  has one, without any directory in it; else from where redirects led, else from the URL. \
+                  A name that the server chose replaces no file: if there is one, the transfer fails with \
+                  23, but for --clobber, --no-clobber and --skip-existing.",
             example: "haul -O -J https://example.com/download?id=7",
             see_also: &["remote-name", "clobber", "skip-existing"],
         }

@@ -27,6 +27,7 @@ use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
 use crate::persona::Persona;
+use crate::urls;
 use crate::usage::{Place, Reason, UsageError, printable};
 use crate::value::FlagValue;
 use crate::variables::{self, Assignment, Source, Variables};
@@ -137,8 +138,7 @@ impl Parser<'_> {
         let mut source = BufReader::new(self.files.open(path).map_err(|error| unreadable(&error))?);
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
-            let url = line.trim_ascii();
-            if !url.is_empty() && !url.starts_with(b"#") {
+            if let Some(url) = urls::in_line(&line) {
                 let url = std::str::from_utf8(url).map_err(|_| Reason::NotUtf8)?;
                 self.args.group().urls.push_listed(url);
             }

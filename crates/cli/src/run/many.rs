@@ -22,6 +22,7 @@ use super::single::{file_for, file_options, standard_output, target_of};
 use super::stores::Stores;
 use crate::files::stdin;
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
+use crate::urls;
 
 /// The longest line of an input file: no URL is longer.
 const MAX_LINE: u64 = 8 << 20;
@@ -251,8 +252,11 @@ impl Iterator for Sources {
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.pull()?;
-        self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
-        self.made += 1;
+        // haul counts transfers, so nobody asks.
+        if self.operation.in_place {
+            self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
+            self.made += 1;
+        }
         Some(item)
     }
 }
@@ -296,7 +300,7 @@ impl Sources {
     }
 }
 
-/// The next line that holds a URL: no blanks around it, no empty line, no comment.
+/// The next line that holds a URL, without what is around it.
 fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
     loop {
         let mut line = Vec::new();
@@ -307,10 +311,7 @@ fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
         if read as u64 == MAX_LINE {
             return Err(Error::new(ErrorKind::Read, format!("a line of the list {name} is longer than a URL can be")));
         }
-        let text = line.trim_ascii();
-        if text.is_empty() || text.starts_with(b"#") {
-            continue;
-        }
+        let Some(text) = urls::in_line(&line) else { continue };
         return match String::from_utf8(text.to_vec()) {
             Ok(url) => Ok(Some(url)),
             Err(error) => {
