@@ -40,6 +40,14 @@ impl Secured {
         self.sent < self.outgoing.len()
     }
 
+    /// Adds the alert that is the last word, if there is one to say: not behind what is cut short, for it would be no record.
+    fn close(&mut self) {
+        if !self.has_output() {
+            self.tls.take_output(&mut self.outgoing);
+            self.tls.close_notify(&mut self.outgoing);
+        }
+    }
+
     /// Sends sealed bytes that are waiting, by `send`. `true` when none is left.
     pub(super) fn flush(&mut self, mut send: impl FnMut(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
         while self.sent < self.outgoing.len() {
@@ -192,6 +200,25 @@ impl Transport {
 
     pub(super) fn has_output(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| outer.secured.has_output())
+    }
+
+    /// The last words: of the TLS above, and of the one here. It does not wait.
+    pub(super) fn close(&mut self, above: Option<Box<Secured>>) -> io::Result<()> {
+        if self.outer.is_some() {
+            self.socket.set_nonblocking(true)?;
+        }
+        if let Some(mut above) = above {
+            above.close();
+            above.flush(|sealed| match self.outer.is_some() {
+                true => self.send(sealed),
+                false => self.socket.send_nonblocking(sealed),
+            })?;
+        }
+        if let Some(outer) = &mut self.outer {
+            outer.secured.close();
+            outer.secured.flush(|sealed| self.socket.send(sealed))?;
+        }
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use super::layer::{Secured, Transport};
 use super::socket::Socket;
 use super::tls::{Handshake, Tls};
 use super::tunnel::Tunnel;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, fork};
 
 /// A connection's byte stream.
 #[derive(Debug)]
@@ -25,6 +25,8 @@ pub struct Stream {
     pub peer: Option<SocketAddr>,
     /// One's own, as far as it was asked for.
     pub local: Option<SocketAddr>,
+    /// The process that speaks on it: a forked child has a copy, and is silent.
+    generation: u32,
 }
 
 /// What one receive brought.
@@ -48,7 +50,7 @@ impl Stream {
     /// A plain stream.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
-        Self { transport: Transport::new(socket), tls: None, peer, local: None }
+        Self { transport: Transport::new(socket), tls: None, peer, local: None, generation: fork::generation() }
     }
 
     /// Goes on as TLS: the handshake has not begun.
@@ -266,6 +268,16 @@ impl Stream {
 
 fn tls_error(message: &str, error: io::Error) -> Error {
     Error::with_source(ErrorKind::TlsHandshake, message, error)
+}
+
+impl Drop for Stream {
+    /// Says that nothing follows, for each TLS that is spoken (RFC 8446 section 6.1), or why, if something was wrong. Nobody
+    /// waits for it: where there is no room it is not said.
+    fn drop(&mut self) {
+        if self.is_secure() && self.generation == fork::generation() {
+            let _ = self.transport.close(self.tls.take());
+        }
+    }
 }
 
 impl AsFd for Stream {
