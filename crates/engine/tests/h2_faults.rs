@@ -404,6 +404,37 @@ fn an_answer_before_the_uploads_end_is_an_answer() {
     }
 }
 
+/// Bodies leave whole, as they are completed, and memory is used up: one has the output to itself, and everything waits for it.
+/// It breaks off. What waits for room comes before it in the input, and yet it is that one which is to be sent first.
+#[test]
+fn a_body_that_has_the_output_to_itself_is_asked_for_again_before_others() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[(3, 2)])?;
+        let (first, held) = (conn.request()?, conn.request()?);
+        assert_eq!((first.path(), held.path()), ("/first", "/held"));
+        conn.send(rst(first.stream, INTERNAL_ERROR))?;
+        let broken = conn.request()?;
+        assert_eq!(broken.path(), "/broken");
+        send_from(conn, &broken, &body(900), 300)?;
+        conn.send(headers(held.stream, false, &[(":status", "200")]))?;
+        conn.send(data(held.stream, false, &[b'h'; 100]))?;
+        // It has dealt with all that when it answers.
+        conn.send(ping([7; 8]))?;
+        conn.frame_of(6)?;
+        conn.send(rst(broken.stream, INTERNAL_ERROR))?;
+        let again = conn.request()?;
+        assert_eq!((again.path(), again.get("range")), ("/broken", Some("bytes=300-")));
+        send_from(conn, &again, &body(900), 900)?;
+        conn.send(data(held.stream, true, &[b'h'; 100]))?;
+        answer_all(conn)
+    });
+    let options = haul::fleet::FleetOptions { unordered: true, max_memory: 1, ..one_thread() };
+    let urls = ["/first", "/held", "/broken"].map(|path| peer.url(path));
+    let run = run(&Client::new(), fetching(&knowing(retrying(3))), options, urls);
+    assert_eq!(run.exits().into_iter().map(|(_, exit)| exit).collect::<Vec<_>>(), [0; 3]);
+    assert_eq!(run.output, [&body(900)[..], &[b'h'; 200], b"/first"].concat());
+}
+
 #[test]
 fn time_limits_end_their_own_stream_only() {
     let mut late = defaults();

@@ -127,6 +127,12 @@ impl BodyPath {
         self.sink.credit(waker, token)
     }
 
+    /// Whether all other bodies wait for this one to be over.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.sink.is_awaited()
+    }
+
     /// Body bytes as received, in several places.
     ///
     /// # Errors

@@ -199,7 +199,7 @@ impl Run {
         let options = if self.is_trusted(job) { &stage.options } else { &self.bare[job.stage] };
         let mut transfer = Transfer::new(job.target.clone(), Arc::clone(options), path, now, key as u64);
         transfer.slot = Some(host);
-        transfer.rank = self.dispatch.priority(job.stage, job.slot);
+        transfer.rank = self.dispatch.priority(job.stage, job.slot) + 1;
         transfer
     }
 

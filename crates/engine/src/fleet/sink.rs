@@ -26,6 +26,10 @@ impl Sink for WindowSink {
         self.window.credit(self.slot, waker, token)
     }
 
+    fn is_awaited(&self) -> bool {
+        self.window.is_claimed_by(self.slot)
+    }
+
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.window.bytes(self.slot, lease)
     }

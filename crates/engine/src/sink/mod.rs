@@ -109,6 +109,11 @@ pub trait Sink: Any + Send {
         u64::MAX
     }
 
+    /// Whether no other body of the run can go on before this one is over, as the output is its alone.
+    fn is_awaited(&self) -> bool {
+        false
+    }
+
     /// Takes body bytes.
     ///
     /// # Errors

@@ -159,7 +159,8 @@ pub struct Transfer {
     pub tag: u64,
     /// The host whose slot in the caller's queue it holds.
     pub slot: Option<HostId>,
-    /// Its place among those that may have to wait for each other: none may wait behind one of a higher rank.
+    /// Its place among those that may have to wait for each other: none may wait behind one of a higher rank. One that the
+    /// others wait for whatever theirs has 0.
     pub rank: u64,
     /// The next exchange wants a connection that has carried nothing yet.
     pub wants_fresh: bool,
@@ -326,6 +327,13 @@ impl Transfer {
     pub fn may_follow(&self, earlier: &Self) -> bool {
         let plain = |transfer: &Self| retry::is_idempotent(&transfer.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.rank <= self.rank
+    }
+
+    /// Sees to it that it waits behind nobody if all the others wait for it.
+    pub fn take_precedence(&mut self) {
+        if self.body.is_awaited() {
+            self.rank = 0;
+        }
     }
 
     /// Where the next exchange goes.

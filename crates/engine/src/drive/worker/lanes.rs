@@ -66,6 +66,7 @@ impl Worker {
     /// Finds a connection for a transfer, or begins to make one.
     pub(super) fn place(&mut self, mut transfer: Box<Transfer>, warm: Option<usize>) {
         self.heed_closings();
+        transfer.take_precedence();
         if let Some(token) = warm
             && !transfer.wants_fresh
             && let Some(lane) = self.lanes.get(token)

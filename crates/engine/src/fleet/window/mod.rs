@@ -232,6 +232,11 @@ impl Window {
         }
     }
 
+    /// Whether a slot has the outlet to itself, so that all others wait for it.
+    pub(super) fn is_claimed_by(&self, slot: u64) -> bool {
+        self.order == Order::Whole && self.lock().claimed == Some(slot)
+    }
+
     /// Lets a slot have the outlet to itself where slots leave whole, and none other can.
     fn claim(&self, state: &mut State, slot: u64) {
         let is_full = self.order == Order::Whole && state.claimed.is_none() && state.held >= self.budget;
