@@ -48,6 +48,24 @@ fn a_post_is_not_replayed() {
 }
 
 #[test]
+fn a_post_that_a_kept_connection_lost_is_sent_again_in_curls_place() {
+    let answer = || Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    for (persona, code, connections) in [("curl", 0, 2), ("--silent", 52, 1)] {
+        let lost = vec![Step::ReadHead, answer(), Step::ReadHead, Step::ReadBytes(3), Step::Close];
+        let peer = RawPeer::start(vec![lost, vec![Step::ReadHead, Step::ReadBytes(3), answer()]]);
+        let args = [persona, "-s", "--retry", "0", &peer.url("/"), "--next", "-s", "-d", "a=1", &peer.url("/")];
+        let ran = run_haul(args);
+        assert_eq!((ran.code, peer.connections()), (code, connections), "{persona}: {}", ran.stderr);
+        let last = peer.received(connections - 1);
+        assert!(last.ends_with(b"\r\n\r\na=1"), "{persona}: {}", String::from_utf8_lossy(&last));
+    }
+    // A fresh connection that does the same is no reason for another.
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::ReadBytes(3), Step::Close]);
+    run_haul(["curl", "-sS", "-d", "a=1", &peer.url("/")]).failed(52);
+    assert_eq!(peer.connections(), 1);
+}
+
+#[test]
 fn a_body_that_broke_begins_anew_where_nothing_of_it_was_delivered() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");

@@ -175,6 +175,18 @@ fn a_stale_connection_is_replaced_once_for_what_may_be_repeated() {
             assert_eq!(got.exit, expected, "{driver:?} {method}: {}", got.message);
             assert_eq!((got.facts.retries, peer.connections()), (0, if expected == 0 { 2 } else { 1 }), "{driver:?}");
         }
+        // Who allows any method to be tried again has a POST sent again, too.
+        let peer = RawPeer::start(vec![
+            vec![Step::ReadHead, Step::send(OK), Step::ReadHead, Step::ReadBytes(3), Step::Close],
+            vec![Step::ReadHead, Step::ReadBytes(3), Step::send(OK)],
+        ]);
+        let client = Client::new();
+        assert_eq!(driver.get(&client, &peer.url("/"), &RequestOptions::default()).ok(), b"ok");
+        let body = Some("a=1".into());
+        let mut options = RequestOptions { method: "POST".into(), body, ..RequestOptions::default() };
+        (options.retry.max, options.retry.any_method) = (0, true);
+        assert_eq!(driver.get(&client, &peer.url("/"), &options).ok(), b"ok", "{driver:?}");
+        assert!(peer.received(1).ends_with(b"a=1"), "{driver:?}");
         // A fresh connection that does the same is no reason for another.
         let peer = RawPeer::always(vec![Step::ReadHead, Step::Close]);
         assert_eq!(get(driver, &peer.url("/"), &RequestOptions::default()).exit, 52, "{driver:?}");

@@ -372,6 +372,32 @@ fn a_connection_that_closes_at_once_is_an_empty_reply() {
 fn interim_responses_are_passed_over() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
+#[test]
+fn what_a_kept_connection_lost_is_sent_again_where_that_may_be() {
+    for driver in DRIVERS {
+        for (method, any_method, exit) in [("GET", false, 0), ("POST", false, 52), ("POST", true, 52)] {
+            let peer = FramePeer::start(|number, conn| {
+                conn.greet(&[])?;
+                let asked = conn.request()?;
+                answer(conn, &asked)?;
+                if number == 0 {
+                    // The second request is read, and then nothing comes.
+                    conn.request()?;
+                    return conn.cut();
+                }
+                conn.drain()
+            });
+            let client = Client::new();
+            assert_eq!(driver.get(&client, &peer.url("/1"), &defaults()).ok(), b"/1");
+            let mut options = RequestOptions { method: method.into(), ..defaults() };
+            (options.retry.max, options.retry.any_method) = (0, any_method);
+            let got = driver.get(&client, &peer.url("/2"), &options);
+            assert_eq!(got.exit, exit, "{driver:?} {method} {any_method}: {}", got.message);
+            assert_eq!(peer.connections(), if exit == 0 { 2 } else { 1 }, "{driver:?} {method} {any_method}");
+        }
+    }
+}
+
             conn.greet(&[])?;
             let asked = conn.request()?;
             conn.send(headers(asked.stream, false, &[(":status", "103"), ("link", "</a>; rel=preload")]))?;

@@ -36,8 +36,8 @@ pub struct RetryRules {
     pub all_errors: bool,
     /// A connection reset before or within the reply counts as transient; default on. curl's default is off, it cannot resume.
     pub resets: bool,
-    /// Methods that are not idempotent are retried after transient failures too, as curl does; default off. Hazard: as
-    /// `all_errors`.
+    /// Methods that are not idempotent are retried after transient failures too, and sent again where a kept connection of
+    /// HTTP/1.1 was lost with them, as curl does; default off. Hazard: as `all_errors`.
     pub any_method: bool,
     /// Waits are as long as curl's: a Retry-After counts in place of the own wait, be it shorter; and `max_time` is held against
     /// the time that is over when a wait begins, only with a Retry-After against its end. Default off.
@@ -59,6 +59,14 @@ impl Default for RetryRules {
             waits_as_curl: false,
             cap: Duration::from_secs(3600),
         }
+    }
+}
+
+impl RetryRules {
+    /// Whether a request of this method may be sent again though it may have been acted upon.
+    #[must_use]
+    pub fn may_repeat(&self, method: &str) -> bool {
+        self.any_method || is_idempotent(method)
     }
 }
 

@@ -77,7 +77,6 @@ const DIFFERS: &[(&str, &str)] = &[
         "416 is no success where its Content-Range says another size; a further try asks by If-Range where it can, and adds nothing of changed content (36)",
     ),
     ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
-    ("data", "a POST that is lost with a kept connection is not sent again: it may have been acted upon"),
     ("form", "no encoders"),
     ("header", "one blank stands behind the colon, whatever was written"),
     ("hsts", "nothing is learned with -k"),

@@ -186,8 +186,8 @@ impl Transfer {
         if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
             return self.done(Err(error), now);
         }
-        let idempotent = retry::is_idempotent(&self.method);
-        if broke == Broke::WhileStale && idempotent && trouble == Trouble::ResetBeforeResponse {
+        let may_repeat = self.options.retry.may_repeat(&self.method);
+        if broke == Broke::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.
             self.wants_fresh = true;
             return After::Again(Duration::ZERO);

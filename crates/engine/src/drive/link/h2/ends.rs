@@ -99,6 +99,7 @@ impl Link {
             let Some(mut active) = self.active.remove(&id) else { continue };
             let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
             active.transfer.replays += 1;
+            // By a method that is not idempotent curl sends what was seen no second time here either.
             let after = if is_new && !by_protocol && active.transfer.replays <= FREE_REPLAYS {
                 active.transfer.wants_fresh = true;
                 After::Again(Duration::ZERO)
