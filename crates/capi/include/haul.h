@@ -111,7 +111,7 @@ typedef enum {
   HAUL_STATUS_INTERFACE = 45,
   // More redirects than allowed.
   HAUL_STATUS_TOO_MANY_REDIRECTS = 47,
-  // The connection closed before any byte of a reply.
+  // The connection closed before the first line of a reply was complete.
   HAUL_STATUS_EMPTY_REPLY = 52,
   // The request could not be sent.
   HAUL_STATUS_SEND = 55,

@@ -63,7 +63,7 @@ pub enum haul_status {
     Interface = 45,
     /// More redirects than allowed.
     TooManyRedirects = 47,
-    /// The connection closed before any byte of a reply.
+    /// The connection closed before the first line of a reply was complete.
     EmptyReply = 52,
     /// The request could not be sent.
     Send = 55,

@@ -87,7 +87,7 @@ pub enum ErrorKind {
     Interface,
     /// More redirects than allowed. Exit 47.
     TooManyRedirects,
-    /// The connection closed before any byte of a response. Exit 52.
+    /// The connection closed before the first line of a response was complete. Exit 52.
     EmptyReply,
     /// The request could not be sent. Exit 55.
     Send,

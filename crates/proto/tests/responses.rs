@@ -85,7 +85,14 @@ fn early_ends_say_where() {
     let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
     let in_chunks = |body: &[u8]| error_of(&[chunked, body].concat(), End::Clean);
     assert_eq!(error_of(b"", End::Clean), Some(Error::EndedBeforeResponse));
-    assert_eq!(error_of(b"HTTP/1.1 200 OK\r\nA: b\r\n", End::Clean), Some(Error::EndedInHead { got: 23 }));
+    let head = b"HTTP/1.1 200 OK\r\nA: b\r\n\r";
+    for (at, got) in (1..head.len()).zip(1..) {
+        let is_line = at < b"HTTP/1.1 200 OK\r\n".len();
+        let expected = if is_line { Error::EndedInStatusLine { got } } else { Error::EndedInHead { got } };
+        assert_eq!(error_of(&head[..at], End::Clean), Some(expected));
+    }
+    let behind = b"HTTP/1.1 100 Go\r\n\r\nHTTP/1.1 2";
+    assert_eq!(error_of(behind, End::Clean), Some(Error::EndedInStatusLine { got: 29 }));
     assert_eq!(error_of(b"HTTP/1.1 100 Go\r\n\r\n", End::Clean), Some(Error::EndedBeforeResponse));
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n1234";
     assert_eq!(error_of(short, End::Clean), Some(Error::EndedInBody { expected: 10, got: 4 }));

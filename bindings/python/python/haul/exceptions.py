@@ -191,7 +191,7 @@ def from_failure(
     elif kind == "Timeout":
         # Behind the head it is a ConnectionError, as by requests.
         cls = {"connect": ConnectTimeout, "body": ConnectionError}.get(phase, ReadTimeout)
-    elif "within the head" in message:
+    elif "within the head" in message or "within the status line" in message:
         # Some of the response was there: to the standard library's client this is a head, and a body that breaks off.
         cls = ChunkedEncodingError
     elif cls is None and phase == "connect" and proxied:

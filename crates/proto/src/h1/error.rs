@@ -88,7 +88,12 @@ pub enum Error {
     EndedBeforeResponse,
     /// The peer closed behind a complete response, and had not read the request.
     EndedInRequest,
-    /// The peer closed within a head.
+    /// The peer closed before a status line was complete.
+    EndedInStatusLine {
+        /// Bytes of heads that had come for this response.
+        got: u64,
+    },
+    /// The peer closed within a head, behind its status line.
     EndedInHead {
         /// Bytes of heads that had come for this response.
         got: u64,
@@ -182,6 +187,7 @@ impl Error {
             self,
             Error::EndedIdle
                 | Error::EndedBeforeResponse
+                | Error::EndedInStatusLine { .. }
                 | Error::EndedInHead { .. }
                 | Error::EndedInBody { .. }
                 | Error::EndedInChunks { .. }
@@ -237,6 +243,9 @@ impl fmt::Display for Error {
             Error::EndedIdle => f.write_str("server closed the idle connection"),
             Error::EndedBeforeResponse => f.write_str("server closed the connection without a response"),
             Error::EndedInRequest => f.write_str("server closed the connection before it had all of the request"),
+            Error::EndedInStatusLine { got } => {
+                write!(f, "server closed the connection within the status line, after {got} bytes")
+            }
             Error::EndedInHead { got } => {
                 write!(f, "server closed the connection within the head, after {got} bytes")
             }

@@ -38,6 +38,8 @@ pub(crate) struct Scan {
     /// Everything before this was looked at and holds no end.
     resume: usize,
     seen: usize,
+    /// A line was complete.
+    has_line: bool,
     /// A line begins with a space or a tab.
     folded: bool,
     /// Bytes looked at in all calls together.
@@ -53,6 +55,7 @@ impl Scan {
         loop {
             let Some(line_feed) = line_feed(&input[at..]).map(|found| at + found) else {
                 self.examine(input.len() - at);
+                self.has_line |= at > self.resume;
                 self.resume = input.len();
                 return Ok(None);
             };
@@ -66,6 +69,7 @@ impl Scan {
                 [b'\n', ..] => return Ok(Some(line_feed + 2)),
                 // What comes decides; the next search begins at this line feed again.
                 [] | [b'\r'] => {
+                    self.has_line = true;
                     self.resume = line_feed;
                     return Ok(None);
                 }
@@ -79,6 +83,11 @@ impl Scan {
     /// Bytes of the section that have been seen so far.
     pub(crate) fn seen(&self) -> usize {
         self.seen
+    }
+
+    /// Whether the first line has ended.
+    pub(crate) fn has_line(&self) -> bool {
+        self.has_line
     }
 
     #[cfg(test)]

@@ -300,7 +300,10 @@ impl Conn {
             State::Closed => return Err(self.closed()),
             State::Head(_) if self.exchanges.is_empty() => Error::EndedIdle,
             State::Head(scan) if scan.seen() == 0 => Error::EndedBeforeResponse,
-            State::Head(scan) => Error::EndedInHead { got: (receiver.head_bytes + scan.seen()) as u64 },
+            State::Head(scan) => {
+                let got = (receiver.head_bytes + scan.seen()) as u64;
+                if scan.has_line() { Error::EndedInHead { got } } else { Error::EndedInStatusLine { got } }
+            }
             State::Length { left: 0, .. } | State::Early(_) => {
                 self.closing.get_or_insert(CloseReason::PeerClosed);
                 return match self.complete(None, false) {

@@ -111,7 +111,9 @@ pub(super) fn is_violation(error: h1::Error) -> bool {
 /// The kind, and so the exit code, of what the machine objects to.
 pub(super) fn from_machine(error: h1::Error) -> Error {
     let kind = match error {
-        h1::Error::EndedIdle | h1::Error::EndedBeforeResponse => ErrorKind::EmptyReply,
+        h1::Error::EndedIdle | h1::Error::EndedBeforeResponse | h1::Error::EndedInStatusLine { .. } => {
+            ErrorKind::EmptyReply
+        }
         h1::Error::EndedInRequest => ErrorKind::Send,
         h1::Error::EndedInBody { .. } | h1::Error::EndedInChunks { .. } => ErrorKind::PartialBody,
         h1::Error::NotHttp | h1::Error::StatusLine | h1::Error::UnsupportedVersion { .. } => {
