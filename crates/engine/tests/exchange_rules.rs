@@ -294,6 +294,21 @@ fn what_has_gone_out_is_not_sent_again() {
 }
 
 #[test]
+fn a_body_that_comes_with_its_head_is_held_to_the_rate_too() {
+    for driver in DRIVERS {
+        let body = "x".repeat(100_000);
+        let whole = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(whole)]]);
+        let options = RequestOptions { limit_rate: Some(200_000), ..RequestOptions::default() };
+        let got = get(driver, &peer.url("/"), &options);
+        let total = got.facts.total;
+        assert_eq!(got.ok(), body.as_bytes());
+        // Half a second, but for what is there at first and what comes with the head.
+        assert!(total > Duration::from_millis(400), "{driver:?}: {total:?}");
+    }
+}
+
+#[test]
 fn a_silent_server_is_given_up() {
     for driver in DRIVERS {
         for script in [

@@ -22,7 +22,10 @@ impl Transfer {
         match self.disposition {
             Disposition::Deliver => {}
             // What comes with a head is delivered whatever the credit is by then; a head is always read.
-            Disposition::Unknown => return Credit::Bytes(self.body.credit(None, token).max(1)),
+            Disposition::Unknown => {
+                let credit = self.body.credit(None, token);
+                return Credit::Bytes(self.pace.allow_with_head(credit, now).max(1));
+            }
             _ => return Credit::Bytes(u64::MAX),
         }
         let mut credit = self.body.credit(waker, token);

@@ -104,6 +104,12 @@ impl Pace {
         allowed
     }
 
+    /// The same for what comes together with a head, which is not waited for.
+    pub(super) fn allow_with_head(&self, credit: u64, now: Instant) -> u64 {
+        let Some(bucket) = &self.rate else { return credit };
+        credit.min(bucket.lock().unwrap_or_else(PoisonError::into_inner).available(clock::policy_time(now)))
+    }
+
     /// It waits for somebody else than the server, or no longer.
     pub(super) fn is_held_up(&mut self, paused: bool, now: Instant) {
         if let Some(silence) = self.silence.as_mut().filter(|silence| silence.is_paused != paused) {
