@@ -207,6 +207,24 @@ fn a_refused_stream_is_sent_again_whatever_its_method() {
 }
 
 #[test]
+fn a_connection_that_goes_on_refusing_is_left_for_another() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|number, conn| {
+            conn.greet(&[])?;
+            while number == 0 {
+                let asked = conn.request()?;
+                conn.send(rst(asked.stream, REFUSED_STREAM))?;
+            }
+            answer_all(conn)
+        });
+        let mut options = defaults();
+        options.retry.max = 0;
+        assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?}");
+        assert_eq!((peer.connections(), peer.requests().len()), (2, 4), "{driver:?}");
+    }
+}
+
+#[test]
 fn refusing_for_ever_ends_it() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
@@ -355,24 +373,6 @@ fn a_connection_closed_while_idle_costs_no_retry() {
 }
 
 #[test]
-fn a_connection_that_closes_at_once_is_an_empty_reply() {
-    for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
-            conn.greet(&[])?;
-            conn.request()?;
-            conn.cut()
-        });
-        let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
-        assert_eq!((got.exit, got.body.len()), (52, 0), "{driver:?}: {}", got.message);
-        assert_eq!(peer.requests().len(), 1);
-    }
-}
-
-#[test]
-fn interim_responses_are_passed_over() {
-    for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
-#[test]
 fn what_a_kept_connection_lost_is_sent_again_where_that_may_be() {
     for driver in DRIVERS {
         for (method, any_method, exit) in [("GET", false, 0), ("POST", false, 52), ("POST", true, 52)] {
@@ -398,6 +398,24 @@ fn what_a_kept_connection_lost_is_sent_again_where_that_may_be() {
     }
 }
 
+#[test]
+fn a_connection_that_closes_at_once_is_an_empty_reply() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            conn.request()?;
+            conn.cut()
+        });
+        let got = driver.get(&Client::new(), &peer.url("/"), &defaults());
+        assert_eq!((got.exit, got.body.len()), (52, 0), "{driver:?}: {}", got.message);
+        assert_eq!(peer.requests().len(), 1);
+    }
+}
+
+#[test]
+fn interim_responses_are_passed_over() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
             conn.greet(&[])?;
             let asked = conn.request()?;
             conn.send(headers(asked.stream, false, &[(":status", "103"), ("link", "</a>; rel=preload")]))?;

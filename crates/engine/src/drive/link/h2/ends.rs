@@ -28,6 +28,8 @@ impl Link {
         active.transfer.replays += u32::from(retryable);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let is_free = retryable && active.transfer.replays <= FREE_REPLAYS;
+        // A connection that has refused it so often may be on its way out: the last try is on another.
+        active.transfer.wants_fresh |= is_free && active.transfer.replays == FREE_REPLAYS;
         let after = if wants_older && active.transfer.leaves_http2() || is_free {
             After::Again(Duration::ZERO)
         } else {
@@ -97,9 +99,9 @@ impl Link {
             let started = self.conn.response_started(RequestId(id));
             let was_seen = self.conn.request_left(RequestId(id));
             let Some(mut active) = self.active.remove(&id) else { continue };
+            // By a method that is not idempotent curl sends what was seen no second time here either.
             let is_new = !was_seen || (!started && self.served > 0 && is_idempotent(active.transfer.method()));
             active.transfer.replays += 1;
-            // By a method that is not idempotent curl sends what was seen no second time here either.
             let after = if is_new && !by_protocol && active.transfer.replays <= FREE_REPLAYS {
                 active.transfer.wants_fresh = true;
                 After::Again(Duration::ZERO)
