@@ -3,8 +3,10 @@
 mod common;
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::thread;
 
 use common::{HAUL, Running, bash, haul, installed, list, names, page, program, run, run_haul, short_body, skipped};
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
@@ -278,6 +280,50 @@ fn what_a_connection_has_is_told_of_each_transfer_on_it() {
         let is_known = |&(ip, port): &(&str, &str)| ip == "127.0.0.1" && port.parse().is_ok_and(|port: u16| port > 0);
         assert!(told.len() == 4 && told.iter().all(is_known), "{args:?}: {told:?}");
     }
+}
+
+#[test]
+fn connections_are_numbered() {
+    let closing = vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")];
+    let answer = || Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let kept = vec![Step::ReadHead, answer(), Step::ReadHead, answer()];
+    let peer = RawPeer::start(vec![closing, kept]);
+    let (dir, url) = (tempfile::tempdir().unwrap(), peer.url("/[1-3]"));
+    let got = as_curl(dir.path(), &["-v", "-w", "%{conn_id} ", &url, "http://127.0.0.1:1/"]);
+    assert_eq!(String::from_utf8_lossy(&got.stdout), "0 1 1 -1 ");
+    assert!(got.stderr.contains("* Connection #1 to host 127.0.0.1 left intact"), "{}", got.stderr);
+}
+
+#[test]
+fn urls_are_told_of_with_the_port_that_was_written() {
+    let peer = page("x");
+    let (dir, to) = (tempfile::tempdir().unwrap(), peer.url(""));
+    let to = to.strip_prefix("http://").unwrap();
+    let told = |url: &str| {
+        let args = ["-o", "out", "-w", "%{url_effective}", "--connect-to", &format!("::{to}"), url];
+        String::from_utf8(as_curl(dir.path(), &args).stdout).unwrap()
+    };
+    for url in ["http://h.test:80/a?b#c", "http://[::1]:80/", "http://h.test/", "http://h.test:8080/"] {
+        assert_eq!(told(url), url);
+    }
+    let moved = "HTTP/1.1 302 Found\r\nLocation: //h.test:80/b\r\nContent-Length: 0\r\n\r\n";
+    let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(moved)]]);
+    let got = as_curl(dir.path(), &["-w", "%{redirect_url}", &peer.url("/")]);
+    assert_eq!(got.stdout, b"http://h.test:80/b");
+}
+
+#[test]
+fn a_local_socket_is_told_of_by_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(dir.path().join("socket")).unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]);
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+    });
+    let got = as_curl(dir.path(), &["--unix-socket", "socket", "-w", "%{remote_ip} %{remote_port}", "http://h/"]);
+    assert_eq!(got.stdout, b"socket -1");
+    server.join().unwrap();
 }
 
 #[test]

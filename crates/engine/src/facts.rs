@@ -44,6 +44,8 @@ pub struct Facts {
     pub requests: u32,
     /// Connections opened for it.
     pub connects: u32,
+    /// Which connection it was sent on last, of all that this process has made, from 0.
+    pub connection: Option<u64>,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
     /// What is wrong with the certificate of the last server, where it was looked at and accepted all the same
@@ -88,6 +90,7 @@ impl Facts {
             retries: 0,
             requests: 0,
             connects: 0,
+            connection: None,
             peer: None,
             certificate_fault: None,
             local: None,

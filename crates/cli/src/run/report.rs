@@ -21,7 +21,7 @@ use super::progress::Progress;
 use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
 use crate::persona::Persona;
-use crate::plan::{Global, Operation, StageArgs, TraceForm, WriteOut, append_query};
+use crate::plan::{Global, Operation, StageArgs, TraceForm, UnixSocket, WriteOut, append_query};
 use crate::write_out::TransferFacts;
 
 /// Reports the transfers of one operation.
@@ -126,7 +126,7 @@ impl Reporter {
         let is_local = self.persona.is_curl() && file_url::is_one(told.url);
         let (scheme, url_effective) = match is_local {
             true => ("file", told.url.to_owned()),
-            false => (told.outcome.target.scheme().as_str(), with_fragment(told.outcome.target.to_url(), fragment)),
+            false => (told.outcome.target.scheme().as_str(), with_fragment(with_port(&told.outcome.target), fragment)),
         };
         let url = match self.persona {
             Persona::Curl => Cow::Borrowed(told.url),
@@ -148,6 +148,7 @@ impl Reporter {
             referer,
             scheme,
             ..facts(told, &url, &url_effective, text.as_deref())
+            remote_socket: self.socket(told),
         };
         Some(self.printed(write_out, &facts))
     }
@@ -172,6 +173,7 @@ impl Reporter {
             url_number: number + self.before.urls,
             transfer_number: transfer,
             ..facts(&told, url, url, Some(&text))
+            scheme: "",
         };
         Some(self.printed(write_out, &facts))
     }
@@ -193,6 +195,14 @@ impl Reporter {
     }
 
     /// What a transfer that was a success leaves besides its body.
+    /// The file of the local socket that was spoken to.
+    fn socket(&self, told: &Told<'_>) -> Option<&str> {
+        match &self.operation.stages.get(told.stage)?.transfer.connection.unix_socket {
+            Some(UnixSocket::Path(path)) if told.outcome.facts.requests > 0 => path.to_str(),
+            _ => None,
+        }
+    }
+
     fn leave_behind(&self, told: &Told<'_>) {
         if told.outcome.result.is_err() {
             return;
@@ -296,7 +306,9 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
             _ => "",
         },
         remote_ip: facts.peer.map(|peer| peer.ip()),
+        connection: facts.connection,
         remote_port: facts.peer.map(|peer| peer.port()),
+        remote_socket: None,
         local_ip: facts.local.map(|local| local.ip()),
         local_port: facts.local.map(|local| local.port()),
         url_number: told.number,
@@ -320,6 +332,17 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
 }
 
 /// A fragment is no part of a request, but of what the user wrote, or the server.
+/// A URL with the port that was written though it is its scheme's own, as curl tells it.
+fn with_port(target: &Target) -> String {
+    let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
+    match port {
+        Some(port) => {
+            format!("{}://{}:{port}{}", target.scheme().as_str(), target.authority(), target.path_and_query())
+        }
+        None => target.to_url(),
+    }
+}
+
 fn with_fragment(url: String, fragment: Option<&str>) -> String {
     match fragment {
         Some(fragment) => format!("{url}#{fragment}"),
@@ -332,7 +355,7 @@ fn redirect_url(outcome: &Outcome) -> Option<String> {
     let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
     let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
     match outcome.target.join(&location) {
-        Ok(target) => Some(with_fragment(target.to_url(), target.fragment())),
+        Ok(target) => Some(with_fragment(with_port(&target), target.fragment())),
         // One that haul cannot go to is told as it is.
         Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(&location)),
     }

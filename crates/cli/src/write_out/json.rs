@@ -7,7 +7,7 @@ use crate::persona::{CURL_VERSION, Persona};
 use crate::usage::VERSION;
 use crate::variables::json as escaped;
 
-/// Every fact with its name; a number is one, what is not known is null.
+/// Every fact with its name; a number is one, what is not known is null, but for what curl has an empty text for.
 pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<u8>) {
     into.push(b'{');
     for &(name, variable) in Variable::NAMES {
@@ -17,7 +17,9 @@ pub(super) fn facts(facts: &TransferFacts<'_>, persona: Persona, into: &mut Vec<
         facts.append(variable, &mut text);
         match () {
             () if variable.is_number() => into.extend_from_slice(number(&text)),
-            () if text.is_empty() => into.extend_from_slice(b"null"),
+            () if text.is_empty() && !matches!(name, "certs" | "local_ip" | "remote_ip") => {
+                into.extend_from_slice(b"null");
+            }
             () => quoted(&text, into),
         }
         into.push(b',');
@@ -86,6 +88,7 @@ mod tests {
         assert_eq!((value["http_code"].as_u64(), value["exitcode"].as_u64()), (Some(7), Some(3)));
         assert_eq!(value["time_total"], 0.0);
         assert!(value["content_type"].is_null());
+        assert!(["certs", "local_ip", "remote_ip"].iter().all(|name| value[name] == ""), "{value}");
         let mut none = Vec::new();
         fields(None, &mut none);
         assert_eq!(none, b"{\n}");

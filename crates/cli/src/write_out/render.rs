@@ -51,8 +51,12 @@ pub struct TransferFacts<'a> {
     pub scheme: &'a str,
     /// `1`, `1.1`, `2`, `3`; empty without a reply.
     pub http_version: &'a str,
+    /// Which connection was the last.
+    pub connection: Option<u64>,
     /// The address connected to.
     pub remote_ip: Option<IpAddr>,
+    /// The file of the local socket connected to.
+    pub remote_socket: Option<&'a str>,
     /// The port connected to, where there is one.
     pub remote_port: Option<u16>,
     /// The local address.
@@ -107,7 +111,11 @@ impl TransferFacts<'_> {
     pub(super) fn append(&self, variable: Variable, into: &mut Vec<u8>) {
         let written = match variable {
             Variable::Certs | Variable::FtpEntryPath => Ok(()),
-            Variable::ConnId | Variable::NumCerts | Variable::TlsEarlyData => write!(into, "0"),
+            Variable::ConnId => match self.connection {
+                Some(number) => write!(into, "{number}"),
+                None => write!(into, "-1"),
+            },
+            Variable::NumCerts | Variable::TlsEarlyData => write!(into, "0"),
             Variable::ProxyVerifyResult => write!(into, "{}", self.proxy_verify_result),
             Variable::VerifyResult => write!(into, "{}", self.verify_result),
             Variable::TimeQueue => seconds(into, Duration::ZERO),
@@ -137,7 +145,10 @@ impl TransferFacts<'_> {
             Variable::Method => write!(into, "{}", self.method),
             Variable::NumConnects => write!(into, "{}", self.num_connects),
             Variable::NumRedirects => write!(into, "{}", self.num_redirects),
-            Variable::RemoteIp => address(into, self.remote_ip),
+            Variable::RemoteIp => match self.remote_socket {
+                Some(socket) => write!(into, "{socket}"),
+                None => address(into, self.remote_ip),
+            },
             Variable::RemotePort => port(into, self.remote_port),
             Variable::HttpCode | Variable::ResponseCode => write!(into, "{:03}", self.response_code),
             Variable::Scheme => write!(into, "{}", self.scheme),

@@ -19,7 +19,7 @@ macro_rules! variables {
 
 variables! {
     "certs" Certs "The server's certificates; none is kept.";
-    "conn_id" ConnId "Number of the last connection, from 0.";
+    "conn_id" ConnId "Number of the last connection, from 0; -1 without one.";
     "content_type" ContentType "`Content-Type` of the last reply.";
     "errormsg" ErrorMessage "What went wrong; empty after a success.";
     "exitcode" ExitCode "The exit code of this transfer.";
@@ -40,7 +40,7 @@ variables! {
     "proxy_used" ProxyUsed "1 through a proxy, else 0.";
     "redirect_url" RedirectUrl "Where the last reply would lead, were it followed.";
     "referer" Referer "`Referer` of the last request.";
-    "remote_ip" RemoteIp "The address connected to.";
+    "remote_ip" RemoteIp "The address connected to, or the file of a Unix socket.";
     "remote_port" RemotePort "The port connected to; -1 without one, as over a Unix socket.";
     "response_code" ResponseCode "Status of the last reply, three digits; `000` without one.";
     "scheme" Scheme "Scheme of the last URL.";

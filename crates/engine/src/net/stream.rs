@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::layer::{Secured, Transport};
@@ -25,9 +26,14 @@ pub struct Stream {
     pub peer: Option<SocketAddr>,
     /// One's own, as far as it was asked for.
     pub local: Option<SocketAddr>,
+    /// Which it is of this process's, from 0.
+    pub number: u64,
     /// The process that speaks on it: a forked child has a copy, and is silent.
     generation: u32,
 }
+
+/// How many streams there have been.
+static STREAMS: AtomicU64 = AtomicU64::new(0);
 
 /// What one receive brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +56,9 @@ impl Stream {
     /// A plain stream.
     #[must_use]
     pub fn plain(socket: Socket, peer: Option<SocketAddr>) -> Self {
-        Self { transport: Transport::new(socket), tls: None, peer, local: None, generation: fork::generation() }
+        let number = STREAMS.fetch_add(1, Ordering::Relaxed);
+        let generation = fork::generation();
+        Self { transport: Transport::new(socket), tls: None, peer, local: None, number, generation }
     }
 
     /// Goes on as TLS: the handshake has not begun.

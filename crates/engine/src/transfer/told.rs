@@ -13,6 +13,7 @@ use crate::{Error, Result};
 impl Transfer {
     /// It has a connection; `again` if that has served before.
     pub fn on_connection(&mut self, stream: &Stream, again: bool) {
+        self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
         self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
         let Some(trace) = &self.options.trace else { return };
@@ -44,7 +45,8 @@ impl Transfer {
     /// Its response is complete, and its connection may serve others.
     pub fn on_kept(&self) {
         if let Some(trace) = &self.options.trace {
-            let text = format!("Connection #0 to host {} left intact", self.peer_host());
+            let number = self.facts.connection.unwrap_or_default();
+            let text = format!("Connection #{number} to host {} left intact", self.peer_host());
             trace.event(&Event::Info(text.into()));
         }
     }

@@ -339,6 +339,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         retries,
         requests,
         connects,
+        connection,
         peer,
         certificate_fault,
         local,
@@ -359,6 +360,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
     for count in [fields, redirects, retries, requests, connects] {
         writer.number((*count).into());
     }
+    writer.maybe(*connection, Writer::number);
     for address in [peer, local] {
         writer.maybe(address.map(|address| address.to_string()).as_deref(), Writer::text);
     }
@@ -386,6 +388,7 @@ fn get_facts(reader: &mut Reader<'_>, started: Instant) -> Result<Facts, Malform
         retries: reader.small()?,
         requests: reader.small()?,
         connects: reader.small()?,
+        connection: reader.maybe(Reader::number)?,
         peer: reader.maybe(address)?,
         local: reader.maybe(address)?,
         redirected: reader.time()?,
