@@ -68,6 +68,31 @@ fn each_url_of_a_list_has_its_own_output_and_upload() {
 }
 
 #[test]
+fn the_meter_stands_over_each_transfer_that_finds_a_server() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("hello"));
+    let url = peer.url("/");
+    let titles = "  % Total    % Received % Xferd  Average Speed  Time    Time    Time   Current\n                                 \
+                  Dload  Upload  Total   Spent   Left   Speed\n";
+    let ran = curl_in(dir.path(), &["-o", "a", &url, "-o", "b", &url]);
+    assert_eq!((ran.code, ran.stderr.matches(titles).count()), (0, 2), "{}", ran.stderr);
+    let last = ran.stderr.trim_end().rsplit('\r').next().unwrap();
+    assert!(last.starts_with("100      5 100      5   0      0 ") && last.len() == 77, "{last:?}");
+    let ran = curl_in(dir.path(), &["-o", "a", "-d", "abc", &url]);
+    let last = ran.stderr.trim_end().rsplit('\r').next().unwrap();
+    assert!(last.starts_with("100      8 100      5 100      3 "), "{last:?}");
+
+    let rest = "HTTP/1.1 206 Rest\r\nContent-Range: bytes 5-6/7\r\nContent-Length: 2\r\n\r\n67";
+    let peer = RawPeer::start(vec![vec![Step::ReadHead, Step::send(rest)]]);
+    let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
+    let said = format!("** Resuming transfer from byte position 5\n{titles}\r");
+    assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
+    assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"hello67");
+
+    let ran = curl(&["http://127.0.0.1:1/"]);
+    assert!(ran.code == 7 && ran.stderr.starts_with("curl: (7) Failed to connect"), "{}", ran.stderr);
+}
+
+#[test]
 fn what_is_wrong_in_a_config_file_is_2_unless_a_file_cannot_be_read() {
     let dir = tempfile::tempdir().unwrap();
     let with = |line: &str| {

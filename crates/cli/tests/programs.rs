@@ -102,7 +102,7 @@ fn a_download_has_the_meter_on_stderr_and_its_file_in_place() {
     let ran = sh(&format!("curl -O http://{}/dir/file.txt && cat file.txt", peer.addr()));
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"content\n"[..]));
     assert!(ran.stderr.starts_with("  % Total    % Received % Xferd"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("\r100     8  100     8"), "{:?}", ran.stderr);
+    assert!(ran.stderr.contains("\r100      8 100      8 "), "{:?}", ran.stderr);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use console::Term;
+use haul::facts::Facts;
 use indicatif::{HumanBytes, HumanDuration};
 
 use super::bar::Bar;
@@ -129,11 +130,12 @@ impl Progress {
         self.began.elapsed()
     }
 
-    /// A transfer is over. Its bytes are added, unless they were told by [`Progress::body_bytes`].
-    pub(super) fn transfer_over(&self, bytes: u64, failed: bool) {
+    /// A transfer is over, which may have found no server. Its bytes are added, unless they were told by [`Progress::body_bytes`].
+    pub(super) fn transfer_over(&self, facts: &Facts, was_reached: bool, failed: bool) {
         if let Some(mut meter) = self.meter() {
-            meter.transfer_over(bytes);
+            meter.transfer_over(facts, was_reached);
         }
+        let bytes = facts.body_bytes;
         let has_bar = self.bar().is_some_and(|mut bar| bar.transfer_over());
         if has_bar || !self.wanted {
             return;
@@ -157,7 +159,7 @@ impl Progress {
     /// behind `already` that the output has from an earlier run or try.
     pub(super) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
-            meter.body_begins(length);
+            meter.body_begins(length, already);
         }
         let has_bar = self.bar().is_some_and(|mut bar| bar.body_begins(length, already));
         if has_bar || !self.wanted {
@@ -327,6 +329,10 @@ mod tests {
         progress.figures(&mut progress.display())
     }
 
+    fn facts(body_bytes: u64) -> Facts {
+        Facts { body_bytes, ..Facts::new(Instant::now()) }
+    }
+
     #[test]
     fn a_resumed_body_begins_where_it_was_left() {
         let progress = shown();
@@ -347,8 +353,8 @@ mod tests {
         let progress = shown();
         progress.body_begins(None, 0);
         progress.body_bytes(70);
-        progress.transfer_over(70, false);
-        progress.transfer_over(30, true);
+        progress.transfer_over(&facts(70), true, false);
+        progress.transfer_over(&facts(30), true, true);
         let figures = figures(&progress);
         assert_eq!((figures.moved, figures.over, figures.failed), (100, 2, 1));
     }
@@ -361,7 +367,7 @@ mod tests {
         let progress = Progress::with(&Global::default(), false);
         progress.body_begins(Some(1), 0);
         progress.body_bytes(1);
-        progress.transfer_over(1, false);
+        progress.transfer_over(&facts(1), true, false);
         assert!(progress.display().measured.is_none() && progress.bytes.load(Ordering::Relaxed) == 0);
     }
 }

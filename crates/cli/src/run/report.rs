@@ -101,7 +101,9 @@ impl Reporter {
     pub(super) fn tell(&self, told: &Told<'_>) -> Option<Vec<u8>> {
         let error = told.outcome.result.as_ref().err();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
-        self.progress.transfer_over(told.outcome.facts.body_bytes, error.is_some());
+        let is_local = self.persona.is_curl() && file_url::is_one(told.url);
+        let was_reached = is_local || told.outcome.facts.requests > 0;
+        self.progress.transfer_over(&told.outcome.facts, was_reached, error.is_some());
         if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(told.stage)) {
             // Also where -s keeps the line below from being said.
             tracer.event(&Event::Info(words::of(self.persona, error, Some(told.outcome)).into()));
@@ -123,7 +125,6 @@ impl Reporter {
             0 => told.url.split_once('#').map(|(_, fragment)| fragment),
             _ => told.outcome.target.fragment(),
         };
-        let is_local = self.persona.is_curl() && file_url::is_one(told.url);
         let (scheme, url_effective) = match is_local {
             true => ("file", told.url.to_owned()),
             false => (told.outcome.target.scheme().as_str(), with_fragment(with_port(&told.outcome.target), fragment)),
@@ -147,8 +148,8 @@ impl Reporter {
             redirect_url: redirect_url.as_deref(),
             referer,
             scheme,
-            ..facts(told, &url, &url_effective, text.as_deref())
             remote_socket: self.socket(told),
+            ..facts(told, &url, &url_effective, text.as_deref())
         };
         Some(self.printed(write_out, &facts))
     }
@@ -172,8 +173,8 @@ impl Reporter {
         let facts = TransferFacts {
             url_number: number + self.before.urls,
             transfer_number: transfer,
-            ..facts(&told, url, url, Some(&text))
             scheme: "",
+            ..facts(&told, url, url, Some(&text))
         };
         Some(self.printed(write_out, &facts))
     }
@@ -194,7 +195,6 @@ impl Reporter {
         printed.stdout
     }
 
-    /// What a transfer that was a success leaves besides its body.
     /// The file of the local socket that was spoken to.
     fn socket(&self, told: &Told<'_>) -> Option<&str> {
         match &self.operation.stages.get(told.stage)?.transfer.connection.unix_socket {
@@ -203,6 +203,7 @@ impl Reporter {
         }
     }
 
+    /// What a transfer that was a success leaves besides its body.
     fn leave_behind(&self, told: &Told<'_>) {
         if told.outcome.result.is_err() {
             return;
@@ -305,10 +306,10 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
             Some(haul::Version::Http2) => "2",
             _ => "",
         },
-        remote_ip: facts.peer.map(|peer| peer.ip()),
         connection: facts.connection,
-        remote_port: facts.peer.map(|peer| peer.port()),
+        remote_ip: facts.peer.map(|peer| peer.ip()),
         remote_socket: None,
+        remote_port: facts.peer.map(|peer| peer.port()),
         local_ip: facts.local.map(|local| local.ip()),
         local_port: facts.local.map(|local| local.port()),
         url_number: told.number,
@@ -331,7 +332,6 @@ fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Op
     }
 }
 
-/// A fragment is no part of a request, but of what the user wrote, or the server.
 /// A URL with the port that was written though it is its scheme's own, as curl tells it.
 fn with_port(target: &Target) -> String {
     let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
@@ -343,6 +343,7 @@ fn with_port(target: &Target) -> String {
     }
 }
 
+/// A fragment is no part of a request, but of what the user wrote, or the server.
 fn with_fragment(url: String, fragment: Option<&str>) -> String {
     match fragment {
         Some(fragment) => format!("{url}#{fragment}"),
