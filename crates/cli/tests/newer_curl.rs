@@ -171,6 +171,59 @@ fn follow_takes_content_under_any_method_for_a_post() {
         curl(&["-s", "--follow", "-X", "IGLOO", "-d", "moo", &peer.url("/")]).ok();
         assert!(received(&peer, 1).starts_with(&format!("{method} /to ")), "{status}: {}", received(&peer, 1));
     }
+    // Without content none is one, whatever it is called.
+    for (status, method) in [("302 Found", "POST"), ("303 See Other", "GET")] {
+        let peer = script(status);
+        curl(&["-s", "--follow", "-X", "POST", &peer.url("/")]).ok();
+        assert!(received(&peer, 1).starts_with(&format!("{method} /to ")), "{status}: {}", received(&peer, 1));
+    }
+}
+
+#[test]
+fn what_stands_still_before_the_request_is_a_connection() {
+    let silent = RawPeer::always(vec![Step::ReadToEnd]);
+    let (tls, proxy) = (silent.url("/").replacen("http", "https", 1), silent.url(""));
+    for args in [
+        &["-m", "0.2", &tls][..],
+        &["--connect-timeout", "0.2", &tls],
+        &["-m", "0.2", "-p", "-x", &proxy, "http://h.test/"],
+    ] {
+        let ran = curl(&[&["-sS"], args].concat());
+        assert!(ran.code == 28 && ran.stderr.starts_with("curl: (28) Connection timed out after "), "{}", ran.stderr);
+    }
+    let ran = curl(&["-sS", "-m", "0.2", &silent.url("/")]);
+    assert!(ran.stderr.starts_with("curl: (28) Operation timed out after "), "{}", ran.stderr);
+}
+
+#[test]
+fn an_empty_user_with_an_empty_password_is_nobody() {
+    let home = tempfile::tempdir().unwrap();
+    let netrc = list(home.path(), "netrc", ["machine 127.0.0.1 login me password pw"]);
+    let netrc = netrc.to_str().unwrap();
+    let sent = |args: &[&str], url: &dyn Fn(&RawPeer) -> String| {
+        let peer = page("x");
+        curl(&[&["-s"], args, &[&url(&peer)]].concat()).ok();
+        let said = received(&peer, 0);
+        let field = said.lines().find_map(|line| line.split_once("uthorization: "));
+        field.map_or(String::new(), |(_, value)| value.to_owned())
+    };
+    let plain = |peer: &RawPeer| peer.url("/");
+    assert_eq!(sent(&["-u", ":"], &plain), "");
+    assert_eq!(sent(&["-u", ":x"], &plain), "Basic Ong=");
+    assert_eq!(sent(&["-u", ":", "--netrc-file", netrc], &plain), "Basic bWU6cHc=");
+    assert_eq!(sent(&["-u", ":"], &|peer| peer.url("/").replacen("://", "://a:b@", 1)), "Basic YTpi");
+    // With a user there need be no file.
+    let peer = page("x");
+    let at_home =
+        |args: &[&str]| run(program(HAUL).args(["curl", "-q", "-s", "-n"]).args(args).env("HOME", home.path()));
+    assert_eq!(at_home(&[&peer.url("/")]).code, 26);
+    at_home(&["-u", "a:b", &peer.url("/")]).ok();
+    assert!(received(&peer, 0).contains("\r\nAuthorization: Basic YTpi\r\n"));
+    let through = page("x");
+    let proxy = through.url("");
+    curl(&["-s", "-U", ":", "-x", &proxy, "http://h.test/"]).ok();
+    curl(&["-s", "-x", &proxy.replacen("://", "://:@", 1), "http://h.test/"]).ok();
+    assert!((0..2).all(|connection| !received(&through, connection).contains("Authorization")));
 }
 
 #[test]

@@ -42,8 +42,9 @@ pub struct RedirectRules {
     /// GET: a POST of `-X` leaves it behind on 301, 302 and 303, as by curl. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2);
     /// curl sends it on without, which empties what it was to fill.
     pub keep_method: bool,
-    /// `--follow` with `-d` or `-F`: whatever the method is called, redirects take it for a POST, as by curl.
-    pub is_post: bool,
+    /// `--follow`: whether redirects take the method for a POST, however it is called; as by curl, that is with `-d` or `-F`.
+    /// Default: by its name.
+    pub is_post: Option<bool>,
     /// `--proto-redir`: whether a hop may be plain http; default on.
     pub allow_http: bool,
     /// `--proto-redir`: whether a hop may be https; default on.
@@ -62,7 +63,7 @@ impl Default for RedirectRules {
             post302: false,
             post303: false,
             keep_method: false,
-            is_post: false,
+            is_post: None,
             allow_http: true,
             allow_https: true,
             location_trusted: false,
@@ -171,7 +172,7 @@ fn is_downgrade(to: &Target, from: &Target, first: &Origin) -> bool {
 
 /// RFC 9110 §15.4.2–9: 301 and 302 turn POST (and nothing else) into GET, 303 all but HEAD, 307 and 308 nothing.
 fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m str, bool) {
-    let post = method == "POST" || rules.is_post;
+    let post = rules.is_post.unwrap_or(method == "POST");
     let becomes_get = match status {
         301 => post && !rules.post301,
         302 => post && !rules.post302,

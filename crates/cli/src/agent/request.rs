@@ -311,7 +311,8 @@ fn put_rules(writer: &mut Writer, redirects: &RedirectRules, retry: &RetryRules)
         allow_https,
         location_trusted,
     } = *redirects;
-    writer.flag(follow).number(max.into()).flag(post301).flag(post302).flag(post303).flag(keep_method).flag(is_post);
+    writer.flag(follow).number(max.into()).flag(post301).flag(post302).flag(post303).flag(keep_method);
+    writer.maybe(is_post, Writer::flag);
     writer.flag(allow_http).flag(allow_https).flag(location_trusted);
     // Whose waits are curl's makes its further tries itself.
     let RetryRules { max, delay, max_time, connrefused, all_errors, resets, any_method, waits_as_curl: _, cap } =
@@ -328,7 +329,7 @@ fn get_redirects(reader: &mut Reader<'_>) -> Result<RedirectRules, Malformed> {
         post302: reader.flag()?,
         post303: reader.flag()?,
         keep_method: reader.flag()?,
-        is_post: reader.flag()?,
+        is_post: reader.maybe(Reader::flag)?,
         allow_http: reader.flag()?,
         allow_https: reader.flag()?,
         location_trusted: reader.flag()?,

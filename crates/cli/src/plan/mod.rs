@@ -292,7 +292,7 @@ pub struct RequestArgs {
     /// The method came from `-X`, so that no redirect changes it.
     pub custom_method: bool,
     /// `--follow`: redirects take the method of `-X` for the POST that it would be without.
-    pub is_post: bool,
+    pub is_post: Option<bool>,
     /// `-I`: show fields, expect no body.
     pub head: bool,
     /// Fields to send, to leave out, or to send empty. Names are tokens; values hold no CR, LF, NUL.
