@@ -19,19 +19,22 @@ impl Resolver<'_> {
             return Ok(AuthArgs::default());
         }
         let allowed = low.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(Allowed::BASIC);
-        Ok(AuthArgs {
-            // A token is sent whatever there is besides: nobody is asked for a password in vain.
-            user: match user.filter(|user| bearer.is_none() || user.password.is_some()) {
-                Some(user) => Some(self.credentials(user, "host", "--user")?),
-                None => None,
-            },
-            allowed: Allowed { bearer: bearer.is_some(), ..allowed },
-            bearer,
-            netrc: self.netrc(low)?,
-        })
+        // A token is sent whatever there is besides: nobody is asked for a password in vain.
+        let user = match user.filter(|user| bearer.is_none() || user.password.is_some()) {
+            Some(user) => self.credentials(user, "host", "--user")?,
+            None => None,
+        };
+        let netrc = self.netrc(low, user.is_some())?;
+        Ok(AuthArgs { user, allowed: Allowed { bearer: bearer.is_some(), ..allowed }, bearer, netrc })
     }
 
-    fn credentials(&mut self, low: UserLow, whose: &str, option: &'static str) -> Result<Credentials, UsageError> {
+    /// Who the user is; nobody, if neither name nor password says anything (`-u :`).
+    fn credentials(
+        &mut self,
+        low: UserLow,
+        whose: &str,
+        option: &'static str,
+    ) -> Result<Option<Credentials>, UsageError> {
         let password = match low.password {
             Some(password) => password,
             None => {
@@ -46,10 +49,15 @@ impl Resolver<'_> {
                 })?
             }
         };
-        Credentials::new(low.user, password).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
+        if low.user.is_empty() && password.is_empty() {
+            return Ok(None);
+        }
+        let credentials = Credentials::new(low.user, password);
+        credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
     }
 
-    fn netrc(&mut self, low: &RequestLow) -> Result<Netrc, UsageError> {
+    /// The netrc file. Who says who the user is does without the usual one where there is none, as by curl.
+    fn netrc(&mut self, low: &RequestLow, has_user: bool) -> Result<Netrc, UsageError> {
         let is_required = low.netrc || (low.netrc_file.is_some() && !low.netrc_optional);
         if !is_required && !low.netrc_optional {
             return Ok(Netrc::Off);
@@ -67,6 +75,7 @@ impl Resolver<'_> {
             (Ok(text), _) if low.netrc_optional => Ok(Netrc::Optional(text.into())),
             (Ok(text), _) => Ok(Netrc::Required(text.into())),
             (Err(_), false) => Ok(Netrc::Off),
+            (Err(_), true) if has_user && low.netrc_file.is_none() => Ok(Netrc::Off),
             (Err(error), true) => Err(error),
         }
     }
@@ -82,7 +91,7 @@ impl Resolver<'_> {
             },
             preproxy: low.preproxy,
             user: match low.user {
-                Some(user) => Some(self.credentials(user, "proxy", "--proxy-user")?),
+                Some(user) => self.credentials(user, "proxy", "--proxy-user")?,
                 None => None,
             },
             allowed: low.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(default.allowed),

@@ -30,6 +30,7 @@ fn urls() {
     assert_eq!(Proxy::parse_with("h", ProxyKind::Socks5).unwrap().to_string(), "socks5://h:1080");
     let proxy = Proxy::parse("http://a%40b:%70%3aw@h").unwrap();
     assert_eq!(proxy.credentials(), Some(&Credentials::new("a@b", "p:w").unwrap()));
+    assert_eq!(Proxy::parse("http://:@h").unwrap().credentials(), None);
     assert_eq!(Proxy::parse("http://h").unwrap().credentials(), None);
     assert_eq!(Proxy::parse("socks5h://localhost/run/tor.sock").unwrap().socket_path(), Some("/run/tor.sock"));
     assert_eq!(Proxy::parse("http://localhost/x").unwrap().socket_path(), None);

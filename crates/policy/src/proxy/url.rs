@@ -100,7 +100,9 @@ impl Proxy {
         // A proxy's authority is a URL's, with all its refusals. The scheme gives the right idea of which port was left out.
         let target =
             Target::parse_with(&format!("http://{rest}"), Scheme::Http, true).map_err(ProxyError::Malformed)?;
-        let credentials = target.userinfo_bytes().map(|(user, password)| Credentials::new(user, password)).transpose();
+        // Without a name and a password nobody is meant.
+        let userinfo = target.userinfo_bytes().filter(|(user, password)| !(user.is_empty() && password.is_empty()));
+        let credentials = userinfo.map(|(user, password)| Credentials::new(user, password)).transpose();
         let is_local = matches!(target.host(), Host::Name(name) if name == "localhost");
         let has_socket = kind.is_socks() && is_local && target.path() != "/";
         Ok(Proxy {
