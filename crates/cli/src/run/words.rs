@@ -98,7 +98,8 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         }
         ErrorKind::PartialBody => partial(outcome),
         ErrorKind::Status => format!("The requested URL returned error: {}", error.status().unwrap_or(facts.status)),
-        ErrorKind::Timeout if facts.connects == 0 && facts.requests == 0 => {
+        // Whatever has to be shaken hands with before a request goes out is part of connecting.
+        ErrorKind::Timeout if facts.requests == 0 => {
             format!("Connection timed out after {millis} milliseconds")
         }
         ErrorKind::Timeout if error.cause().contains("slow") => cause(),
