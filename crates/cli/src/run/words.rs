@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use haul::net::dns::is_onion;
 use haul::trace::system_words;
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Target};
@@ -80,9 +81,7 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
         {
             "Received HTTP/0.9 when not allowed".to_owned()
         }
-        ErrorKind::Resolve if error.cause().contains("RFC 7686") => {
-            "Not resolving .onion address (RFC 7686)".to_owned()
-        }
+        ErrorKind::Resolve if is_onion(target.host_text()) => "Not resolving .onion address (RFC 7686)".to_owned(),
         ErrorKind::Resolve => format!("Could not resolve host: {}", target.host_text()),
         ErrorKind::ProxyResolve => match cause().split_once("could not resolve host: ") {
             Some((_, host)) => format!("Could not resolve proxy: {}", host.split(':').next().unwrap_or(host)),

@@ -380,8 +380,7 @@ impl State {
         if is_below(name, "invalid") {
             return Some(Err(Failure::of_the_name("the name is reserved for what does not exist")));
         }
-        // Asking for one tells the name servers what was to stay hidden.
-        if is_below(name, "onion") {
+        if is_onion(name) {
             return Some(Err(Failure::of_the_name("names of .onion are not asked for (RFC 7686)")));
         }
         match self.names.get(name) {
@@ -447,6 +446,12 @@ fn present(answer: Answer, host: &str, family: Family) -> Result<Arc<[IpAddr]>> 
 /// The key of a name: names have no case (RFC 4343).
 fn normal(host: &str) -> String {
     host.to_ascii_lowercase()
+}
+
+/// Whether it is a name of .onion (RFC 7686), which no resolver answers to: asking would tell the name servers what was to stay hidden.
+#[must_use]
+pub fn is_onion(name: &str) -> bool {
+    is_below(name, "onion")
 }
 
 /// Whether a name is this one or below it.
