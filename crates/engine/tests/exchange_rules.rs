@@ -566,3 +566,19 @@ fn a_peer_that_is_only_half_there_is_written_to() {
     }
     serving.join().unwrap();
 }
+
+/// Programs that give each request what is left of a deadline have one connection all the same.
+#[test]
+fn requests_that_give_a_connection_different_times_share_it() {
+    let exchange = || [Step::ReadHead, Step::send(OK)];
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![[exchange(), exchange(), exchange()].concat()]);
+        let client = Client::new();
+        for seconds in [30, 20, 25] {
+            let mut options = RequestOptions::default();
+            options.connect.timeout = Duration::from_secs(seconds);
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, 200), "{driver:?} {seconds} {}", got.message);
+        }
+    }
+}

@@ -470,7 +470,7 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker)
     let Some(route) = Route::find(&key, ask)? else { return Err(timed_out()) };
     transfer.facts.resolved = started.elapsed();
     let mut opening = Opening::new(&key, &route)?;
-    let connector = route.connector(&key, 0, Instant::now()).watched(options.trace.clone());
+    let connector = route.connector(&options.connect, 0, Instant::now()).watched(options.trace.clone());
     let (socket, peer) = connect_asking(connector, deadline, ticker)?;
     transfer.facts.connects += 1;
     transfer.facts.connected = started.elapsed();

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::unix::SourceFd;
 use mio::{Interest, Registry, Token};
@@ -51,6 +51,8 @@ pub struct Lane {
     pub hopes_to_share: bool,
     /// By when it must be open.
     opens_by: Instant,
+    /// How long those that it is opened for give it.
+    opens_within: Duration,
     depth: usize,
 }
 
@@ -95,7 +97,7 @@ impl Lane {
     /// A lane that will be opened for this transfer.
     #[must_use]
     pub fn new(key: Arc<Key>, transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
-        let timeout = key.connect.timeout;
+        let opens_within = transfer.options().connect.timeout;
         Self {
             state: State::Resolving,
             key,
@@ -107,7 +109,8 @@ impl Lane {
             rested: now,
             is_serial: false,
             hopes_to_share: false,
-            opens_by: clock::after(now, timeout),
+            opens_by: clock::after(now, opens_within),
+            opens_within,
             depth,
         }
     }
@@ -127,6 +130,7 @@ impl Lane {
             is_serial: false,
             hopes_to_share: false,
             opens_by: now,
+            opens_within: Duration::ZERO,
             depth,
         }
     }
@@ -143,6 +147,9 @@ impl Lane {
     /// Whether a transfer can be given to it, to be started at once or behind those that it has.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
+        if !matches!(self.state, State::Open(_)) && transfer.options().connect.timeout != self.opens_within {
+            return false;
+        }
         let last = match &self.state {
             State::Open(link) if link.is_closing() => return false,
             // Those that find no room wait for it here: another connection would bring nothing. But not one that all
@@ -322,7 +329,7 @@ impl Lane {
         let Some(route) = Route::find(key, ask)? else { return Ok(None) };
         transfer.facts.resolved = around.now.saturating_duration_since(transfer.facts.started);
         let opening = Opening::new(key, &route)?;
-        let connector = route.connector(key, transfer.spread, around.now);
+        let connector = route.connector(&transfer.options().connect, transfer.spread, around.now);
         Ok(Some((connector.watched(transfer.options().trace.clone()), opening)))
     }
 }

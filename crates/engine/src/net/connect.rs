@@ -80,6 +80,36 @@ impl Default for ConnectOptions {
     }
 }
 
+impl ConnectOptions {
+    /// Whether a connection that was made by these is what the others would make. How long it may take to be made is nothing that
+    /// one has that stands.
+    #[must_use]
+    pub fn make_the_same(&self, other: &Self) -> bool {
+        let Self {
+            attempt_delay: _,
+            timeout: _,
+            keepalive,
+            interface,
+            local_ports,
+            unix_socket,
+            haproxy_protocol,
+            haproxy_client,
+        } = self;
+        *keepalive == other.keepalive
+            && *interface == other.interface
+            && *local_ports == other.local_ports
+            && *unix_socket == other.unix_socket
+            && *haproxy_protocol == other.haproxy_protocol
+            && *haproxy_client == other.haproxy_client
+    }
+
+    /// These but for how long it may take.
+    pub(super) fn but_for_time(&self) -> Self {
+        let Self { attempt_delay, timeout, .. } = Self::default();
+        Self { attempt_delay, timeout, ..self.clone() }
+    }
+}
+
 /// How long to wait before a local socket with a full queue is tried again.
 const LOCAL_RETRY: Duration = Duration::from_millis(10);
 

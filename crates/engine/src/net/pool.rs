@@ -1,7 +1,7 @@
 //! Idle connections, by everything that makes a connection another connection.
 //!
 //! The [`Key`] is the security boundary: two requests share a connection only if scheme, host, port, every TLS setting,
-//! the proxies with their credentials, and every setting of how to connect are equal. A connection with unread or unsolicited bytes never comes back here,
+//! the proxies with their credentials, and every setting of how to connect, but for its time, are equal. A connection with unread or unsolicited bytes never comes back here,
 //! and before one is handed out a peek makes sure that it is silent and open.
 //!
 //! While a worker has work for a connection it keeps it; the pool is where connections lie between runs and where one
@@ -40,7 +40,8 @@ pub struct Key {
     pub tls: Option<TlsOptions>,
     /// Which kinds of address it may have gone to.
     pub family: Family,
-    /// How the connection is made: interface, local ports and a Unix socket are among it.
+    /// How the connection is made: interface, local ports and a Unix socket are among it, but not how long it may take, which is each
+    /// request's own.
     pub connect: ConnectOptions,
     /// HTTP/2 is spoken without being agreed on.
     pub prior_knowledge: bool,
@@ -66,7 +67,7 @@ impl Key {
                 // What is spoken with the proxy is part of `via`.
                 tls: None,
                 family: options.family,
-                connect: options.connect.clone(),
+                connect: options.connect.but_for_time(),
                 prior_knowledge: false,
                 liberties: options.liberties,
                 via,
@@ -90,7 +91,7 @@ impl Key {
             alternative: alternative.map(|other| other.protocol),
             tls,
             family: options.family,
-            connect: options.connect.clone(),
+            connect: options.connect.but_for_time(),
             prior_knowledge: options.prior_knowledge,
             liberties: options.liberties,
             via,
@@ -154,7 +155,10 @@ impl Key {
         if options.alt_svc.is_some() || self.alternative.is_some() {
             return *self == Self::new(target, options);
         }
-        if self.family != options.family || self.connect != options.connect || self.liberties != options.liberties {
+        if self.family != options.family
+            || !self.connect.make_the_same(&options.connect)
+            || self.liberties != options.liberties
+        {
             return false;
         }
         if options.proxy.is_some() || self.via != Via::Direct {
@@ -375,6 +379,23 @@ mod tests {
                 assert_eq!(pool.take(b, Instant::now()).is_some(), i == j);
             }
         }
+    }
+
+    #[test]
+    fn how_long_a_connection_may_take_to_be_made_does_not_keep_it_from_others() {
+        let options = RequestOptions::default();
+        let mut hasty = options.clone();
+        (hasty.connect.timeout, hasty.connect.attempt_delay) = (Duration::from_secs(1), Duration::from_millis(10));
+        let target = Target::parse("http://a/").unwrap();
+        let pool = Pool::default();
+        let put = || {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            assert!(pool.put(key("http://a/", &options), ours, Instant::now()).is_none());
+            theirs
+        };
+        let _peers = (put(), put());
+        assert!(pool.take(&key("http://a/", &hasty), Instant::now()).is_some());
+        assert!(pool.take_for(&target, &hasty, Instant::now()).is_some());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use haul_policy::proxy::Proxy;
 
-use crate::net::connect::{Connector, with_port};
+use crate::net::connect::{ConnectOptions, Connector, with_port};
 use crate::net::dns::Family;
 use crate::net::local::{Bind, UnixSocket, zone_index};
 use crate::net::pool::Key;
@@ -101,14 +101,14 @@ impl Route {
 
     /// The race to its first address; `spread` is which of them begins.
     #[must_use]
-    pub fn connector(&self, key: &Key, spread: usize, now: Instant) -> Connector {
+    pub fn connector(&self, options: &ConnectOptions, spread: usize, now: Instant) -> Connector {
         match &self.to {
-            To::Local(socket) => Connector::local(socket.clone(), &key.connect, now),
+            To::Local(socket) => Connector::local(socket.clone(), options, now),
             To::Addresses(addresses) => {
                 let mut addresses = addresses.clone();
                 let others = spread % addresses.len().max(1);
                 addresses.rotate_left(others);
-                Connector::new(&self.entry, addresses, &key.connect, now).from(self.bind.clone())
+                Connector::new(&self.entry, addresses, options, now).from(self.bind.clone())
             }
         }
     }
