@@ -167,3 +167,21 @@ fn a_server_that_refuses_content_unread_is_asked_again_on_another_connection() {
         }
     }
 }
+
+/// A login that goes by the connection (NTLM) needs the one that asked for it: little content costs none, whoever gives it.
+#[test]
+fn a_server_that_refuses_little_content_of_a_reader_is_asked_again_on_the_same_connection() {
+    let refused = "HTTP/1.1 401 Who\r\nContent-Length: 0\r\n\r\n";
+    let content = b"5\r\nhello\r\n0\r\n\r\n";
+    let exchange = |answer: &str| [Step::ReadHead, Step::ReadBytes(content.len()), Step::send(answer)];
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![[exchange(refused), exchange(OK)].concat()]);
+        let client = Client::new();
+        for status in [401, 200] {
+            let body = Body::reader(Dribble(b"hello".to_vec()));
+            let options = RequestOptions { expect_timeout: Duration::ZERO, ..sending("POST", body) };
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, status), "{driver:?} {}", got.message);
+        }
+    }
+}

@@ -99,7 +99,9 @@ impl Transfer {
     /// not see a further request on that connection; that all has left for the socket says nothing of it.
     pub(crate) fn may_be_unread(&self) -> bool {
         let sent = self.given().filter(|_| !self.login.is_probe);
-        self.facts.status >= 300 && sent.is_some_and(|body| body.length().is_none_or(|length| length > READ_ANYWAY))
+        // Of content whose length is not known beforehand, what was given to be sent is known by now.
+        let much = |body: &Body| body.length().unwrap_or(self.facts.upload_bytes) > READ_ANYWAY;
+        self.facts.status >= 300 && sent.is_some_and(much)
     }
 
     /// Whether the content can be sent once only.
