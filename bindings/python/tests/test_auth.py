@@ -95,3 +95,16 @@ def test_netrc(httpbin: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert session.get(url + "?by=a@b").status_code == 200
     session.trust_env = False
     assert session.get(url).status_code == 401
+
+
+def test_what_may_have_logged_a_connection_in_is_the_next_calls_of_nobody(pages: Any) -> None:
+    """NTLM and Negotiate do that. Where a request is what is logged in, the next call may have its connection."""
+
+    def ours(request: Any) -> Any:
+        request.headers["Authorization"] = "Negotiate abc"
+        return request
+
+    haul.get(pages.url)
+    for auth, connections in ((("user", "pass"), 1), (HTTPBasicAuth("user", "pass"), 1), (ours, 2), (None, 2)):
+        haul.get(pages.url, auth=auth)
+        assert pages.connections == connections

@@ -21,6 +21,9 @@ _shared: list[Session] = []
 def request(method: str, url: Any, **kwargs: Any) -> Response:
     """Sends a request and waits for its response; arguments as those of :meth:`haul.Session.request`."""
     session = Session()
+    auth = kwargs.get("auth")
+    if auth is not None and type(auth) is not tuple and not _goes_by_requests(auth):
+        return session.request(method, url, **kwargs)
     if _shared:
         first = _shared[0]
         session._client, session._plans = first._client, first._plans
@@ -29,6 +32,14 @@ def request(method: str, url: Any, **kwargs: Any) -> Response:
         first, session = session, Session()
         session._client, session._plans = first._client, first._plans
     return session.request(method, url, **kwargs)
+
+
+def _goes_by_requests(auth: Any) -> bool:
+    """Whether it authenticates requests. One that is not known may authenticate a connection (NTLM, Negotiate), on which the next call
+    would be that user's."""
+    from .auth import HTTPBasicAuth, HTTPDigestAuth
+
+    return type(auth) in (HTTPBasicAuth, HTTPDigestAuth) or not callable(auth)
 
 
 def get(url: Any, params: Any = None, **kwargs: Any) -> Response:
