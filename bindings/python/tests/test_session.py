@@ -485,3 +485,14 @@ def test_what_requests_programs_do_besides(pages: Any, httpbin: Any, monkeypatch
     assert b'name="number"' in pages.bodies[-1] and b'name="none"' not in pages.bodies[-1]
     with pytest.raises(haul.exceptions.InvalidProxyURL):
         haul.get("https://example.test/", proxies={"https": "http:/proxy:3128"})
+
+
+@pytest.mark.parametrize("kind", [requests, haul])
+def test_a_request_without_the_sessions_content_type_has_its_bodys(kind: Any, pages: Any) -> None:
+    session = kind.Session()
+    session.headers["Content-Type"] = "text/plain"
+    for arguments in ({"data": {"a": "b"}}, {"json": {}}, {"data": b"x"}):
+        session.post(pages.url, **arguments)
+        session.post(pages.url, headers={"content-type": None}, **arguments)
+    kinds = [CaseInsensitiveDict(dict(fields)).get("Content-Type") for _, fields in pages.heads]
+    assert kinds == ["text/plain", "application/x-www-form-urlencoded", "text/plain", "application/json", "text/plain", None]

@@ -329,11 +329,8 @@ class Session(SessionRedirectMixin, _HooksMixin):
             from .auth import basic_value
 
             fields = [*(fields or ()), ("Authorization", basic_value(*auth))]
-        if kind is not None and "content-type" not in self._headers._store:
-            if fields is None:
-                fields = [("Content-Type", kind)]
-            elif not any(_is_named("content-type", name) for name, _ in fields):
-                fields.insert(0, ("Content-Type", kind))
+        if kind is not None:
+            fields = self._with_type(fields, kind)
         jar = self._cookies
         cookie = self._own_cookies(cookies, fields) if cookies or jar._loose else None
         plan = self._plan(url, timeout, verify, cert, proxies, is_told)
@@ -346,6 +343,13 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if "content-length" in self._headers._store:
             fields = [*(fields or ()), ("Content-Length", None)]
         return fields
+
+    def _with_type(self, fields: Any, kind: str) -> Any:
+        """With the type of a body, unless the program says one; its `None` takes away the session's, and not that of this body."""
+        given = [value for name, value in fields or () if _is_named("content-type", name)]
+        if any(value is not None for value in given) or (not given and "content-type" in self._headers._store):
+            return fields
+        return [("Content-Type", kind), *(field for field in fields or () if not _is_named("content-type", field[0]))]
 
     def _suits_all_urls(self) -> bool:
         """Whether what the short way makes of one URL is the same for all: no proxy and no login depends on which it is."""
