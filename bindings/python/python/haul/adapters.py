@@ -18,7 +18,7 @@ import requests
 from requests.adapters import BaseAdapter, HTTPAdapter
 from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
-from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy
+from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy, urldefragauth
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
 
 from . import _settings
@@ -126,6 +126,9 @@ class HaulAdapter(BaseAdapter):
     ) -> requests.Response:
         """Sends a request that is prepared."""
         url, method = request.url or "", request.method or "GET"
+        if "@" in url:
+            # requests has said by a header whether its user is logged in with: one that a redirect names is not.
+            url = urldefragauth(url)
         headers = request.headers
         body: Any = request.body
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
