@@ -110,7 +110,7 @@ impl Batch {
         jar: Option<&Jar>,
         cookie: Option<&str>,
     ) -> PyResult<u64> {
-        let url = self.last.prepare(url, query)?;
+        let url = self.last.prepare(url, query, false)?;
         let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
         // Held until it is noted: it may be over, and be asked for, before this returns.
         let mut pending = self.pending();

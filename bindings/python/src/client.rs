@@ -14,7 +14,7 @@ use crate::stop::Stop;
 use crate::stream::Stream;
 use crate::text::latin1_or_utf8;
 use crate::upload::{Raised, body_of};
-use crate::url::{Last, Prepared, prepare};
+use crate::url::{Last, Prepared, prepare, prepare_as_is};
 
 /// What the requests of a session share: connections, names, TLS.
 #[pyclass(frozen, module = "haul._haul")]
@@ -33,8 +33,8 @@ impl Client {
     /// Sends one request and waits for the whole of its response, which is decoded. Redirects are not followed.
     ///
     /// `fields` go over those of the plan; one with the value `None` takes one away. The jar gives cookies and takes those that the
-    /// response sets; `cookie` is sent besides. `stop` ends it.
-    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None))]
+    /// response sets; `cookie` is sent besides. `stop` ends it. `as_is` sends the path as it is written.
+    #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn send(
         &self,
@@ -48,8 +48,9 @@ impl Client {
         jar: Option<&Jar>,
         cookie: Option<&str>,
         stop: Option<&Stop>,
+        as_is: bool,
     ) -> PyResult<Reply> {
-        let url = self.last.prepare(url, query)?;
+        let url = self.last.prepare(url, query, as_is)?;
         let stoppable = stop.map(|stop| plan.stopped_by(stop));
         let plan = stoppable.as_ref().unwrap_or(plan);
         let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
@@ -63,8 +64,8 @@ impl Client {
     }
 
     /// Sends one request and waits for the head of its response; its body is read from the second thing returned.
-    /// `stop` ends either.
-    #[pyo3(signature = (plan, method, url, fields=None, body=None, stop=None))]
+    /// `stop` ends either. `as_is` sends the path as it is written.
+    #[pyo3(signature = (plan, method, url, fields=None, body=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn open(
         &self,
@@ -75,10 +76,12 @@ impl Client {
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
         stop: Option<&Stop>,
+        as_is: bool,
     ) -> PyResult<(Reply, Stream)> {
         let stop = stop.cloned().unwrap_or_default();
+        let url = if as_is { prepare_as_is(url)? } else { prepare(url, None)? };
         let Asked { request, url, raised, cookie } =
-            Asked::new(&plan.stopped_by(&stop), method, prepare(url, None)?, fields, body, None, None)?;
+            Asked::new(&plan.stopped_by(&stop), method, url, fields, body, None, None)?;
         let response = match py.detach(|| self.client.send(request)) {
             Ok(response) => response,
             Err(error) => {

@@ -20,6 +20,11 @@ const KEPT: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 /// undone; a percent sign that begins none makes all of them literal ones, as by requests.
 #[pyfunction]
 pub(crate) fn requote(text: &str) -> String {
+    encoded(text, false)
+}
+
+/// The same; `as_is` leaves the escapes that there are.
+fn encoded(text: &str, as_is: bool) -> String {
     let bytes = text.as_bytes();
     let is_kept = |b: u8| b.is_ascii_alphanumeric() || KEPT.contains(&b);
     if bytes.iter().all(|&b| is_kept(b)) {
@@ -35,6 +40,12 @@ pub(crate) fn requote(text: &str) -> String {
     while at < bytes.len() {
         let b = bytes[at];
         match escape(at).filter(|_| b == b'%' && !has_wild) {
+            Some(digits) if as_is => {
+                out.push('%');
+                out.push_str(digits);
+                at += 3;
+                continue;
+            }
             Some(digits) => {
                 let value = u8::from_str_radix(digits, 16).unwrap_or(b'%');
                 if value.is_ascii_alphanumeric() || b"-._~".contains(&value) {
@@ -70,25 +81,25 @@ pub(crate) struct Prepared {
 /// The URL that was asked for last. Programs that ask for the same one again and again are many, and those that stay with one origin
 /// are most; taking a URL apart is a third of what a small request costs this side of the engine.
 #[derive(Default)]
-pub(crate) struct Last(Mutex<Option<(String, Prepared)>>);
+pub(crate) struct Last(Mutex<Option<(String, bool, Prepared)>>);
 
 impl Last {
-    /// As [`prepare`].
-    pub(crate) fn prepare(&self, text: &str, query: Option<&str>) -> PyResult<Prepared> {
+    /// As [`prepare`], or, of a URL that is prepared already, [`prepare_as_is`].
+    pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
         if query.is_some() {
             return prepare(text, query);
         }
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((asked, prepared)) = &*last {
-            if asked == text {
+        if let Some((asked, was_as_is, prepared)) = &*last {
+            if asked == text && *was_as_is == as_is {
                 return Ok(prepared.clone());
             }
             if let Some(target) = near(text, &prepared.target) {
                 return Ok(Prepared { url: text.to_owned(), target });
             }
         }
-        let prepared = prepare(text, None)?;
-        *last = Some((text.to_owned(), prepared.clone()));
+        let prepared = mended(text, None, as_is)?;
+        *last = Some((text.to_owned(), as_is, prepared.clone()));
         Ok(prepared)
     }
 }
@@ -120,6 +131,18 @@ fn is_plain(text: &str, authority: &str) -> bool {
 /// # Errors
 /// As by requests: without a scheme or host, with another scheme, with a host that is none.
 pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
+    mended(text, query, false)
+}
+
+/// Understands the URL of a request that is prepared. What its program has written there is sent so: its dot segments, and its escapes.
+///
+/// # Errors
+/// As [`prepare`].
+pub(crate) fn prepare_as_is(text: &str) -> PyResult<Prepared> {
+    mended(text, None, true)
+}
+
+fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
     let text = text.trim_start();
     let no_scheme = || {
         let text = masked(text);
@@ -147,7 +170,7 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
         return Ok(Prepared { url: text.to_owned(), target });
     }
     let (line, fragment) = tail.split_once('#').map_or((tail, None), |(line, fragment)| (line, Some(fragment)));
-    let mut line = requote(line);
+    let mut line = encoded(line, as_is);
     if let Some(query) = query.filter(|query| !query.is_empty()) {
         line.push(match line.find('?') {
             Some(_) if line.ends_with('?') => ' ',
@@ -169,7 +192,7 @@ pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
         };
         refused(ErrorKind::Url, message)
     };
-    let target = Target::parse_with(&format!("{scheme}://{authority}{line}"), Scheme::Http, false)
+    let target = Target::parse_with(&format!("{scheme}://{authority}{line}"), Scheme::Http, as_is)
         .map_err(|error| invalid(&error))?;
     if let Host::Name(name) = target.host()
         && name.starts_with(['*', '.'])

@@ -437,3 +437,36 @@ def test_a_retry_of_urllib3_is_obeyed(pages: Any, raw: Any) -> None:
         session_of(0).get(pages.url + "/never", timeout=0.05)
     with pytest.raises(requests.exceptions.ConnectionError):
         session_of(1).get(pages.url + "/never", timeout=0.05)
+
+
+def test_the_adapter_logs_in_as_requests_says_and_as_no_user_of_a_redirect(session: requests.Session, pages: Any) -> None:
+    there = pages.url.replace("//", "//user:secret@")
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location=f"{there}/x")
+    session.get(f"{pages.url}/away")
+    session.get(f"{there}/@y")
+    assert [("Authorization" in dict(fields), path) for path, fields in pages.heads] == [
+        (False, "/away"), (False, "/x"), (True, "/@y"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [requests, haul])
+def test_a_path_that_a_program_puts_into_a_prepared_request_is_sent_so(
+    kind: Any, session: requests.Session, pages: Any
+) -> None:
+    own: Any = session if kind is requests else haul.Session()
+    paths = ["/a/../b", "/../c", "/%2e%2e/d%2fe", "/f g"]
+    for stream in (False, True):
+        pages.heads.clear()
+        for path in paths:
+            prepared = own.prepare_request(kind.Request("GET", pages.url))
+            prepared.url = pages.url + path
+            own.send(prepared, stream=stream).close()
+        assert [path for path, _ in pages.heads] == ["/a/../b", "/../c", "/%2e%2e/d%2fe", "/f%20g"]
+
+
+def test_requests_of_different_timeouts_share_a_connection(session: requests.Session, pages: Any) -> None:
+    for own in (session, haul.Session()):
+        before = pages.connections
+        for seconds in (5, 6.5, (7, 8), None):
+            own.get(pages.url, timeout=seconds)
+        assert pages.connections - before == 1

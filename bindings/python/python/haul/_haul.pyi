@@ -88,6 +88,7 @@ class Client:
         jar: Jar | None = None,
         cookie: str | None = None,
         stop: Stop | None = None,
+        as_is: bool = False,
     ) -> Reply: ...
     def open(
         self,
@@ -97,6 +98,7 @@ class Client:
         fields: Iterable[tuple[Any, Any]] | None = None,
         body: Any = None,
         stop: Stop | None = None,
+        as_is: bool = False,
     ) -> tuple[Reply, Stream]: ...
     def close(self) -> None: ...
 

@@ -142,9 +142,9 @@ class HaulAdapter(BaseAdapter):
             source = None
             try:
                 if stream:
-                    reply, source = self._client.open(plan, method, url, fields, body)
+                    reply, source = self._client.open(plan, method, url, fields, body, None, True)
                 else:
-                    reply = self._client.send(plan, method, url, None, fields, body, None, None)
+                    reply = self._client.send(plan, method, url, None, fields, body, None, None, None, True)
             except Failure as failure:
                 if attempts is None:
                     raise as_requests(failure, request, plan.proxied) from None

@@ -475,10 +475,10 @@ class Session(SessionRedirectMixin, _HooksMixin):
         try:
             if stream:
                 plan, method, url, _, fields, body, _, _ = call
-                reply, source = self._client.open(plan, method, url, fields, body)
+                reply, source = self._client.open(plan, method, url, fields, body, None, True)
                 response = answer(Response, reply, None, source)
             else:
-                response = answer(Response, self._client.send(*call), None)
+                response = answer(Response, self._client.send(*call, None, True), None)
         except Failure as failure:
             if _is_unanswerable(failure, request):
                 return self._transmit(request, stream, settings)
