@@ -35,7 +35,8 @@ _NEVER = Retry(0, read=False)
 
 class _Raw(RawBody):
     """With what add-ons of requests do to urllib3's: they ask its headers for each field apart, and put a file in the place of the
-    body: requests-cache one that holds what came, CacheControl one that reads it and keeps it."""
+    body: requests-cache one that holds what came, CacheControl one that reads it and keeps it. google-resumable-media puts a decoder of its
+    own there, which sees what came before it is decoded."""
 
     _put: HTTPResponse | None = None
     _source: RawBody | None = None
@@ -54,6 +55,17 @@ class _Raw(RawBody):
     @_fp.setter
     def _fp(self, file: Any) -> None:
         self._put = HTTPResponse(file, self.headers, preload_content=False, enforce_content_length=False)
+
+    @property
+    def _decoder(self) -> Any:
+        return None if self._put is None else self._put._decoder
+
+    @_decoder.setter
+    def _decoder(self, decoder: Any) -> None:
+        if self._put is None:
+            self._fp = self._fp
+        assert self._put is not None
+        self._put._decoder = decoder
 
     @property
     def closed(self) -> bool:
