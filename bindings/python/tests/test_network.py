@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
+import hashlib
 import http.client
 import io
 import os
 import pickle
 import socket
 import ssl
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -269,6 +272,28 @@ def test_add_ons_find_urllib3s_names(session: requests.Session, pages: Any) -> N
     assert raw.read1(2) == b"12" and raw.length_remaining == 3 and list(raw.stream(2)) == [b"34", b"5"]
 
 
+class _Counting(urllib3.response.GzipDecoder):
+    """A decoder that counts what it is given: google-resumable-media's."""
+
+    def __init__(self, seen: Any) -> None:
+        super().__init__()
+        self.seen = seen
+
+    def decompress(self, data: bytes, *args: Any, **kwargs: Any) -> bytes:
+        self.seen.update(data)
+        return super().decompress(data, *args, **kwargs)
+
+
+def test_a_decoder_of_the_programs_own_sees_what_came(session: requests.Session, pages: Any) -> None:
+    packed = gzip.compress(b"content " * 1000)
+    pages.routes["/gzip"] = lambda handler: handler.answer(packed, Content_Encoding="gzip")
+    with session.get(f"{pages.url}/gzip", stream=True) as response:
+        seen = hashlib.md5()
+        response.raw._decoder = _Counting(seen)
+        assert b"".join(response.iter_content(1000)) == b"content " * 1000
+    assert seen.digest() == hashlib.md5(packed).digest()
+
+
 class _Tee:
     """A file that keeps what is read of another one, until that is closed: CacheControl's."""
 
@@ -344,7 +369,18 @@ def test_what_the_adapter_raises_is_requests_own(session: requests.Session, page
         session.get("http://x.invalid/", proxies={"http": "http://127.0.0.1:1"})
 
 
-def test_what_the_adapter_raises_holds_urllib3s(session: requests.Session, secure_pages: Any, raw: Any) -> None:
+def _reset(head: bytes, handler: Any) -> None:
+    """Sends so much, and resets the connection."""
+    handler.connection.sendall(head)
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    # The socket is closed when the last of these is.
+    for file in (handler.rfile, handler.wfile, handler.connection):
+        file.close()
+
+
+def test_what_the_adapter_raises_holds_urllib3s(
+    session: requests.Session, pages: Any, secure_pages: Any, raw: Any
+) -> None:
     import urllib3.exceptions as inner
 
     def raised(url: str, **kwargs: Any) -> Any:
@@ -361,6 +397,8 @@ def test_what_the_adapter_raises_holds_urllib3s(session: requests.Session, secur
         assert type(error) is requests.exceptions.ConnectionError
         held = error.args[0]
         assert isinstance(held, inner.MaxRetryError) and type(held.reason) is reason
+        assert isinstance(held.pool, urllib3.HTTPConnectionPool)
+        assert isinstance(held.reason.conn, urllib3.connection.HTTPConnection)
         assert (held.pool.host, held.pool.port, held.url) == (host, 1, "/p?q=1")
         assert str(error).startswith(f"HTTPConnectionPool(host='{host}', port=1): Max retries exceeded with url: /p?q=1")
     error = raised("http://x.invalid/", proxies={"http": "http://127.0.0.1:1"})
@@ -372,6 +410,10 @@ def test_what_the_adapter_raises_holds_urllib3s(session: requests.Session, secur
     assert "CERTIFICATE_VERIFY_FAILED" in str(error)
     error = raised(raw(b"").url)
     assert error.args[0].args[0] == "Connection aborted." and isinstance(error.args[0].args[1], http.client.RemoteDisconnected)
+    for head in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"):
+        pages.routes["/reset"] = functools.partial(_reset, head)
+        error = raised(f"{pages.url}/reset")
+        assert isinstance(error.args[0].args[1], ConnectionResetError)
     still = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", closes=False).url
     short = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf").url
     for stream in (False, True):

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import ssl
@@ -18,8 +19,9 @@ from http.client import RemoteDisconnected
 from typing import Any
 
 import requests
-from urllib3 import Retry
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Retry
 from urllib3 import exceptions as urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.util.request import rewind_body, set_file_position
 
 from ._haul import Failure, split_url
@@ -118,7 +120,7 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
             return urllib3.SSLError(ssl.SSLCertVerificationError(1, words))
         if isinstance(from_failure(failure), SSLError):
             return urllib3.SSLError(message)
-        error = _no_connection(kind, message, _pool(url))
+        error = _no_connection(kind, message, _connection(url))
         return urllib3.ProxyError(message, error) if proxied else error
     if kind == "Timeout":
         return urllib3.ReadTimeoutError(_pool(url), url or "", f"Read timed out: {message}")
@@ -126,6 +128,12 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
         return urllib3.DecodeError(message)
     if kind == "EmptyReply":
         return urllib3.ProtocolError("Connection aborted.", RemoteDisconnected(message))
+    number = re.search(r"\(os error (\d+)\)", message)
+    if number is not None:
+        # Python's class of it: a ConnectionResetError, which programs try again after.
+        broke = OSError(int(number[1]), os.strerror(int(number[1])))
+        what = f"Connection broken: {broke!r}" if phase == "body" else "Connection aborted."
+        return urllib3.ProtocolError(what, broke)
     counts = re.search(r"after (\d+) of (\d+) bytes", message)
     if counts is not None:
         came, length = map(int, counts.groups())
@@ -133,31 +141,32 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
     return urllib3.ProtocolError(message)
 
 
-def _no_connection(kind: str, message: str, pool: Any) -> Exception:
+def _no_connection(kind: str, message: str, connection: HTTPConnection) -> Exception:
     if kind == "Timeout":
-        return urllib3.ConnectTimeoutError(pool, message)
+        return urllib3.ConnectTimeoutError(connection, message)
     if kind == "Resolve":
         # urllib3 has it since version 2.
         unresolved = getattr(urllib3, "NameResolutionError", None)
         if unresolved is not None:
-            return unresolved(pool.host, pool, socket.gaierror(socket.EAI_NONAME, message))  # type: ignore[no-any-return]
-    return urllib3.NewConnectionError(pool, f"Failed to establish a new connection: {message}")
+            reason = socket.gaierror(socket.EAI_NONAME, message)
+            return unresolved(connection.host, connection, reason)  # type: ignore[no-any-return]
+    return urllib3.NewConnectionError(connection, f"Failed to establish a new connection: {message}")
 
 
-class _Pool:
-    """What urllib3's exceptions name as the pool, in its words: there is none, but programs ask it for host and port."""
-
-    def __init__(self, scheme: str, host: str, port: int) -> None:
-        self.scheme = scheme
-        self.host = host
-        self.port = port
-
-    def __repr__(self) -> str:
-        return f"{self.scheme.upper()}ConnectionPool(host={self.host!r}, port={self.port})"
+def _pool(url: str | None) -> HTTPConnectionPool:
+    """What urllib3's exceptions name as the pool: there is none, but programs ask it for host and port, and of what class it is."""
+    scheme, host, port = _place(url)
+    return (HTTPSConnectionPool if scheme == "https" else HTTPConnectionPool)(host, port)
 
 
-def _pool(url: str | None) -> Any:
+def _connection(url: str | None) -> HTTPConnection:
+    """What they name as the connection."""
+    scheme, host, port = _place(url)
+    return (HTTPSConnection if scheme == "https" else HTTPConnection)(host, port)
+
+
+def _place(url: str | None) -> tuple[str, str, int]:
     try:
-        return _Pool(*split_url(url or "")[:3])
+        return split_url(url or "")[:3]
     except Failure:
-        return _Pool("http", "", 0)
+        return "http", "", 0
