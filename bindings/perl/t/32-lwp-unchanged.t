@@ -53,6 +53,16 @@ $other->conn_cache(undef);
 isnt($connection->($other), $connection->($ua), 'not who wants to keep none');
 isnt($connection->($other), $connection->($other), 'which has a new one each time');
 
+# NTLM and Negotiate log connections in, not requests.
+my $logs_in = LWP::UserAgent->new;
+my $as = sub { my ($how) = @_; (split ' ', $logs_in->get($server->url('/c'), Authorization => $how)->content)[1] };
+my $shared = $connection->($ua);
+is($as->('Basic dTpw'), $shared, 'a login of a request');
+my $alone = $as->('NTLM TlRMTVNTUAAB');
+isnt($alone, $shared, 'a login of a connection has one of its own');
+is($as->('Basic dTpw'), $alone, 'that it keeps');
+is($connection->($_), $shared, 'and that is nobody else\'s') for $ua, LWP::UserAgent->new;
+
 # What cannot be sent twice does not go where the server may just be closing.
 my $of_post = sub { (split ' ', $_[0]->post($server->url('/c'), @_[1 .. $#_])->content)[1] };
 my $kept = $connection->($ua);

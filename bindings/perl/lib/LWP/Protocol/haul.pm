@@ -29,9 +29,15 @@ LWP::Protocol::implementor($_, __PACKAGE__) for qw(http https);
 # that may have time for one.
 my %shared;
 
-# The engine for a user agent's settings as they are now; kept with it, and its connections with it.
+# The engine for a user agent's settings as they are now; kept with it, and its connections with it. `$logs_in`: the request may log its
+# connection in (NTLM, Negotiate). Another user agent would be that user on it, so from then on this one has engines of its own.
 sub _engine {
-    my ($ua, $is_secure, $proxy, $timeout, $is_old) = @_;
+    my ($ua, $is_secure, $proxy, $timeout, $is_old, $logs_in) = @_;
+    if ($logs_in && !$ua->{'LWP::Protocol::haul::alone'}) {
+        $ua->{'LWP::Protocol::haul::alone'} = 1;
+        delete $ua->{'LWP::Protocol::haul'};
+    }
+    my $is_shared = !$ua->{'LWP::Protocol::haul::alone'};
     my $ssl = $is_secure && $ua->{ssl_opts} || {};
     # Who was told conn_cache(undef) keeps none.
     my $keeps = $KEEP_ALIVE && (defined $ua->{conn_cache} || !exists $ua->{conn_cache}) ? 1 : 0;
@@ -39,7 +45,7 @@ sub _engine {
     my $key = "$keeps\0$is_old\0$timeout\0$ua->{local_address}\0$proxy";
     $key = join "\0", $key, map { ($_, $ssl->{$_}) } sort keys %$ssl if $is_secure;
     my $engines = $ua->{'LWP::Protocol::haul'} ||= {};
-    return $engines->{$key} ||= $shared{$key} || do {
+    return $engines->{$key} ||= $is_shared && $shared{$key} || do {
         # A program that changes its settings all the time does not keep all of them.
         %$engines = () if keys %$engines >= 16;
         delete @shared{ grep { !defined $shared{$_} } keys %shared };
@@ -59,7 +65,7 @@ sub _engine {
         $engine->_set(proxies => ["$proxy", "$proxy"]) if $proxy;
         $engine->_set(http => 10) if $is_old;
         _tls($engine, $ssl) if $is_secure;
-        weaken($shared{$key} = $engine);
+        weaken($shared{$key} = $engine) if $is_shared;
         $engine;
     };
 }
@@ -112,18 +118,21 @@ sub _standard {
     return ($headers->{'::std_case'} || {})->{ lc $name };
 }
 
-# The fields to send, as a list, and the content. Takes the user out of the URL.
+# The fields to send, as a list, the content, and whether they may log the connection in. Takes the user out of the URL.
 sub _outgoing {
     my ($request, $url, $is_secure) = @_;
-    my ($length, $authorized, @fields);
+    my ($length, $authorized, $logs_in, @fields);
     $request->headers->scan(sub {
         my ($name, $value) = @_;
         $name = substr $name, 1 if ord $name == 58;
         $value =~ tr/\r\n/  /;
         if ($name eq 'Content-Length') { $length = $value }
-        elsif ($name eq 'Authorization') { $authorized = 1 }
-        # What is for the proxy does not go through its tunnel.
-        elsif ($is_secure && $name eq 'Proxy-Authorization') { return }
+        elsif ($name eq 'Authorization' || $name eq 'Proxy-Authorization') {
+            # What is for the proxy does not go through its tunnel.
+            return if $is_secure && $name eq 'Proxy-Authorization';
+            $authorized = 1 if $name eq 'Authorization';
+            $logs_in = 1 if $value =~ /\A(?:NTLM|Negotiate)\b/i;
+        }
         push @fields, $name, $value;
     });
     if ($$url =~ s{\A([^:/]+://)([^/?]*)\@}{$1} && !$authorized && length $2) {
@@ -136,16 +145,16 @@ sub _outgoing {
     my $content = $request->content_ref;
     $content = $$content if ref $$content;
     if (ref $content eq 'CODE') {
-        return (\@fields, defined $length && !$length ? undef : $content);
+        return (\@fields, defined $length && !$length ? undef : $content, $logs_in);
     }
     my $size = defined $$content ? length $$content : 0;
     if ($size) {
         warn 'Content-Length header value was wrong, fixed' if defined $length && $length ne $size;
-        return (\@fields, $$content);
+        return (\@fields, $$content, $logs_in);
     }
     warn 'Content-Length set when there is no content, fixed' if $length;
     # An empty POST says so where the program did.
-    return (\@fields, defined $length && !$length ? '' : undef);
+    return (\@fields, defined $length && !$length ? '' : undef, $logs_in);
 }
 
 # Whether anyone wants to see the reply before it is complete.
@@ -246,8 +255,8 @@ sub request {
     die "No Host option provided\n" if $text !~ m{\Ahttps?://[^/]}i;
     $REQUESTS++;
     my $version = $request->protocol;
-    my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0);
-    my ($fields, $content) = _outgoing($request, \$text, $is_secure);
+    my ($fields, $content, $logs_in) = _outgoing($request, \$text, $is_secure);
+    my $engine = _engine($ua, $is_secure, $proxy, $timeout, defined $version && $version =~ m{\A(?:HTTP/)?1\.0\z} ? 1 : 0, $logs_in);
     # The server may close a kept connection while a request is on its way there. What cannot be sent again goes by a new one, as by
     # LWP, unless the program has asked for kept ones.
     if ((!$is_repeated{$method} || ref $content eq 'CODE') && !defined $ua->{conn_cache} && $KEEP_ALIVE ne 'all') {
