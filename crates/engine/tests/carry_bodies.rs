@@ -185,3 +185,21 @@ fn a_server_that_refuses_little_content_of_a_reader_is_asked_again_on_the_same_c
         }
     }
 }
+
+#[test]
+fn a_login_by_the_connection_stays_on_it_whatever_is_sent() {
+    const MUCH: usize = 200_000;
+    let exchange = |answer: &str| [Step::ReadHead, Step::ReadBytes(MUCH), Step::send(answer)];
+    let challenge = "HTTP/1.1 401 Who\r\nWWW-Authenticate: NTLM abc\r\nContent-Length: 0\r\n\r\n";
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![[exchange(challenge), exchange(OK)].concat()]);
+        let client = Client::new();
+        for (leg, status) in [("NTLM one", 401), ("NTLM two", 200)] {
+            let fields = vec![("Authorization".to_owned(), leg.into())];
+            let expect_timeout = Duration::ZERO;
+            let options = RequestOptions { fields, expect_timeout, ..sending("POST", vec![b'x'; MUCH]) };
+            let got = driver.get(&client, &peer.url("/"), &options);
+            assert_eq!((got.exit, got.status), (0, status), "{driver:?} {}", got.message);
+        }
+    }
+}

@@ -96,12 +96,25 @@ impl Transfer {
     }
 
     /// Whether its server answered something else than a success to much content. Squid reads no more of it then, and would
-    /// not see a further request on that connection; that all has left for the socket says nothing of it.
+    /// not see a further request on that connection; that all has left for the socket says nothing of it. A login that goes by the
+    /// connection has to stay on it all the same.
     pub(crate) fn may_be_unread(&self) -> bool {
         let sent = self.given().filter(|_| !self.login.is_probe);
         // Of content whose length is not known beforehand, what was given to be sent is known by now.
         let much = |body: &Body| body.length().unwrap_or(self.facts.upload_bytes) > READ_ANYWAY;
-        self.facts.status >= 300 && sent.is_some_and(much)
+        self.facts.status >= 300 && sent.is_some_and(much) && !self.logs_in_its_connection()
+    }
+
+    /// Whether the program does NTLM or Negotiate by itself (RFC 4559): each leg answers the one before on the same connection.
+    fn logs_in_its_connection(&self) -> bool {
+        let is_login =
+            |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
+        let goes_by_connection = |value: &[u8]| {
+            let scheme = value.split(|&b| b == b' ').next().unwrap_or_default();
+            [&b"NTLM"[..], b"Negotiate"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+        };
+        let mut fields = self.options.fields.iter().chain(&self.own.fields);
+        fields.any(|(name, value)| is_login(name) && goes_by_connection(value))
     }
 
     /// Whether the content can be sent once only.
