@@ -61,6 +61,24 @@ fn figures_and_heads_are_those_of_curl() {
     assert!(with.ends_with(&body) && with.starts_with(b"HTTP/2 200 \r\n"));
 }
 
+/// A stream has frames in place of chunks: who asks for chunks has the length said there, as by curl. Lighttpd wants it (411).
+#[test]
+fn content_that_was_to_be_in_chunks_says_its_length() {
+    let origin = origin();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("file");
+    fs::write(&file, "abc").unwrap();
+    let at = format!("@{}", file.display());
+    for (content, length) in
+        [(["-d", "abc"], "3"), (["-T", file.to_str().unwrap()], "3"), (["-d", &at], "3"), (["-d", ""], "0")]
+    {
+        let url = origin.url("/echo");
+        let seen = run_haul(["-sS", KNOWING, "-H", "Transfer-Encoding: chunked", content[0], content[1], &url]).text();
+        let said = seen.contains(&format!("[\"content-length\",\"{}\"]", length));
+        assert!(said && !seen.contains("transfer-encoding"), "{content:?}: {seen}");
+    }
+}
+
 #[test]
 fn two_stages_over_one_connection_give_the_known_answer() {
     let origin = origin();

@@ -81,8 +81,10 @@ impl Transfer {
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
         let asks_coded = self.asks_coded();
         let cookie = self.cookie(is_made("Cookie"));
+        // Content that cannot be in chunks has its length said, where that is known.
+        let is_said = |name: &str| conn.has_chunks() || !name.eq_ignore_ascii_case("transfer-encoding");
         let given: Vec<(&str, &[u8])> = allowed()
-            .filter(|(name, _)| !self.is_orphan(name))
+            .filter(|(name, _)| !self.is_orphan(name) && is_said(name))
             .map(|(name, value)| (name.as_str(), value.as_slice()))
             .collect();
         let framing = self.framing(&given);

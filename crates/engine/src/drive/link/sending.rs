@@ -28,6 +28,9 @@ pub trait Machine {
     /// Where requests follow each other, content that is refused costs the connection; a stream can be reset at any time.
     fn asks_first(&self) -> bool;
 
+    /// Whether content may be in chunks. Streams have frames, and know no transfer codings (RFC 9113 section 8.2.2).
+    fn has_chunks(&self) -> bool;
+
     /// The version of its requests, for people; `http10` where the older one is wished for.
     fn version(&self, http10: bool) -> &'static str;
 

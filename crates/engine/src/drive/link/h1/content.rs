@@ -98,6 +98,10 @@ impl Machine for Conn {
         true
     }
 
+    fn has_chunks(&self) -> bool {
+        true
+    }
+
     fn version(&self, http10: bool) -> &'static str {
         if http10 { "HTTP/1.0" } else { "HTTP/1.1" }
     }

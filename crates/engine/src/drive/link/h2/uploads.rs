@@ -86,6 +86,10 @@ impl Machine for Conn {
         false
     }
 
+    fn has_chunks(&self) -> bool {
+        false
+    }
+
     fn version(&self, _http10: bool) -> &'static str {
         "HTTP/2"
     }
