@@ -98,6 +98,25 @@ fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
 }
 
+/// nginx with `keepalive_timeout 0`, or few `keepalive_requests`.
+#[test]
+fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_requests() {
+    const ALL: usize = 12;
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[])?;
+        let asked: Vec<_> = (number..ALL).map(|_| conn.request()).collect::<io::Result<_>>()?;
+        conn.send(goaway(asked[0].stream, 0))?;
+        answer(conn, &asked[0])?;
+        conn.drain()
+    });
+    let mut options = defaults();
+    options.retry.max = 0;
+    options.max_time = Some(Duration::from_secs(20));
+    let run = run(&Client::new(), fetching(&options), one_thread(), (0..ALL).map(|n| peer.url(&format!("/{n}"))));
+    assert_eq!(run.output, b"/0/1/2/3/4/5/6/7/8/9/10/11");
+    assert_eq!(peer.connections(), ALL);
+}
+
 #[test]
 fn a_server_that_tells_why_it_goes_is_heard() {
     for driver in DRIVERS {

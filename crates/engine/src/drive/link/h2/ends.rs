@@ -25,7 +25,10 @@ impl Link {
     ) {
         let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
         let Some(mut active) = self.take_out(id, now) else { return };
-        active.transfer.replays += u32::from(retryable);
+        // A server that takes few requests a connection, and answers those, is as good as one that takes many.
+        let is_part = self.left_some && matches!(reason, ResetReason::GoAway(ErrorCode::NO_ERROR));
+        let is_counted = retryable && !is_part;
+        active.transfer.replays += u32::from(is_counted);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let is_free = retryable && active.transfer.replays <= FREE_REPLAYS;
         // A connection that has refused it so often may be on its way out: the last try is on another.

@@ -68,6 +68,8 @@ pub struct Link {
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
+    /// The server goes away, and has answered requests or is about to: whoever asks it again and again gets on.
+    left_some: bool,
     pub(super) pace: Pace,
     /// What it may be used for.
     pub key: Arc<Key>,
@@ -108,6 +110,7 @@ impl Link {
             served: 0,
             born: Instant::now(),
             closing: false,
+            left_some: false,
             pace: Pace::of(bulk::SHARED),
             key,
         }

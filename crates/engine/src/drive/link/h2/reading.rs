@@ -135,7 +135,10 @@ impl Link {
                     self.hand_on(id.0, buffer, now, finished);
                     self.was_reset(id.0, reason, retryable, now, finished);
                 }
-                Event::GoAway { .. } => self.closing = true,
+                Event::GoAway { last, .. } => {
+                    self.closing = true;
+                    self.left_some = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
+                }
                 // Settings say how many streams there may be: the driver asks that anyway.
                 _ => {}
             }
