@@ -17,11 +17,15 @@ use haul::fleet::{Destination, Item};
 use haul::request::SpeedLimit;
 use haul::sink::file::FileOptions;
 use haul::{Client, ErrorKind, RequestOptions, Version};
-use testkit::frames::{Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, ping, rst, window_update};
+use testkit::frames::{
+    Asked, Conn, Frame, FramePeer, data, goaway, headers, headers_open, ping, rst, settings, settings_ack,
+    window_update,
+};
 use testkit::identity::Identity;
 use testkit::pattern::Pattern;
 
 const REFUSED_STREAM: u32 = 7;
+const MAX_CONCURRENT_STREAMS: u16 = 3;
 const INTERNAL_ERROR: u32 = 2;
 const CANCEL: u32 = 8;
 const ENHANCE_YOUR_CALM: u32 = 11;
@@ -98,23 +102,32 @@ fn after_goaway_those_up_to_last_finish_and_the_others_are_sent_once_more() {
     assert_eq!(times, [("/0", 1), ("/1", 1), ("/2", 2), ("/3", 2)]);
 }
 
-/// nginx with `keepalive_timeout 0`, or few `keepalive_requests`.
+/// nginx with `keepalive_timeout 0`, or few `keepalive_requests`; and one that takes few at once, and says so late.
 #[test]
 fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_requests() {
     const ALL: usize = 12;
-    let peer = FramePeer::start(|number, conn| {
-        conn.greet(&[])?;
-        let asked: Vec<_> = (number..ALL).map(|_| conn.request()).collect::<io::Result<_>>()?;
-        conn.send(goaway(asked[0].stream, 0))?;
-        answer(conn, &asked[0])?;
-        conn.drain()
-    });
-    let mut options = defaults();
-    options.retry.max = 0;
-    options.max_time = Some(Duration::from_secs(20));
-    let run = run(&Client::new(), fetching(&options), one_thread(), (0..ALL).map(|n| peer.url(&format!("/{n}"))));
-    assert_eq!(run.output, b"/0/1/2/3/4/5/6/7/8/9/10/11");
-    assert_eq!(peer.connections(), ALL);
+    for refuses in [false, true] {
+        let peer = FramePeer::start(move |number, conn| {
+            conn.preface()?;
+            conn.next_frame()?;
+            let asked: Vec<_> = (number..ALL).map(|_| conn.request()).collect::<io::Result<_>>()?;
+            conn.send([settings(&[(MAX_CONCURRENT_STREAMS, 1)]), settings_ack()].concat())?;
+            let (first, others) = asked.split_first().unwrap();
+            if refuses {
+                others.iter().try_for_each(|asked| conn.send(rst(asked.stream, REFUSED_STREAM)))?;
+            }
+            conn.send(goaway(first.stream, 0))?;
+            answer(conn, first)?;
+            conn.drain()
+        });
+        let mut options = defaults();
+        options.retry.max = 0;
+        options.max_time = Some(Duration::from_secs(20));
+        let urls = (0..ALL).map(|n| peer.url(&format!("/{n}")));
+        let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+        assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4/5/6/7/8/9/10/11", "{refuses}");
+        assert_eq!(peer.connections(), ALL);
+    }
 }
 
 #[test]

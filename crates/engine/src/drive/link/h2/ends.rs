@@ -25,15 +25,21 @@ impl Link {
     ) {
         let started = self.active.get(&id).is_some_and(|active| active.transfer.facts.body_bytes > 0);
         let Some(mut active) = self.take_out(id, now) else { return };
-        // A server that takes few requests a connection, and answers those, is as good as one that takes many.
-        let is_part = self.left_some && matches!(reason, ResetReason::GoAway(ErrorCode::NO_ERROR));
-        let is_counted = retryable && !is_part;
-        active.transfer.replays += u32::from(is_counted);
+        // A server that takes few requests a connection, or few at once and had no time to say so, and answers those, is as
+        // good as one that takes many.
+        let costs_nothing = match reason {
+            ResetReason::GoAway(ErrorCode::NO_ERROR) => self.left_some,
+            ResetReason::Peer(ErrorCode::REFUSED_STREAM) => {
+                active.is_guess && (self.served > 0 || !self.active.is_empty())
+            }
+            _ => false,
+        };
+        active.transfer.replays += u32::from(retryable && !costs_nothing);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
-        let is_free = retryable && active.transfer.replays <= FREE_REPLAYS;
+        let is_again = retryable && active.transfer.replays <= FREE_REPLAYS;
         // A connection that has refused it so often may be on its way out: the last try is on another.
-        active.transfer.wants_fresh |= is_free && active.transfer.replays == FREE_REPLAYS;
-        let after = if wants_older && active.transfer.leaves_http2() || is_free {
+        active.transfer.wants_fresh |= is_again && active.transfer.replays == FREE_REPLAYS;
+        let after = if wants_older && active.transfer.leaves_http2() || is_again {
             After::Again(Duration::ZERO)
         } else {
             let broke = match reason {

@@ -68,6 +68,8 @@ pub struct Link {
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
+    /// The server has not said yet how many requests it takes at once.
+    is_guessing: bool,
     /// The server goes away, and has answered requests or is about to: whoever asks it again and again gets on.
     left_some: bool,
     pub(super) pace: Pace,
@@ -86,6 +88,8 @@ struct Active {
     /// all of them.
     pieces: Vec<Range<usize>>,
     is_touched: bool,
+    /// It was sent before the server said how many it takes at once.
+    is_guess: bool,
     /// Bytes of its body that are still to come, as far as that is known.
     left: u64,
 }
@@ -110,6 +114,7 @@ impl Link {
             served: 0,
             born: Instant::now(),
             closing: false,
+            is_guessing: true,
             left_some: false,
             pace: Pace::of(bulk::SHARED),
             key,
@@ -177,9 +182,9 @@ impl Link {
                 }
                 self.limited += usize::from(is_limited(&transfer));
                 self.highest_rank = self.highest_rank.max(transfer.rank);
-                let pieces = Vec::new();
-                self.active
-                    .insert(id.0, Active { transfer, upload, unreleased: 0, pieces, is_touched: false, left: 0 });
+                let (pieces, is_guess) = (Vec::new(), self.is_guessing);
+                let active = Active { transfer, upload, unreleased: 0, pieces, is_touched: false, is_guess, left: 0 };
+                self.active.insert(id.0, active);
                 self.uploads.feed(&mut self.conn, &mut self.active);
             }
             Err(error) => {

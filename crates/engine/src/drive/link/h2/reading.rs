@@ -139,7 +139,8 @@ impl Link {
                     self.closing = true;
                     self.left_some = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
                 }
-                // Settings say how many streams there may be: the driver asks that anyway.
+                // How many streams there may be, the driver asks for each of them.
+                Event::Settings { .. } => self.is_guessing = false,
                 _ => {}
             }
         }
