@@ -197,6 +197,22 @@ fn the_line_that_wcurl_makes_is_taken() {
     assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"content\ncontent\n"[..]), "{}", ran.stderr);
 }
 
+/// Vagrant adds to one set of options `-I` for a head, or `--output`. Its boxes could not be added.
+#[test]
+fn options_that_go_on_with_a_file_ask_for_heads_and_standard_output_too() {
+    let peer = page("content");
+    let options = "curl -q --fail --location --max-redirs 10 --verbose --user-agent Vagrant/2.3.4 --continue-at -";
+    for (line, said) in
+        [(format!("{options} -I"), "200 OK"), (options.into(), "content"), (format!("{options} -o -"), "content")]
+    {
+        let ran = sh(&format!("{line} {}", peer.url("/x.box")));
+        assert_eq!(ran.code, 0, "{line}: {}", ran.stderr);
+        let printed = String::from_utf8_lossy(&ran.stdout);
+        assert!(printed.contains(said), "{line}: {printed}");
+    }
+    assert!(!String::from_utf8_lossy(&peer.received(1)).contains("Range"));
+}
+
 /// What httpbin's own README and front page show, against httpbin itself.
 #[test]
 fn httpbin_answers_its_examples() {

@@ -15,7 +15,8 @@ impl Flag for ContinueAt {
             important: false,
             help: "Go on with a file that is there in part",
             doc: "Asks for the body from byte OFFSET on and appends it to the output. \"-\" takes the size \
-                  of the output file as OFFSET, which needs -o or -O. A server that sends no ranges is an \
+                  of the output file as OFFSET, which needs -o or -O; in curl's place standard output has \
+                  none, and all is asked for. A server that sends no ranges is an \
                   error (33), not a second copy of the beginning. The body is asked for without \
                   compression. Not with --range, --remove-on-error or --no-clobber, and \"-\" not with \
                   --remote-header-name. What haul itself left unfinished under a temporary name is resumed \

@@ -5,13 +5,14 @@ use haul_policy::glob::{Glob, template_names};
 use super::misused;
 use crate::args::{Group, RequestLow, StageLow};
 use crate::checksum::Checksum;
+use crate::persona::Persona;
 use crate::plan::{ContinueAt, Output, Upload, UrlSource};
 use crate::usage::{Place, Reason, UsageError};
 
 /// Refuses what cannot be done together, and names what has no effect.
-pub(super) fn check(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
+pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for stage in &group.stages {
-        check_continued(group, stage)?;
+        check_continued(group, stage, persona)?;
         check_connection(stage, warnings)?;
     }
     check_names(group, warnings)?;
@@ -41,7 +42,7 @@ pub(super) fn method(low: &RequestLow, uploads: bool) -> Result<&'static str, Us
 }
 
 /// `-C` with what decides otherwise about the bytes asked for, or about the file.
-fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
+fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     let refusals = [
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
@@ -58,9 +59,11 @@ fn check_continued(group: &Group, stage: &StageLow) -> Result<(), UsageError> {
         if group.remote_header_name {
             return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
         }
-        // Standard output has no size. curl begins at 0 then: behind `>>` a second copy of what is there.
+        // Standard output has no size. curl begins at 0 then, which programs count on that have one set of options for heads and
+        // files (Vagrant); behind `>>` that is a second copy of what is there.
         let is_left_over = group.outputs.len() < group.urls.len() && !group.remote_name_all;
-        if is_left_over || group.outputs.contains(&Output::Stdout) {
+        let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
+        if has_no_size && !persona.is_curl() {
             return Err(misused("-C", "\"-\" takes the size of the output file, and there is none: -o or -O"));
         }
     }

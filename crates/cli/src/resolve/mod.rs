@@ -71,7 +71,7 @@ impl Resolver<'_> {
         if group.urls.is_empty() {
             return Err(UsageError::new(Place::Whole, Reason::NoUrl));
         }
-        conflicts::check(&group, &mut self.warnings)?;
+        conflicts::check(&group, self.persona, &mut self.warnings)?;
         if self.persona.is_curl() {
             self.files_there(&group)?;
         }
