@@ -362,6 +362,16 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv6_address_has_its_brackets_and_its_zone_apart() {
+        let urls = ["http://[fe80::1%25eth0]:8080/", "http://[0:0::1]/", "http://127.1/"];
+        let said = urls.map(|url| {
+            let facts = TransferFacts { url, url_effective: url, ..facts() };
+            printed("%{url.host} %{url.port} %{url.zoneid},%{urle.host} %{urle.zoneid}", &facts).0
+        });
+        assert_eq!(said, ["[fe80::1] 8080 eth0,[fe80::1] eth0", "[::1] 80 ,[::1] ", "127.0.0.1 80 ,127.0.0.1 "]);
+    }
+
+    #[test]
     fn unknown_names_warn_and_print_nothing() {
         let (format, warnings) = WriteOut::parse(b"a%{nope\x1b}b%{}c");
         assert_eq!(warnings, ["unknown --write-out variable: 'nope?'", "unknown --write-out variable: ''",],);

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use haul::Head;
-use haul::Target;
 use haul::transfer::Redirected;
+use haul::{Head, Target};
+use haul_policy::Host;
 
 use super::Variable;
 
@@ -209,6 +209,7 @@ enum Part {
     Query,
     Scheme,
     User,
+    ZoneId,
 }
 
 /// Which component a variable is, and whether of the URL fetched last.
@@ -221,6 +222,7 @@ fn url_part(variable: Variable) -> Option<(Part, bool)> {
         Variable::UrlQuery => (Part::Query, false),
         Variable::UrlScheme => (Part::Scheme, false),
         Variable::UrlUser => (Part::User, false),
+        Variable::UrlZoneId => (Part::ZoneId, false),
         Variable::UrleFragment => (Part::Fragment, true),
         Variable::UrleHost => (Part::Host, true),
         Variable::UrlePath => (Part::Path, true),
@@ -228,6 +230,7 @@ fn url_part(variable: Variable) -> Option<(Part, bool)> {
         Variable::UrleQuery => (Part::Query, true),
         Variable::UrleScheme => (Part::Scheme, true),
         Variable::UrleUser => (Part::User, true),
+        Variable::UrleZoneId => (Part::ZoneId, true),
         _ => return None,
     })
 }
@@ -236,7 +239,11 @@ fn parts(url: &str, part: Part) -> String {
     let Ok(target) = Target::parse(url) else { return String::new() };
     match part {
         Part::Fragment => url.split_once('#').map_or("", |(_, fragment)| fragment).to_owned(),
-        Part::Host => target.host_text().to_owned(),
+        Part::Host => match target.host() {
+            // As curl: an address in brackets, and its zone elsewhere.
+            Host::V6(address, _) => format!("[{address}]"),
+            _ => target.host_text().to_owned(),
+        },
         Part::Path => target.path().to_owned(),
         Part::Port => target.port().to_string(),
         Part::Query => target.path_and_query().split_once('?').map_or("", |(_, query)| query).to_owned(),
@@ -245,5 +252,9 @@ fn parts(url: &str, part: Part) -> String {
             let user = target.userinfo_bytes().map(|(user, _)| String::from_utf8_lossy(&user).into_owned());
             user.unwrap_or_default()
         }
+        Part::ZoneId => match target.host() {
+            Host::V6(_, Some(zone)) => zone.clone(),
+            _ => String::new(),
+        },
     }
 }

@@ -72,7 +72,7 @@ variables! {
     "url.query" UrlQuery "Its query.";
     "url.scheme" UrlScheme "Its scheme.";
     "url.user" UrlUser "Its user.";
-    "url.zoneid" UrlZoneId "Always empty.";
+    "url.zoneid" UrlZoneId "Its zone, of an IPv6 address.";
     "url_effective" UrlEffective "The URL fetched last.";
     "urle.fragment" UrleFragment "The fragment of the URL fetched last.";
     "urle.host" UrleHost "Its host.";
@@ -83,7 +83,7 @@ variables! {
     "urle.query" UrleQuery "Its query.";
     "urle.scheme" UrleScheme "Its scheme.";
     "urle.user" UrleUser "Its user.";
-    "urle.zoneid" UrleZoneId "Always empty.";
+    "urle.zoneid" UrleZoneId "Its zone, of an IPv6 address.";
     "urlnum" UrlNumber "Position of the URL in its operation, from 0; as curl, among all URLs.";
     "xfer_id" XferId "Number of the transfer, from 0.";
 }
