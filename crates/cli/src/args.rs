@@ -278,21 +278,21 @@ pub struct DataLow {
     /// Which option it was.
     pub kind: DataKind,
     /// What stands in front of the value and a `=`, as it is: of [`DataKind::UrlEncode`] only.
-    pub name: Option<String>,
+    pub name: Option<Vec<u8>>,
     /// Its value.
     pub text: TextOrFile,
 }
 
 impl DataLow {
     /// Reads `content`, `=content`, `name=content`, `@file` or `name@file`, to be percent-encoded.
-    pub(crate) fn url_encode(argument: &str) -> Result<Self, Reason> {
+    pub(crate) fn url_encode(argument: &[u8]) -> Result<Self, Reason> {
         let field = Field::parse(argument);
         let text = match field.source {
             Source::Text(text) => TextOrFile::Text(text.into()),
-            Source::File("") => return Err(Reason::Blank),
-            Source::File(name) => TextOrFile::File(name.into()),
+            Source::File(b"") => return Err(Reason::Blank),
+            Source::File(name) => TextOrFile::File(crate::value::path(name)?),
         };
-        Ok(DataLow { kind: DataKind::UrlEncode, name: field.name.map(str::to_owned), text })
+        Ok(DataLow { kind: DataKind::UrlEncode, name: field.name.map(<[u8]>::to_vec), text })
     }
 }
 

@@ -14,6 +14,10 @@
 //! assert_eq!(all[1], UrlSource::InputFile("-"));
 //! ```
 
+use std::borrow::Cow;
+
+use haul_policy::urlencode::percent;
+
 /// Set in an end that closes the name of an input file.
 const FILE_BIT: u64 = 1 << 63;
 
@@ -25,6 +29,19 @@ const BITS: u64 = FILE_BIT | LISTED_BIT;
 /// What of a line of a list of URLs is one: no blanks around it; an empty line and a comment have none.
 pub fn in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
+}
+
+/// A URL in whatever bytes it was written: those that are no UTF-8 (names in Latin-1) are percent-encoded, as they are in a path or query.
+pub fn as_text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = str::from_utf8(bytes) {
+        return text.into();
+    }
+    let mut text = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.push_str(&percent(chunk.invalid()));
+    }
+    text.into()
 }
 
 /// One source of URLs, in the order of the command line.

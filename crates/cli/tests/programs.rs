@@ -213,6 +213,39 @@ fn options_that_go_on_with_a_file_ask_for_heads_and_standard_output_too() {
     assert!(!String::from_utf8_lossy(&peer.received(1)).contains("Range"));
 }
 
+/// Scripts and lists that were written in Latin-1.
+#[test]
+fn urls_and_data_may_be_in_any_bytes() {
+    let peer = page("");
+    let (url, cwd) = (peer.url(""), tempfile::tempdir().expect("a directory"));
+    let list = cwd.path().join("list");
+    fs::write(&list, [url.as_bytes(), b"/listed\xe9\n"].concat()).expect("a list");
+    let list = list.display();
+    let script = format!(
+        "e=$(printf '\\351')\n\
+         curl -q -sS \"{url}/caf$e?q=$e\" || exit\n\
+         printf 'url = {url}/config%s' \"$e\" | curl -q -sS -K - || exit\n\
+         curl -q -sS --url @{list} || exit\n\
+         curl -q -sS --data-urlencode \"n=$e\" {url}/form || exit\n\
+         curl -q -sS -G --data-urlencode \"$e\" --url-query \"x=$e\" {url}/query || exit\n\
+         {HAUL} -q -sS --input-file {list}"
+    );
+    let ran = sh(&script);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let received = |at| String::from_utf8_lossy(&peer.received(at)).into_owned();
+    let lines: Vec<_> = (0..6).map(|at| received(at).split(" HTTP").next().unwrap_or_default().to_owned()).collect();
+    let expected = [
+        "GET /caf%E9?q=%E9",
+        "GET /config%E9",
+        "GET /listed%E9",
+        "POST /form",
+        "GET /query?x=%E9&%E9",
+        "GET /listed%E9",
+    ];
+    assert_eq!(lines, expected);
+    assert!(received(3).ends_with("n=%E9"), "{}", received(3));
+}
+
 /// What httpbin's own README and front page show, against httpbin itself.
 #[test]
 fn httpbin_answers_its_examples() {

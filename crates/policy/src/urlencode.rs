@@ -3,11 +3,11 @@
 //! ```
 //! use haul_policy::urlencode::{Field, Source};
 //!
-//! let field = Field::parse("name=a b&c");
+//! let field = Field::parse(b"name=a b&c");
 //! let Source::Text(text) = field.source else { panic!("no @ in it") };
-//! assert_eq!(field.encode(text.as_bytes()), "name=a+b%26c");
-//! assert_eq!(Field::parse("name@file.txt").source, Source::File("file.txt"));
-//! assert_eq!(Field::parse("=a=b").encode(b"a=b"), "a%3Db");
+//! assert_eq!(field.encode(text), b"name=a+b%26c");
+//! assert_eq!(Field::parse(b"name@file.txt").source, Source::File(b"file.txt"));
+//! assert_eq!(Field::parse(b"=a=b").encode(b"a=b"), b"a%3Db");
 //! ```
 
 use std::borrow::Cow;
@@ -20,37 +20,40 @@ use crate::target::path::{hex_value, push_byte};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source<'a> {
     /// Here.
-    Text(&'a str),
+    Text(&'a [u8]),
     /// In this file; `-` is stdin.
-    File(&'a str),
+    File(&'a [u8]),
 }
 
 /// The argument of `--data-urlencode`, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     /// What goes before the value and an equals sign, as it is: curl does not encode it. `None`: the value stands alone.
-    pub name: Option<&'a str>,
+    pub name: Option<&'a [u8]>,
     /// The value, to be encoded.
     pub source: Source<'a>,
 }
 
 impl<'a> Field<'a> {
     /// `content`, `=content`, `name=content`, `@file`, `name@file`: the first `=`, or else the first `@`, decides.
-    pub fn parse(argument: &'a str) -> Field<'a> {
-        let named = |name: &'a str| Some(name).filter(|name| !name.is_empty());
-        if let Some((name, text)) = argument.split_once('=') {
-            Field { name: named(name), source: Source::Text(text) }
-        } else if let Some((name, file)) = argument.split_once('@') {
-            Field { name: named(name), source: Source::File(file) }
+    pub fn parse(argument: &'a [u8]) -> Field<'a> {
+        let named = |name: &'a [u8]| Some(name).filter(|name| !name.is_empty());
+        if let Some(at) = memchr(b'=', argument) {
+            Field { name: named(&argument[..at]), source: Source::Text(&argument[at + 1..]) }
+        } else if let Some(at) = memchr(b'@', argument) {
+            Field { name: named(&argument[..at]), source: Source::File(&argument[at + 1..]) }
         } else {
             Field { name: None, source: Source::Text(argument) }
         }
     }
 
     /// The field, with the `value` that its source gave.
-    pub fn encode(&self, value: &[u8]) -> String {
-        let value = form(value);
-        self.name.map_or(value.clone(), |name| format!("{name}={value}"))
+    pub fn encode(&self, value: &[u8]) -> Vec<u8> {
+        let value = form(value).into_bytes();
+        match self.name {
+            Some(name) => [name, b"=", &value].concat(),
+            None => value,
+        }
     }
 }
 
@@ -111,17 +114,19 @@ mod tests {
     #[test]
     fn arguments() {
         for (argument, name, source) in [
-            ("plain z", None, Source::Text("plain z")),
-            ("=x=y", None, Source::Text("x=y")),
-            ("a=b@c", Some("a"), Source::Text("b@c")),
-            ("a@b=c", Some("a@b"), Source::Text("c")),
-            ("@f", None, Source::File("f")),
-            ("n@-", Some("n"), Source::File("-")),
-            ("n@a@b", Some("n"), Source::File("a@b")),
-            ("", None, Source::Text("")),
+            ("plain z", None, Source::Text(&b"plain z"[..])),
+            ("=x=y", None, Source::Text(b"x=y")),
+            ("a=b@c", Some("a"), Source::Text(b"b@c")),
+            ("a@b=c", Some("a@b"), Source::Text(b"c")),
+            ("@f", None, Source::File(b"f")),
+            ("n@-", Some("n"), Source::File(b"-")),
+            ("n@a@b", Some("n"), Source::File(b"a@b")),
+            ("", None, Source::Text(b"")),
         ] {
-            assert_eq!(Field::parse(argument), Field { name, source }, "{argument}");
+            let name = name.map(str::as_bytes);
+            assert_eq!(Field::parse(argument.as_bytes()), Field { name, source }, "{argument}");
         }
-        assert_eq!(Field::parse("n&m=").encode(b"=&"), "n&m=%3D%26");
+        assert_eq!(Field::parse(b"n&m=").encode(b"=&"), b"n&m=%3D%26");
+        assert_eq!(Field::parse(b"\xe9=").encode(b"\xe9"), b"\xe9=%E9");
     }
 }

@@ -22,7 +22,7 @@ impl Flag for DataUrlencode {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.request().data.push(DataLow::url_encode(value.text()?)?);
+        args.request().data.push(DataLow::url_encode(value.bytes())?);
         Ok(())
     }
 }

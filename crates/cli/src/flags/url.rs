@@ -1,6 +1,7 @@
 //! `--url`.
 
 use super::prelude::*;
+use crate::urls;
 
 pub(super) struct Url;
 
@@ -21,7 +22,8 @@ impl Flag for Url {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        match value.text()?.strip_prefix('@') {
+        let text = urls::as_text(value.bytes());
+        match text.strip_prefix('@') {
             Some("") => return Err(Reason::Blank),
             Some(file) => {
                 // Each of them pairs with an -o and a -T of its own there.
@@ -31,7 +33,7 @@ impl Flag for Url {
                     args.group().urls.push_input_file(file);
                 }
             }
-            None => args.group().urls.push_url(value.text()?),
+            None => args.group().urls.push_url(&text),
         }
         Ok(())
     }

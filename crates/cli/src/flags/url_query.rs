@@ -23,8 +23,8 @@ impl Flag for UrlQuery {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let text = value.text()?;
-        let data = match text.strip_prefix('+') {
+        let text = value.bytes();
+        let data = match text.strip_prefix(b"+") {
             Some(raw) => DataLow { kind: DataKind::Raw, name: None, text: TextOrFile::Text(raw.into()) },
             None => DataLow::url_encode(text)?,
         };

@@ -120,7 +120,7 @@ impl Refusal {
 impl Parser<'_> {
     fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
         let place = || Place::Option("--url".to_owned());
-        let url = std::str::from_utf8(written).map_err(|_| UsageError::new(place(), Reason::NotUtf8))?;
+        let url = &*urls::as_text(written);
         if self.args.global.persona == Persona::Haul && is_session_option(url) {
             return Ok(());
         }
@@ -139,8 +139,7 @@ impl Parser<'_> {
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line).map_err(|error| unreadable(&error))? > 0 {
             if let Some(url) = urls::in_line(&line) {
-                let url = std::str::from_utf8(url).map_err(|_| Reason::NotUtf8)?;
-                self.args.group().urls.push_listed(url);
+                self.args.group().urls.push_listed(&urls::as_text(url));
             }
             line.clear();
         }

@@ -395,7 +395,9 @@ fn bytes_pass_where_they_may() {
     let low = low.expect("these are bytes");
     let data = &low.groups[0].stages[0].request.data[0];
     assert_eq!(data.text, TextOrFile::Text(vec![0xff]));
-    for text in [&b"http://h/\xff"[..], b"--extract=\xff", b"--\xff"] {
+    let low = parse([arg(b"http://h/\xc3\xa9\xff")], &mut Memory::default()).expect("a URL has them encoded");
+    assert_eq!(low.groups[0].urls.iter().next(), Some(UrlSource::Argument("http://h/\u{e9}%FF")));
+    for text in [&b"--extract=\xff"[..], b"--\xff"] {
         assert!(parse([OsStr::from_bytes(text).to_owned()], &mut Memory::default()).is_err());
     }
 }

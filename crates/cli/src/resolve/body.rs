@@ -39,8 +39,8 @@ impl Resolver<'_> {
                 bytes.retain(|byte| !matches!(byte, b'\r' | b'\n' | 0));
             }
             if kind == DataKind::UrlEncode {
-                let value = urlencode::form(&bytes);
-                bytes = name.map_or(value.clone(), |name| format!("{name}={value}")).into_bytes();
+                let source = urlencode::Source::Text(&bytes);
+                bytes = urlencode::Field { name: name.as_deref(), source }.encode(&bytes);
             }
             if all.is_empty() {
                 all = bytes;

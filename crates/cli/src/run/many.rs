@@ -312,12 +312,6 @@ fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
             return Err(Error::new(ErrorKind::Read, format!("a line of the list {name} is longer than a URL can be")));
         }
         let Some(text) = urls::in_line(&line) else { continue };
-        return match String::from_utf8(text.to_vec()) {
-            Ok(url) => Ok(Some(url)),
-            Err(error) => {
-                let shown = crate::usage::shown_url(&String::from_utf8_lossy(error.as_bytes()));
-                Err(Error::new(ErrorKind::Url, "the URL is not UTF-8").with_url(shown))
-            }
-        };
+        return Ok(Some(urls::as_text(text).into_owned()));
     }
 }
