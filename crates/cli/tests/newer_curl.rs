@@ -479,3 +479,13 @@ fn options_whose_value_is_a_variable_that_holds_nothing_have_no_effect() {
         curl(&["-s", "-Z", "--parallel-max", many, "--parallel-max-host", many, &url]).ok();
     }
 }
+
+#[test]
+fn an_empty_url_is_a_wrong_line_and_nothing_is_fetched() {
+    let peer = page("x");
+    for args in [&[""][..], &["--url", ""], &["", &peer.url("/")]] {
+        let ran = curl(&[&["-s", "-S"], args].concat());
+        assert_eq!((ran.code, ran.stdout.as_slice()), (2, &b""[..]), "{args:?}");
+        assert!(ran.stderr.contains("blank argument where content is expected"), "{}", ran.stderr);
+    }
+}

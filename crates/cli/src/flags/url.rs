@@ -33,6 +33,7 @@ impl Flag for Url {
                     args.group().urls.push_input_file(file);
                 }
             }
+            None if text.is_empty() && args.global.persona.is_curl() => return Err(Reason::Blank),
             None => args.group().urls.push_url(&text),
         }
         Ok(())

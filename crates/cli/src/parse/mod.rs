@@ -121,6 +121,9 @@ impl Parser<'_> {
     fn url(&mut self, written: &[u8]) -> Result<(), UsageError> {
         let place = || Place::Option("--url".to_owned());
         let url = &*urls::as_text(written);
+        if url.is_empty() && self.args.global.persona.is_curl() {
+            return Err(UsageError::new(place(), Reason::Blank));
+        }
         if self.args.global.persona == Persona::Haul && is_session_option(url) {
             return Ok(());
         }
