@@ -488,15 +488,19 @@ fn an_answer_before_the_uploads_end_is_an_answer() {
 fn a_body_that_has_the_output_to_itself_is_asked_for_again_before_others() {
     let peer = FramePeer::start(|_, conn| {
         conn.greet(&[(3, 2)])?;
+        let warm_up = conn.request()?;
+        answer(conn, &warm_up)?;
         let (first, held) = (conn.request()?, conn.request()?);
         assert_eq!((first.path(), held.path()), ("/first", "/held"));
         conn.send(rst(first.stream, INTERNAL_ERROR))?;
         let broken = conn.request()?;
         assert_eq!(broken.path(), "/broken");
         send_from(conn, &broken, &body(900), 300)?;
+        // It has dealt with all before when it answers.
+        conn.send(ping([6; 8]))?;
+        conn.frame_of(6)?;
         conn.send(headers(held.stream, false, &[(":status", "200")]))?;
         conn.send(data(held.stream, false, &[b'h'; 100]))?;
-        // It has dealt with all that when it answers.
         conn.send(ping([7; 8]))?;
         conn.frame_of(6)?;
         conn.send(rst(broken.stream, INTERNAL_ERROR))?;
@@ -506,11 +510,41 @@ fn a_body_that_has_the_output_to_itself_is_asked_for_again_before_others() {
         conn.send(data(held.stream, true, &[b'h'; 100]))?;
         answer_all(conn)
     });
-    let options = haul::fleet::FleetOptions { unordered: true, max_memory: 1, ..one_thread() };
+    let (client, options) = (Client::new(), knowing(retrying(3)));
+    // From then on the connection is known to take two requests at once.
+    run(&client, fetching(&options), one_thread(), [peer.url("/warm-up")]);
+    let way = haul::fleet::FleetOptions { unordered: true, max_memory: 1, ..one_thread() };
     let urls = ["/first", "/held", "/broken"].map(|path| peer.url(path));
-    let run = run(&Client::new(), fetching(&knowing(retrying(3))), options, urls);
+    let run = run(&client, fetching(&options), way, urls);
+    assert_eq!(peer.connections(), 1);
     assert_eq!(run.exits().into_iter().map(|(_, exit)| exit).collect::<Vec<_>>(), [0; 3]);
     assert_eq!(run.output, [&body(900)[..], &[b'h'; 200], b"/first"].concat());
+}
+
+/// A connection ends in the midst of one response and before another: the other has nothing in part (it was 18), and is asked for
+/// again.
+#[test]
+fn what_has_no_response_yet_is_asked_for_again_when_others_break_off() {
+    let serve = |number: usize, conn: &mut Conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let (begun, _not_begun) = (conn.request()?, conn.request()?);
+        conn.send(headers(begun.stream, false, &[(":status", "200"), ("content-length", "6")]))?;
+        conn.send(data(begun.stream, false, b"/beg"))
+    };
+    let urls = |peer: &FramePeer| ["/begun", "/other"].map(|path| peer.url(path));
+    let peer = FramePeer::start(serve);
+    let all = run(&Client::new(), fetching(&knowing(retrying(1))), one_thread(), urls(&peer));
+    let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
+    // Of the first a part was printed, and nothing says that the rest would be of the same content.
+    assert_eq!((exits, all.output.as_slice()), (vec![18, 0], &b"/beg/other"[..]));
+
+    let peer = FramePeer::start(serve);
+    let all = run(&Client::new(), fetching(&knowing(retrying(0))), one_thread(), urls(&peer));
+    let exits: Vec<_> = all.exits().into_iter().map(|(_, exit)| exit).collect();
+    assert_eq!(exits, [18, 52]);
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct Lane {
     waiting_until: Option<Instant>,
     /// Its sink has no credit: it is not read.
     pub paused: bool,
+    /// The rank of the transfer whose sink wakes this lane when it may be started.
+    pub awaits: Option<u64>,
     /// The peer has ended its side, and that is still to be read: the event that said so does not come again.
     pub ended: bool,
     /// When it was last found idle; to tell a lane from an earlier one of the same token.
@@ -104,6 +106,7 @@ impl Lane {
             waiting_until: transfer.deadline(),
             waiting: VecDeque::from([transfer]),
             paused: false,
+            awaits: None,
             ended: false,
             idle_since: 0,
             rested: now,
@@ -124,6 +127,7 @@ impl Lane {
             waiting: VecDeque::new(),
             waiting_until: None,
             paused: false,
+            awaits: None,
             ended: false,
             idle_since: 0,
             rested: now,
@@ -204,9 +208,10 @@ impl Lane {
     pub fn next_waiting(&mut self, waker: Waker<'_>) -> Option<Box<Transfer>> {
         let State::Open(link) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
-        // Those under way bring us here again. Without any, the sink has to.
-        let wake = waker.wake.filter(|_| link.depth() == 0);
+        // Those under way may wait themselves, for what ends on another connection: the sink brings us here again.
+        let wake = waker.wake.filter(|_| self.awaits != Some(next.rank));
         if link.is_shared() && link.takes(next) && !next.is_ready(wake, waker.token) {
+            self.awaits = Some(next.rank);
             return None;
         }
         let may =

@@ -361,6 +361,7 @@ impl Worker {
             Message::Resume(lane) => {
                 if let Some(lane) = self.lanes.get_mut(lane) {
                     lane.paused = false;
+                    lane.awaits = None;
                 }
                 self.serve(lane, false);
             }

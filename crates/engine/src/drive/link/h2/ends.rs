@@ -120,7 +120,13 @@ impl Link {
                     (_, true) => Broke::InResponse,
                     _ => Broke::BeforeResponse,
                 };
-                let error = error.take().unwrap_or_else(|| Error::new(kind, cause.clone()));
+                let error = match broke {
+                    // It is others that have a response in part.
+                    Broke::BeforeResponse if kind == ErrorKind::PartialBody => {
+                        from_machine(h2::Error::EndedBeforeResponse)
+                    }
+                    _ => error.take().unwrap_or_else(|| Error::new(kind, cause.clone())),
+                };
                 active.transfer.on_failure(error, broke, now)
             };
             finished.push((active.transfer, after));
