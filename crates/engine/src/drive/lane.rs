@@ -40,7 +40,7 @@ pub struct Lane {
     /// Its sink has no credit: it is not read.
     pub paused: bool,
     /// The rank of the transfer whose sink wakes this lane when it may be started.
-    pub awaits: Option<u64>,
+    awaits: Option<u64>,
     /// The peer has ended its side, and that is still to be read: the event that said so does not come again.
     pub ended: bool,
     /// When it was last found idle; to tell a lane from an earlier one of the same token.
@@ -201,6 +201,12 @@ impl Lane {
         self.waiting_until = waiting.iter().filter_map(|transfer| transfer.deadline()).min();
         self.waiting = waiting;
         late
+    }
+
+    /// A sink has credit again, or it is worth asking.
+    pub fn resume(&mut self) {
+        self.paused = false;
+        self.awaits = None;
     }
 
     /// The next transfer that waits, if it can be started. Side by side with others it would be sent at once what its sink may

@@ -1,6 +1,7 @@
 //! The content that goes with the requests of a transfer: whether, how long, whether the server is asked first, whether it
 //! can be sent again.
 
+use haul_policy::auth::AuthScheme;
 use haul_proto::h1::BodyLength;
 use haul_proto::head::Head;
 
@@ -109,12 +110,8 @@ impl Transfer {
     fn logs_in_its_connection(&self) -> bool {
         let is_login =
             |name: &str| ["authorization", "proxy-authorization"].iter().any(|of| name.eq_ignore_ascii_case(of));
-        let goes_by_connection = |value: &[u8]| {
-            let scheme = value.split(|&b| b == b' ').next().unwrap_or_default();
-            [&b"NTLM"[..], b"Negotiate"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
-        };
         let mut fields = self.options.fields.iter().chain(&self.own.fields);
-        fields.any(|(name, value)| is_login(name) && goes_by_connection(value))
+        fields.any(|(name, value)| is_login(name) && AuthScheme::of(value).is_of_connection())
     }
 
     /// Whether the content can be sent once only.

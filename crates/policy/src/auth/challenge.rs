@@ -28,6 +28,16 @@ pub enum AuthScheme {
 }
 
 impl AuthScheme {
+    /// The scheme of credentials, which is their first word (RFC 9110 §11.4).
+    pub fn of(credentials: &[u8]) -> AuthScheme {
+        AuthScheme::parse(credentials.split(|&byte| byte == b' ').next().unwrap_or_default())
+    }
+
+    /// Whether it authenticates a connection, and not a request.
+    pub fn is_of_connection(&self) -> bool {
+        matches!(self, AuthScheme::Ntlm | AuthScheme::Negotiate)
+    }
+
     fn parse(name: &[u8]) -> AuthScheme {
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         match name.as_str() {

@@ -59,8 +59,7 @@ pub fn choose(challenges: &[Challenge], allowed: Allowed) -> Result<Choice, Auth
     if let Some(error) = trouble {
         return Err(error);
     }
-    let known = |scheme: &AuthScheme| matches!(scheme, AuthScheme::Ntlm | AuthScheme::Negotiate);
-    if challenges.is_empty() || !challenges.iter().all(|challenge| known(&challenge.scheme)) {
+    if challenges.is_empty() || !challenges.iter().all(|challenge| challenge.scheme.is_of_connection()) {
         return Ok(Choice::Nothing);
     }
     let mut names: Vec<String> = challenges.iter().map(|challenge| challenge.scheme.to_string()).collect();

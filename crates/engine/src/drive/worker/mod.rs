@@ -360,8 +360,7 @@ impl Worker {
         match message {
             Message::Resume(lane) => {
                 if let Some(lane) = self.lanes.get_mut(lane) {
-                    lane.paused = false;
-                    lane.awaits = None;
+                    lane.resume();
                 }
                 self.serve(lane, false);
             }
