@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
 /// Longer than anything here takes; only a hang waits for it.
@@ -198,4 +199,23 @@ pub fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+pub fn origin() -> Origin {
+    Origin::builder().start().unwrap()
+}
+
+/// haul, or curl, in this directory.
+pub fn run_in(dir: &Path, name: &str, args: &[&str]) -> Ran {
+    run(program(name).args(args).current_dir(dir))
+}
+
+/// haul in curl's place, silent, in this directory.
+pub fn as_curl(dir: &Path, args: &[&str]) -> Ran {
+    run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
+}
+
+/// A peer that answers each connection so, and closes.
+pub fn answering(reply: &str) -> RawPeer {
+    RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }
