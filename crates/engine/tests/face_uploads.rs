@@ -240,6 +240,27 @@ fn a_server_is_heard_while_a_pipe_is_silent() {
 }
 
 #[test]
+fn a_reset_that_the_sender_is_told_of_is_no_end_of_the_content() {
+    let sent = [&b"HTTP/1.1 200 OK\r\n\r\n"[..], &[b'x'; 600_000]].concat();
+    // More is sent than a response holds that nobody reads, so the next to hear of the reset is who sends.
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(sent), Step::Await(1), Step::Reset]);
+    bounded("a reset", move || {
+        run(async {
+            let (send, pieces) = unbounded_channel();
+            let post = Client::new().post(&peer.url("/")).header("Expect", "").body_stream(Pieces(pieces), None);
+            send.send(Ok(b"first".to_vec())).unwrap();
+            let response = post.send_async().await.unwrap();
+            peer.release();
+            assert!(peer.finished(1));
+            send.send(Ok(b"second".to_vec())).unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            let error = response.bytes().await.map(|body| body.len()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Receive, "{error}");
+        });
+    });
+}
+
+#[test]
 fn who_waits_for_a_pipe_sleeps() {
     let origin = start_origin();
     bounded("sleeping", move || {

@@ -48,6 +48,9 @@ impl Link {
         if self.queue.is_empty() {
             return self.close(now, finished);
         }
+        if let Some(error) = self.send_error.take() {
+            return self.broke(error, now, finished);
+        }
         match self.conn.end_of_input(clean || !self.stream.is_secure()) {
             Ok(Event::Complete { .. }) => {
                 self.closing = true;

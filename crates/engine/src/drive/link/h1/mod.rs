@@ -47,6 +47,9 @@ pub struct Link {
     served: u64,
     closing: bool,
     reset: bool,
+    /// Why sending failed, but for a peer that had ended its side before: the system says that once, and an end in order to
+    /// whoever receives next.
+    send_error: Option<io::Error>,
     misbehaved: bool,
     /// The peer sent what breaks the protocol, in contrast to closing too early.
     violated: bool,
@@ -80,6 +83,7 @@ impl Link {
             served: 0,
             closing: false,
             reset: false,
+            send_error: None,
             misbehaved: false,
             violated: false,
             direct: Direct::Undecided,
@@ -176,7 +180,7 @@ impl Link {
     /// # Errors
     /// The socket's. A response may have come all the same: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
-        let Self { stream, conn, content, queue, .. } = self;
+        let Self { stream, conn, content, queue, send_error, .. } = self;
         // What leaves at once is no sign of life.
         let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
         let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
@@ -185,7 +189,11 @@ impl Link {
                 transfer.took_content();
             }
         };
-        sending::pump(stream, conn, |conn| content.feed(conn, told(&last)), sent)
+        sending::pump(stream, conn, |conn| content.feed(conn, told(&last)), sent).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                *send_error = Some(error.kind().into());
+            }
+        })
     }
 
     /// Whether more of a request is to be sent than a socket takes without its peer.
