@@ -198,6 +198,23 @@ fn content_given_once_is_not_sent_twice() {
     });
 }
 
+#[test]
+fn what_can_be_sent_once_is_not_sent_on_a_stream_that_may_be_refused() {
+    let origin = http2_origin(1);
+    bounded("one stream", move || {
+        let client = client(&knowing(RequestOptions::default()));
+        // Each connection learns the limit anew.
+        for _ in 0..10 {
+            let put = |n: usize| client.put(&origin.url("/echo")).body_reader(io::repeat(b'x').take(n as u64), None);
+            let requests: Vec<_> = (0..6).map(|n| put(n * 1000).build().unwrap()).collect();
+            for (n, reply) in client.fetch_all(requests, BatchOptions::default()) {
+                assert_eq!(reply.unwrap().json::<serde_json::Value>().unwrap()["body_len"], n * 1000);
+            }
+            client.close_idle();
+        }
+    });
+}
+
 /// A pipe that nothing comes of, as content; and its other end.
 fn silent_pipe() -> (Body, PipeWriter) {
     let (read, write) = std::io::pipe().unwrap();

@@ -115,7 +115,7 @@ impl Transfer {
     }
 
     /// Whether the content can be sent once only.
-    pub(super) fn is_once(&self) -> bool {
+    pub(crate) fn is_once(&self) -> bool {
         self.given().is_some_and(|body| !body.is_repeatable())
     }
 

@@ -170,10 +170,7 @@ impl Link {
     /// Whether this transfer's request can be sent now.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
-        match self {
-            Self::H1(link) => link.takes(transfer),
-            Self::H2(link) => link.can_start(),
-        }
+        either!(self, link => link.takes(transfer))
     }
 
     /// The transfer that a further one would have to wait behind.

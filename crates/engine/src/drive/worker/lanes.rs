@@ -127,7 +127,7 @@ impl Worker {
         let lane = &mut self.lanes[token];
         let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
         match &mut lane.state {
-            State::Open(link) if !waits && (!link.is_shared() || link.can_start()) => {
+            State::Open(link) if !waits && (!link.is_shared() || link.takes(&transfer)) => {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;

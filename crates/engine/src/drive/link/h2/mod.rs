@@ -139,6 +139,14 @@ impl Link {
         !self.closing && self.conn.can_enqueue()
     }
 
+    /// Whether this transfer's request can be sent now. Before the server has said how many streams it takes, it may refuse all
+    /// but the first: what could not be sent again waits for that.
+    #[must_use]
+    pub fn takes(&self, transfer: &Transfer) -> bool {
+        let is_risky = self.is_guessing && !self.active.is_empty() && transfer.is_once();
+        self.can_start() && !is_risky
+    }
+
     /// Whether a request of this rank may never find room: there is none, every stream has one whose sink takes no more,
     /// and one of them at least comes behind it in the output.
     #[must_use]
