@@ -4,26 +4,19 @@
 //! `HAUL_MODELS=1000` tries more, `HAUL_MODELS=17..18` one of them again.
 
 mod common;
+mod models;
 
 use std::io::{self, Read};
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
 use std::time::Duration;
 
 use common::{fetching, item, knowing, offering, retrying, run_reading, trusting};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
+use models::{each, one_of};
 use testkit::faulty::{Break, Faulty, Plan};
 use testkit::pattern::Pattern;
 use testkit::rng::Rng;
-
-/// How many are tried without a word about it.
-const FEW: u64 = 40;
-
-fn one_of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
-    choices[rng.below(choices.len() as u64) as usize]
-}
 
 /// A page, and its content.
 fn page(rng: &mut Rng, origin: &Faulty, number: u64) -> (String, Vec<u8>) {
@@ -109,21 +102,7 @@ fn try_one(seed: u64) {
     }
 }
 
-fn seeds() -> Range<u64> {
-    let Ok(text) = std::env::var("HAUL_MODELS") else { return 0..FEW };
-    let number = |text: &str| text.parse().expect("HAUL_MODELS is a number of seeds, or A..B");
-    match text.split_once("..") {
-        Some((from, to)) => number(from)..number(to),
-        None => 0..number(&text),
-    }
-}
-
 #[test]
 fn whatever_breaks_the_output_is_that_of_a_serial_run() {
-    for seed in seeds() {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| try_one(seed))) {
-            eprintln!("HAUL_MODELS={seed}..{} is wrong", seed + 1);
-            resume_unwind(panic);
-        }
-    }
+    each(40, 1, try_one);
 }

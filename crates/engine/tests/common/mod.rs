@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::{self, Read};
 use std::pin::Pin;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::thread;
@@ -29,11 +29,11 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs `work` on a thread of its own; a hang is a failure of the test and not of the whole run.
 pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
-    let thread = thread::spawn(move || sender.send(work()));
+    thread::spawn(move || sender.send(work()));
     match receiver.recv_timeout(PATIENCE) {
         Ok(value) => value,
-        Err(_) if thread.is_finished() => panic!("{what}: it panicked"),
-        Err(_) => panic!("{what}: it hangs"),
+        Err(RecvTimeoutError::Disconnected) => panic!("{what}: it panicked"),
+        Err(RecvTimeoutError::Timeout) => panic!("{what}: it hangs"),
     }
 }
 
