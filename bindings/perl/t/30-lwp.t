@@ -25,6 +25,7 @@ my $server = t::Server->start(sub {
     return [200, { 'X-Many' => [1, 2], 'Content-Type' => 'text/plain' }, "$request->{connection}.$request->{number}"] if $target eq '/count';
     return [200, { 'Content-Type' => 'text/plain' }, 'x' x 300_000] if $target eq '/big';
     return [200, { 'Content-Type' => 'text/html' }, '<html><head><title>Found</title><base href="http://b.example/"></head>'] if $target eq '/html';
+    return [200, { 'Content-Type' => 'text/html' }, $request->{body}] if $target eq '/page';
     return sub { t::Server::write_all($_[0], "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort"); 0 } if $target eq '/short';
     return sub { 1 } if $target eq '/hang';
     return sub { t::Server::write_all($_[0], "no head\n\nhere"); 0 } if $target eq '/headless';
@@ -97,6 +98,33 @@ is($response->header('Client-Aborted'), 'die', 'Client-Aborted');
 }
 is($ua->get($server->url('/html'))->title, 'Found', 'the title of a page');
 is($ua->get($server->url('/html'))->base, 'http://b.example/', 'and its base');
+{
+    require HTML::HeadParser;
+    my ($new, $parsed) = (HTML::HeadParser->can('new'), 0);
+    no warnings qw(redefine once);
+    local *HTML::HeadParser::new = sub { $parsed++; goto $new };
+    my $told = sub {
+        my $response = $ua->post($server->url('/page'), Content => $_[0]);
+        $response->remove_header('Client-Date', 'Client-Peer', 'Client-Response-Num', 'Date');
+        return join "\n", $response->headers->as_string, $response->content;
+    };
+    my @with = (
+        '<TITLE>T</TITLE><body>', "<title\n>T</title>x", '<meta name=a content=b>x', '<Base href="http://b/">x', '<isindex>x',
+        '<link href=a rel=b>x', "\xef\xbb\xbf<html><head><meta charset=c></head>",
+    );
+    for my $page (@with, 'text', '', '<p>x', '< title>x', "<html><head><script>a</script></head>x", "{\"a\":1}\n") {
+        my $by_haul = $told->($page);
+        LWP::Protocol::implementor(http => 'LWP::Protocol::http');
+        require LWP::Protocol::http;
+        is($by_haul, $told->($page), "what is told of the page $page");
+        LWP::Protocol::implementor(http => 'LWP::Protocol::haul');
+    }
+    $parsed = 0;
+    $told->($_) for @with;
+    is($parsed, @with, 'pages that tell something are parsed');
+    $told->($_) for '<p>x', 'text';
+    is($parsed, @with, 'others are not');
+}
 my $seen;
 $ua->add_handler(response_header => sub { $seen = $_[0]->header('X-Many'); return });
 $ua->get($server->url('/count'));

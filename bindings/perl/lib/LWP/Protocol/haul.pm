@@ -239,6 +239,9 @@ sub _by_lwp {
     return $response;
 }
 
+# What HTML::HeadParser makes fields of. It has nothing to do in a page without, as many short replies are that call themselves HTML.
+my $TOLD = qr/<(?:base|isindex|link|meta|title)/i;
+
 sub request {
     my ($self, $request, $proxy, $arg, $size, $timeout) = @_;
     my ($ua, $method, $url) = ($self->{ua}, $request->method, $request->uri);
@@ -269,7 +272,7 @@ sub request {
         :           $engine->_call($method, $text, $fields, $content, $headers);
     _die($status, $error, $url, $proxy) unless defined $code;
     # Nobody looks on: the whole body at once.
-    my $is_done = !$stream && !defined $error && !($is_html && _looks_at($ua));
+    my $is_done = !$stream && !defined $error && !($is_html && $body =~ $TOLD && _looks_at($ua));
     if ($is_plain && $is_done) {
         return bless {
             (map { ($_ => undef) } @unset),
