@@ -288,11 +288,13 @@ fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
         let start = part.as_ptr() as usize - base;
         (start as u32, (start + part.len()) as u32)
     };
-    let spans = headers
-        .iter()
-        .map(|header| Span { name: place(header.name.as_bytes()), value: place(header.value) })
-        .filter(|span| ptr::eq(input, text) || is_token(&input[span.name.0 as usize..span.name.1 as usize]))
-        .collect::<Vec<_>>();
+    let mut spans = Vec::with_capacity(headers.len());
+    spans.extend(
+        headers
+            .iter()
+            .map(|header| Span { name: place(header.name.as_bytes()), value: place(header.value) })
+            .filter(|span| ptr::eq(input, text) || is_token(&input[span.name.0 as usize..span.name.1 as usize])),
+    );
     Fields::new(input.to_vec(), spans)
 }
 

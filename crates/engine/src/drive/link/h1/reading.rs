@@ -153,7 +153,7 @@ impl Link {
                     self.closing |= reuse.is_err();
                     self.served += 1;
                     self.finish_front(now, finished);
-                    if self.closing {
+                    if self.closing || at == end {
                         return Ok(at);
                     }
                 }
