@@ -94,7 +94,7 @@ fn answered(transfer: &mut Transfer, reply: &str) {
     transfer.on_head(head, framing, Instant::now());
 }
 
-fn transfer(options: RequestOptions) -> Transfer {
+fn transfer(options: RequestOptions) -> Box<Transfer> {
     let target = Target::parse("http://a.test/").unwrap();
     Transfer::new(target, Arc::new(options), BodyPath::new(Box::new(Memory::default())), Instant::now(), 0)
 }

@@ -310,7 +310,7 @@ impl Client {
     #[must_use]
     pub fn fetch(&self, target: Target, options: Arc<RequestOptions>, sink: Box<dyn Sink>) -> Outcome {
         let now = Instant::now();
-        blocking::run(self, Box::new(Transfer::new(target, options, BodyPath::new(sink), now, 0)))
+        blocking::run(self, Transfer::new(target, options, BodyPath::new(sink), now, 0))
     }
 
     /// The options that its requests begin with.

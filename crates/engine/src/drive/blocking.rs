@@ -22,6 +22,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::body::path::BodyPath;
 use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
@@ -43,11 +44,11 @@ const WORTH_POLLING: u64 = 1 << 20;
 
 /// Runs a transfer to its end.
 pub fn run(client: &Client, transfer: Box<Transfer>) -> Outcome {
-    run_to_end(client, transfer).0
+    run_to_end(client, transfer).into_outcome().0
 }
 
 /// The same; what the body's path held comes back, too.
-pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> (Outcome, crate::body::path::BodyPath) {
+pub(crate) fn run_to_end(client: &Client, transfer: Box<Transfer>) -> Ended {
     let split = transfer.options().split;
     let mut exchanges = Exchanges::new(transfer, split);
     loop {
@@ -118,6 +119,19 @@ enum Stopped {
     Interrupted(Error),
 }
 
+/// A transfer that is over. It stays in its box until its outcome is wanted.
+pub(crate) struct Ended {
+    transfer: Box<Transfer>,
+    result: Result<()>,
+}
+
+impl Ended {
+    /// What became of it, and its body's path.
+    pub(crate) fn into_outcome(self) -> (Outcome, BodyPath) {
+        self.transfer.into_outcome(self.result)
+    }
+}
+
 impl Exchanges {
     /// Of a transfer that was made just now; `split` as its sink allows.
     pub(crate) fn new(transfer: Box<Transfer>, split: Split) -> Self {
@@ -143,11 +157,7 @@ impl Exchanges {
     }
 
     /// Goes on until the transfer is over, or `is_enough` says so after something has come.
-    pub(crate) fn go_on(
-        &mut self,
-        client: &Client,
-        mut is_enough: impl FnMut() -> bool,
-    ) -> Option<(Outcome, crate::body::path::BodyPath)> {
+    pub(crate) fn go_on(&mut self, client: &Client, mut is_enough: impl FnMut() -> bool) -> Option<Ended> {
         loop {
             let mut live = match std::mem::replace(&mut self.state, State::Over) {
                 State::Next(transfer, from, at) => {
@@ -195,12 +205,7 @@ impl Exchanges {
         }
     }
 
-    fn settle(
-        &mut self,
-        client: &Client,
-        (transfer, after): (Box<Transfer>, After),
-        from: From,
-    ) -> Option<(Outcome, crate::body::path::BodyPath)> {
+    fn settle(&mut self, client: &Client, (transfer, after): (Box<Transfer>, After), from: From) -> Option<Ended> {
         match after {
             After::Done(result) => Some(end(client, transfer, result)),
             After::Again(wait) => {
@@ -212,7 +217,7 @@ impl Exchanges {
     }
 
     /// Fetches the rest over several connections.
-    fn split(&mut self, client: &Client, live: Live) -> Option<(Outcome, crate::body::path::BodyPath)> {
+    fn split(&mut self, client: &Client, live: Live) -> Option<Ended> {
         let Live { link, scout, deadline, .. } = live;
         match split::run(client, link, scout) {
             Ok((mut transfer, split::After::Done(result))) => {
@@ -234,14 +239,13 @@ impl Exchanges {
 }
 
 /// The end of a transfer.
-fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> (Outcome, crate::body::path::BodyPath) {
+fn end(client: &Client, mut transfer: Box<Transfer>, result: Result<()>) -> Ended {
     let result = result.map_err(|error| transfer.own(error));
     if transfer.facts.total.is_zero() {
         transfer.facts.finished(Instant::now());
     }
-    let (outcome, path) = transfer.into_outcome(result);
-    client.stats().transfer_finished(&outcome.facts, outcome.result.is_err());
-    (outcome, path)
+    client.stats().transfer_finished(&transfer.facts, result.is_err());
+    Ended { transfer, result }
 }
 
 /// Takes a connection, and puts the request into its machine.

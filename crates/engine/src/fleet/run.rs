@@ -181,7 +181,7 @@ impl Run {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
-    fn transfer(&self, key: usize, job: &Job, host: HostId, now: Instant) -> Transfer {
+    fn transfer(&self, key: usize, job: &Job, host: HostId, now: Instant) -> Box<Transfer> {
         let stage = &self.stages[job.stage];
         let sink: Box<dyn Sink> = match &job.destination {
             Destination::Output => {
@@ -348,7 +348,7 @@ fn windows(stages: &[Stage], options: &FleetOptions, dispatch: &Arc<Dispatch>, o
 }
 
 impl Supply for Run {
-    fn next(&self, worker: usize, now: Instant) -> Option<Transfer> {
+    fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>> {
         if self.over.load(Ordering::SeqCst) {
             return None;
         }
@@ -380,7 +380,7 @@ impl Supply for Run {
         match found {
             Some((key, job)) => {
                 self.colleague(worker, |colleague| colleague.running += 1);
-                Another::Transfer(Box::new(self.transfer(key, &job, slot, now)))
+                Another::Transfer(self.transfer(key, &job, slot, now))
             }
             None => Another::Nothing,
         }

@@ -80,12 +80,12 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     let Request { target, options, own } = request;
     let limits = options.decode_limits;
     let path = BodyPath::new(Box::new(intake));
-    let transfer = Box::new(Transfer::with(target, options, own, path, Instant::now(), 0));
+    let transfer = Transfer::with(target, options, own, path, Instant::now(), 0);
     // Parts that come in another order would have to wait for a program that may never ask for them.
     let mut exchanges = Exchanges::new(transfer, Split { connections: 1, ..Split::default() });
     let (outcome, source) = match exchanges.go_on(client, || outlet.has_begun()) {
         None => (None, Some(exchanges)),
-        Some((outcome, _)) => (Some(outcome), None),
+        Some(end) => (Some(end.into_outcome().0), None),
     };
     let (head, target, facts, history, trailers, source) = match (outcome, source) {
         (Some(Outcome { result, target, head, facts, history, trailers, .. }), _) => {
@@ -216,8 +216,8 @@ impl Response {
             match &mut self.source {
                 Source::Here(exchanges) => {
                     let outlet = &self.outlet;
-                    if let Some((outcome, _)) = exchanges.go_on(&self.client, || outlet.has_bytes()) {
-                        self.is_over(outcome);
+                    if let Some(end) = exchanges.go_on(&self.client, || outlet.has_bytes()) {
+                        self.is_over(end.into_outcome().0);
                     }
                 }
                 Source::Over(_) => {
@@ -232,9 +232,9 @@ impl Response {
     /// Goes on to the end of the body, which is gathered.
     fn finish(&mut self) -> Result<()> {
         if let Source::Here(exchanges) = &mut self.source
-            && let Some((outcome, _)) = exchanges.go_on(&self.client, || false)
+            && let Some(end) = exchanges.go_on(&self.client, || false)
         {
-            self.is_over(outcome);
+            self.is_over(end.into_outcome().0);
         }
         match std::mem::replace(&mut self.source, Source::Told) {
             Source::Over(result) => result,

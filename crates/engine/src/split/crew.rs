@@ -64,7 +64,7 @@ struct State {
     first_id: usize,
     first_at: u64,
     /// What parts are made after.
-    model: Transfer,
+    model: Box<Transfer>,
     first_line: FirstLine,
     parts: HashMap<usize, Member>,
     /// Bytes of parts that are over and whose turn has not come, by their place.
@@ -233,7 +233,7 @@ impl Crew {
     }
 
     /// A part for another connection, if there should be one.
-    fn next_part(&self, state: &mut State, now: Instant) -> Option<Transfer> {
+    fn next_part(&self, state: &mut State, now: Instant) -> Option<Box<Transfer>> {
         self.follow_first(state);
         if state.end.is_some() || state.is_off || state.not_before.is_some_and(|at| at > now) {
             return None;
@@ -444,7 +444,7 @@ impl Member {
 }
 
 impl Supply for Crew {
-    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
         let mut state = self.state();
         self.drain(&mut state);
         self.next_part(&mut state, now)

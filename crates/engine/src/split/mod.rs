@@ -33,8 +33,8 @@ pub(crate) enum Scout {
     Waiting(Split),
     /// It will stay one stream.
     Never,
-    /// It is measured.
-    Watching(Splitter, Splittable),
+    /// It is measured. (In a box: few are, and what is handed on with each exchange is to be small.)
+    Watching(Box<(Splitter, Splittable)>),
 }
 
 impl Scout {
@@ -52,12 +52,13 @@ impl Scout {
                     None => {}
                     Some(None) => *self = Self::Never,
                     Some(Some(body)) => {
-                        *self = Self::Watching(Splitter::new(split.connections, clock::policy_time(now)), body);
+                        let splitter = Splitter::new(split.connections, clock::policy_time(now));
+                        *self = Self::Watching(Box::new((splitter, body)));
                     }
                 }
                 false
             }
-            Self::Watching(splitter, _) => splitter.is_worth_trying(Seen {
+            Self::Watching(watched) => watched.0.is_worth_trying(Seen {
                 now: clock::policy_time(now),
                 received: link.front().map_or(0, |transfer| transfer.facts.body_bytes),
                 remaining: link.remaining(),
@@ -83,7 +84,8 @@ pub(crate) enum After {
 /// # Panics
 /// If no transfer is under way there, or the scout has not asked for it.
 pub(crate) fn run(client: &Client, mut link: Link, scout: Scout) -> Result<(Box<Transfer>, After), Box<Link>> {
-    let Scout::Watching(splitter, body) = scout else { panic!("only a scout that watches asks for a split") };
+    let Scout::Watching(watched) = scout else { panic!("only a scout that watches asks for a split") };
+    let (splitter, body) = *watched;
     let first = link.front_mut().expect("a body is under way");
     let split = first.options().split;
     let crew = Crew::new(first, splitter, body, split.memory);

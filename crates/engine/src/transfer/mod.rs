@@ -197,9 +197,9 @@ enum Disposition {
 }
 
 impl Transfer {
-    /// A transfer of `target`'s content along `body`.
+    /// A transfer of `target`'s content along `body`. It is made in the box that it is handed on in.
     #[must_use]
-    pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Self {
+    pub fn new(target: Target, options: Arc<RequestOptions>, body: BodyPath, now: Instant, tag: u64) -> Box<Self> {
         Self::with(target, options, Particulars::default(), body, now, tag)
     }
 
@@ -212,14 +212,16 @@ impl Transfer {
         body: BodyPath,
         now: Instant,
         tag: u64,
-    ) -> Self {
+    ) -> Box<Self> {
+        let place = Box::new_uninit();
         let target = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)).unwrap_or(target);
         let is_range = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("range");
         let method = own.method.take().unwrap_or_else(|| method(&options.method));
         let with_body = own.body.is_some() || options.body.is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&own.fields).any(is_range);
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
-        Self {
+        // Not `Box::new`, which would have it made elsewhere and copied.
+        let transfer = Self {
             login: Login::new(&target),
             referer: options.referer.clone(),
             first: target.origin(),
@@ -278,7 +280,8 @@ impl Transfer {
             starved: 0,
             replays: 0,
             spread: 0,
-        }
+        };
+        Box::write(place, transfer)
     }
 
     /// Makes it ready to be tried again though it is over, as if nothing had come of it. `false` where that cannot be.

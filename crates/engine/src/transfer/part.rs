@@ -100,7 +100,7 @@ impl Transfer {
         path: BodyPath,
         ordinal: usize,
         now: Instant,
-    ) -> Self {
+    ) -> Box<Self> {
         let options = RequestOptions {
             speed_limit: Some(STALLED),
             fail: true,
@@ -136,7 +136,7 @@ impl Transfer {
 
     /// It wants a connection of its own, which HTTP/2 would share.
     #[must_use]
-    pub(crate) fn by_itself(mut self) -> Self {
+    pub(crate) fn by_itself(mut self: Box<Self>) -> Box<Self> {
         if self.offers_http2() {
             self.offers_no_http2();
         }
@@ -160,7 +160,7 @@ impl Transfer {
 
     /// Gives it the mark that its crew knows it by.
     #[must_use]
-    pub(crate) fn of_crew(mut self, id: usize) -> Self {
+    pub(crate) fn of_crew(mut self: Box<Self>, id: usize) -> Box<Self> {
         self.crew_id = Some(id);
         self
     }

@@ -23,7 +23,7 @@ pub(super) struct Work {
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Transfer>,
+    waiting: VecDeque<Box<Transfer>>,
     calls: HashMap<u64, Arc<Call>>,
     inbox: Option<Arc<Inbox>>,
     /// The worker is gone: nothing can be done any more.
@@ -47,7 +47,7 @@ impl Work {
     }
 
     /// Gives a call's transfer to the worker. `false` when there is none any more.
-    pub(super) fn begin(&self, call: &Arc<Call>, transfer: Transfer) -> bool {
+    pub(super) fn begin(&self, call: &Arc<Call>, transfer: Box<Transfer>) -> bool {
         let mut state = self.lock();
         if state.is_over {
             return false;
@@ -88,7 +88,7 @@ impl Work {
 }
 
 impl Supply for Work {
-    fn next(&self, _worker: usize, _now: Instant) -> Option<Transfer> {
+    fn next(&self, _worker: usize, _now: Instant) -> Option<Box<Transfer>> {
         self.lock().waiting.pop_front()
     }
 

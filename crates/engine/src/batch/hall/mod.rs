@@ -238,7 +238,7 @@ impl Hall {
         }
     }
 
-    fn begin(&self, state: &mut State, host: HostId, id: u64, now: Instant) -> Option<Transfer> {
+    fn begin(&self, state: &mut State, host: HostId, id: u64, now: Instant) -> Option<Box<Transfer>> {
         let Job { request, sink, done, since, .. } = state.take(id)?;
         let began = if self.counts == Counts::All { since } else { now };
         let Request { target, options, own } = request;

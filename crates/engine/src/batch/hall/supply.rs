@@ -13,7 +13,7 @@ use crate::transfer::Transfer;
 use crate::{Error, Result};
 
 impl Supply for Hall {
-    fn next(&self, _worker: usize, now: Instant) -> Option<Transfer> {
+    fn next(&self, _worker: usize, now: Instant) -> Option<Box<Transfer>> {
         let mut state = self.lock();
         if state.due.first().is_some_and(|(at, _)| *at <= now) {
             drop(state);
@@ -39,7 +39,7 @@ impl Supply for Hall {
                 return Another::Nothing;
             };
             if let Some(transfer) = self.begin(&mut state, slot, id, now) {
-                return Another::Transfer(Box::new(transfer));
+                return Another::Transfer(transfer);
             }
         }
     }

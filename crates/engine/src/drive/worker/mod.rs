@@ -255,7 +255,7 @@ impl Worker {
         let mut messages = Vec::new();
         loop {
             while let Some(transfer) = self.supply.next(self.index, self.now) {
-                self.to_place.push_back((Box::new(transfer), None));
+                self.to_place.push_back((transfer, None));
                 self.place_all();
             }
             for lane in std::mem::take(&mut self.unsent) {

@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// What has an answer here is for runs that gather output, lend slots or count the cost of bodies; the others have no such.
 pub trait Supply: Send + Sync {
     /// The next transfer for this worker, if one may start now.
-    fn next(&self, worker: usize, now: Instant) -> Option<Transfer>;
+    fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
 
     /// The slot of a transfer that is over is free: another one for it?
     fn another(&self, worker: usize, slot: HostId, now: Instant) -> Another;

@@ -25,7 +25,7 @@ struct Pause {
 }
 
 impl Supply for Faulty {
-    fn next(&self, _: usize, now: Instant) -> Option<Transfer> {
+    fn next(&self, _: usize, now: Instant) -> Option<Box<Transfer>> {
         assert!(!self.panics, "on purpose");
         if let Some(pause) = &self.pause {
             let mut pause = pause.lock().unwrap();
