@@ -123,8 +123,9 @@ void hk_add_headers(pTHX_ HV *hv, const haul_header *headers, size_t count, bool
     size_t stored = 0;
     name_slot spare;
     bool fresh = !HvUSEDKEYS(hv) && count <= HK_HEADERS;
-    if (fresh && count > 8)
-        hv_ksplit(hv, (IV)count);
+    /* Of the eight places that a hash begins with Perl fills two thirds, then it doubles them. */
+    if (fresh && count > 5)
+        hv_ksplit(hv, (IV)(count + count / 2 + 1));
     for (size_t i = 0; i < count; i++) {
         SV *key = slot_of(aTHX_ headers[i].name.data, headers[i].name.len, &spare)->key, *value;
         HE *entry;

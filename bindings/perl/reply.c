@@ -46,6 +46,8 @@ bool hk_keeps(const haul_reply *reply) {
 /* Everything but `content`. Takes `url`. */
 HV *hk_response(pTHX_ const haul_reply *reply, SV *url) {
     HV *hv = newHV(), *headers = newHV();
+    /* Seven keys are too many for the eight places that it would begin with. */
+    hv_ksplit(hv, 16);
     hk_store(aTHX_ hv, HK_SUCCESS, reply->status >= 200 && reply->status < 300 ? newSViv(1) : newSVsv(&PL_sv_no));
     hk_store(aTHX_ hv, HK_URL, url);
     hk_store(aTHX_ hv, HK_STATUS, newSViv(reply->status));
