@@ -193,5 +193,5 @@ pub(crate) fn reply_of(outcome: Outcome, url: String, cookie: Option<Vec<u8>>, r
     };
     // Where the engine was told to follow redirects, it is another URL that answered.
     let url = if facts.redirects > 0 { target.to_url() } else { url };
-    Ok(Reply { head, target, url, body: None, cookie, times: (&facts).into() })
+    Ok(Reply { head, target, url, body: None, cookie, times: (&*facts).into() })
 }

@@ -33,7 +33,7 @@ pub struct haul_response {
     trailer_fields: Option<Fields>,
     pub(crate) body: Body,
     is_decoded: bool,
-    facts: Option<Facts>,
+    facts: Option<Box<Facts>>,
     hops: Vec<Hop>,
     error: Option<Box<haul_error>>,
     peer: OnceLock<CString>,
@@ -140,7 +140,7 @@ impl haul_response {
         self.is_decoded
     }
 
-    pub(crate) fn take_facts(&mut self, facts: Facts) {
+    pub(crate) fn take_facts(&mut self, facts: Box<Facts>) {
         self.facts = Some(facts);
     }
 

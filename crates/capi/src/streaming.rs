@@ -23,7 +23,7 @@ pub(crate) fn open(engine: &Client, request: Request, response: &mut haul_respon
     let decodes = request.options().decode;
     let reply = engine.send(request)?;
     response.take_head(Some(reply.head().clone()), reply.target(), decodes);
-    response.take_facts(reply.facts().clone());
+    response.take_facts(Box::new(reply.facts().clone()));
     response.take_history(reply.history().to_vec());
     Ok(Streaming { reply })
 }
@@ -70,7 +70,7 @@ fn shown(
         };
     }
     response.body = filler.finish();
-    response.take_facts(reply.facts().clone());
+    response.take_facts(Box::new(reply.facts().clone()));
     response.take_trailers(reply.trailers().cloned());
     result
 }
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn haul_response_read(
         *got = n;
         response.body.len += n as u64;
         if n == 0 {
-            let (facts, trailers) = (streaming.reply.facts().clone(), streaming.reply.trailers().cloned());
+            let (facts, trailers) = (Box::new(streaming.reply.facts().clone()), streaming.reply.trailers().cloned());
             response.take_facts(facts);
             response.take_trailers(trailers);
         }

@@ -298,7 +298,7 @@ fn nowhere() -> Target {
 /// The end of a call that the agent carried out.
 fn finished(mut done: Done, began: Option<Began>, started: Instant) -> Outcome {
     let head = done.take_head().or_else(|| began.and_then(|began| Head::from_raw(&began.head)));
-    let mut facts = done.facts;
+    let mut facts = Box::new(done.facts);
     facts.version = head.as_ref().map(Head::version);
     facts.total = started.elapsed();
     let target = Target::parse(&done.url).unwrap_or_else(|_| nowhere());
@@ -309,19 +309,19 @@ fn finished(mut done: Done, began: Option<Began>, started: Instant) -> Outcome {
 /// A call that was not carried out to its end; as far as it is known here.
 fn broken(url: &str, options: &RequestOptions, began: Option<Began>, moved: u64, started: Instant) -> Outcome {
     let head = began.and_then(|began| Head::from_raw(&began.head));
-    let facts = Facts {
+    let facts = Box::new(Facts {
         status: head.as_ref().map_or(0, Head::status),
         version: head.as_ref().map(Head::version),
         body_bytes: moved,
         total: started.elapsed(),
         ..Facts::new(started)
-    };
+    });
     let target = parse(url, options).unwrap_or_else(|_| nowhere());
     Outcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
 fn failed(error: Error, started: Instant) -> Outcome {
-    let facts = Facts::new(started);
+    let facts = Box::new(Facts::new(started));
     Outcome { result: Err(error), target: nowhere(), head: None, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 

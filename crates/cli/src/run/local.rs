@@ -86,7 +86,8 @@ impl Local {
             }
             None => reading.deliver(&self.path),
         };
-        let Reading { head, mut facts, .. } = reading;
+        let Reading { head, facts, .. } = reading;
+        let mut facts = Box::new(facts);
         facts.total = facts.started.elapsed();
         Outcome { result, target: self.target, head, facts, tag: 0, history: Vec::new(), trailers: None }
     }

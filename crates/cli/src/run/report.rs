@@ -162,7 +162,7 @@ impl Reporter {
             result: Err(error.again()),
             target: Target::parse("localhost").ok()?,
             head: None,
-            facts: Facts::new(Instant::now()),
+            facts: Box::new(Facts::new(Instant::now())),
             tag: 0,
             history: Vec::new(),
             trailers: None,

@@ -127,6 +127,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// What became of it, and its body's path.
+    #[inline]
     pub(crate) fn into_outcome(self) -> (Outcome, BodyPath) {
         self.transfer.into_outcome(self.result)
     }

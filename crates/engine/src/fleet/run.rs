@@ -252,7 +252,7 @@ impl Run {
                 result: Err(error),
                 target: job.target.clone(),
                 head: None,
-                facts: Facts::new(Instant::now()),
+                facts: Box::new(Facts::new(Instant::now())),
                 tag: 0,
                 history: Vec::new(),
                 trailers: None,

@@ -15,7 +15,7 @@ use crate::transfer::{Outcome, Redirected, bad_status};
 pub struct About {
     pub(super) head: Head,
     pub(super) target: Target,
-    pub(super) facts: Facts,
+    pub(super) facts: Box<Facts>,
     pub(super) history: Vec<Redirected>,
     pub(super) trailers: Option<Fields>,
 }

@@ -93,7 +93,7 @@ impl Sink for Intake {
         held.length = begin.length;
         if held.is_remote {
             let (head, target) = (begin.head.clone(), begin.place.clone());
-            let (facts, history) = (begin.facts.clone(), begin.history.to_vec());
+            let (facts, history) = (Box::new(begin.facts.clone()), begin.history.to_vec());
             held.about = Some(Box::new(About { head, target, facts, history, trailers: None }));
         }
         wake(held);

@@ -38,7 +38,7 @@ pub struct Reply {
     /// What it is of: where redirects led to.
     pub target: Target,
     /// Sizes, times and addresses.
-    pub facts: Facts,
+    pub facts: Box<Facts>,
     /// The redirects that led there, where they are kept.
     pub history: Vec<Redirected>,
     /// The trailer section of the body (RFC 9110 section 6.5), where there was one.

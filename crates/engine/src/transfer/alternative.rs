@@ -22,11 +22,12 @@ impl Transfer {
         self.facts.proxy_used = key.via != Via::Direct;
         let hop = key.via.hop().filter(|_| self.options.trace.is_some());
         self.proxy_host = hop.map(|hop| hop.preproxy.as_ref().unwrap_or(&hop.proxy).host_text().into());
-        let door = key.alternative.map(|protocol| Door { protocol, host: key.dial.0.clone(), port: key.dial.1 });
+        let door =
+            key.alternative.map(|protocol| Box::new(Door { protocol, host: key.dial.0.clone(), port: key.dial.1 }));
         if door == self.alternative {
             return;
         }
-        if let (Some(trace), Some(Door { protocol, host, port })) = (&self.options.trace, &door) {
+        if let (Some(trace), Some(Door { protocol, host, port })) = (&self.options.trace, door.as_deref()) {
             let (from, to) = (self.target.host_text(), protocol.as_str());
             let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.target.port());
             trace.event(&Event::Info(text.into()));
@@ -36,7 +37,7 @@ impl Transfer {
 
     /// The Alt-Used field (section 5): which one is asked.
     pub(super) fn alt_used(&self) -> Option<String> {
-        let Door { host, port, .. } = self.alternative.as_ref()?;
+        let Door { host, port, .. } = self.alternative.as_deref()?;
         Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
     }
 

@@ -18,7 +18,7 @@ const MOST_ANSWERS: u8 = 3;
 #[derive(Debug)]
 pub(super) struct Login {
     /// The first target, where it has a user: what a redirect says instead is not the user's word.
-    first: Option<Target>,
+    first: Option<Box<Target>>,
     /// What may be used at the present target; none: it was not looked for yet.
     identity: Option<Identity>,
     sent: Sent,
@@ -35,7 +35,7 @@ impl Login {
         Self { first: None, identity: None, sent: Sent::Nothing, answers: 0, is_probe: false, is_unasked: false };
 
     pub(super) fn new(target: &Target) -> Self {
-        Self { first: target.userinfo_bytes().is_some().then(|| target.clone()), ..Self::NONE }
+        Self { first: target.userinfo_bytes().is_some().then(|| Box::new(target.clone())), ..Self::NONE }
     }
 
     /// The same for another target: nothing of the present one's is kept.
@@ -92,7 +92,7 @@ impl Transfer {
 
     fn look_up(&self) -> Result<Identity> {
         let auth = &self.options.auth;
-        let first = self.login.first.as_ref().filter(|_| self.secrets == Secrets::Keep);
+        let first = self.login.first.as_deref().filter(|_| self.secrets == Secrets::Keep);
         // A URL's user and password are of its origin, even to a trusting user; what a redirect to it names instead counts not.
         let target = match (first.filter(|_| self.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),

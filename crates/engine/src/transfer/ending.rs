@@ -234,7 +234,7 @@ impl Transfer {
     }
 
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
-        let elapsed = self.first_began.elapsed();
+        let elapsed = self.began.elapsed();
         let idempotent = retry::is_idempotent(&self.method);
         retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
     }
@@ -243,11 +243,12 @@ impl Transfer {
         self.on_retry(trouble, wait, error);
         self.attempt += 1;
         self.facts.retries += 1;
-        self.began = clock::after(now, wait);
+        let at = clock::after(now, wait);
+        self.begins_at(at);
         if self.options.retries_whole {
             self.ask_anew();
-            let Facts { retries, requests, .. } = self.facts;
-            self.facts = Facts { retries, requests, ..Facts::new(self.began) };
+            let Facts { retries, requests, .. } = *self.facts;
+            *self.facts = Facts { retries, requests, ..Facts::new(at) };
         }
         After::Again(wait)
     }
@@ -304,6 +305,7 @@ impl Transfer {
     }
 
     /// The end: the body path gives back what it holds.
+    #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
         let Self { target, head, facts, tag, history, trailers, body, .. } = *self;

@@ -45,7 +45,7 @@ pub struct Outcome {
     /// The head of the last response.
     pub head: Option<Head>,
     /// Sizes, times and addresses.
-    pub facts: Facts,
+    pub facts: Box<Facts>,
     /// The caller's mark.
     pub tag: u64,
     /// The redirects that were followed, where [`keep_history`](crate::RequestOptions::keep_history) asks for them.

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind};
 #[derive(Default)]
 pub(super) struct Pace {
     rate: Option<Arc<Mutex<Bucket>>>,
-    slowest: Option<Slowest>,
+    slowest: Option<Box<Slowest>>,
     silence: Option<Silence>,
 }
 
@@ -72,13 +72,13 @@ impl Pace {
 
     /// An exchange begins: from now on it must not be slower than this.
     pub(super) fn watch(&mut self, options: &RequestOptions, now: Instant) {
-        self.slowest = options.speed_limit.map(|limit| Slowest::new(limit, now));
+        self.slowest = options.speed_limit.map(|limit| Box::new(Slowest::new(limit, now)));
         self.silence = options.read_timeout.map(|limit| Silence { limit, since: now, is_paused: false });
     }
 
     /// From now on it must not be slower than this, whatever was said.
     pub(super) fn not_below(&mut self, limit: SpeedLimit, now: Instant) {
-        self.slowest = Some(Slowest::new(limit, now));
+        self.slowest = Some(Box::new(Slowest::new(limit, now)));
     }
 
     /// Whether it is bound to a rate.

@@ -120,7 +120,7 @@ impl Transfer {
         part.first = self.first.clone();
         part.secrets = self.secrets;
         part.same_origin = self.same_origin;
-        part.began = self.began;
+        part.deadline = self.deadline;
         part.extent = Extent::part(span, body.total, body.validator.clone());
         part.pace = self.pace.sharing();
         part.has_looked = true;

@@ -77,7 +77,7 @@ pub struct Got {
     /// curl's number; 0 is success.
     pub exit: u8,
     pub status: u16,
-    pub facts: Facts,
+    pub facts: Box<Facts>,
     /// Where the last exchange went.
     pub last: String,
     /// What was delivered; empty for one of many.

@@ -83,7 +83,7 @@ impl Call {
     pub(super) fn is_over(&self, outcome: &Outcome) {
         let error = outcome.result.as_ref().err();
         let done = Event::Done(Box::new(Done {
-            facts: outcome.facts.clone(),
+            facts: (*outcome.facts).clone(),
             url: outcome.target.to_url(),
             head: outcome.head.as_ref().map(|head| head.raw().to_vec()),
             error: error.map(Into::into),

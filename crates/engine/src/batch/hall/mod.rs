@@ -267,7 +267,7 @@ impl Hall {
 
 /// What is known of a request that brought nothing.
 pub(super) fn lost(target: Target, error: Error) -> Outcome {
-    let facts = Facts::new(Instant::now());
+    let facts = Box::new(Facts::new(Instant::now()));
     let (history, trailers) = (Vec::new(), None);
     let error = error.with_url(target.to_url());
     Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }

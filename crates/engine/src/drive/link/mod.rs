@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use sending::Machine;
+use smallvec::SmallVec;
 
 use crate::Error;
 use crate::body::upload::Upload;
@@ -98,8 +99,8 @@ impl std::task::Wake for Feeder {
 }
 
 /// Transfers whose exchange is over, and what becomes of them. (In boxes, here and wherever a transfer is handed on: it is
-/// large, and goes through many hands.)
-pub type Finished = Vec<(Box<Transfer>, After)>;
+/// large, and goes through many hands. Mostly it is one, which takes no memory of the list's own.)
+pub type Finished = SmallVec<[(Box<Transfer>, After); 1]>;
 
 /// An open connection.
 pub enum Link {
