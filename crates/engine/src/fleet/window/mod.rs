@@ -19,10 +19,12 @@
 //! | [`Order::Whole`] | none, each leaves when it is complete; but when the budget is full, one that then has the outlet to itself |
 //! | [`Order::Free`] | each: values that will be sorted, or feed a stage whose order does not matter |
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustc_hash::FxHashMap;
 
 use super::outlet::Tail;
 use crate::Result;
@@ -120,8 +122,8 @@ struct State {
     room: Room,
     head: u64,
     slots: VecDeque<Slot>,
-    /// Unless the order is the input's there is no line: slots lie here.
-    loose: HashMap<u64, Slot>,
+    /// Unless the order is the input's there is no line: slots lie here, by numbers that are ours and no peer's to choose.
+    loose: FxHashMap<u64, Slot>,
     /// Of these, the finished ones that have something left to let go.
     ready: VecDeque<u64>,
     /// With [`Order::Whole`], the slot that has the outlet to itself.
@@ -150,7 +152,7 @@ impl Window {
                 room: Room::Free,
                 head: 0,
                 slots: VecDeque::new(),
-                loose: HashMap::new(),
+                loose: FxHashMap::default(),
                 ready: VecDeque::new(),
                 claimed: None,
                 held: 0,
