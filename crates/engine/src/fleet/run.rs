@@ -181,23 +181,19 @@ impl Run {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
-    fn transfer(&self, key: usize, job: &Job, host: HostId, now: Instant) -> Box<Transfer> {
+    fn transfer(&self, key: usize, job: Job, host: HostId, now: Instant) -> Box<Transfer> {
         let stage = &self.stages[job.stage];
-        let sink: Box<dyn Sink> = match &job.destination {
-            Destination::Output => {
-                Box::new(WindowSink::new(Arc::clone(&self.windows[job.stage]), job.slot, Arc::clone(&job.order)))
-            }
-            Destination::File { path, options } => {
-                Box::new(FileSink::with(path, options.clone()).sharing(&self.devices))
-            }
+        let options = if self.is_trusted(&job) { &stage.options } else { &self.bare[job.stage] };
+        let sink: Box<dyn Sink> = match job.destination {
+            Destination::Output => Box::new(WindowSink::new(Arc::clone(&self.windows[job.stage]), job.slot, job.order)),
+            Destination::File { path, options } => Box::new(FileSink::with(path, options).sharing(&self.devices)),
         };
         let mut path = BodyPath::new(sink);
         if let Some(pattern) = &stage.extract {
             let spare = self.spare_extractors(job.stage).pop();
             path = path.extracting(spare.unwrap_or_else(|| Extractor::new(pattern.clone())));
         }
-        let options = if self.is_trusted(job) { &stage.options } else { &self.bare[job.stage] };
-        let mut transfer = Transfer::new(job.target.clone(), Arc::clone(options), path, now, key as u64);
+        let mut transfer = Transfer::new(job.target, Arc::clone(options), path, now, key as u64);
         transfer.slot = Some(host);
         transfer.rank = self.dispatch.priority(job.stage, job.slot) + 1;
         transfer
@@ -359,7 +355,7 @@ impl Supply for Run {
             match found {
                 Some((key, host, job)) => {
                     self.colleague(worker, |colleague| colleague.running += 1);
-                    return Some(self.transfer(key, &job, host, now));
+                    return Some(self.transfer(key, job, host, now));
                 }
                 None if more && !self.over.load(Ordering::SeqCst) => {}
                 None => return None,
@@ -380,7 +376,7 @@ impl Supply for Run {
         match found {
             Some((key, job)) => {
                 self.colleague(worker, |colleague| colleague.running += 1);
-                Another::Transfer(self.transfer(key, &job, slot, now))
+                Another::Transfer(self.transfer(key, job, slot, now))
             }
             None => Another::Nothing,
         }
