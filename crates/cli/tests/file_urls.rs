@@ -3,10 +3,12 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 
-use common::{HAUL, Ran, names, program, run, run_haul};
+use common::{HAUL, Ran, eventually, names, program, run, run_haul};
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
@@ -101,6 +103,23 @@ fn uploads_write_files() {
     curl(dir.path(), &["-T", "a b", "--create-file-mode", "0600", &to]).ok();
     assert_eq!(up.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(curl(dir.path(), &["-T", "a b", &format!("{url}/none")]).code, 23);
+}
+
+/// A pipe that had nothing to read when it was asked was a failure (26).
+#[test]
+fn an_upload_waits_for_a_slow_pipe() {
+    let (dir, _) = fixture();
+    let up = dir.path().join("up");
+    let mut command = program(HAUL);
+    command.args(["curl", "-q", "-sS", "-T", "-"]).arg(format!("file://{}", up.display())).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for (piece, all) in [("hello ", "hello "), ("world\n", TEXT)] {
+        stdin.write_all(piece.as_bytes()).unwrap();
+        eventually("what was piped is in the file", || fs::read_to_string(&up).is_ok_and(|text| text == all));
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

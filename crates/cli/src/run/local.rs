@@ -24,6 +24,7 @@ use haul::sink::{Begin, Sink};
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Head, RequestOptions, Result, Target};
 use haul_policy::{file_url, urlencode};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::report::Reporter;
 use crate::date;
@@ -240,7 +241,7 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mu
     };
     let mut buffer = vec![0; BLOCK];
     loop {
-        let read = content.read(&mut buffer);
+        let read = next(content, &mut buffer);
         let count = read.map_err(|error| Error::with_source(ErrorKind::Read, "failed to read what is sent", error))?;
         if count == 0 {
             return Ok(());
@@ -253,5 +254,18 @@ fn write(path: &Path, operation: &Operation, content: &mut dyn Upload, sent: &mu
             Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error)
         })?;
         *sent += rest.len() as u64;
+    }
+}
+
+/// The next bytes of what is sent; 0 is the end. A pipe that has nothing yet is waited for.
+fn next(content: &mut dyn Upload, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match (content.read(buffer), content.source()) {
+            (Err(error), Some(source)) if error.kind() == io::ErrorKind::WouldBlock => {
+                let ready = PollFd::from_borrowed_fd(source, PollFlags::IN);
+                rustix::io::retry_on_intr(|| poll(&mut [ready.clone()], None))?;
+            }
+            (read, _) => return read,
+        }
     }
 }
