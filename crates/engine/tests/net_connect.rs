@@ -117,6 +117,19 @@ fn a_silent_address_gets_company_after_the_delay() {
 }
 
 #[test]
+fn a_head_start_without_end_leaves_the_first_address_alone() {
+    let (hole, (_listener, good)) = (BlackHole::new(), open());
+    let options = ConnectOptions { attempt_delay: Duration::MAX, ..ConnectOptions::default() };
+    let now = Instant::now();
+    let mut connector = Connector::new("h", vec![hole.address, good], &options, now);
+    let later = now + options.timeout - Duration::from_secs(1);
+    for at in [now, later] {
+        assert!(matches!(connector.step(at, &mut |_| {}), Connect::Pending));
+    }
+    assert_eq!((connector.pending_fds().count(), connector.next_timeout()), (1, Some(now + options.timeout)));
+}
+
+#[test]
 fn the_time_limit_covers_all_addresses() {
     let (one, two) = (BlackHole::new(), BlackHole::new());
     let start = Instant::now();

@@ -385,7 +385,7 @@ impl Supply for Run {
     fn delayed(&self, transfer: &Transfer) -> bool {
         let (Some(pause), Some(slot)) = (transfer.host_pause(), transfer.slot) else { return false };
         let mut state = self.dispatch.lock();
-        state.queue().pause(slot, clock::policy_time(Instant::now() + pause));
+        state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
         state.lend()
     }
 
@@ -415,7 +415,7 @@ impl Supply for Run {
         let job = {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {
-                state.queue().pause(slot, clock::policy_time(Instant::now() + pause));
+                state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
             }
             state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };

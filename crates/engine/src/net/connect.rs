@@ -37,6 +37,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::local::{Bind, Interface, Ports, UnixSocket};
 use super::socket::{Keepalive, Socket};
+use crate::clock;
 use crate::interrupt::Ticker;
 use crate::trace::{Event, Trace, system_words};
 use crate::{Error, ErrorKind, Result};
@@ -171,7 +172,7 @@ impl Connector {
             waiting: interleave(addresses),
             racing: Vec::new(),
             next_attempt: now,
-            deadline: now.checked_add(options.timeout).unwrap_or_else(|| far(now)),
+            deadline: clock::after(now, options.timeout),
             attempt_delay: options.attempt_delay,
             keepalive: options.keepalive,
             bind: Bind { ports: options.local_ports, ..Bind::default() },
@@ -273,13 +274,13 @@ impl Connector {
                 Ok((socket, Progress::Started)) => {
                     opened(socket.as_fd());
                     self.racing.push(Attempt { socket, peer });
-                    self.next_attempt = now + self.attempt_delay;
+                    self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
                 }
                 Err(Failed::Connect(error)) if lacks_descriptors(&error) && !self.racing.is_empty() => {
                     // Those in the race may still win; this address had no chance yet, so it keeps its place.
                     self.waiting.push_front(peer);
-                    self.next_attempt = now + self.attempt_delay;
+                    self.next_attempt = clock::after(now, self.attempt_delay);
                     break;
                 }
                 Err(Failed::Bind(error)) => {
@@ -539,10 +540,6 @@ fn weight(error: &io::Error) -> u8 {
         Some(libc::ENETUNREACH | libc::EADDRNOTAVAIL | libc::EAFNOSUPPORT) => 0,
         _ => 1,
     }
-}
-
-fn far(now: Instant) -> Instant {
-    now + Duration::from_secs(60 * 60 * 24 * 365)
 }
 
 #[cfg(test)]

@@ -281,6 +281,14 @@ mod tests {
     use crate::sink::memory::Memory;
 
     #[test]
+    fn a_host_may_want_to_be_left_alone_for_longer_than_any_clock_goes() {
+        let mut state = State::new(Caps { total: 1, per_host: 1 });
+        let host = state.queue.push(&Target::parse("http://h.test/").expect("a URL").origin(), 0, ());
+        state.pause(host, Duration::MAX);
+        assert!(state.queue.next(clock::policy_time(Instant::now()), None).is_none());
+    }
+
+    #[test]
     fn a_request_that_is_given_up_before_its_turn_leaves_nothing_behind() {
         let silent = TcpListener::bind("127.0.0.1:0").expect("there is a port");
         let url = format!("http://{}/", silent.local_addr().expect("it is bound"));

@@ -89,7 +89,7 @@ impl State {
     /// Starts nothing on a host for a while. Those that wait there may have less time than that.
     pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
-        let until = now + pause;
+        let until = clock::after(now, pause);
         let Self { queue, waiting, due, .. } = self;
         queue.pause(host, clock::policy_time(until));
         for id in queue.waiting_on(host) {

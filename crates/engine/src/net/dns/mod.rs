@@ -27,13 +27,14 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
 use self::overrides::Overrides;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, clock};
 
 /// Threads that ask the system at the same time.
 const MAX_THREADS: usize = 8;
@@ -184,7 +185,7 @@ impl Resolver {
     /// # Errors
     /// [`ErrorKind::Setup`] when the text is none of these.
     pub fn add_override(&self, spec: &str) -> Result<()> {
-        let expiry = Instant::now() + self.shared.options.ttl;
+        let expiry = clock::after(Instant::now(), self.shared.options.ttl);
         self.shared.lock().overrides.add(spec, expiry)
     }
 
@@ -336,7 +337,7 @@ impl Shared {
 
     /// Asks, keeps what comes, and tells those who wait.
     fn answer(&self, name: &str) -> Answer {
-        let answer = match (self.ask)(name) {
+        let answer = match self.look_up(name) {
             Ok(addresses) if addresses.is_empty() => Err(Failure::of_the_name("the name has no address")),
             Ok(mut addresses) => {
                 let mut seen = std::collections::HashSet::new();
@@ -349,13 +350,19 @@ impl Shared {
         answer
     }
 
+    /// What the system, or the program's own function, says. One that panics has no answer: nobody must wait for it for ever.
+    fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(name)));
+        asked.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked")))
+    }
+
     fn settle(&self, name: &str, answer: Answer) {
         let life = match &answer {
             Ok(_) => self.options.ttl,
             Err(failure) if failure.os.is_some() || failure.temporary => LOCAL_FAILURE,
             Err(_) => self.options.negative_ttl,
         };
-        let known = Entry::Known { answer, until: Instant::now() + life };
+        let known = Entry::Known { answer, until: clock::after(Instant::now(), life) };
         let before = self.lock().names.insert(Arc::from(name), known);
         if let Some(Entry::Asked(waiting)) = before {
             for notify in waiting {

@@ -90,6 +90,35 @@ fn answers_expire_failures_sooner() {
 }
 
 #[test]
+fn answers_may_be_kept_for_ever() {
+    let options = DnsOptions { ttl: Duration::MAX, negative_ttl: Duration::MAX };
+    let resolver = Resolver::with_lookup(options, |host| match host {
+        "good.test" => Ok(vec![v4(1)]),
+        _ => Ok(Vec::new()),
+    });
+    resolver.add_override("+fixed.test:80:127.0.0.2").unwrap();
+    let later = Instant::now() + Duration::from_secs(10 * 365 * 86_400);
+    for (host, is_there) in [("good.test", true), ("bad.test", false), ("fixed.test", true)] {
+        assert_eq!(resolver.resolve(host, 80, Family::Any, None).is_ok(), is_there, "{host}");
+        assert_eq!(ready(resolver.lookup_at(later, host, 80, Family::Any, || ())).is_ok(), is_there, "{host}");
+    }
+}
+
+#[test]
+fn a_look_up_that_panics_is_a_failure_to_all_who_wait() {
+    let resolver = Resolver::with_lookup(DnsOptions::default(), |_| panic!("the program's own"));
+    let soon = Instant::now() + Duration::from_secs(60);
+    for deadline in [None, Some(soon)] {
+        for name in ["a.test", "b.test"] {
+            let error = resolver.resolve(name, 80, Family::Any, deadline).unwrap_err();
+            assert_eq!(error.to_string(), format!("could not resolve host: {name}: the look-up panicked"));
+        }
+    }
+    let error = resolver.resolve("c.test", 80, Family::Any, Some(soon)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Resolve, "on a helper thread, too");
+}
+
+#[test]
 fn a_lack_of_descriptors_keeps_its_number() {
     let resolver = Resolver::with_lookup(DnsOptions::default(), |_| Err(io::Error::from_raw_os_error(libc::EMFILE)));
     let error = resolver.resolve("a.test", 80, Family::Any, None).unwrap_err();
