@@ -276,6 +276,8 @@ fn no_password_is_ever_told() {
         with("h", "/{a"),
         "ftp://user:hunter2@h/".to_owned(),
         "user:hunter2@h:x".to_owned(),
+        "http://user:a?hunter2@h/".to_owned(),
+        "http://user:a#hunter2@h/".to_owned(),
         cookies.url("/"),
     ];
     let secrets =
@@ -288,7 +290,7 @@ fn no_password_is_ever_told() {
         ran
     };
     for url in &urls {
-        for extra in [&[][..], &["-v"], &["-v", "--stats"], &["-w", "%{stderr}%{errormsg} %{url_effective}"]] {
+        for extra in [&[][..], &["-v"], &["-v", "--stats"], &["-w", "%{stderr}%{errormsg} %{url_effective} %{url}"]] {
             check(&[&["--retry", "0", url], extra].concat());
             check(&[&["--retry", "0", url, url], extra, &secrets].concat());
         }

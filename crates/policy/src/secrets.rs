@@ -12,6 +12,8 @@
 //! assert_eq!(names, ["Accept"]);
 //! ```
 
+use std::borrow::Cow;
+
 use crate::redirect::Secrets;
 use crate::target::{Scheme, Target};
 
@@ -67,6 +69,30 @@ pub fn referer(from: &Target, to: &Target) -> Option<String> {
     (!downgrade).then(|| from.to_url())
 }
 
+/// A URL as it was written, without what may have been meant as a user: what is no URL has no userinfo to speak of, and is shown
+/// all the same. A query begins behind a path; a `?` or `#` before one may be of a password that nobody has encoded.
+///
+/// ```
+/// use haul_policy::secrets::without_userinfo;
+///
+/// assert_eq!(without_userinfo("http://me:pass?word@h:x/"), "http://***@h:x/");
+/// assert_eq!(without_userinfo("http://h:x/?to=a@b"), "http://h:x/?to=a@b");
+/// ```
+pub fn without_userinfo(url: &str) -> Cow<'_, str> {
+    let authority = url.find("://").map_or(0, |colon| colon + 3);
+    let rest = &url[authority..];
+    let query = match rest.find(['/', '?', '#']) {
+        Some(path) if rest[path..].starts_with('/') => {
+            url.len() - rest.len() + rest.find(['?', '#']).unwrap_or(rest.len())
+        }
+        _ => url.len(),
+    };
+    match url[..query].rfind('@') {
+        None => Cow::Borrowed(url),
+        Some(at) => Cow::Owned(format!("{}***{}", if authority <= at { &url[..authority] } else { "" }, &url[at..])),
+    }
+}
+
 /// The argument of `-e`: a URL for the first request, and whether those after it name the one that led there.
 ///
 /// `;auto` ends the URL, or stands alone; curl cuts what follows it.
@@ -107,6 +133,24 @@ mod tests {
         let kept: Vec<_> = fields_for(&fields, Secrets::Drop).map(|f| f.0.as_str()).collect();
         assert_eq!(kept, ["Accept", "X-Trace"]);
         assert_eq!(fields_for(&fields, Secrets::Keep).count(), 5);
+    }
+
+    #[test]
+    fn what_may_be_a_password_is_hidden_in_what_is_no_url() {
+        for (url, shown) in [
+            ("http://u:p@[x", "http://***@[x"),
+            ("http://u:p/q@h:x/", "http://***@h:x/"),
+            ("http://u:p?q@h/?a@b", "http://***@b"),
+            ("http://u:p#q@h", "http://***@h"),
+            ("u:p@h:x", "***@h:x"),
+            ("u:p?q@h", "***@h"),
+            ("u:p@h://x", "***@h://x"),
+            ("http://h:x/?to=a@b", "http://h:x/?to=a@b"),
+            ("h/#a@b", "h/#a@b"),
+            ("", ""),
+        ] {
+            assert_eq!(without_userinfo(url), shown, "{url}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
+use haul_policy::secrets::without_userinfo;
 
 use super::many::Numbers;
 use super::progress::Progress;
@@ -131,6 +132,9 @@ impl Reporter {
         };
         let url = match self.persona {
             Persona::Curl => Cow::Borrowed(told.url),
+            _ if error.is_some_and(|error| error.kind() == ErrorKind::Url && error.is_setup()) => {
+                without_userinfo(told.url)
+            }
             _ => without_user(told.url),
         };
         let request = &self.operation.stages.get(told.stage)?.request;

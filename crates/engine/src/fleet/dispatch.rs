@@ -220,7 +220,7 @@ impl Dispatch {
                     let parse = |url: &str| Target::parse_near(url, last, Scheme::Http, view.path_as_is);
                     let parsed = item.and_then(|item| match parse(&item.url) {
                         Ok(target) => Ok((item, target)),
-                        Err(error) => Err(url_error(&item.url, error).with_url(item.url)),
+                        Err(error) => Err(url_error(&item.url, error)),
                     });
                     match parsed {
                         Ok((item, target)) => {

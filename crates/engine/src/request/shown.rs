@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+pub(crate) use haul_policy::secrets::without_userinfo;
+
 use super::{Form, Particulars, RequestOptions};
 use crate::body::upload::{Body, Piece};
 
@@ -28,14 +30,6 @@ impl fmt::Debug for Names<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.0.iter().map(|(name, value)| (name, Hidden(value.len())))).finish()
     }
-}
-
-/// A URL as it was written, without what may have been meant as a user: what is no URL has no userinfo either.
-pub(crate) fn without_userinfo(url: &str) -> String {
-    let path = url.find(['?', '#']).unwrap_or(url.len());
-    let Some(at) = url[..path].rfind('@') else { return url.to_owned() };
-    let scheme = url[..at].find("://").map_or(0, |colon| colon + 3);
-    format!("{}***{}", &url[..scheme], &url[at..])
 }
 
 impl fmt::Debug for RequestOptions {
