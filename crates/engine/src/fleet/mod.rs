@@ -166,7 +166,7 @@ impl Fleet {
         let workers =
             Workers { threads: threads.max(1), depth: options.pipeline.max(1), per_host: options.per_host.max(1) };
         let caps = Caps { total: options.parallel.max(1), per_host: options.per_host.max(1) };
-        let run = run::Run::new(client, stages, &options, caps, items, output, Box::new(report))?;
+        let run = run::Run::new(stages, &options, caps, items, output, Box::new(report))?;
         let supply: Arc<dyn worker::Supply> = run.clone();
         worker::run(client, &supply, workers)?;
         run.conclude()

@@ -29,7 +29,7 @@ use crate::sink::file::{Devices, FileSink};
 use crate::sink::naming::Clobber;
 use crate::sink::output::{Output, Room};
 use crate::transfer::{Outcome, Transfer};
-use crate::{Client, Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Extractors kept for the next body; each has a scratch space of its own.
 const SPARE_EXTRACTORS: usize = 64;
@@ -72,7 +72,6 @@ struct Tally {
 
 impl Run {
     pub(super) fn new(
-        _client: &Client,
         stages: Vec<Stage>,
         options: &FleetOptions,
         caps: Caps,

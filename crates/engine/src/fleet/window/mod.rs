@@ -380,17 +380,17 @@ impl Window {
             return;
         }
         let spacious = state.held < self.budget - self.budget / 4;
-        let (head, claimed, room) = (state.head, state.claimed, state.room);
-        let ahead = state.outlet.may_run_ahead();
-        let unclaimed = self.order == Order::Whole && claimed.is_none() && moved;
-        state.waiting.retain(|(slot, waker, token)| {
-            let streams = self.order == Order::Free || *slot == head || claimed == Some(*slot);
-            let goes_on = if streams { room == Room::Free || (ahead && spacious) } else { spacious || unclaimed };
+        let has_room = state.room == Room::Free || (state.outlet.may_run_ahead() && spacious);
+        let unclaimed = self.order == Order::Whole && state.claimed.is_none() && moved;
+        let mut waiting = std::mem::take(&mut state.waiting);
+        waiting.retain(|(slot, waker, token)| {
+            let goes_on = if self.streams(state, *slot) { has_room } else { spacious || unclaimed };
             if goes_on {
                 waker.wake(*token);
             }
             !goes_on
         });
+        state.waiting = waiting;
     }
 
     fn lock(&self) -> Guard<'_> {

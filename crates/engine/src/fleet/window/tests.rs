@@ -180,6 +180,21 @@ fn a_claim_ends_when_its_body_is_tried_again() {
 }
 
 #[test]
+fn the_first_of_those_that_leave_whole_waits_as_the_others_do() {
+    let (window, _) = window(Order::Whole, 2000, 3);
+    put(&window, 1, &"b".repeat(1800));
+    let woken = Arc::new(Woken::default());
+    let waker: Arc<dyn Wake> = woken.clone();
+    assert_eq!(window.credit(2, Some(&waker), 12), u64::MAX, "it claims the outlet");
+    assert_eq!(window.credit(0, Some(&waker), 10), 0);
+    put(&window, 2, "c");
+    window.flush().unwrap();
+    assert!(woken.0.lock().unwrap().is_empty(), "nothing has become free");
+    window.finish(2).unwrap();
+    assert_eq!(*woken.0.lock().unwrap(), [10]);
+}
+
+#[test]
 fn what_feeds_a_full_stage_runs_ahead_inside_the_budget() {
     let seen = Seen::default();
     let window = Window::new(Order::Free, 2000, Box::new(Eager(seen.clone())));
