@@ -212,7 +212,7 @@ impl Batch {
         let mut state = self.tray.lock();
         loop {
             let taken = self.take(&mut state, most);
-            if !taken.is_empty() || state.outstanding == 0 || self.generation != fork::generation() {
+            if !taken.is_empty() || most == 0 || state.outstanding == 0 || self.generation != fork::generation() {
                 return Ok(taken);
             }
             let now = Instant::now();
