@@ -81,6 +81,14 @@ pub enum Advance {
     Open,
 }
 
+/// What became of a state that was looked at.
+enum Step {
+    /// It is another one now.
+    On(State),
+    /// It has to be waited for.
+    Waits(State),
+}
+
 /// What a lane needs of its worker to get on.
 pub struct Surroundings<'a> {
     /// The client.
@@ -101,29 +109,25 @@ impl Lane {
     pub fn new(key: Arc<Key>, transfer: Box<Transfer>, depth: usize, now: Instant) -> Self {
         let opens_within = transfer.options().connect.timeout;
         Self {
-            state: State::Resolving,
-            key,
             waiting_until: transfer.deadline(),
             waiting: VecDeque::from([transfer]),
-            paused: false,
-            awaits: None,
-            ended: false,
-            idle_since: 0,
-            rested: now,
-            is_serial: false,
-            hopes_to_share: false,
             opens_by: clock::after(now, opens_within),
             opens_within,
-            depth,
+            ..Self::of(State::Resolving, key, depth, now)
         }
     }
 
     /// A lane that is open already.
     #[must_use]
     pub fn open(link: Link, depth: usize, now: Instant) -> Self {
+        let key = Arc::clone(link.key());
+        Self::of(State::Open(Box::new(link)), key, depth, now)
+    }
+
+    fn of(state: State, key: Arc<Key>, depth: usize, now: Instant) -> Self {
         Self {
-            key: Arc::clone(link.key()),
-            state: State::Open(Box::new(link)),
+            state,
+            key,
             waiting: VecDeque::new(),
             waiting_until: None,
             paused: false,
@@ -254,11 +258,10 @@ impl Lane {
     /// When it cannot be opened; the lane is of no further use.
     pub fn advance(&mut self, token: usize, around: &mut Surroundings<'_>) -> Result<Advance> {
         loop {
-            let now = around.now;
-            if !matches!(self.state, State::Open(_)) && self.opens_by <= now {
+            if !matches!(self.state, State::Open(_)) && self.opens_by <= around.now {
                 return Err(Error::new(ErrorKind::Timeout, "the connection could not be made in time"));
             }
-            match &mut self.state {
+            let step = match std::mem::replace(&mut self.state, State::Resolving) {
                 State::Resolving => match self.resolve(token, around)? {
                     Some((connector, opening)) => {
                         self.state = State::Connecting(Box::new(connector), Box::new(opening));
@@ -266,64 +269,75 @@ impl Lane {
                     }
                     None => return Ok(Advance::Waits),
                 },
-                State::Connecting(connector, _) => {
-                    let mut failed = None;
-                    let outcome = connector.step(now, &mut |fd| {
-                        failed = watch(around.registry, fd, token).err();
-                    });
-                    if let Some(error) = failed {
-                        return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
-                    }
-                    let (socket, peer) = match outcome {
-                        Connect::Pending => return Ok(Advance::Waits),
-                        Connect::Failed(error) => return Err(error),
-                        Connect::Done { socket, peer } => (socket, Some(peer)),
-                        Connect::Local(socket) => (socket, None),
-                    };
-                    let local = socket.local_addr().ok();
-                    if let Some(transfer) = self.waiting.front_mut() {
-                        transfer.facts.connects += 1;
-                        transfer.facts.connected = now.saturating_duration_since(transfer.facts.started);
-                        transfer.facts.local = local;
-                    }
-                    let State::Connecting(_, mut opening) = std::mem::replace(&mut self.state, State::Resolving) else {
-                        unreachable!("the state was just looked at");
-                    };
-                    let mut stream = Stream::plain(socket, peer);
-                    stream.local = local;
-                    opening.connected(stream);
-                    self.state = State::Securing(opening);
+                State::Connecting(connector, opening) => self.connect(connector, opening, token, around)?,
+                State::Securing(opening) => self.secure(opening, around)?,
+                State::Open(link) => {
+                    self.state = State::Open(link);
+                    return Ok(Advance::Open);
                 }
-                State::Securing(opening) => {
-                    let had_to_speak = !opening.is_done();
-                    let outcome = opening.step(around.client.tls(), around.buffer, None);
-                    if let Some(transfer) = self.waiting.front_mut() {
-                        transfer.facts.connect_status = opening.connect_status();
-                        opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
-                    }
-                    if outcome.is_err() && opening.wants_another() {
-                        self.state = State::Resolving;
-                        continue;
-                    }
-                    if !outcome? {
-                        return Ok(Advance::Waits);
-                    }
-                    if let Some(transfer) = self.waiting.front_mut()
-                        && had_to_speak
-                        && self.key.tls.is_some()
-                    {
-                        transfer.facts.secured = Instant::now().saturating_duration_since(transfer.facts.started);
-                    }
-                    let State::Securing(opening) = std::mem::replace(&mut self.state, State::Resolving) else {
-                        unreachable!("the state was just looked at");
-                    };
-                    let link =
-                        Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth, around.client.windows());
-                    self.state = State::Open(Box::new(link));
+            };
+            match step {
+                Step::On(state) => self.state = state,
+                Step::Waits(state) => {
+                    self.state = state;
+                    return Ok(Advance::Waits);
                 }
-                State::Open(_) => return Ok(Advance::Open),
             }
         }
+    }
+
+    fn connect(
+        &mut self,
+        mut connector: Box<Connector>,
+        mut opening: Box<Opening>,
+        token: usize,
+        around: &Surroundings<'_>,
+    ) -> Result<Step> {
+        let now = around.now;
+        let mut failed = None;
+        let outcome = connector.step(now, &mut |fd| failed = watch(around.registry, fd, token).err());
+        if let Some(error) = failed {
+            return Err(Error::with_source(ErrorKind::Connect, "the connection cannot be watched", error));
+        }
+        let (socket, peer) = match outcome {
+            Connect::Pending => return Ok(Step::Waits(State::Connecting(connector, opening))),
+            Connect::Failed(error) => return Err(error),
+            Connect::Done { socket, peer } => (socket, Some(peer)),
+            Connect::Local(socket) => (socket, None),
+        };
+        let local = socket.local_addr().ok();
+        if let Some(transfer) = self.waiting.front_mut() {
+            transfer.facts.connects += 1;
+            transfer.facts.connected = now.saturating_duration_since(transfer.facts.started);
+            transfer.facts.local = local;
+        }
+        let mut stream = Stream::plain(socket, peer);
+        stream.local = local;
+        opening.connected(stream);
+        Ok(Step::On(State::Securing(opening)))
+    }
+
+    fn secure(&mut self, mut opening: Box<Opening>, around: &mut Surroundings<'_>) -> Result<Step> {
+        let had_to_speak = !opening.is_done();
+        let outcome = opening.step(around.client.tls(), around.buffer, None);
+        if let Some(transfer) = self.waiting.front_mut() {
+            transfer.facts.connect_status = opening.connect_status();
+            opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
+        }
+        if outcome.is_err() && opening.wants_another() {
+            return Ok(Step::On(State::Resolving));
+        }
+        if !outcome? {
+            return Ok(Step::Waits(State::Securing(opening)));
+        }
+        if let Some(transfer) = self.waiting.front_mut()
+            && had_to_speak
+            && self.key.tls.is_some()
+        {
+            transfer.facts.secured = Instant::now().saturating_duration_since(transfer.facts.started);
+        }
+        let link = Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth, around.client.windows());
+        Ok(Step::On(State::Open(Box::new(link))))
     }
 
     fn resolve(&mut self, token: usize, around: &Surroundings<'_>) -> Result<Option<(Connector, Opening)>> {

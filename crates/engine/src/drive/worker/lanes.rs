@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,19 +48,26 @@ impl Worker {
 
     /// Takes over a connection with a transfer under way, and a socket that does not wait.
     pub(super) fn adopt(&mut self, link: Link) -> Result<(), Box<Link>> {
+        // No request is sent behind the one that is under way.
+        let token = self.take_in(link, 1)?;
+        self.again.push(token);
+        Ok(())
+    }
+
+    /// Makes an open connection a lane. It comes back where it cannot be watched.
+    fn take_in(&mut self, link: Link, depth: usize) -> Result<usize, Box<Link>> {
         let entry = self.lanes.vacant_entry();
         let token = entry.key();
         if link.stream().socket().set_nonblocking(true).is_err()
-            || watch(self.poll.registry(), std::os::fd::AsFd::as_fd(&link), token).is_err()
+            || watch(self.poll.registry(), link.as_fd(), token).is_err()
         {
             return Err(Box::new(link));
         }
-        // No request is sent behind the one that is under way.
-        let lane = Lane::open(link, 1, self.now);
+        let mut lane = Lane::open(link, depth, self.now);
+        lane.is_serial = self.serial.contains(&lane.key);
         self.by_key.entry(Arc::clone(&lane.key)).or_default().push(token);
         entry.insert(lane);
-        self.again.push(token);
-        Ok(())
+        Ok(token)
     }
 
     /// Finds a connection for a transfer, or begins to make one.
@@ -88,18 +95,9 @@ impl Worker {
         }
         if !transfer.wants_fresh
             && let Some(link) = self.client.take_idle(&key, self.now)
+            && let Ok(token) = self.take_in(link, self.workers.depth)
         {
-            let entry = self.lanes.vacant_entry();
-            let token = entry.key();
-            if link.stream().socket().set_nonblocking(true).is_ok()
-                && watch(self.poll.registry(), std::os::fd::AsFd::as_fd(&link), token).is_ok()
-            {
-                let mut lane = Lane::open(link, self.workers.depth, self.now);
-                lane.is_serial = self.serial.contains(&lane.key);
-                self.by_key.entry(Arc::clone(&lane.key)).or_default().push(token);
-                entry.insert(lane);
-                return self.start(token, transfer);
-            }
+            return self.start(token, transfer);
         }
         let key = self.by_key.get_key_value(&key).map_or_else(|| Arc::new(key), |(key, _)| Arc::clone(key));
         let mut lane = Lane::new(Arc::clone(&key), transfer, self.workers.depth, self.now);
