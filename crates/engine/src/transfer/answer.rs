@@ -12,6 +12,7 @@ use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
 use crate::clock;
 use crate::error::Stage;
 use crate::net::proxy::Via;
+use crate::request::RequestOptions;
 use crate::sink::Begin;
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
@@ -106,26 +107,10 @@ impl Transfer {
                 verdict => return self.go_by(verdict, head, framing),
             }
         }
-        if status >= 400 {
-            let retry_after =
-                head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
-            // Where a status is no failure, one that may not pass is no reason to ask again.
-            let is_reason = options.fail || retry::is_transient_status(status);
-            let may_retry = self.may_retry(Trouble::Status(status), retry_after);
-            let wait = may_retry.filter(|_| is_reason && self.cannot_send_again().is_none());
-            if let Some(wait) = wait.filter(|_| !options.retries_whole) {
-                return Disposition::Retry(wait);
-            }
-            if options.fail && !options.fail_with_body {
-                if options.include_head {
-                    // The head is wanted whatever becomes of the body.
-                    if let Err(error) = self.begin(head, BodyFraming::None) {
-                        return Disposition::Fail(error);
-                    }
-                }
-                return wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry);
-            }
-            self.tries_behind = wait;
+        if status >= 400
+            && let Some(disposition) = self.on_bad_status(head, &options)
+        {
+            return disposition;
         }
         // What is no part of it is not added to what is there.
         if self.is_fixed && self.may_range && self.extent.is_ranged() && !matches!(status, 206 | 304) {
@@ -148,6 +133,30 @@ impl Transfer {
             Ok(()) => Disposition::Complete,
             Err(error) => Disposition::Fail(error),
         }
+    }
+
+    /// A status that may be a failure, or worth another try. `None`: its body is delivered.
+    fn on_bad_status(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
+        let status = head.status();
+        let retry_after = head.get("retry-after").and_then(|value| retry::parse_retry_after(value, clock::unix_now()));
+        // Where a status is no failure, one that may not pass is no reason to ask again.
+        let is_reason = options.fail || retry::is_transient_status(status);
+        let may_retry = self.may_retry(Trouble::Status(status), retry_after);
+        let wait = may_retry.filter(|_| is_reason && self.cannot_send_again().is_none());
+        if let Some(wait) = wait.filter(|_| !options.retries_whole) {
+            return Some(Disposition::Retry(wait));
+        }
+        if !options.fail || options.fail_with_body {
+            self.tries_behind = wait;
+            return None;
+        }
+        // The head is wanted whatever becomes of the body.
+        if options.include_head
+            && let Err(error) = self.begin(head, BodyFraming::None)
+        {
+            return Some(Disposition::Fail(error));
+        }
+        Some(wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry))
     }
 
     /// Whether what is there already is as long as the whole, as far as the server lets that be seen.

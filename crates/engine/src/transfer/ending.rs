@@ -153,36 +153,7 @@ impl Transfer {
         if broke == Broke::BeforeSending && self.leaves_alternative(&error) {
             return After::Again(Duration::ZERO);
         }
-        let trouble = match (error.kind(), broke) {
-            (_, Broke::ByProtocol) => Trouble::Permanent,
-            (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
-            (ErrorKind::Timeout, _) => Trouble::Timeout,
-            // A proxy that was asked and said no will say so again.
-            (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
-            (ErrorKind::Connect, _) => Trouble::ConnectRefused,
-            // A certificate, or what TLS does not allow, is the same the next time.
-            (ErrorKind::TlsHandshake, Broke::BeforeSending) if error.io_source().is_some() => {
-                Trouble::ResetBeforeRequest
-            }
-            _ if error.is_refusal() => Trouble::Permanent,
-            // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
-            (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => {
-                Trouble::Dns { transient: error.io_source().is_some() }
-            }
-            (
-                ErrorKind::EmptyReply
-                | ErrorKind::Send
-                | ErrorKind::Receive
-                | ErrorKind::PartialBody
-                | ErrorKind::Http2Stream,
-                Broke::InResponse,
-            ) => Trouble::ResetInBody,
-            (
-                ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream,
-                Broke::WhileStale | Broke::BeforeResponse,
-            ) => Trouble::ResetBeforeResponse,
-            _ => Trouble::Permanent,
-        };
+        let trouble = trouble_of(&error, broke);
         if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
             return self.done(Err(error), now);
         }
@@ -310,6 +281,36 @@ impl Transfer {
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
         let Self { target, head, facts, tag, history, trailers, body, .. } = *self;
         (Outcome { result, target, head, facts, tag, history, trailers }, body)
+    }
+}
+
+/// What an error is to the rules of further tries.
+fn trouble_of(error: &Error, broke: Broke) -> Trouble {
+    match (error.kind(), broke) {
+        (_, Broke::ByProtocol) => Trouble::Permanent,
+        (ErrorKind::Timeout, Broke::BeforeSending) => Trouble::ConnectTimeout,
+        (ErrorKind::Timeout, _) => Trouble::Timeout,
+        // A proxy that was asked and said no will say so again.
+        (ErrorKind::Connect, _) if error.status().is_some() => Trouble::Permanent,
+        (ErrorKind::Connect, _) => Trouble::ConnectRefused,
+        // A certificate, or what TLS does not allow, is the same the next time.
+        (ErrorKind::TlsHandshake, Broke::BeforeSending) if error.io_source().is_some() => Trouble::ResetBeforeRequest,
+        _ if error.is_refusal() => Trouble::Permanent,
+        // An answer that there is no such name stands; that the resolver could not ask does not (as to curl).
+        (ErrorKind::Resolve | ErrorKind::ProxyResolve, _) => Trouble::Dns { transient: error.io_source().is_some() },
+        (
+            ErrorKind::EmptyReply
+            | ErrorKind::Send
+            | ErrorKind::Receive
+            | ErrorKind::PartialBody
+            | ErrorKind::Http2Stream,
+            Broke::InResponse,
+        ) => Trouble::ResetInBody,
+        (
+            ErrorKind::EmptyReply | ErrorKind::Send | ErrorKind::Receive | ErrorKind::Http2Stream,
+            Broke::WhileStale | Broke::BeforeResponse,
+        ) => Trouble::ResetBeforeResponse,
+        _ => Trouble::Permanent,
     }
 }
 
