@@ -264,39 +264,30 @@ impl Iterator for Sources {
 impl Sources {
     fn pull(&mut self) -> Option<Result<Item>> {
         loop {
-            let source = self.at.saturating_sub(1);
-            match &mut self.current {
-                Current::Glob(expansions) => {
-                    if let Some(expansion) = expansions.next() {
-                        match self.item(source, expansion.url, &expansion.parts).transpose() {
-                            Some(item) => return Some(item),
-                            None => continue,
-                        }
-                    }
-                }
-                Current::File { reader, name } => match next_line(reader, name) {
-                    Ok(Some(url)) => match self.item(source, url, &Parts::default()).transpose() {
-                        Some(item) => return Some(item),
-                        None => continue,
-                    },
-                    Ok(None) => {}
-                    // A line that is no URL is one that failed; only a list that cannot be read has no others.
-                    Err(error) => {
-                        if error.kind() == ErrorKind::Read {
-                            self.current = Current::None;
-                        }
-                        return Some(Err(error));
-                    }
-                },
-                Current::None => {}
-            }
-            self.current = Current::None;
-            match self.open_next()? {
-                Ok(Some(item)) => return Some(Ok(item)),
-                Ok(None) => {}
-                Err(error) => return Some(Err(error)),
+            let found = match self.next_of_current() {
+                Some(found) => found,
+                None => self.open_next()?,
+            };
+            if let Some(item) = found.transpose() {
+                return Some(item);
             }
         }
+    }
+
+    /// What comes next of the source that is open: `None` at its end, or without one.
+    fn next_of_current(&mut self) -> Option<Result<Option<Item>>> {
+        let source = self.at.saturating_sub(1);
+        let next = match &mut self.current {
+            Current::None => return None,
+            Current::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
+            Current::File { reader, name } => next_line(reader, name).map(|url| url.map(|url| (url, Parts::default()))),
+        };
+        if let Ok(Some((url, parts))) = next {
+            return Some(self.item(source, url, &parts));
+        }
+        // A list that cannot be read has no further lines.
+        self.current = Current::None;
+        next.err().map(Err)
     }
 }
 
