@@ -107,6 +107,13 @@ impl WriteOut {
         let mut rest = format;
         while let Some((&byte, after)) = rest.split_first() {
             rest = after;
+            if byte == b'%'
+                && let Some((token, behind)) = with_argument(after)
+            {
+                tokens.push(token);
+                rest = behind;
+                continue;
+            }
             match (byte, after.first()) {
                 (b'%', Some(b'{')) => {
                     let Some(close) = after.iter().position(|&byte| byte == b'}') else {
@@ -119,12 +126,6 @@ impl WriteOut {
                     match named(name) {
                         Some(token) => tokens.push(token),
                         None => warnings.push(format!("unknown --write-out variable: '{}'", printable(name))),
-                    }
-                }
-                (b'%', _) if with_argument(after).is_some() => {
-                    if let Some((token, behind)) = with_argument(after) {
-                        tokens.push(token);
-                        rest = behind;
                     }
                 }
                 (b'%', Some(b'%')) => {
