@@ -106,11 +106,8 @@ impl UrlList {
     }
 
     /// All sources in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = UrlSource<'_>> {
-        (0..self.len()).map(|index| match self.get(index) {
-            Some(source) => source,
-            None => unreachable!("the index is below the length"),
-        })
+    pub fn iter(&self) -> impl Iterator<Item = UrlSource<'_>> {
+        (0..self.len()).filter_map(|index| self.get(index))
     }
 }
 
