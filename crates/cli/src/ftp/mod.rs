@@ -194,7 +194,7 @@ impl Fetcher {
             // A list is text, and read to its end.
             let decode = target.path().ends_with('/');
             let options = RequestOptions { decode, ..options.clone() };
-            let outcome = carrier.fetch_to_descriptor(url, &options, std::io::stdout().as_fd(), true);
+            let outcome = carrier.fetch_to_descriptor(url, &options, std::io::stdout().as_fd());
             return Ok(self.tell(&target, &outcome));
         };
         let outcome = self.fetch_to_file(carrier, options, url, &path);

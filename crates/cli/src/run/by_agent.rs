@@ -54,7 +54,7 @@ pub(super) fn fetch(
     let url = absolute(operation, url);
     Ok(Some(match file {
         Some(path) => carrier.fetch_to_file(&url, &request, path, &single::file_options(operation, 0, None)),
-        None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd(), true),
+        None => carrier.fetch_to_descriptor(&url, &request, std::io::stdout().as_fd()),
     }))
 }
 

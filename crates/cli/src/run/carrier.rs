@@ -89,16 +89,10 @@ impl<'a> Carrier<'a> {
         Ok(Self { client, session: Some(Session::open(args)?) })
     }
 
-    /// Fetches to a descriptor; `in_pieces` if its reader, at the end of a pipe, may stop early.
-    pub(crate) fn fetch_to_descriptor(
-        &mut self,
-        url: &str,
-        options: &RequestOptions,
-        out: BorrowedFd<'_>,
-        in_pieces: bool,
-    ) -> Outcome {
+    /// Fetches to a descriptor. The reader at the end of a pipe may stop early.
+    pub(crate) fn fetch_to_descriptor(&mut self, url: &str, options: &RequestOptions, out: BorrowedFd<'_>) -> Outcome {
         let is_plain = options.method == "GET" && options.range.is_none() && !options.decode;
-        if !in_pieces || !is_plain || !is_pipe(out) {
+        if !is_plain || !is_pipe(out) {
             return self.piece(url, options, None, out).outcome;
         }
         let first = self.piece(url, options, Some(Span::Opening(OPENING)), out);
