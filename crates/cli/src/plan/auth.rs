@@ -53,11 +53,6 @@ impl Default for AuthArgs {
 }
 
 impl AuthArgs {
-    /// Whether Basic is sent without waiting for a challenge.
-    pub fn is_preemptive(&self) -> bool {
-        self.allowed == Allowed::BASIC
-    }
-
     /// The same, as the policy of identities takes it.
     pub fn given(&self) -> auth::Given<'_> {
         auth::Given {
