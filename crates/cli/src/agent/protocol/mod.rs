@@ -148,9 +148,9 @@ impl Stamp {
     }
 }
 
-/// All kinds of failure, each at the place that stands for it in a frame. What is not in the list goes as the first of
-/// its exit code.
-const KINDS: [ErrorKind; 33] = [
+/// The kinds of failure that an agent's transfers end with, each at the place that stands for it in a frame. Any other
+/// goes as the first of its exit code, or else as the last of all.
+const KINDS: [ErrorKind; 32] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
     ErrorKind::Url,
@@ -172,7 +172,6 @@ const KINDS: [ErrorKind; 33] = [
     ErrorKind::TooManyRedirects,
     ErrorKind::EmptyReply,
     ErrorKind::Send,
-    ErrorKind::Receive,
     ErrorKind::Checksum,
     ErrorKind::PeerCertificate,
     ErrorKind::ContentCoding,
