@@ -54,12 +54,16 @@ pub fn is_secret_field(name: &str) -> bool {
     SECRET_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
 
-/// The user's own fields that may be sent. Under [`Secrets::Drop`] that leaves out secret fields, and Host: it named the
-/// first origin's host.
+/// Whether a field of the user's own may be sent. Under [`Secrets::Drop`] that leaves out secret fields, and Host: it
+/// named the first origin's host.
+#[inline]
+pub fn may_go(name: &str, secrets: Secrets) -> bool {
+    secrets == Secrets::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
+}
+
+/// The user's own fields that [may be sent](may_go).
 pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: Secrets) -> impl Iterator<Item = &(String, Vec<u8>)> {
-    fields.iter().filter(move |(name, _)| {
-        secrets == Secrets::Keep || !(is_secret_field(name) || name.eq_ignore_ascii_case("host"))
-    })
+    fields.iter().filter(move |(name, _)| may_go(name, secrets))
 }
 
 /// The Referer of a request to `to` that `from` led to: its URL without userinfo and fragment (RFC 9110 §10.1.3); none from https to
@@ -91,22 +95,6 @@ pub fn without_userinfo(url: &str) -> Cow<'_, str> {
         None => Cow::Borrowed(url),
         Some(at) => Cow::Owned(format!("{}***{}", if authority <= at { &url[..authority] } else { "" }, &url[at..])),
     }
-}
-
-/// The argument of `-e`: a URL for the first request, and whether those after it name the one that led there.
-///
-/// `;auto` ends the URL, or stands alone; curl cuts what follows it.
-///
-/// ```
-/// use haul_policy::secrets::split_referer;
-///
-/// assert_eq!(split_referer("http://h/;auto"), (Some("http://h/"), true));
-/// assert_eq!(split_referer(";auto"), (None, true));
-/// assert_eq!(split_referer("http://h/"), (Some("http://h/"), false));
-/// ```
-pub fn split_referer(argument: &str) -> (Option<&str>, bool) {
-    let (url, auto) = argument.split_once(";auto").map_or((argument, false), |(url, _)| (url, true));
-    (Some(url).filter(|url| !url.is_empty()), auto)
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use haul_policy::queue::{Caps, HostId};
-use haul_policy::secrets::is_secret_field;
+use haul_policy::redirect::Secrets;
+use haul_policy::secrets::may_go;
 use haul_policy::template::Template;
 
 use super::dispatch::{Broken, Destination, Dispatch, Job, View};
@@ -295,7 +296,7 @@ fn without_secrets(options: &Arc<RequestOptions>) -> Arc<RequestOptions> {
     bare.cookie = None;
     bare.tls.identity = None;
     bare.tls.passphrase = None;
-    bare.fields.retain(|(name, _)| !is_secret_field(name) && !name.eq_ignore_ascii_case("host"));
+    bare.fields.retain(|(name, _)| may_go(name, Secrets::Drop));
     Arc::new(bare)
 }
 

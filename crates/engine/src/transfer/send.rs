@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_policy::redirect::Secrets;
-use haul_policy::secrets::is_secret_field;
+use haul_policy::secrets::may_go;
 use haul_proto::h1;
 
 use haul_policy::range::validator::Validator;
@@ -49,10 +49,10 @@ impl Transfer {
         let (secrets, same_origin) = (self.secrets, self.same_origin);
         // A Host of the caller's own belongs to the first origin only.
         let is_host = |name: &str| name.eq_ignore_ascii_case("host");
-        let may_go = |name: &str| {
-            (secrets == Secrets::Keep || !is_secret_field(name) && !is_host(name)) && (same_origin || !is_host(name))
+        let allowed = || {
+            let fields = given(&options.fields, own);
+            fields.filter(|(name, _)| may_go(name, secrets) && (same_origin || !is_host(name)))
         };
-        let allowed = || given(&options.fields, own).filter(|(name, _)| may_go(name));
         let is_left_out = |name: &str| options.without.iter().any(|field| field.eq_ignore_ascii_case(name));
         // Most requests have none, and are asked this of each field that the engine makes.
         let has_given = allowed().next().is_some();
