@@ -154,7 +154,7 @@ impl Acquirer {
                     return Ok(Err(failure));
                 }
             };
-            let size = response.content_length().map(|length| start + length);
+            let size = response.content_length().and_then(|length| start.checked_add(length));
             let began = Message::new(200, "URI Start").with("URI", uri);
             let began = size.iter().fold(began, |began, size| began.with("Size", size.to_string()));
             let began = modified.iter().fold(began, |began, time| began.with("Last-Modified", time));
