@@ -14,6 +14,31 @@ use haul_cli::persona::Persona;
 use haul_cli::usage::{Place as At, Reason, UsageError};
 use haul_cli::{agent, apt, ftp, help, parse, resolve, run};
 
+/// Run before Rust's own start, which gives a closed standard output a `/dev/null` that takes all: content would be lost
+/// and said to be written. One that is open for reading alone refuses it.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: the C library calls what stands in this section, as a function without a result, once and before `main`.
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = {
+    extern "C" fn refuse_for_closed_output() {
+        use std::os::fd::{AsRawFd, IntoRawFd};
+
+        use rustix::fs::{Mode, OFlags, open};
+        use rustix::stdio::{dup2_stdout, raw_stdout, stdout};
+        if rustix::io::fcntl_getfd(stdout()).is_ok() {
+            return;
+        }
+        let Ok(null) = open("/dev/null", OFlags::RDONLY, Mode::empty()) else { return };
+        if null.as_raw_fd() == raw_stdout() {
+            let _ = null.into_raw_fd();
+        } else {
+            let _ = dup2_stdout(&null);
+        }
+    }
+    refuse_for_closed_output
+};
+
 fn main() -> ExitCode {
     if let Some(code) = agent() {
         return code;

@@ -149,3 +149,24 @@ fn what_is_asked_for_besides_and_cannot_be_written_is_told_and_in_hauls_own_name
     let ran = run_haul(["-sS", "--trace", "/dev/full", &small]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (0, 1), "{}", ran.stderr);
 }
+
+#[test]
+fn content_for_a_closed_standard_output_is_not_said_to_be_written() {
+    let origin = origin();
+    let small = origin.url("/small");
+    let closed = |closing: &str, args: &[&str]| {
+        let script = format!("exec {closing}; exec \"$0\" \"$@\"");
+        run(program("sh").args(["-c", &script, HAUL]).args(args))
+    };
+    for args in
+        [&[&*small][..], &[&small, &small], &["--split", "2", &small], &["-I", &small], &["curl", "-sS", &small]]
+    {
+        for closing in [">&-", "<&- >&-"] {
+            let ran = closed(closing, args);
+            assert_eq!(ran.code, 23, "{closing} {args:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("failed to write"), "{}", ran.stderr);
+        }
+    }
+    closed(">&-", &["-o", "/dev/null", &small]).ok();
+    closed(">/dev/null", &[&small]).ok();
+}

@@ -80,13 +80,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// This process's standard output.
+    /// This process's standard output. If it cannot be duplicated, all writes fail.
     ///
     /// # Panics
-    /// If the descriptor cannot be duplicated.
+    /// If `/dev/null` cannot be opened then.
     #[must_use]
     pub fn stdout() -> Self {
-        // A closed standard output must give a write error later, not a panic here.
+        // Open for reading alone: a write error later, not a panic here.
         match io::stdout().as_fd().try_clone_to_owned() {
             Ok(fd) => Self::new(fd),
             Err(_) => Self::new(OwnedFd::from(File::open("/dev/null").expect("/dev/null can be opened"))),
