@@ -83,41 +83,49 @@ struct State {
     misunderstood: Vec<String>,
 }
 
-/// A running server; it ends with the process.
+/// A running server. It ends when the last of its clones is dropped, and connections when their clients close them.
 #[derive(Clone)]
-pub struct Server {
+pub struct Server(Arc<Inner>);
+
+struct Inner {
     addr: SocketAddr,
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Who accepts sees that nobody is there.
+        let _ = TcpStream::connect(self.addr);
+    }
 }
 
 impl Server {
     pub fn start(scripts: HashMap<u64, Script>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
-        let state = Arc::new(Mutex::new(State { scripts, ..State::default() }));
-        let server = Self { addr, state };
-        let serving = server.clone();
+        let inner = Arc::new(Inner { addr, state: Mutex::new(State { scripts, ..State::default() }) });
+        let serving = Arc::downgrade(&inner);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (server, stream) = (serving.clone(), stream.unwrap());
-                thread::spawn(move || server.serve(stream));
+                let (Some(inner), Ok(stream)) = (serving.upgrade(), stream) else { break };
+                thread::spawn(move || Self(inner).serve(stream));
             }
         });
-        server
+        Self(inner)
     }
 
     pub fn url(&self, number: u64) -> String {
-        format!("http://{}/{number}", self.addr)
+        format!("http://{}/{number}", self.0.addr)
     }
 
     /// Whether this content came with this number, whole.
     pub fn got(&self, number: u64, content: &Vec<u8>) -> bool {
-        self.state.lock().unwrap().uploads.get(&number).is_some_and(|all| all.contains(content))
+        self.0.state.lock().unwrap().uploads.get(&number).is_some_and(|all| all.contains(content))
     }
 
     /// What no client should have sent.
     pub fn misunderstood(&self) -> Vec<String> {
-        self.state.lock().unwrap().misunderstood.clone()
+        self.0.state.lock().unwrap().misunderstood.clone()
     }
 
     fn serve(&self, stream: TcpStream) {
@@ -139,7 +147,7 @@ impl Server {
     }
 
     fn note(&self, what: String) -> io::Error {
-        self.state.lock().unwrap().misunderstood.push(what.clone());
+        self.0.state.lock().unwrap().misunderstood.push(what.clone());
         io::Error::other(what)
     }
 
@@ -193,14 +201,14 @@ impl Server {
             content.resize(asked.length, 0);
             input.read_exact(&mut content)?;
         }
-        self.state.lock().unwrap().uploads.entry(asked.number).or_default().push(content);
+        self.0.state.lock().unwrap().uploads.entry(asked.number).or_default().push(content);
         Ok(())
     }
 
     /// Whether another request may follow.
     fn answer(&self, asked: &Asked, input: &mut impl BufRead, output: &mut TcpStream) -> io::Result<bool> {
         let (script, attempt) = {
-            let mut state = self.state.lock().unwrap();
+            let mut state = self.0.state.lock().unwrap();
             let Some(script) = state.scripts.get(&asked.number).cloned() else {
                 drop(state);
                 return Err(self.note(format!("number {}", asked.number)));
