@@ -185,7 +185,7 @@ fn what_came_before_a_failure_is_taken_first_and_uploads_stream() {
 }
 
 #[test]
-fn code_of_the_program_that_panics_fails_what_is_under_way_and_nothing_later() {
+fn content_that_panics_fails_its_request_and_nothing_later() {
     let origin = start_origin();
     let client = Client::new();
     bounded("panics", move || {
@@ -193,7 +193,6 @@ fn code_of_the_program_that_panics_fails_what_is_under_way_and_nothing_later() {
             let url = origin.url("/echo");
             for i in 0..4 {
                 let post = client.post(&url);
-                // A reader has a thread of its own; a stream takes all that is under way with it.
                 let post =
                     if i % 2 == 0 { post.body_reader(Panics, Some(5)) } else { post.body_stream(Panics, Some(5)) };
                 let error = post.send_async().await.unwrap_err();

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use common::{Panics, Shared, bounded, http2_origin, start_origin, trusting};
 use haul::batch::{BatchOptions, Order};
+use haul::buffer::Lease;
 use haul::interrupt::Interrupt;
 use haul::net::pool::PoolLimits;
+use haul::sink::Sink;
 use haul::{Client, ErrorKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use testkit::raw::{RawPeer, Step};
@@ -244,6 +246,19 @@ fn sinks_of_the_program_come_back_and_the_hook_ends_a_wait() {
     });
 }
 
+/// Panics at the first byte.
+struct Breaks;
+
+impl Sink for Breaks {
+    fn bytes(&mut self, _: Lease<'_>) -> haul::Result<()> {
+        panic!("on purpose");
+    }
+
+    fn restart(&mut self) -> bool {
+        true
+    }
+}
+
 #[test]
 fn code_of_the_program_that_panics_fails_what_is_under_way_and_what_waits_goes_on() {
     let origin = start_origin();
@@ -252,12 +267,18 @@ fn code_of_the_program_that_panics_fails_what_is_under_way_and_what_waits_goes_o
         let batch = client.batch(BatchOptions { max_parallel: 1, ..BatchOptions::default() });
         let url = origin.url("/echo");
         for i in 0..10 {
-            let request = match i % 6 {
-                0 => client.post(&url).body_reader(Panics, Some(5)),
-                3 => client.post(&url).body_stream(Panics, Some(5)),
+            let request = match i {
+                0 | 6 => client.post(&url).body_reader(Panics, Some(5)),
+                3 => client.get(&url),
+                9 => client.post(&url).body_stream(Panics, Some(5)),
                 _ => client.get(&origin.url("/small")),
             };
-            batch.submit(request.build().unwrap());
+            let request = request.build().unwrap();
+            if i == 3 {
+                batch.submit_into(request, Box::new(Breaks))
+            } else {
+                batch.submit(request)
+            };
         }
         for i in 0..10 {
             let finished = batch.next().unwrap().unwrap();

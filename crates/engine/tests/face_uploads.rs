@@ -136,6 +136,63 @@ fn a_source_that_fails_or_panics_fails_its_request_alone() {
     });
 }
 
+/// Gives so many pieces, each after a wait by the runtime's clock.
+struct Ticks(u8, Option<Pin<Box<tokio::time::Sleep>>>);
+
+impl Stream for Ticks {
+    type Item = io::Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.0 == 0 {
+            return Poll::Ready(None);
+        }
+        let wait = self.1.get_or_insert_with(|| Box::pin(tokio::time::sleep(Duration::from_millis(2))));
+        std::task::ready!(wait.as_mut().poll(context));
+        self.1 = None;
+        self.0 -= 1;
+        Poll::Ready(Some(Ok(vec![b'x'; 100_000])))
+    }
+}
+
+#[test]
+fn a_stream_may_use_the_runtime_of_the_task_that_awaits_it() {
+    in_both_versions("a stream of tokio's", async |client, origin| {
+        let url = origin.url("/echo");
+        let echo: serde_json::Value =
+            client.post(&url).body_stream(Ticks(5, None), None).send_async().await.unwrap().json().await.unwrap();
+        assert_eq!(echo["body_len"], 500_000);
+        // What was not begun is there for another try.
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let body = Body::stream(Ticks(3, None));
+        let error = client.post(&format!("http://{closed}/")).body(body.clone()).send_async().await.unwrap_err();
+        assert!(error.is_connect(), "{error}");
+        let echo: serde_json::Value = client.post(&url).body(body).send_async().await.unwrap().json().await.unwrap();
+        assert_eq!(echo["body_len"], 300_000);
+    });
+}
+
+#[test]
+fn a_stream_that_panics_fails_its_request_alone() {
+    let origin = start_origin();
+    bounded("a stream that panics", move || {
+        let client = Client::new();
+        run(async {
+            let (send, pieces) = unbounded_channel();
+            let post = tokio::spawn(client.post(&origin.url("/echo")).body_stream(Pieces(pieces), None).send_async());
+            send.send(Ok(b"first".to_vec())).unwrap();
+            let error = client.post(&origin.url("/echo")).body_stream(Panics, None).send_async().await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
+            drop(send);
+            assert_eq!(post.await.unwrap().unwrap().status(), 200);
+        });
+        let get = || client.get(&origin.url("/delay/300/small"));
+        let panics = client.post(&origin.url("/echo")).body_stream(Panics, None);
+        let replies = client.fetch_all([get(), panics, get()].map(|one| one.build().unwrap()), BatchOptions::default());
+        let ended: Vec<_> = replies.map(|(_, reply)| reply.err().map(|error| error.kind())).collect();
+        assert_eq!(ended, [None, Some(ErrorKind::Panicked), None]);
+    });
+}
+
 /// What an error says with all its causes.
 fn anyhow(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
     std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string).collect()

@@ -187,8 +187,9 @@ impl RequestBuilder {
     }
 
     /// Content that comes as a stream while it is sent, by chunks or with a length if that is known; otherwise as
-    /// [`body_reader`](Self::body_reader). The stream is polled by who sends the request (of [`send_async`](Self::send_async) a
-    /// thread that carries others, too), and must not block.
+    /// [`body_reader`](Self::body_reader). With [`send_async`](Self::send_async) it is polled by the task that awaits the response
+    /// and then its body, so it may use that task's runtime, and comes no further while neither is awaited. Elsewhere it is polled
+    /// by the thread that sends the request (of a batch one that carries others, too, and has no runtime). It must not block.
     pub fn body_stream<S, B, E>(mut self, stream: S, length: Option<u64>) -> Self
     where
         S: Stream<Item = std::result::Result<B, E>> + Send + 'static,

@@ -34,6 +34,7 @@ use super::text::{self, charset};
 #[cfg(doc)]
 use crate::ErrorKind;
 use crate::batch::hall::Hall;
+use crate::body::upload::{Body, Feeder};
 use crate::body::{DecodeLimits, Decoder};
 use crate::request::Request;
 use crate::{Client, Error, Result};
@@ -60,6 +61,15 @@ struct UnderWay {
     id: u64,
     outlet: Outlet,
     is_over: bool,
+    /// Streams that it sends.
+    feeders: Vec<Feeder>,
+}
+
+impl UnderWay {
+    /// What it sends goes on as far as it can now.
+    fn feed(&mut self, context: &mut Context<'_>) {
+        self.feeders.retain_mut(|feeder| !feeder.feed(context));
+    }
 }
 
 impl Drop for UnderWay {
@@ -88,13 +98,16 @@ impl Future for Sending {
                     let limits = request.options.decode_limits;
                     let (intake, outlet) = intake::pair();
                     let at_end = outlet.at_end();
+                    let body = request.own.body.as_ref().or(request.options.body.as_ref());
+                    let feeders = body.map(Body::feeders).unwrap_or_default();
                     let hall = Arc::clone(self.client.hall());
                     let id = hall.submit(&self.client, request, |_| {
                         (Box::new(intake), Box::new(move |outcome, _| at_end(outcome)))
                     });
-                    self.state = State::Waiting(UnderWay { hall, id, outlet, is_over: false }, limits);
+                    self.state = State::Waiting(UnderWay { hall, id, outlet, is_over: false, feeders }, limits);
                 }
                 State::Waiting(mut under_way, limits) => {
+                    under_way.feed(context);
                     let Some(begun) = under_way.outlet.begun_or(context.waker()) else {
                         self.state = State::Waiting(under_way, limits);
                         return Poll::Pending;
@@ -156,6 +169,7 @@ impl AsyncResponse {
 
     /// The same, but for what becomes of it when it fails.
     fn poll_bring(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
+        self.under_way.feed(context);
         loop {
             if !self.unpacker.ready().is_empty() || self.unpacker.advance()? {
                 return Poll::Ready(Ok(true));
@@ -167,6 +181,7 @@ impl AsyncResponse {
                 Next::Piece(piece) => self.unpacker.put(piece),
                 Next::End(outcome) => {
                     self.under_way.is_over = true;
+                    self.under_way.feeders.clear();
                     self.about.complete(*outcome)?;
                     self.unpacker.finish()?;
                 }

@@ -26,7 +26,9 @@
 //! |---|---|
 //! | `sending` | memory, files and pieces, as they are sent |
 //! | `once` | readers and streams; a reader that is not waited for has a thread of its own |
+//! | `feed` | streams that the task polls which awaits the response |
 
+mod feed;
 mod once;
 mod sending;
 #[cfg(test)]
@@ -45,6 +47,7 @@ use std::time::Instant;
 use futures_core::Stream;
 use haul_policy::multipart::{self, Layout};
 
+pub(crate) use feed::Feeder;
 pub use once::Once;
 pub(crate) use once::Panicked;
 
@@ -166,7 +169,8 @@ impl Body {
     }
 
     /// All that a stream gives, by chunks; as [`Body::reader`] otherwise. An error of the stream breaks the request off. It is
-    /// polled by who sends the request, so it must not block.
+    /// polled by the task that awaits the response ([`send_async`](crate::Client::send_async)), else by the thread that sends the
+    /// request, and must not block.
     pub fn stream<S, B, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<B, E>> + Send + 'static,
@@ -242,6 +246,11 @@ impl Body {
             Self::Bytes(bytes) => Box::new(Whole::new(Arc::clone(bytes))),
             Self::Pieces(pieces) => Box::new(Sending::new(Arc::clone(pieces))),
         }
+    }
+
+    /// For the task that awaits the response: what it has to poll.
+    pub(crate) fn feeders(&self) -> Vec<Feeder> {
+        self.onces().filter_map(Once::feeder).collect()
     }
 
     fn onces(&self) -> impl Iterator<Item = &Once> {

@@ -1,8 +1,8 @@
 //! Content that can be had once: what a reader or a stream gives.
 //!
 //! Who sends one request at a time waits for it: in the read itself, or for what has a descriptor in `poll`, together with the server.
-//! A loop that carries others must not wait: there a stream wakes the loop itself, and a reader is read by a thread of its own, a
-//! little ahead of what was sent.
+//! A loop that carries others must not wait: there a stream wakes the loop itself, or the task that awaits the response polls it
+//! (`feed`), and a reader is read by a thread of its own, a little ahead of what was sent.
 //!
 //! ```text
 //!  reader ──thread──▶ at most AHEAD pieces ──▶ read, or WouldBlock; the loop is woken for each piece
@@ -13,6 +13,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -22,6 +23,8 @@ use std::thread::{self, Thread};
 
 use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::feed::{Feeder, Trough};
 
 /// The most that a thread asks its reader for at once.
 const PIECE: usize = 64 << 10;
@@ -35,6 +38,8 @@ pub struct Once(Arc<Shared>);
 struct Shared {
     origin: Origin,
     is_begun: AtomicBool,
+    /// Where a task puts what its stream gives, if one polls it.
+    trough: Mutex<Option<Arc<Trough>>>,
 }
 
 enum Origin {
@@ -68,7 +73,33 @@ impl Once {
     }
 
     fn of(origin: Origin) -> Self {
-        Self(Arc::new(Shared { origin, is_begun: AtomicBool::new(false) }))
+        Self(Arc::new(Shared { origin, is_begun: AtomicBool::new(false), trough: Mutex::default() }))
+    }
+
+    /// For the task that is to poll it: of a stream which nobody has begun to read.
+    pub(super) fn feeder(&self) -> Option<Feeder> {
+        if !matches!(self.0.origin, Origin::Stream(_)) || self.is_begun() {
+            return None;
+        }
+        let mut trough = lock(&self.0.trough);
+        if trough.is_some() {
+            return None;
+        }
+        let new = Arc::clone(trough.insert(Arc::default()));
+        Some(Feeder::new(self.clone(), new))
+    }
+
+    /// Its task polls it no more, and has not begun.
+    pub(super) fn forget_feeder(&self) {
+        *lock(&self.0.trough) = None;
+    }
+
+    /// The next bytes of a stream; 0 is the end.
+    pub(super) fn poll_stream(&self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let Origin::Stream(stream) = &self.0.origin else { return Poll::Ready(Ok(0)) };
+        // The program's code: its panic is this request's failure, not that of others on the thread.
+        catch_unwind(AssertUnwindSafe(|| lock(stream).poll_read(context, buffer)))
+            .unwrap_or_else(|_| Poll::Ready(Err(io::Error::other(Panicked))))
     }
 
     /// Whether something of it is gone.
@@ -88,12 +119,13 @@ pub(super) struct Reading {
     once: Once,
     waker: Option<Waker>,
     ahead: Option<Ahead>,
+    trough: Option<Arc<Trough>>,
 }
 
 impl Reading {
     /// With a waker a read does not wait.
     pub(super) fn new(once: Once, waker: Option<Waker>) -> Self {
-        Self { once, waker, ahead: None }
+        Self { once, waker, ahead: None, trough: None }
     }
 
     /// After `WouldBlock` without a waker: what to wait for.
@@ -112,8 +144,14 @@ impl Reading {
         let shared = &*self.once.0;
         shared.is_begun.store(true, Ordering::Release);
         match (&shared.origin, &self.waker) {
-            (Origin::Stream(stream), Some(waker)) => {
-                return match lock(stream).poll_read(&mut Context::from_waker(waker), buffer) {
+            (Origin::Stream(_), Some(waker)) => {
+                if self.trough.is_none() {
+                    self.trough.clone_from(&lock(&shared.trough));
+                }
+                if let Some(trough) = &self.trough {
+                    return trough.read(waker, buffer);
+                }
+                return match self.once.poll_stream(&mut Context::from_waker(waker), buffer) {
                     Poll::Ready(read) => read,
                     Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
                 };
