@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::time::Duration;
 
-use common::bounded;
-use haul::{Client, Error, ErrorKind};
+use common::{bounded, http2_origin, knowing, start_origin};
+use haul::{Client, Error, ErrorKind, RequestOptions};
 use testkit::raw::{RawPeer, Step};
 
 fn answering(reply: &str) -> RawPeer {
@@ -145,4 +145,17 @@ fn a_body_that_broke_stays_so_and_names_its_url() {
         assert_eq!((error.kind(), error.url()), (ErrorKind::Write, Some(peer.url("/").as_str())));
         assert_eq!(response.bytes().unwrap(), b"content", "what failed was the writer");
     });
+}
+
+#[test]
+fn a_header_that_cannot_be_sent_is_named() {
+    let both = [(start_origin(), RequestOptions::default()), (http2_origin(100), knowing(RequestOptions::default()))];
+    for (origin, options) in both {
+        let client = Client::builder().options(|of_client| *of_client = options).build();
+        for (name, value) in [("bad name", "x"), ("X-Line", "a\r\nb: c")] {
+            let error = client.get(&origin.url("/small")).header("X-Good", "1").header(name, value).send().unwrap_err();
+            assert!(error.is_setup() && error.to_string().contains(&format!("{name:?}")), "{error}");
+            assert!(!error.to_string().contains("b: c"), "a value may be a secret: {error}");
+        }
+    }
 }

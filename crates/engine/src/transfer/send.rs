@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use haul_policy::redirect::Secrets;
 use haul_policy::secrets::may_go;
-use haul_proto::h1;
+use haul_proto::{h1, h2};
 
 use haul_policy::range::validator::Validator;
 
@@ -22,6 +22,31 @@ type Field = (String, Vec<u8>);
 fn given<'a>(shared: &'a [Field], own: &'a [Field]) -> impl Iterator<Item = &'a Field> {
     let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
     shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own)
+}
+
+/// Why a machine does not take a request. It knows its fields by number, and who gave one knows it by name.
+fn cannot_be_sent(error: Box<dyn std::error::Error + Send + Sync>, fields: &[(&str, &[u8])]) -> Error {
+    let of_h1 = match error.downcast_ref() {
+        Some(
+            h1::RequestError::FieldName { index }
+            | h1::RequestError::FieldValue { index }
+            | h1::RequestError::FramingField { index },
+        ) => Some(*index),
+        _ => None,
+    };
+    let of_h2 = match error.downcast_ref() {
+        Some(
+            h2::RequestError::FieldName { index }
+            | h2::RequestError::FieldValue { index }
+            | h2::RequestError::FramingField { index },
+        ) => Some(*index),
+        _ => None,
+    };
+    let message = match of_h1.or(of_h2).and_then(|index| fields.get(index)) {
+        Some((name, _)) => format!("the request cannot be sent for its header {name:?}"),
+        None => "the request cannot be sent".to_owned(),
+    };
+    Error::with_source(ErrorKind::Setup, message, error)
 }
 
 impl Transfer {
@@ -174,7 +199,7 @@ impl Transfer {
         }
         let taken = conn.take(clock::time(now), self.target.scheme().as_str(), &request);
         self.has_sent |= taken.is_ok();
-        taken.map_err(|error| Error::with_source(ErrorKind::Setup, "the request cannot be sent", error))
+        taken.map_err(|error| cannot_be_sent(error, &fields))
     }
 
     /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
