@@ -58,8 +58,8 @@ impl ClientBuilder {
     }
 
     /// A field that all requests carry, unless they have one of this name themselves.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.options.fields.push((name.into(), value.into()));
+    pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
+        self.options.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
         self
     }
 

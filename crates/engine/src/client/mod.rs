@@ -279,7 +279,8 @@ impl Client {
     /// ends by itself: when there was nothing to do for a while, and at once when the client is gone and nothing is under way. Dropped, the future gives the request up.
     ///
     /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn, and their time
-    /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile.
+    /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile. A response runs until its body has been taken, but for its last 256 KiB, or
+    /// until it is dropped: who keeps as many unread and awaits one more waits for ever.
     pub fn send_async(&self, request: Request) -> Sending {
         Sending::new(self, Ok(request))
     }

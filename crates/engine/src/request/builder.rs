@@ -151,14 +151,15 @@ impl RequestBuilder {
 
     /// A field. Several of one name are all sent; they replace those of this name that the client has for all requests, or
     /// that the engine would make.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> Self {
-        self.own.fields.push((name.into(), value.into()));
+    pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
+        self.own.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
         self
     }
 
     /// Fields.
-    pub fn headers<N: Into<String>, V: Into<Vec<u8>>>(mut self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
-        self.own.fields.extend(fields.into_iter().map(|(name, value)| (name.into(), value.into())));
+    pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(mut self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
+        let owned = |(name, value): (N, V)| (name.as_ref().to_owned(), value.as_ref().to_vec());
+        self.own.fields.extend(fields.into_iter().map(owned));
         self
     }
 
@@ -262,7 +263,7 @@ impl RequestBuilder {
         self.authorized(format!("Bearer {token}"))
     }
 
-    fn authorized(mut self, value: impl Into<Vec<u8>>) -> Self {
+    fn authorized(mut self, value: impl AsRef<[u8]>) -> Self {
         self.own.fields.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
         self.header("Authorization", value)
     }
@@ -392,6 +393,27 @@ mod tests {
             ("http://h/a#f?g", "http://h/a?x=1#f?g"),
         ] {
             assert_eq!(with_query(url, "x=1"), whole);
+        }
+    }
+
+    #[test]
+    fn fields_and_content_are_taken_as_programs_have_them() {
+        use std::borrow::Cow;
+
+        let client = Client::builder().header(String::from("X-Client"), "1").build();
+        let (name, value, bytes) = (String::from("X-Own"), String::from("2"), vec![1, 2]);
+        let get = || client.get("http://h/").header(&name, &value).header(Cow::from("X-Bytes"), b"\xff");
+        let request = get().headers([(&name, &value)]).body(&bytes).build().unwrap();
+        assert_eq!(client.options().fields, [("X-Client".to_owned(), b"1".to_vec())]);
+        let fields = &request.particulars().fields;
+        assert!(fields[0] == fields[2] && fields[1] == ("X-Bytes".to_owned(), vec![0xff]));
+        for body in
+            [Body::from(Cow::from("text")), Body::from(Cow::from(&b"text"[..])), Body::from(Box::from(*b"text"))]
+        {
+            assert_eq!(
+                get().body(body).build().unwrap().particulars().body.as_ref().unwrap().bytes(),
+                Some(&b"text"[..])
+            );
         }
     }
 

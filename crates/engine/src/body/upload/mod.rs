@@ -34,6 +34,7 @@ mod sending;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
@@ -334,6 +335,30 @@ impl From<Vec<u8>> for Body {
 impl From<&[u8]> for Body {
     fn from(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.into())
+    }
+}
+
+impl From<&Vec<u8>> for Body {
+    fn from(bytes: &Vec<u8>) -> Self {
+        bytes.as_slice().into()
+    }
+}
+
+impl From<Box<[u8]>> for Body {
+    fn from(bytes: Box<[u8]>) -> Self {
+        Self::Bytes(bytes.into())
+    }
+}
+
+impl From<Cow<'_, str>> for Body {
+    fn from(text: Cow<'_, str>) -> Self {
+        text.into_owned().into()
+    }
+}
+
+impl From<Cow<'_, [u8]>> for Body {
+    fn from(bytes: Cow<'_, [u8]>) -> Self {
+        bytes.into_owned().into()
     }
 }
 
