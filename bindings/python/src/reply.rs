@@ -49,10 +49,10 @@ impl Reply {
         self.head.status()
     }
 
-    /// The reason phrase.
+    /// The reason phrase, without blanks around it, as http.client has it.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
-        let reason = self.head.reason();
+        let reason = self.head.reason().trim_ascii();
         match std::str::from_utf8(reason) {
             Ok(text) => PyString::new(py, text),
             Err(_) => from_latin1(py, reason),

@@ -184,6 +184,12 @@ def test_a_session_of_requests_over_haul(session: requests.Session, pages: Any) 
     assert pages.connections == 1
 
 
+def test_blanks_around_a_reason_are_none_of_it(session: requests.Session, raw: Any) -> None:
+    url = raw(b"HTTP/1.1 200  All right \t\r\nContent-Length: 0\r\n\r\n").url
+    for its in (requests.Session(), session, haul.Session()):
+        assert its.get(url).reason == "All right"
+
+
 def test_an_empty_proxy_is_none(session: requests.Session, pages: Any) -> None:
     assert session.get(pages.url, proxies={"http": ""}).ok
 
