@@ -184,6 +184,14 @@ def test_a_session_of_requests_over_haul(session: requests.Session, pages: Any) 
     assert pages.connections == 1
 
 
+def test_headers_of_the_adapter_that_urllib3_leaves_out(session: requests.Session, pages: Any) -> None:
+    from urllib3.util import SKIP_HEADER
+
+    assert session.get(pages.url, headers={"User-Agent": SKIP_HEADER, "Accept-Encoding": SKIP_HEADER, "X": b"1"}).ok
+    sent = dict(pages.heads[-1][1])
+    assert sent["X"] == "1" and not {"User-Agent", "Accept-Encoding"} & sent.keys()
+
+
 def test_blanks_around_a_reason_are_none_of_it(session: requests.Session, raw: Any) -> None:
     url = raw(b"HTTP/1.1 200  All right \t\r\nContent-Length: 0\r\n\r\n").url
     for its in (requests.Session(), session, haul.Session()):

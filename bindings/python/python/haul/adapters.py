@@ -20,6 +20,7 @@ from requests.cookies import extract_cookies_to_jar
 from requests.structures import CaseInsensitiveDict
 from requests.utils import get_encoding_from_headers, prepend_scheme_if_needed, select_proxy, urldefragauth
 from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
+from urllib3.util import SKIP_HEADER
 
 from . import _settings
 from ._haul import Client, Failure, Plan
@@ -145,7 +146,8 @@ class HaulAdapter(BaseAdapter):
         body: Any = request.body
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
-        fields = list(headers.items())
+        # What has this value is left out, as by urllib3.
+        fields = [(name, value) for name, value in headers.items() if isinstance(value, bytes) or value != SKIP_HEADER]
         plan = self._plan(url, timeout, verify, cert, proxies, request)
         attempts = None if self.max_retries is _NEVER else Attempts(Retry.from_int(self.max_retries), request)
         # What a subclass does to a response it does to one that is not read yet.
