@@ -33,7 +33,7 @@ impl Client {
     /// Sends one request and waits for the whole of its response, which is decoded. Redirects are not followed.
     ///
     /// `fields` go over those of the plan; one with the value `None` takes one away. The jar gives cookies and takes those that the
-    /// response sets; `cookie` is sent besides. `stop` ends it. `as_is` sends the path as it is written.
+    /// response sets; `cookie` is sent besides. `stop` ends it. `as_is` sends the path as it is written, and each of `fields`.
     #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn send(
@@ -64,7 +64,7 @@ impl Client {
     }
 
     /// Sends one request and waits for the head of its response; its body is read from the second thing returned.
-    /// `stop` ends either. `as_is` sends the path as it is written.
+    /// `stop` ends either. `as_is` sends the path as it is written, and each of `fields`.
     #[pyo3(signature = (plan, method, url, fields=None, body=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn open(
@@ -120,7 +120,7 @@ impl Asked {
     pub(crate) fn new(
         plan: &Plan,
         name: &str,
-        Prepared { url, target }: Prepared,
+        Prepared { url, target, as_is }: Prepared,
         fields: Option<&Bound<'_, PyAny>>,
         body: Option<&Bound<'_, PyAny>>,
         jar: Option<&Jar>,
@@ -138,7 +138,7 @@ impl Asked {
             if fields.iter().any(|(_, value)| value.is_none()) {
                 options = without(&options, &fields);
             }
-            own.fields = last_of_each(fields);
+            own.fields = if as_is { all_of(fields) } else { last_of_each(fields) };
         }
         if let Some(cookie) = &cookie
             && !own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie"))
@@ -152,6 +152,11 @@ impl Asked {
         }
         Ok(Self { request: Request::new(target, options, own), url, raised, cookie })
     }
+}
+
+/// Fields with a value, as often as a name is there: the headers of a request that is prepared may hold one several times.
+fn all_of(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
+    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Fields with a value, each name once: of two of a name the later one counts, as in requests' dict.

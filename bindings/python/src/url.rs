@@ -76,6 +76,8 @@ fn push_escaped(out: &mut String, byte: u8) {
 pub(crate) struct Prepared {
     pub(crate) url: String,
     pub(crate) target: Target,
+    /// Its program prepared the request: it is sent as it is written.
+    pub(crate) as_is: bool,
 }
 
 /// The URL that was asked for last. Programs that ask for the same one again and again are many, and those that stay with one origin
@@ -95,7 +97,7 @@ impl Last {
                 return Ok(prepared.clone());
             }
             if let Some(target) = near(text, &prepared.target) {
-                return Ok(Prepared { url: text.to_owned(), target });
+                return Ok(Prepared { url: text.to_owned(), target, as_is });
             }
         }
         let prepared = mended(text, None, as_is)?;
@@ -167,7 +169,7 @@ fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
         && let Ok(target) = Target::parse_with(text, Scheme::Http, false)
         && target.path_and_query() == tail
     {
-        return Ok(Prepared { url: text.to_owned(), target });
+        return Ok(Prepared { url: text.to_owned(), target, as_is });
     }
     let (line, fragment) = tail.split_once('#').map_or((tail, None), |(line, fragment)| (line, Some(fragment)));
     let mut line = encoded(line, as_is);
@@ -211,7 +213,7 @@ fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
         url.push('#');
         url.push_str(&requote(fragment));
     }
-    Ok(Prepared { url, target })
+    Ok(Prepared { url, target, as_is })
 }
 
 fn is_scheme(text: &str) -> bool {

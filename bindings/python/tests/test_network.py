@@ -192,6 +192,15 @@ def test_headers_of_the_adapter_that_urllib3_leaves_out(session: requests.Sessio
     assert sent["X"] == "1" and not {"User-Agent", "Accept-Encoding"} & sent.keys()
 
 
+def test_a_header_that_a_prepared_request_has_twice_is_sent_twice(session: requests.Session, pages: Any) -> None:
+    prepared = requests.Request("GET", pages.url).prepare()
+    # httpie keeps a dict of several values there.
+    prepared.headers = urllib3.HTTPHeaderDict([("A", "1"), ("B", "2"), ("a", "3")])  # type: ignore[assignment]
+    for stream in (False, True):
+        assert session.send(prepared, stream=stream).ok
+        assert [field for field in pages.heads[-1][1] if field[0] in "aAB"] == [("A", "1"), ("A", "3"), ("B", "2")]
+
+
 def test_blanks_around_a_reason_are_none_of_it(session: requests.Session, raw: Any) -> None:
     url = raw(b"HTTP/1.1 200  All right \t\r\nContent-Length: 0\r\n\r\n").url
     for its in (requests.Session(), session, haul.Session()):
