@@ -172,7 +172,7 @@ pub(crate) fn fields_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Field>> {
 
 fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
     let name_bytes = part(name, (name, value))?;
-    let name_text = String::from_utf8(name_bytes).ok().filter(|name| !name.is_empty() && !is_broken(name.as_bytes()));
+    let name_text = String::from_utf8(name_bytes).ok().filter(|name| is_token(name.as_bytes()));
     let name_text = name_text.ok_or_else(|| invalid("name", name))?;
     if value.is_none() {
         return Ok((name_text, None));
@@ -184,9 +184,15 @@ fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
     Ok((name_text, Some(bytes)))
 }
 
-/// CR and LF would end the field, and blanks before it continue the one before (RFC 9112 section 5.2).
-fn is_broken(bytes: &[u8]) -> bool {
-    bytes.first().is_some_and(u8::is_ascii_whitespace) || bytes.iter().any(|b| matches!(b, b'\r' | b'\n'))
+/// RFC 9110 section 5.6.2. The engine asks the same, but when there is a connection already: a server that takes one at a time then waits
+/// for a request that never comes.
+fn is_token(name: &[u8]) -> bool {
+    !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b))
+}
+
+/// CR, LF and NUL cannot be in a field (RFC 9110 section 5.5), and blanks before it continue the one before (RFC 9112 section 5.2).
+fn is_broken(value: &[u8]) -> bool {
+    value.first().is_some_and(u8::is_ascii_whitespace) || value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
 }
 
 fn part(part: &Bound<'_, PyAny>, whole: (&Bound<'_, PyAny>, &Bound<'_, PyAny>)) -> PyResult<Vec<u8>> {

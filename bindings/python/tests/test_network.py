@@ -192,6 +192,18 @@ def test_headers_of_the_adapter_that_urllib3_leaves_out(session: requests.Sessio
     assert sent["X"] == "1" and not {"User-Agent", "Accept-Encoding"} & sent.keys()
 
 
+@pytest.mark.parametrize("header", [{"a[b]": "1"}, {"a b": "1"}, {"a": "1\0"}])
+def test_a_header_that_cannot_be_sent_takes_no_connection(
+    session: requests.Session, pages: Any, header: dict[str, str]
+) -> None:
+    # A server that takes one connection at a time would wait for what never comes.
+    for its, error in ((session, requests.exceptions.InvalidHeader), (haul.Session(), haul.exceptions.InvalidHeader)):
+        for stream in (False, True):
+            with pytest.raises(error, match="in header"):
+                its.get(pages.url, headers=header, stream=stream)
+    assert pages.connections == 0
+
+
 def test_a_header_that_a_prepared_request_has_twice_is_sent_twice(session: requests.Session, pages: Any) -> None:
     prepared = requests.Request("GET", pages.url).prepare()
     # httpie keeps a dict of several values there.
