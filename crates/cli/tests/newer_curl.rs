@@ -489,3 +489,23 @@ fn an_empty_url_is_a_wrong_line_and_nothing_is_fetched() {
         assert!(ran.stderr.contains("blank argument where content is expected"), "{}", ran.stderr);
     }
 }
+
+#[test]
+fn an_upload_that_is_not_there_ends_all() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let dir = dir.path();
+    fs::write(dir.join("up"), "1").unwrap();
+    let url = peer.url("/");
+    let lines: [&[&str]; 3] = [
+        &["-s", "-T", "{none,up}", &url],
+        &["-s", "-T", "none", &url, "-T", "up", &url],
+        &["-s", "-T", "none", &url, "--next", "-s", &url],
+    ];
+    for line in lines {
+        let ran = curl_in(dir, line);
+        assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b""[..]), "{line:?}");
+    }
+    // What stands before it has been sent.
+    let ran = curl_in(dir, &["-s", "-T", "{up,none}", &url]);
+    assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b"x"[..]));
+}

@@ -34,6 +34,7 @@ mod words;
 
 use std::fs::File;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -65,12 +66,13 @@ pub fn run(plan: Plan) -> u8 {
     let mut exit_code = 0;
     let mut before = Before::default();
     for operation in &plan.operations {
-        let code = carry_out(&client, &plan, operation, &progress, &mut stores, before.clone());
+        let outcome = carry_out(&client, &plan, operation, &progress, &mut stores, before.clone());
         before.urls += operation.urls.len() as u64;
+        let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
         if exit_code == 0 || plan.global.persona.is_curl() {
             exit_code = code;
         }
-        if code != 0 && plan.global.fail_early {
+        if outcome.is_break() || (code != 0 && plan.global.fail_early) {
             break;
         }
     }
@@ -108,7 +110,7 @@ fn carry_out(
     progress: &Arc<Progress>,
     stores: &mut Stores,
     before: Before,
-) -> u8 {
+) -> ControlFlow<u8, u8> {
     stores.begin(operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
@@ -123,8 +125,13 @@ fn carry_out(
         code.map(|code| reporter.exit_code(code))
     });
     match outcome {
-        Ok(code) => code,
-        Err(error) => tell(plan, progress, &error),
+        Ok(code) => ControlFlow::Continue(code),
+        Err(error) => {
+            let code = tell(plan, progress, &error);
+            // What is to be read and is not there ends curl, whatever operations follow.
+            let ends = plan.global.persona.is_curl() && error.kind() == ErrorKind::Read;
+            if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
+        }
     }
 }
 

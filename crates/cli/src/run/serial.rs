@@ -49,7 +49,12 @@ pub(super) fn run(
                 Sent::File(_, named) => parts.with_named(named),
                 _ => parts,
             };
-            let done = upload.for_url(url, operation).and_then(|(url, upload)| {
+            let sent = match upload.for_url(url, operation) {
+                // A file that is not there ends all, to curl too: the exit code of what follows would hide it.
+                Err(error) if error.kind() == ErrorKind::Read => return Err(error),
+                sent => sent,
+            };
+            let done = sent.and_then(|(url, upload)| {
                 let job = Job { url: &url, index, parts: &parts, upload };
                 single::run(client, &plan.global, operation, job, reporter, stores)
             });
