@@ -320,13 +320,13 @@ fn a_reset_that_the_sender_is_told_of_is_no_end_of_the_content() {
     let peer = RawPeer::always(vec![Step::ReadHead, Step::Send(sent), Step::Await(1), Step::Reset]);
     bounded("a reset", move || {
         run(async {
-            let (send, pieces) = unbounded_channel();
-            let post = Client::new().post(&peer.url("/")).header("Expect", "").body_stream(Pieces(pieces), None);
-            send.send(Ok(b"first".to_vec())).unwrap();
+            let (send, pieces) = blocking::channel();
+            let post = Client::new().post(&peer.url("/")).header("Expect", "").body_reader(Slow(pieces), None);
+            send.send(b"first".to_vec()).unwrap();
             let response = post.send_async().await.unwrap();
             peer.release();
             assert!(peer.finished(1));
-            send.send(Ok(b"second".to_vec())).unwrap();
+            send.send(b"second".to_vec()).unwrap();
             std::thread::sleep(Duration::from_millis(50));
             let error = response.bytes().await.map(|body| body.len()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Receive, "{error}");
