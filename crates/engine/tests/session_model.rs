@@ -13,7 +13,7 @@ use std::sync::Arc;
 use common::{knowing, offering, retrying, trusting};
 use haul::{Client, Error, RequestBuilder, RequestOptions};
 use models::server::{self, End, Fail, Framing, Script, Server};
-use models::ways::{Case, Got, Way, a_batch, in_pieces, run_all};
+use models::ways::{Case, Got, Pieces, Way, a_batch, run_all};
 use models::{each, one_of};
 use testkit::faulty::{Break, Faulty, How, Place, Plan};
 use testkit::origin::Origin;
@@ -31,17 +31,28 @@ struct Scripted {
     way: Way,
 }
 
-/// So much is sent, and whether its length is said.
+/// So much is sent, and by what.
 #[derive(Clone, Copy, Debug)]
-struct Sends(usize, bool);
+struct Sends(usize, By);
+
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Memory,
+    Reader,
+    Stream,
+}
 
 impl Sends {
     fn any(rng: &mut Rng) -> Self {
-        Self(one_of(rng, &[0, 10, 3_000, 200_000]), rng.below(2) == 0)
+        Self(one_of(rng, &[0, 10, 3_000, 200_000]), one_of(rng, &[By::Memory, By::Memory, By::Reader, By::Stream]))
     }
 
     fn put(self, request: RequestBuilder, content: Vec<u8>) -> RequestBuilder {
-        if self.1 { request.body(content) } else { request.body_reader(in_pieces(content), None) }
+        match self.1 {
+            By::Memory => request.body(content),
+            By::Reader => request.body_reader(Pieces::of(content), None),
+            By::Stream => request.body_stream(Pieces::of(content), None),
+        }
     }
 }
 

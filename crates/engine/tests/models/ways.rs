@@ -1,12 +1,13 @@
 //! The ways in which a program may send a request and take its response; whole sessions of them.
 
 use std::future::{Future, poll_fn};
-use std::io::Read;
-use std::pin::pin;
+use std::io::{self, Cursor, Read};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
+use futures_core::Stream;
 use haul::batch::{BatchOptions, Order};
 use haul::response::{About, Reply};
 use haul::{AsyncResponse, Client, Error, RequestBuilder, Response};
@@ -67,16 +68,40 @@ fn number(field: Option<&str>) -> Option<u64> {
     field.map(|number| number.parse().expect("a number"))
 }
 
-/// Content that is read a little at a time.
-pub fn in_pieces(content: Vec<u8>) -> impl Read + Send + 'static {
-    struct Pieces(std::io::Cursor<Vec<u8>>);
-    impl Read for Pieces {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let most = buffer.len().min(7_001);
-            self.0.read(&mut buffer[..most])
-        }
+/// Content that comes a little at a time.
+pub struct Pieces {
+    content: Cursor<Vec<u8>>,
+    /// A stream has nothing every other time.
+    waits: bool,
+}
+
+impl Pieces {
+    pub fn of(content: Vec<u8>) -> Self {
+        Self { content: Cursor::new(content), waits: false }
     }
-    Pieces(std::io::Cursor::new(content))
+}
+
+impl Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(7_001);
+        self.content.read(&mut buffer[..most])
+    }
+}
+
+impl Stream for Pieces {
+    type Item = io::Result<Vec<u8>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.waits = !self.waits;
+        if self.waits {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let mut piece = vec![0; 7_001];
+        let n = self.content.read(&mut piece)?;
+        piece.truncate(n);
+        Poll::Ready((n > 0).then_some(Ok(piece)))
+    }
 }
 
 fn read(mut response: Response, limit: usize) -> Result<Got, Error> {
