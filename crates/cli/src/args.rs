@@ -209,6 +209,13 @@ pub struct RequestLow {
     pub continue_at: Option<ContinueAt>,
 }
 
+impl RequestLow {
+    /// Whether it sends something by `-d`, `-F` or their like.
+    pub fn has_content(&self) -> bool {
+        !self.form.is_empty() || !self.data.is_empty() && !self.get
+    }
+}
+
 impl std::fmt::Debug for RequestLow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("RequestLow")

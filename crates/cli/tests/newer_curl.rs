@@ -509,3 +509,55 @@ fn an_upload_that_is_not_there_ends_all() {
     let ran = curl_in(dir, &["-s", "-T", "{up,none}", &url]);
     assert_eq!((ran.code, ran.stdout.as_slice()), (26, &b"x"[..]));
 }
+
+#[test]
+fn what_is_sent_has_a_content_range_and_no_range() {
+    let send = |args: &[&str]| {
+        let peer = page("x");
+        curl(&[&["-s"], args, &[&peer.url("/")]].concat()).ok();
+        String::from_utf8(peer.received(0)).unwrap().to_ascii_lowercase()
+    };
+    for (args, part) in [
+        (&["-r", "1-2", "-d", "abc"][..], Some("content-range: bytes 1-2/3\r\n")),
+        (&["-r", "5", "--json", "{}"], Some("content-range: bytes 5-/2\r\n")),
+        (&["-r", "1-2", "-F", "a=b"], None),
+        // What a .curlrc says of files has nothing to do with what goes to standard output.
+        (&["-C", "-", "-d", "abc"], None),
+        (&["-C", "-", "-d", "abc", "-o", "/dev/null"], None),
+        (&["-C", "0", "-F", "a=b"], None),
+    ] {
+        let request = send(args);
+        assert!(!request.contains("\r\nrange:"), "{args:?}: {request}");
+        assert_eq!(request.contains("content-range:"), part.is_some(), "{args:?}: {request}");
+        assert!(part.is_none_or(|part| request.contains(part)), "{args:?}: {request}");
+    }
+    assert!(send(&["-r", "1-2"]).contains("\r\nrange: bytes=1-2\r\n"));
+    assert!(
+        send(&["-r", "x"]).contains("\r\nrange: bytes=x\r\n"),
+        "a range without a dash is only made whole of a number"
+    );
+    for args in [["-C", "5", "-d", "a"], ["-C", "5", "-F", "a=b"]] {
+        assert_eq!(curl(&[&args[..], &["http://127.0.0.1:1/"]].concat()).code, 2, "{args:?}");
+    }
+}
+
+#[test]
+fn json_is_joined_without_a_separator_in_a_query_too() {
+    let peer = page("x");
+    curl(&["-s", "-G", "-d", "a", "--json", "b", "-d", "c", &peer.url("/")]).ok();
+    assert!(peer.received(0).starts_with(b"GET /?ab&c HTTP/1.1\r\n"));
+}
+
+#[test]
+fn the_last_version_of_http_that_is_named_counts() {
+    for (args, version) in [
+        (&["-0", "--http1.1"][..], "HTTP/1.1"),
+        (&["-0", "--http2"], "HTTP/1.1"),
+        (&["--http1.1", "-0"], "HTTP/1.0"),
+        (&["--http2", "-0"], "HTTP/1.0"),
+    ] {
+        let peer = page("x");
+        curl(&[&["-s"], args, &[&peer.url("/")]].concat()).ok();
+        assert!(peer.received(0).starts_with(format!("GET / {version}\r\n").as_bytes()), "{args:?}");
+    }
+}

@@ -24,8 +24,9 @@ impl Flag for Range {
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let range = value.content()?;
         refuse_controls(range.as_bytes())?;
-        let open = if range.contains('-') { "" } else { "-" };
-        if !open.is_empty() {
+        let is_number = !range.is_empty() && range.bytes().all(|byte| byte.is_ascii_digit());
+        let open = if is_number { "-" } else { "" };
+        if is_number {
             args.warn("A specified range MUST include at least one dash '-'. Appending one for you!");
         }
         args.request().range = Some(format!("{range}{open}"));

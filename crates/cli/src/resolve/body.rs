@@ -26,11 +26,11 @@ impl Resolver<'_> {
                 return Ok(Body::File(path.clone()));
             }
         }
-        Ok(Body::Bytes(self.joined(data, true)?))
+        Ok(Body::Bytes(self.joined(data)?))
     }
 
-    /// What `-d` and its like give, one behind the other; as a query without the liberties of JSON and binary data.
-    pub(super) fn joined(&mut self, data: Vec<DataLow>, is_body: bool) -> Result<Vec<u8>, UsageError> {
+    /// What `-d` and its like give, one behind the other.
+    pub(super) fn joined(&mut self, data: Vec<DataLow>) -> Result<Vec<u8>, UsageError> {
         let mut all = Vec::new();
         for DataLow { kind, name, text } in data {
             let is_file = matches!(text, TextOrFile::File(_));
@@ -46,7 +46,7 @@ impl Resolver<'_> {
                 all = bytes;
                 continue;
             }
-            if kind != DataKind::Json || !is_body {
+            if kind != DataKind::Json {
                 all.push(b'&');
             }
             all.append(&mut bytes);
@@ -58,7 +58,7 @@ impl Resolver<'_> {
     pub(super) fn query(&mut self, query: Vec<DataLow>, get: Vec<DataLow>) -> Result<Option<String>, UsageError> {
         let mut texts = Vec::new();
         for data in [query, get] {
-            texts.push(self.joined(data, false)?);
+            texts.push(self.joined(data)?);
         }
         texts.retain(|text| !text.is_empty());
         let text = texts.join(&b'&');

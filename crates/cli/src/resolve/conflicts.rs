@@ -44,11 +44,18 @@ pub(super) fn method(low: &RequestLow, uploads: bool) -> Result<&'static str, Us
 /// `-C` with what decides otherwise about the bytes asked for, or about the file.
 fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<(), UsageError> {
     let Some(from) = stage.request.continue_at else { return Ok(()) };
+    // Standard output has no size. curl begins at 0 then, which programs count on that have one set of options for heads and
+    // files (Vagrant); behind `>>` that is a second copy of what is there.
+    let is_left_over = group.outputs.len() < group.urls.len() && !group.remote_name_all;
+    let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
+    let is_thrown_away = group.outputs.contains(&Output::File("/dev/null".to_owned()));
+    let is_empty = from == ContinueAt::OutputSize && (has_no_size || is_thrown_away) && persona.is_curl();
+    let begins_at_0 = from == ContinueAt::Offset(0) || is_empty;
     let refusals = [
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),
         (group.clobber == Some(false), "--continue-at is mutually exclusive with --no-clobber"),
-        (!stage.request.data.is_empty() && !stage.request.get, "--continue-at is mutually exclusive with --data"),
+        (stage.request.has_content() && !begins_at_0, "--continue-at is mutually exclusive with --data"),
         (group.stages.len() > 1 || stage.extract.is_some(), "what is extracted cannot be gone on with"),
     ];
     if let Some((_, text)) = refusals.iter().find(|(applies, _)| *applies) {
@@ -59,10 +66,6 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
         if group.remote_header_name {
             return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
         }
-        // Standard output has no size. curl begins at 0 then, which programs count on that have one set of options for heads and
-        // files (Vagrant); behind `>>` that is a second copy of what is there.
-        let is_left_over = group.outputs.len() < group.urls.len() && !group.remote_name_all;
-        let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
         if has_no_size && !persona.is_curl() {
             return Err(misused("-C", "\"-\" takes the size of the output file, and there is none: -o or -O"));
         }
