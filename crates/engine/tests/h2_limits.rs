@@ -7,10 +7,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{PATIENCE, fetching, http2_origin, item, knowing, one_thread, run, run_reading};
+use common::{PATIENCE, fetching, http2_origin, item, knowing, offering, one_thread, run, run_reading, trusting};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
 use testkit::frames::{Asked, Conn, Frame, FramePeer, data, headers, rst, settings};
+use testkit::identity::Identity;
 use testkit::pattern::Pattern;
 
 const MAX_CONCURRENT_STREAMS: u16 = 3;
@@ -89,40 +90,56 @@ fn what_was_refused_waits_for_room_behind_later_ones() {
     assert_eq!((peer.connections(), peer.requests().len()), (1, 14), "on the same connection, once more");
 }
 
+/// Refuses the first two of four requests, and sends the others more than anybody takes before those are there.
+fn holds_the_later_ones(connection: usize, conn: &mut Conn, body: &[u8]) -> io::Result<()> {
+    const FIRST: usize = 140_000;
+    conn.greet(&[])?;
+    if connection > 0 {
+        return answer_all(conn);
+    }
+    let asked = requests(conn, 4)?;
+    conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 2)]))?;
+    for refused in &asked[..2] {
+        conn.send(rst(refused.stream, REFUSED_STREAM))?;
+    }
+    for taken in &asked[2..] {
+        head(conn, taken, body.len())?;
+        pieces(conn, taken.stream, &body[..FIRST], false)?;
+    }
+    let mut stopped = vec![asked[2].stream, asked[3].stream];
+    while !stopped.is_empty() {
+        let opened = conn.frame_of(Frame::WINDOW_UPDATE)?.stream;
+        if stopped.contains(&opened) {
+            stopped.retain(|stream| *stream != opened);
+            pieces(conn, opened, &body[FIRST..], true)?;
+        }
+    }
+    conn.drain()
+}
+
 #[test]
 fn what_all_streams_wait_for_has_a_connection_of_its_own() {
-    const FIRST: usize = 140_000;
     let body = Pattern::new(3).slice(0, 200_000);
-    let served = body.clone();
-    let peer = FramePeer::start(move |connection, conn| {
-        conn.greet(&[])?;
-        if connection > 0 {
-            return answer_all(conn);
-        }
-        let asked = requests(conn, 4)?;
-        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 2)]))?;
-        for refused in &asked[..2] {
-            conn.send(rst(refused.stream, REFUSED_STREAM))?;
-        }
-        // Nobody takes these before the refused ones are there.
-        for taken in &asked[2..] {
-            head(conn, taken, served.len())?;
-            pieces(conn, taken.stream, &served[..FIRST], false)?;
-        }
-        let mut stopped = vec![asked[2].stream, asked[3].stream];
-        while !stopped.is_empty() {
-            let opened = conn.frame_of(Frame::WINDOW_UPDATE)?.stream;
-            if stopped.contains(&opened) {
-                stopped.retain(|stream| *stream != opened);
-                pieces(conn, opened, &served[FIRST..], true)?;
+    let identity = Identity::generate();
+    // By TLS the one that is full could carry it, for the certificate is right and the address the same.
+    for is_secure in [false, true] {
+        let served = body.clone();
+        let script = move |connection, conn: &mut Conn| holds_the_later_ones(connection, conn, &served);
+        let (trusting, _ca) = trusting(identity.ca_pem());
+        let limit = Some(Duration::from_secs(20));
+        let (peer, options) = match is_secure {
+            false => (FramePeer::start(script), defaults()),
+            true => {
+                let peer = FramePeer::start_tls(&identity, script);
+                (peer, RequestOptions { max_time: limit, ..offering(trusting) })
             }
-        }
-        conn.drain()
-    });
-    let urls = (0..4).map(|n| peer.url(&format!("/{n}")));
-    let run = run(&Client::new(), fetching(&defaults()), side_by_side(64 << 10), urls);
-    assert!(run.output == [b"/0/1", &body[..], &body[..]].concat(), "{:?}", run.reports);
-    assert_eq!((peer.connections(), peer.requests().len()), (2, 6));
+        };
+        let base = if is_secure { format!("https://localhost:{}", peer.addr().port()) } else { peer.url("") };
+        let urls = (0..4).map(|n| format!("{base}/{n}"));
+        let run = run(&Client::new(), fetching(&options), side_by_side(64 << 10), urls);
+        assert!(run.output == [b"/0/1", &body[..], &body[..]].concat(), "TLS: {is_secure}, {:?}", run.reports);
+        assert_eq!((peer.connections(), peer.requests().len()), (2, 6), "TLS: {is_secure}");
+    }
 }
 
 #[test]

@@ -53,6 +53,8 @@ impl Worker {
         let may_carry = |other: &Lane| match &other.state {
             State::Open(link) if link.is_shared() && !link.is_closing() => {
                 carries(link, &lane.key, |peer| connector.addresses().any(|address| *address == peer))
+                    // Not what was sent away from there, because it would find no room.
+                    && lane.waiting.iter().all(|transfer| other.takes(transfer))
             }
             _ => false,
         };
