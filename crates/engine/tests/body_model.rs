@@ -70,7 +70,7 @@ fn a_plan(rng: &mut Rng) -> Plan {
         4 => plan.part_length = one_of(rng, &[-10, 10]),
         5 => plan.gzip = true,
         6 => plan.garbage = 1 + rng.below(40),
-        7 => plan.range_rate = one_of(rng, &[Some(RATES[0] / 8), Some(RATES[2])]),
+        7 => plan.range_rate = one_of(rng, &[Some(RATES[0] / 2), Some(RATES[2])]),
         8 => plan.unavailable = one_of(rng, &[1, 3, 1 << 40]),
         9 => plan.refuse_416 = one_of(rng, &[1, 3, 1 << 40]),
         10 => plan.connections = Some(1 + rng.below(4)),
