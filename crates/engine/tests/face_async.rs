@@ -4,35 +4,14 @@ mod common;
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll, Waker};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Panics, bounded, http2_origin, start_origin, trusting};
 use futures_core::Stream;
 use haul::{AsyncResponse, Client, ErrorKind};
 use testkit::raw::{RawPeer, Step};
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// The least of an executor.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
 
 async fn next(response: &mut AsyncResponse) -> Option<haul::Result<Vec<u8>>> {
     std::future::poll_fn(|context| Pin::new(&mut *response).poll_next(context)).await
@@ -44,7 +23,7 @@ fn bodies_come_whole_without_a_runtime() {
     let (trusted, _ca) = trusting(origin.ca_pem());
     let client = Client::builder().options(|options| options.tls = trusted.tls).build();
     bounded("bodies", move || {
-        block_on(async {
+        pollster::block_on(async {
             for size in [0usize, 1, 335_114, 3_000_000] {
                 let content = origin.pattern().slice(0, size);
                 for path in ["bytes", "chunked", "close"] {
@@ -124,7 +103,7 @@ fn a_body_that_nobody_takes_stops_its_server() {
     let knowing = Client::builder().options(|options| options.prior_knowledge = true).build();
     bounded("backpressure", move || {
         for (client, url) in [(&plain, origin.url("/bytes/60000000")), (&knowing, http2.url("/bytes/60000000"))] {
-            block_on(async {
+            pollster::block_on(async {
                 let mut response = client.get(&url).send_async().await.unwrap();
                 let first = response.chunk().await.unwrap().unwrap();
                 thread::sleep(Duration::from_millis(300));
@@ -148,7 +127,7 @@ fn a_body_that_nobody_takes_stops_its_server() {
             });
         }
         // Nothing of one body stops another.
-        block_on(async {
+        pollster::block_on(async {
             let mut idle = plain.get(&origin.url("/bytes/60000000")).send_async().await.unwrap();
             idle.chunk().await.unwrap();
             assert_eq!(plain.get(&origin.url("/small")).send_async().await.unwrap().text().await.unwrap(), "small\n");
@@ -163,7 +142,7 @@ fn what_came_before_a_failure_is_taken_first_and_uploads_stream() {
     let origin = start_origin();
     let client = Client::new();
     bounded("failures", move || {
-        block_on(async {
+        pollster::block_on(async {
             let mut response = client.get(&peer.url("/")).send_async().await.unwrap();
             assert_eq!(response.chunk().await.unwrap().as_deref(), Some(&b"half"[..]));
             assert!(response.chunk().await.unwrap_err().is_connection());
@@ -189,7 +168,7 @@ fn content_that_panics_fails_its_request_and_nothing_later() {
     let origin = start_origin();
     let client = Client::new();
     bounded("panics", move || {
-        block_on(async {
+        pollster::block_on(async {
             let url = origin.url("/echo");
             for i in 0..4 {
                 let post = client.post(&url);
@@ -216,7 +195,7 @@ fn time_runs_while_a_host_wants_to_be_left_alone() {
     let peer = weary();
     let client = Client::builder().options(|options| options.retry.max = 1).build();
     bounded("pause", move || {
-        block_on(async {
+        pollster::block_on(async {
             // Not one that is sent again.
             let told = client.post(&peer.url("/")).send_async().await.unwrap();
             assert_eq!(told.status(), 503);
@@ -238,7 +217,7 @@ fn time_runs_while_there_is_no_place() {
     let origin = start_origin();
     let client = Client::builder().max_requests(1).build();
     bounded("places", move || {
-        block_on(async {
+        pollster::block_on(async {
             let mut first = pin!(client.get(&silent.url("/")).send_async());
             assert!(first.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
             assert!(silent.saw(0, b"\r\n\r\n"));
@@ -267,18 +246,18 @@ fn a_client_that_is_dropped_leaves_neither_thread_nor_connections() {
     bounded("dropping", move || {
         // It would wait 5 s for more to do.
         let client = Client::new();
-        let response = block_on(client.get(&peer.url("/")).send_async()).unwrap();
-        assert_eq!(block_on(response.bytes()).unwrap(), b"body");
+        let response = pollster::block_on(client.get(&peer.url("/")).send_async()).unwrap();
+        assert_eq!(pollster::block_on(response.bytes()).unwrap(), b"body");
         let idle = Instant::now();
         drop(client);
         assert!(peer.finished(1) && idle.elapsed() < Duration::from_secs(4));
 
         let client = Client::new();
         let other = client.clone();
-        let response = block_on(client.get(&peer.url("/")).send_async()).unwrap();
+        let response = pollster::block_on(client.get(&peer.url("/")).send_async()).unwrap();
         drop((client, other));
         peer.release();
-        assert_eq!(block_on(response.bytes()).unwrap(), b"body", "what is under way goes on");
+        assert_eq!(pollster::block_on(response.bytes()).unwrap(), b"body", "what is under way goes on");
         let idle = Instant::now();
         assert!(peer.finished(2) && idle.elapsed() < Duration::from_secs(4));
     });

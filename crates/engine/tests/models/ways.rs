@@ -3,9 +3,8 @@
 use std::future::{Future, poll_fn};
 use std::io::{self, Cursor, Read};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll};
+use std::thread;
 
 use futures_core::Stream;
 use haul::batch::{BatchOptions, Order};
@@ -127,30 +126,10 @@ async fn take(mut response: AsyncResponse, limit: usize) -> Result<Got, Error> {
     Ok(Got::of(&response, body, false))
 }
 
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// The least of an executor.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(value) => return value,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
 /// Polls it so often at most, and drops it.
 fn abandon(future: impl Future, mut polls: usize) {
     let mut future = pin!(future);
-    block_on(poll_fn(|context| {
+    pollster::block_on(poll_fn(|context| {
         polls -= 1;
         match future.as_mut().poll(context) {
             Poll::Pending if polls > 0 => Poll::Pending,
@@ -164,7 +143,7 @@ fn run_one(client: &Client, request: RequestBuilder, way: Way) -> Option<Result<
     match way {
         Way::Call | Way::Batch => Some(client.call(request.build().unwrap()).map(Got::whole)),
         Way::Read(limit) => Some(request.send().and_then(|response| read(response, limit))),
-        Way::Await(limit) => Some(block_on(async { take(request.send_async().await?, limit).await })),
+        Way::Await(limit) => Some(pollster::block_on(async { take(request.send_async().await?, limit).await })),
         Way::Drop(polls) => {
             abandon(request.send_async(), polls);
             None

@@ -11,6 +11,7 @@
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,8 +19,8 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll, Waker};
+use std::thread;
 
 use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -321,19 +322,5 @@ fn failed(error: Box<dyn Error + Send + Sync>) -> io::Error {
 
 /// Waits for the next bytes in this thread.
 fn wait(stream: &mut dyn PollRead, buffer: &mut [u8]) -> io::Result<usize> {
-    struct Unpark(Thread);
-
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    loop {
-        match stream.poll_read(&mut Context::from_waker(&waker), buffer) {
-            Poll::Ready(read) => return read,
-            Poll::Pending => thread::park(),
-        }
-    }
+    pollster::block_on(poll_fn(|context| stream.poll_read(context, buffer)))
 }
