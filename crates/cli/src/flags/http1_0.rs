@@ -22,8 +22,7 @@ impl Flag for Http10 {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let _ = value;
-        args.transfer().http_version = HttpVersion::Http11;
-        args.transfer().liberties.http10 = true;
+        args.transfer().http_version = HttpVersion::Http10;
         Ok(())
     }
 }

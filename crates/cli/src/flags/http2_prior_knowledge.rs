@@ -23,7 +23,6 @@ impl Flag for Http2PriorKnowledge {
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let _ = value;
         args.transfer().http_version = HttpVersion::Http2PriorKnowledge;
-        args.transfer().liberties.http10 = false;
         Ok(())
     }
 }

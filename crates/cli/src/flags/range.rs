@@ -22,14 +22,13 @@ impl Flag for Range {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let range = value.content()?;
+        let mut range = value.content()?.to_owned();
         refuse_controls(range.as_bytes())?;
-        let is_number = !range.is_empty() && range.bytes().all(|byte| byte.is_ascii_digit());
-        let open = if is_number { "-" } else { "" };
-        if is_number {
+        if !range.is_empty() && range.bytes().all(|byte| byte.is_ascii_digit()) {
             args.warn("A specified range MUST include at least one dash '-'. Appending one for you!");
+            range.push('-');
         }
-        args.request().range = Some(format!("{range}{open}"));
+        args.request().range = Some(range);
         Ok(())
     }
 }

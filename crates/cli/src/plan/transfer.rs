@@ -155,12 +155,14 @@ pub enum IpVersion {
     V6,
 }
 
-/// `--http1.1`.
+/// `--http1.0`, `--http1.1`, `--http2`, `--http2-prior-knowledge`: the last of them counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpVersion {
     /// The best that both sides speak.
     #[default]
     Any,
+    /// HTTP/1.0 only.
+    Http10,
     /// HTTP/1.1 only.
     Http11,
     /// HTTP/2 without asking whether the server speaks it.

@@ -199,14 +199,6 @@ impl Resolver<'_> {
         self.conditions(&mut low, &mut fields)?;
         let time_cond = self.time_cond(low.time_cond.take(), &mut fields)?;
         let auth = self.auth(&mut low, &fields)?;
-        let body = if !low.form.is_empty() {
-            Some(Body::Multipart(self.form(low.form)?))
-        } else if !data.is_empty() {
-            Some(self.data(data)?)
-        } else {
-            None
-        };
-        let range = self.range(low.range.take(), body.as_ref(), &mut fields)?;
         // A field given by -H takes the place of the option's, as in curl.
         let user_agent = low.user_agent.unwrap_or_else(|| self.persona.user_agent().into_bytes());
         let keep = |name: &str| !has_field(&fields, name);
@@ -220,9 +212,15 @@ impl Resolver<'_> {
             auto_referer: low.auto_referer && keep("Referer"),
             auth,
             cookie: low.cookie,
-            range: range.filter(|_| keep("Range")),
+            range: low.range.filter(|_| keep("Range")),
             continue_at: low.continue_at,
-            body,
+            body: if !low.form.is_empty() {
+                Some(Body::Multipart(self.form(low.form)?))
+            } else if !data.is_empty() {
+                Some(self.data(data)?)
+            } else {
+                None
+            },
             content_type: is_form.then(|| "application/x-www-form-urlencoded".to_owned()),
             request_target: low.request_target,
             time_cond,
@@ -231,25 +229,6 @@ impl Resolver<'_> {
             query: self.query(low.query, get)?,
             fields,
         })
-    }
-
-    /// A range is asked for of what is fetched alone (RFC 9110 section 14.2): with content it says, as by curl, which part that is.
-    fn range(
-        &mut self,
-        range: Option<String>,
-        body: Option<&Body>,
-        fields: &mut Vec<FieldArg>,
-    ) -> Result<Option<String>, UsageError> {
-        let (Some(range), Some(body)) = (&range, body) else { return Ok(range) };
-        let size = match body {
-            Body::Bytes(bytes) => Some(bytes.len() as u64),
-            Body::File(path) => self.size(path, "--data")?,
-            Body::Multipart(_) | Body::Stdin => None,
-        };
-        if let Some(size) = size {
-            default_field(fields, "Content-Range", &format!("bytes {range}/{size}"));
-        }
-        Ok(None)
     }
 
     /// What curl says of a method that is none of one's business.

@@ -33,12 +33,16 @@ pub(super) fn auth(args: &AuthArgs) -> Auth {
 
 /// Gives a request its content, and a form's type.
 pub(super) fn give_content(options: &mut RequestOptions, body: &plan::Body) -> Result<()> {
-    options.body = Some(match body {
+    let content = match body {
         plan::Body::Bytes(bytes) => bytes.as_slice().into(),
         plan::Body::File(path) => file(path)?,
         plan::Body::Stdin => Body::pieces([Piece::Once(stdin_content())]),
         plan::Body::Multipart(form) => multipart(options, form)?,
-    });
+    };
+    // A range is asked for of what is fetched alone (RFC 9110 section 14.2): with content it says, as by curl, which part that is.
+    let range = options.range.take().filter(|_| !matches!(body, plan::Body::Multipart(_)));
+    options.content_range = range.zip(content.length()).map(|(range, length)| format!("{range}/{length}"));
+    options.body = Some(content);
     Ok(())
 }
 

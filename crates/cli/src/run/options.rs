@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haul::net::dns::Family;
-use haul::request::{ConnectTo, SpeedLimit, Split};
+use haul::request::{ConnectTo, Liberties, SpeedLimit, Split};
 use haul::trace::Trace;
 use haul::{Client, RequestOptions, Result};
 use haul_policy::auth::Allowed;
@@ -50,7 +50,7 @@ pub(super) fn request(
         probes: global.persona.is_curl() && [request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
-        liberties: transfer.liberties,
+        liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..transfer.liberties },
         redirects: RedirectRules { is_post: request.is_post, ..transfer.redirect.rules(request.custom_method) },
         retry: RetryRules {
             max: transfer.retry.count,

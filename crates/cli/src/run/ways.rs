@@ -100,7 +100,7 @@ pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     options.alpn = match version {
         _ if !args.alpn => Vec::new(),
         HttpVersion::Any => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
+        HttpVersion::Http10 | HttpVersion::Http11 => vec![b"http/1.1".to_vec()],
         HttpVersion::Http2PriorKnowledge => vec![b"h2".to_vec()],
     };
     // Whether its files are PEM or DER is plain from what is in them.
