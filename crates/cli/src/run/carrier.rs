@@ -142,7 +142,7 @@ impl<'a> Carrier<'a> {
         let is_new_or_file = path.metadata().map_or(true, |metadata| metadata.is_file());
         let target = match parse(url, options) {
             Ok(target) => target,
-            Err(error) => return failed(error, started),
+            Err(error) => return Outcome::unsent(nowhere(), error, started),
         };
         // What an earlier run left is completed by this process, which knows how.
         let has_partial = sink().partial(&target).is_some();
@@ -257,13 +257,15 @@ impl<'a> Carrier<'a> {
         let started = Instant::now();
         let target = match parse(url, options) {
             Ok(target) => target,
-            Err(error) => return Piece { outcome: failed(error, started), moved: 0, told: Told::default() },
+            Err(error) => {
+                return Piece { outcome: Outcome::unsent(nowhere(), error, started), moved: 0, told: Told::default() };
+            }
         };
         let output = match out.try_clone_to_owned() {
             Ok(output) => output,
             Err(error) => {
                 let error = Error::with_source(ErrorKind::Write, "failed to open the output", error);
-                return Piece { outcome: failed(error, started), moved: 0, told: Told::default() };
+                return Piece { outcome: Outcome::unsent(nowhere(), error, started), moved: 0, told: Told::default() };
             }
         };
         let noted = Arc::new(Mutex::new((Told::default(), 0)));
@@ -312,11 +314,6 @@ fn broken(url: &str, options: &RequestOptions, began: Option<Began>, moved: u64,
     });
     let target = parse(url, options).unwrap_or_else(|_| nowhere());
     Outcome { result: Ok(()), target, head, facts, tag: 0, history: Vec::new(), trailers: None }
-}
-
-fn failed(error: Error, started: Instant) -> Outcome {
-    let facts = Box::new(Facts::new(started));
-    Outcome { result: Err(error), target: nowhere(), head: None, facts, tag: 0, history: Vec::new(), trailers: None }
 }
 
 /// Adds what a further request for the same content cost.

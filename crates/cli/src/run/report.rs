@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use haul::facts::Facts;
 use haul::fleet::{Destination, Job, Report};
 use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
@@ -162,15 +161,7 @@ impl Reporter {
     pub(super) fn tell_unusable(&self, url: &str, number: u64, error: &Error) -> Option<Vec<u8>> {
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
         let write_out = self.write_out.first()?.as_ref()?;
-        let outcome = Outcome {
-            result: Err(error.again()),
-            target: Target::parse("localhost").ok()?,
-            head: None,
-            facts: Box::new(Facts::new(Instant::now())),
-            tag: 0,
-            history: Vec::new(),
-            trailers: None,
-        };
+        let outcome = Outcome::unsent(Target::parse("localhost").ok()?, error.again(), Instant::now());
         let method = &self.operation.stages.first()?.request.method;
         let told = Told { url, number, stage: 0, method, file: None, outcome: &outcome };
         let text = words::of(self.persona, error, None);

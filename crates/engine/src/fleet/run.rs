@@ -22,7 +22,6 @@ use crate::buffer::Lease;
 use crate::clock;
 use crate::drive::inbox::{Inbox, Message};
 use crate::drive::worker::{Another, Supply};
-use crate::facts::Facts;
 use crate::pipeline::Extractor;
 use crate::request::RequestOptions;
 use crate::sink::Sink;
@@ -244,16 +243,7 @@ impl Run {
         let mut any = false;
         while let Some(Broken { job, error }) = self.dispatch.take_broken() {
             any = true;
-            let outcome = Outcome {
-                result: Err(error),
-                target: job.target.clone(),
-                head: None,
-                facts: Box::new(Facts::new(Instant::now())),
-                tag: 0,
-                history: Vec::new(),
-                trailers: None,
-            };
-            self.settle(&job, &outcome);
+            self.settle(&job, &Outcome::unsent(job.target.clone(), error, Instant::now()));
         }
         any
     }

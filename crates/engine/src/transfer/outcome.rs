@@ -1,6 +1,6 @@
 //! How an exchange and a transfer end, in words.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head};
@@ -52,6 +52,15 @@ pub struct Outcome {
     pub history: Vec<Redirected>,
     /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
     pub trailers: Option<Fields>,
+}
+
+impl Outcome {
+    /// Of what failed before any exchange.
+    #[must_use]
+    pub fn unsent(target: Target, error: Error, started: Instant) -> Self {
+        let facts = Box::new(Facts::new(started));
+        Self { result: Err(error), target, head: None, facts, tag: 0, history: Vec::new(), trailers: None }
+    }
 }
 
 impl Transfer {

@@ -29,7 +29,6 @@ use crate::body::path::BodyPath;
 use crate::clock;
 use crate::drive::inbox::Message;
 use crate::drive::worker::{self, Supply, Workers};
-use crate::facts::Facts;
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::transfer::{Outcome, Transfer};
@@ -267,10 +266,8 @@ impl Hall {
 
 /// What is known of a request that brought nothing.
 pub(super) fn lost(target: Target, error: Error) -> Outcome {
-    let facts = Box::new(Facts::new(Instant::now()));
-    let (history, trailers) = (Vec::new(), None);
     let error = error.with_url(target.to_url());
-    Outcome { result: Err(error), target, head: None, facts, tag: 0, history, trailers }
+    Outcome::unsent(target, error, Instant::now())
 }
 
 #[cfg(test)]
