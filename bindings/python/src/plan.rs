@@ -14,6 +14,7 @@ use haul::net::proxy::ProxyOptions;
 use haul::net::tls::Identity;
 use haul::state::auth::{Allowed, Auth, Credentials};
 use haul::{ErrorKind, RequestOptions};
+use haul_policy::field::{is_token, is_value};
 use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
@@ -184,15 +185,9 @@ fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
     Ok((name_text, Some(bytes)))
 }
 
-/// RFC 9110 section 5.6.2. The engine asks the same, but when there is a connection already: a server that takes one at a time then waits
-/// for a request that never comes.
-fn is_token(name: &[u8]) -> bool {
-    !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(b))
-}
-
-/// CR, LF and NUL cannot be in a field (RFC 9110 section 5.5), and blanks before it continue the one before (RFC 9112 section 5.2).
+/// Blanks before a value would go on with the field before it (RFC 9112 section 5.2).
 fn is_broken(value: &[u8]) -> bool {
-    value.first().is_some_and(u8::is_ascii_whitespace) || value.iter().any(|b| matches!(b, 0 | b'\r' | b'\n'))
+    value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }
 
 fn part(part: &Bound<'_, PyAny>, whole: (&Bound<'_, PyAny>, &Bound<'_, PyAny>)) -> PyResult<Vec<u8>> {

@@ -14,6 +14,8 @@
 
 use std::ffi::{CStr, c_char};
 
+use haul_policy::field::{is_token, is_value};
+
 use crate::error::{Fault, haul_status};
 
 /// Bytes that belong to someone else; not ended by NUL.
@@ -148,11 +150,10 @@ pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result
 /// # Errors
 /// It cannot.
 pub fn check_field(name: &str, value: &[u8]) -> Result<(), Fault> {
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(is_token) {
+    if !is_token(name.as_bytes()) {
         return Err(Fault::setup(format!("the header name \"{}\" is no token", name.escape_debug())));
     }
-    if value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n')) {
+    if !is_value(value) {
         return Err(Fault::setup(format!("the value of the header {name} has CR, LF or NUL in it")));
     }
     Ok(())

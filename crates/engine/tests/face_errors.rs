@@ -151,11 +151,22 @@ fn a_body_that_broke_stays_so_and_names_its_url() {
 fn a_header_that_cannot_be_sent_is_named() {
     let both = [(start_origin(), RequestOptions::default()), (http2_origin(100), knowing(RequestOptions::default()))];
     for (origin, options) in both {
-        let client = Client::builder().options(|of_client| *of_client = options).build();
+        let url = origin.url("/small");
+        let client = Client::builder().options(|of_client| *of_client = options.clone()).build();
+        let of_all = |name: &str, value: &str| {
+            let client =
+                Client::builder().options(|of_client| *of_client = options.clone()).header(name, value).build();
+            client.get(&url).header("X-Good", "1").send()
+        };
         for (name, value) in [("bad name", "x"), ("X-Line", "a\r\nb: c")] {
-            let error = client.get(&origin.url("/small")).header("X-Good", "1").header(name, value).send().unwrap_err();
-            assert!(error.is_setup() && error.to_string().contains(&format!("{name:?}")), "{error}");
-            assert!(!error.to_string().contains("b: c"), "a value may be a secret: {error}");
+            let before = origin.connections();
+            let alone = client.get(&url).header("X-Good", "1").header(name, value).send();
+            assert_eq!(origin.connections(), before, "what is given to one request is looked at before");
+            for error in [alone.unwrap_err(), of_all(name, value).unwrap_err()] {
+                assert!(error.is_setup() && error.to_string().contains(&format!("{name:?}")), "{error}");
+                assert_eq!(error.url(), Some(url.as_str()));
+                assert!(!error.to_string().contains("b: c"), "a value may be a secret: {error}");
+            }
         }
     }
 }

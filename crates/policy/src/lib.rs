@@ -11,6 +11,7 @@
 //! | [`target`] | which scheme, host, port and request target does this text name? |
 //! | [`glob`] | which URLs does `http://h/[1-3]/{a,b}` stand for? |
 //! | [`redirect`] | where does this 3xx lead, with which method, with secrets or without? |
+//! | [`field`] | which names and values of fields can be sent? |
 //! | [`secrets`] | which fields are secret, and which may follow a redirect? |
 //! | [`protocols`] | which of http and https do `--proto` and `--proto-redir` allow? |
 //! | [`cookie`] | which cookies are taken, kept and sent? |
@@ -48,6 +49,7 @@ pub mod alt_svc;
 pub mod auth;
 mod civil;
 pub mod cookie;
+pub mod field;
 pub mod file_url;
 pub mod filename;
 pub mod glob;

@@ -1,6 +1,7 @@
 //! What may stand in a request: tokens, field values, the forms of `-H`, and who one is.
 
 use haul_policy::auth::Allowed;
+use haul_policy::field::{is_token, is_value};
 
 use crate::plan::FieldArg;
 use crate::usage::Reason;
@@ -8,18 +9,12 @@ use crate::usage::Reason;
 /// No scheme: what the first `--basic` or `--digest` begins with.
 pub(super) const NONE: Allowed = Allowed { basic: false, digest: false, bearer: false };
 
-/// Whether bytes are a token (RFC 9110 section 5.6.2).
-pub(crate) fn is_token(bytes: &[u8]) -> bool {
-    let tchar = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
-    !bytes.is_empty() && bytes.iter().all(tchar)
-}
-
 /// Refuses CR, LF and NUL, by which a value would become another field or request
 /// (RFC 9110 section 5.5).
 pub(crate) fn refuse_controls(bytes: &[u8]) -> Result<(), Reason> {
-    match bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
-        true => Err(Reason::bad_use("the value holds CR, LF or NUL")),
-        false => Ok(()),
+    match is_value(bytes) {
+        true => Ok(()),
+        false => Err(Reason::bad_use("the value holds CR, LF or NUL")),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `-X`, `--request`.
 
-use super::field::is_token;
+use haul_policy::field::is_token;
+
 use super::prelude::*;
 
 pub(super) struct Request;

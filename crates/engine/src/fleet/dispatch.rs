@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use haul_policy::queue::{Caps, HostId, Queue};
+use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Origin, Scheme, Target};
 use haul_policy::template::Template;
 use slab::Slab;
@@ -17,7 +18,6 @@ use super::outlet::Tail;
 use super::source::{Pulled, Source};
 use super::window::Window;
 use crate::clock;
-use crate::request::without_userinfo;
 use crate::sink::file::FileOptions;
 use crate::{Error, ErrorKind, Result};
 

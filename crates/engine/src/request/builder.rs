@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::Stream;
+use haul_policy::field::{is_token, is_value};
 use haul_policy::redirect::RedirectRules;
+use haul_policy::secrets::without_userinfo;
 use haul_policy::target::{Target, TargetError};
 
 use super::form::Form;
 use super::pairs::{self, Pair};
-use super::{Particulars, RequestOptions, method, without_userinfo};
+use super::{Particulars, RequestOptions, method};
 use crate::body::trailers::Trailers;
 use crate::body::upload::Body;
 use crate::response::{Response, Sending};
@@ -134,6 +136,16 @@ impl std::fmt::Debug for Place {
     }
 }
 
+/// For error messages: one line, without userinfo.
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(url) => without_userinfo(url).escape_debug().fmt(f),
+            Self::Target(target) => target.to_url().fmt(f),
+        }
+    }
+}
+
 impl RequestBuilder {
     pub(crate) fn new(client: &Client, name: &str, url: &str) -> Self {
         Self::of(client, name, Place::Text(url.to_owned()))
@@ -152,15 +164,17 @@ impl RequestBuilder {
     /// A field. Several of one name are all sent; they replace those of this name that the client has for all requests, or
     /// that the engine would make.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
-        self.own.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
+        let (name, value) = (name.as_ref(), value.as_ref());
+        if let Err(error) = check_field(name, value) {
+            self.error.get_or_insert(error);
+        }
+        self.own.fields.push((name.to_owned(), value.to_vec()));
         self
     }
 
     /// Fields.
-    pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(mut self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
-        let owned = |(name, value): (N, V)| (name.as_ref().to_owned(), value.as_ref().to_vec());
-        self.own.fields.extend(fields.into_iter().map(owned));
-        self
+    pub fn headers<N: AsRef<str>, V: AsRef<[u8]>>(self, fields: impl IntoIterator<Item = (N, V)>) -> Self {
+        fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
 
     /// Pairs that are added to the query of the URL, encoded as forms are (a space is a `+`).
@@ -333,7 +347,7 @@ impl RequestBuilder {
     fn split(self) -> (Client, Result<Request>) {
         let Self { client, url, query, options, mut own, content_type, error } = self;
         if let Some(error) = error {
-            return (client, Err(error));
+            return (client, Err(error.with_url(url.to_string())));
         }
         if let Some(content_type) = content_type
             && !own.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"))
@@ -346,16 +360,26 @@ impl RequestBuilder {
                 let both = with_query(&target.query().map_or_else(String::new, |old| format!("?{old}")), &query);
                 target.join(&both).map_err(not_usable)
             }
-            Place::Text(url) if query.is_empty() => parse(&client, &url, &options),
-            Place::Text(url) => parse(&client, &with_query(&url, &query), &options),
+            Place::Text(url) if query.is_empty() => parse(&client, url, &options),
+            Place::Text(url) => parse(&client, with_query(&url, &query), &options),
         };
         (client, target.map(|target| Request { target, options, own }))
     }
 }
 
-fn parse(client: &Client, url: &str, options: &RequestOptions) -> Result<Target> {
-    let shown = || without_userinfo(url).escape_debug().to_string();
-    client.target(url, options.path_as_is).map_err(|error| not_usable(error).with_url(shown()))
+fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Target> {
+    let parsed = client.target(&url, options.path_as_is);
+    parsed.map_err(|error| not_usable(error).with_url(Place::Text(url).to_string()))
+}
+
+/// Before there is a connection: a server that takes one at a time would wait for a request that never comes.
+fn check_field(name: &str, value: &[u8]) -> Result<()> {
+    let cause = match (is_token(name.as_bytes()), is_value(value)) {
+        (false, _) => "its name is no token",
+        (_, false) => "its value has CR, LF or NUL in it",
+        _ => return Ok(()),
+    };
+    Err(Error::new(ErrorKind::Setup, format!("the request cannot be sent for its header {name:?}: {cause}")))
 }
 
 fn not_usable(error: TargetError) -> Error {

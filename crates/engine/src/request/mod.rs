@@ -27,7 +27,6 @@ pub use haul_proto::h1::Liberties;
 pub use builder::{Request, RequestBuilder};
 pub use form::Form;
 pub use pairs::Pair;
-pub(crate) use shown::without_userinfo;
 
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;

@@ -3,8 +3,6 @@
 
 use std::fmt;
 
-pub(crate) use haul_policy::secrets::without_userinfo;
-
 use super::{Form, Particulars, RequestOptions};
 use crate::body::upload::{Body, Piece};
 

@@ -26,22 +26,8 @@ fn given<'a>(shared: &'a [Field], own: &'a [Field]) -> impl Iterator<Item = &'a 
 
 /// Why a machine does not take a request. It knows its fields by number, and who gave one knows it by name.
 fn cannot_be_sent(error: Box<dyn std::error::Error + Send + Sync>, fields: &[(&str, &[u8])]) -> Error {
-    let of_h1 = match error.downcast_ref() {
-        Some(
-            h1::RequestError::FieldName { index }
-            | h1::RequestError::FieldValue { index }
-            | h1::RequestError::FramingField { index },
-        ) => Some(*index),
-        _ => None,
-    };
-    let of_h2 = match error.downcast_ref() {
-        Some(
-            h2::RequestError::FieldName { index }
-            | h2::RequestError::FieldValue { index }
-            | h2::RequestError::FramingField { index },
-        ) => Some(*index),
-        _ => None,
-    };
+    let of_h1 = error.downcast_ref().and_then(h1::RequestError::field);
+    let of_h2 = error.downcast_ref().and_then(h2::RequestError::field);
     let message = match of_h1.or(of_h2).and_then(|index| fields.get(index)) {
         Some((name, _)) => format!("the request cannot be sent for its header {name:?}"),
         None => "the request cannot be sent".to_owned(),

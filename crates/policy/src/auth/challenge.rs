@@ -5,6 +5,8 @@
 
 use core::fmt;
 
+use crate::field::is_tchar;
+
 /// How many challenges are read; what follows is ignored.
 pub const MAX_CHALLENGES: usize = 32;
 /// How many parameters of a challenge are read; what follows is ignored.
@@ -183,7 +185,7 @@ impl<'f> Cursor<'f> {
     }
 
     fn token(&mut self) -> Option<&'f [u8]> {
-        let count = self.rest.iter().take_while(|b| is_token(**b)).count();
+        let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
         let (token, rest) = self.rest.split_at(count);
         self.rest = rest;
         (count > 0).then_some(token)
@@ -237,9 +239,4 @@ impl<'f> Cursor<'f> {
             }
         }
     }
-}
-
-/// tchar, RFC 9110 §5.6.2.
-pub(super) fn is_token(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
 }

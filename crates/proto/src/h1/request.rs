@@ -120,6 +120,17 @@ pub enum RequestError {
     ChunksInHttp10,
 }
 
+impl RequestError {
+    /// The number of the field that it is about.
+    #[must_use]
+    pub fn field(&self) -> Option<usize> {
+        match *self {
+            Self::FieldName { index } | Self::FieldValue { index } | Self::FramingField { index } => Some(index),
+            _ => None,
+        }
+    }
+}
+
 impl core::error::Error for RequestError {}
 
 impl fmt::Display for RequestError {
