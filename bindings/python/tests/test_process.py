@@ -20,9 +20,13 @@ import haul
 PACKAGE = Path(haul.__file__).parent
 
 
+# What a shell runs in the background ignores SIGINT, and so do its children: the tests, and theirs.
+SETTING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+
+
 def python(code: str, *args: str, **kwargs: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs
+        [sys.executable, "-c", SETTING + textwrap.dedent(code), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kwargs
     )
 
 

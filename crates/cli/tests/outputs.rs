@@ -6,8 +6,8 @@ use std::fs::{self, File};
 use std::io::Read;
 
 use common::{
-    HAUL, Running, answering, as_curl, bash, haul, installed, names, origin, page, run_haul, run_in, short_body,
-    skipped,
+    HAUL, Running, answering, as_curl, bash, haul, installed, names, origin, page, program, run_haul, run_in,
+    short_body, skipped,
 };
 use rustix::fs::{CWD, Mode, OFlags, mkfifoat};
 use rustix::process::{Signal, kill_process};
@@ -167,7 +167,11 @@ fn a_signal_leaves_no_litter() {
         for outputs in [&["old"][..], &["new"], &["old", "new", "newer"]] {
             let url = peer.url("/");
             let args = outputs.iter().flat_map(|name| ["-o", name, &url]);
-            let running = Running::start(haul(args).current_dir(dir.path()));
+            // Who runs the tests in the background of a shell has SIGINT ignored, and so would haul.
+            // What a shell runs in the background ignores SIGINT, and so do its children: the tests, and haul.
+            let mut command = program("env");
+            command.args(["--default-signal=INT", HAUL]).args(args).current_dir(dir.path());
+            let running = Running::start(&mut command);
             let descriptors = format!("/proc/{}/fd", running.pid().as_raw_nonzero());
             let open = || {
                 let links =

@@ -120,7 +120,8 @@ fn alternatives_are_kept_in_curls_file() {
         ["-sS", "-o", "/dev/null", "--http1.1", "--cacert", &ca, "--alt-svc", file.to_str().unwrap(), &url]
             .map(str::to_owned)
     };
-    run_haul(args(&ours));
+    let ran = run_haul(args(&ours));
+    assert_eq!(ran.code, 22, "there is nothing there, but a field: {}", ran.stderr);
     let lines = |file: &Path| {
         let text = fs::read_to_string(file).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
