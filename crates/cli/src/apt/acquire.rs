@@ -53,6 +53,56 @@ impl From<String> for Failure {
     }
 }
 
+/// Why there is no answer for apt, or none that says that the file is there.
+enum Trouble {
+    /// It cannot be told anything.
+    WithApt(io::Error),
+    WithFile(Failure),
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Self::WithApt(error)
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::WithFile(failure)
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(message: String) -> Self {
+        Failure::from(message).into()
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        failure(&error).into()
+    }
+}
+
+/// What a response's head means for a file.
+enum Verdict {
+    /// Its bytes from there on.
+    Content {
+        start: u64,
+    },
+    /// What is there is all there is.
+    Whole {
+        size: u64,
+    },
+    /// What is there is not the beginning of what the server has.
+    Changed,
+    /// What apt has is the newest.
+    Unchanged,
+    /// apt is to ask another URI.
+    Elsewhere,
+    Refused,
+}
+
 impl Acquirer {
     /// Gives up what rights it has to.
     ///
@@ -73,101 +123,110 @@ impl Acquirer {
         let (Some(uri), Some(path)) = (asked.get("URI"), asked.get("Filename")) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let answer = match self.fetch(asked, uri, Path::new(path), say)? {
+        let answer = match self.fetch(asked, uri, Path::new(path), say) {
             Ok(answer) => answer,
-            Err(failure) => {
-                let answer = Message::new(400, "URI Failure").with("URI", uri).with("Message", failure.message);
-                let answer = failure.reason.iter().fold(answer, |answer, reason| answer.with("FailReason", reason));
-                if failure.is_transient { answer.with("Transient-Failure", "true") } else { answer }
-            }
+            Err(Trouble::WithFile(failure)) => Message::new(400, "URI Failure")
+                .with("URI", uri)
+                .with("Message", failure.message)
+                .with_any("FailReason", failure.reason)
+                .with_any("Transient-Failure", failure.is_transient.then_some("true")),
+            Err(Trouble::WithApt(error)) => return Err(error),
         };
         say(&answer)
     }
 
-    /// The outer failures are apt's, the inner ones the file's.
     fn fetch(
         &self,
         asked: &Message,
         uri: &str,
         path: &Path,
         say: &mut impl FnMut(&Message) -> io::Result<()>,
-    ) -> io::Result<Result<Message, Failure>> {
-        let target = match Target::parse(&written(uri)) {
-            Ok(target) => target,
-            Err(error) => return Ok(Err(error.to_string().into())),
-        };
-        let (login, warnings) =
-            if target.userinfo().is_none() { self.credentials.find(&target) } else { (None, Vec::new()) };
-        for warning in warnings {
-            say(&Message::new(104, "Warning").with("URI", uri).with("Message", warning))?;
-        }
-        let mut options = match self.options(&target, asked) {
-            Ok(options) => options,
-            Err(message) => return Ok(Err(message.into())),
-        };
-        options.authorization = match login.map(|(user, password)| auth::Credentials::new(user, password)).transpose() {
-            Ok(login) => login.map(|login| login.basic()),
-            Err(error) => return Ok(Err(error.to_string().into())),
-        };
-        let options = Arc::new(options);
+    ) -> Result<Message, Trouble> {
+        let target = Target::parse(&written(uri)).map_err(|error| error.to_string())?;
+        let authorization = self.authorization(&target, uri, say)?;
+        let options = Arc::new(RequestOptions { authorization, ..self.options(&target, asked)? });
         let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
         let mut partial = Partial::at(path);
         if let Some(partial) = partial.filter(|partial| file::is_all(path, partial.size, asked)) {
             return there_already(uri, done, path, partial.size, say);
         }
-        loop {
+        let (mut response, start) = loop {
             let own = Particulars { fields: conditions(asked, partial.as_ref()), ..Particulars::default() };
-            let mut response = match self.client.send(Request::new(target.clone(), Arc::clone(&options), own)) {
-                Ok(response) => response,
-                Err(error) => return Ok(Err(failure(&error))),
-            };
-            let status = response.status();
-            let modified = response.header("last-modified").map(str::to_owned);
-            let start = match (status, &partial) {
-                (200, _) => 0,
-                (206, Some(partial)) if file::begins_at(&response, partial.size) => partial.size,
-                (416, Some(partial)) if file::ends_at(&response, partial.size) && !file::is_known(asked) => {
-                    let size = partial.size;
+            let mut response = self.client.send(Request::new(target.clone(), Arc::clone(&options), own))?;
+            match self.verdict(&response, &target, partial.as_ref(), asked) {
+                Verdict::Content { start } => break (response, start),
+                Verdict::Whole { size } => {
                     spare(&mut response);
                     return there_already(uri, done, path, size, say);
                 }
-                (206 | 416, Some(_)) => {
-                    // What is there is not the beginning of what the server has.
+                Verdict::Changed => {
                     spare(&mut response);
                     let _ = fs::remove_file(path);
                     partial = None;
-                    continue;
                 }
-                (304, _) => {
+                Verdict::Unchanged => {
                     let time = asked.get("Last-Modified").unwrap_or_default();
-                    return Ok(Ok(done.with("IMS-Hit", "true").with("Last-Modified", time)));
+                    return Ok(done.with("IMS-Hit", "true").with("Last-Modified", time));
                 }
-                (301 | 302 | 303 | 307 | 308, _) if self.follows(&target) && response.header("location").is_some() => {
+                Verdict::Elsewhere => {
                     let led = redirect(uri, &target, &response);
                     spare(&mut response);
-                    return Ok(led);
+                    return Ok(led?);
                 }
-                (201..=299, None) => 0,
-                _ => {
+                Verdict::Refused => {
                     let failure = refusal(&response);
                     spare(&mut response);
-                    return Ok(Err(failure));
+                    return Err(failure.into());
                 }
-            };
-            let size = response.content_length().and_then(|length| start.checked_add(length));
-            let began = Message::new(200, "URI Start").with("URI", uri);
-            let began = size.iter().fold(began, |began, size| began.with("Size", size.to_string()));
-            let began = modified.iter().fold(began, |began, time| began.with("Last-Modified", time));
-            say(&if start > 0 { began.with("Resume-Point", start.to_string()) } else { began })?;
-            let date = modified.as_deref().and_then(|time| date::of_http(time.as_bytes()));
-            let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
-            let taken = file::take(&mut response, path, start, date);
-            return Ok(taken.map_err(|error| failure(&error)).map(|digests| {
-                let done = with_digests(done, digests);
-                let done = if start > 0 { done.with("Resume-Point", start.to_string()) } else { done };
-                modified.iter().fold(done, |done, time| done.with("Last-Modified", time))
-            }));
+            }
+        };
+        let modified = response.header("last-modified").map(str::to_owned);
+        let size = response.content_length().and_then(|length| start.checked_add(length));
+        let resumed = (start > 0).then(|| start.to_string());
+        let began = Message::new(200, "URI Start").with("URI", uri);
+        let began =
+            began.with_any("Size", size.map(|size| size.to_string())).with_any("Last-Modified", modified.as_ref());
+        say(&began.with_any("Resume-Point", resumed.as_ref()))?;
+        let date = modified.as_deref().and_then(|time| date::of_http(time.as_bytes()));
+        let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
+        let digests = file::take(&mut response, path, start, date)?;
+        let done = with_digests(done, digests).with_any("Resume-Point", resumed);
+        Ok(done.with_any("Last-Modified", modified))
+    }
+
+    /// What a response's head means, with what is there of the file.
+    fn verdict(&self, response: &Response, target: &Target, partial: Option<&Partial>, asked: &Message) -> Verdict {
+        let leads_on = || self.follows(target) && response.header("location").is_some();
+        match (response.status(), partial) {
+            (200, _) => Verdict::Content { start: 0 },
+            (206, Some(partial)) if file::begins_at(response, partial.size) => Verdict::Content { start: partial.size },
+            (416, Some(partial)) if file::ends_at(response, partial.size) && !file::is_known(asked) => {
+                Verdict::Whole { size: partial.size }
+            }
+            (206 | 416, Some(_)) => Verdict::Changed,
+            (304, _) => Verdict::Unchanged,
+            (301 | 302 | 303 | 307 | 308, _) if leads_on() => Verdict::Elsewhere,
+            (201..=299, None) => Verdict::Content { start: 0 },
+            _ => Verdict::Refused,
         }
+    }
+
+    /// The value of Authorization, if apt has credentials for a URI that names nobody.
+    fn authorization(
+        &self,
+        target: &Target,
+        uri: &str,
+        say: &mut impl FnMut(&Message) -> io::Result<()>,
+    ) -> Result<Option<Vec<u8>>, Trouble> {
+        if target.userinfo().is_some() {
+            return Ok(None);
+        }
+        let (login, warnings) = self.credentials.find(target);
+        for warning in warnings {
+            say(&Message::new(104, "Warning").with("URI", uri).with("Message", warning))?;
+        }
+        let login = login.map(|(user, password)| auth::Credentials::new(user, password)).transpose();
+        Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
     fn follows(&self, target: &Target) -> bool {
@@ -245,11 +304,11 @@ fn there_already(
     path: &Path,
     size: u64,
     say: &mut impl FnMut(&Message) -> io::Result<()>,
-) -> io::Result<Result<Message, Failure>> {
+) -> Result<Message, Trouble> {
     let size = size.to_string();
     say(&Message::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
-    let told = file::digests(path).map(|digests| with_digests(done.with("Resume-Point", &size), digests));
-    Ok(told.map_err(|error| format!("{}: {error}", path.display()).into()))
+    let digests = file::digests(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
 /// The environment as apt reads it: https goes by http's proxy where it has none.

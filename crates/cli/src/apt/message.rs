@@ -40,6 +40,15 @@ impl Message {
         self
     }
 
+    /// The same where there is a value.
+    #[must_use]
+    pub fn with_any(self, name: &str, value: Option<impl AsRef<str>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
+        }
+    }
+
     /// The first value of a field, in any case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
