@@ -193,6 +193,142 @@ fn redirects_are_apts_to_follow() {
     );
 }
 
+/// A response's head and content; then the connection is closed.
+fn answer(head: &str, content: &str) -> RawPeer {
+    let length = content.len();
+    let head = format!("HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{content}");
+    RawPeer::always(vec![Step::ReadHead, Step::send(head), Step::Close])
+}
+
+#[test]
+fn another_size_than_apt_wants_is_not_fetched() {
+    let peer = answer("200 OK", "12345");
+    for (field, size) in [("Expected-Checksum-FileSize", "6"), ("Maximum-Size", "4")] {
+        let mut method = Method::with(&[]);
+        let said = method.acquire(&peer.url("/InRelease"), &[(field, size)]);
+        let failed = last(&said);
+        assert_eq!((failed.number, failed.get("FailReason")), (400, Some("MaximumSizeExceeded")));
+        assert!(failed.get("Message").unwrap().starts_with("File has unexpected size"), "{failed:?}");
+        assert_eq!(fs::read(method.file()).unwrap(), b"", "what apt sets aside is there, and empty");
+    }
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&peer.url("/"), &[("Expected-Checksum-FileSize", "5"), ("Maximum-Size", "5")]);
+    assert_eq!(numbers(&said), [200, 201]);
+}
+
+#[test]
+fn apt_gets_the_digests_that_it_looks_at() {
+    let peer = answer("200 OK\r\nLast-Modified: Wed, 01 May 2024 08:00:00 GMT", "foo\n");
+    let digests = |asked: &[(&str, &str)]| {
+        let mut method = Method::with(&[]);
+        let said = method.acquire(&peer.url("/"), asked);
+        let done = last(&said);
+        assert_eq!(done.get("Last-Modified"), Some("Wed, 01 May 2024 08:00:00 +0000"));
+        ["MD5Sum", "SHA1", "SHA256", "SHA512"].map(|name| done.get(&format!("{name}-Hash")).map(str::len))
+    };
+    assert_eq!(digests(&[]), [Some(32), Some(40), Some(64), Some(128)]);
+    assert_eq!(digests(&[("Expected-SHA256", &"0".repeat(64))]), [None, None, Some(64), None]);
+    // Which anybody could forge: apt says what else there is.
+    assert_eq!(digests(&[("Expected-MD5Sum", &"0".repeat(32))])[0], Some(32));
+    let mut method = Method::with(&[]);
+    let said = method.acquire(&peer.url("/"), &[]);
+    assert_eq!(last(&said).get("MD5Sum-Hash"), Some("d3b07384d113edec49eaa6238ad5ff00"));
+}
+
+#[test]
+fn addresses_are_shown_unless_apt_wants_none() {
+    let peer = answer("404 Not Found", "");
+    let message = |items: &[&str]| {
+        let said = Method::with(items).acquire(&peer.url("/"), &[]);
+        last(&said).get("Message").unwrap().to_owned()
+    };
+    let port = peer.addr().port();
+    assert_eq!(message(&[]), format!("404  Not Found [IP: 127.0.0.1 {port}]"));
+    assert_eq!(message(&["Acquire::Failure::ShowIP=false"]), "404  Not Found");
+}
+
+#[test]
+fn a_part_is_gone_on_with_only_where_it_is_of_this_content() {
+    let old = |method: &Method| {
+        fs::write(method.file(), "abc").unwrap();
+        let date = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_714_550_400);
+        fs::File::options().write(true).open(method.file()).unwrap().set_modified(date).unwrap();
+    };
+    let part = |date: &str| {
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 3-5/6\r\nLast-Modified: {date}\r\n\
+             Connection: close\r\nContent-Length: 3\r\n\r\ndef"
+        );
+        vec![Step::ReadHead, Step::send(head), Step::Close]
+    };
+    let mut method = Method::with(&[]);
+    old(&method);
+    let peer = RawPeer::start(vec![part(LAST_MODIFIED), ok("never")]);
+    assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
+    assert_eq!(fs::read(method.file()).unwrap(), b"abcdef");
+    // A server that does not mind If-Range.
+    old(&method);
+    let peer = RawPeer::start(vec![part("Thu, 02 May 2024 08:00:00 GMT"), ok("uvwxyz")]);
+    assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
+    assert_eq!(fs::read(method.file()).unwrap(), b"uvwxyz");
+    let mut method = Method::with(&["Acquire::http::127.0.0.1::AllowRanges=false"]);
+    old(&method);
+    let peer = RawPeer::start(vec![ok("uvwxyz")]);
+    assert_eq!(numbers(&method.acquire(&peer.url("/"), &[])), [200, 201]);
+    assert!(!String::from_utf8(peer.received(0)).unwrap().contains("Range:"));
+    // 416, and apt knows what it should come to: it is there.
+    let digest = "bef57ec7f53a6d40beb640a780a639c83bc29ac8a9816f1fc6c5c6dcd93c4721";
+    let mut method = Method::with(&[]);
+    fs::write(method.file(), "abcdef").unwrap();
+    let peer = answer("416 Range Not Satisfiable", "");
+    let said = method.acquire(&peer.url("/"), &[("Expected-SHA256", digest)]);
+    assert_eq!((numbers(&said), last(&said).get("SHA256-Hash")), (vec![200, 201], Some(digest)));
+}
+
+#[test]
+fn a_list_that_has_not_changed_leaves_nothing_of_another() {
+    let peer = answer("304 Not Modified", "");
+    let mut method = Method::with(&["Acquire::http::AllowRanges=false"]);
+    fs::write(method.file(), "old").unwrap();
+    let said = method.acquire(&peer.url("/"), &[("Last-Modified", "Wed, 01 May 2024 08:00:00 +0000")]);
+    assert_eq!((numbers(&said), last(&said).get("IMS-Hit")), (vec![201], Some("true")));
+    assert!(peer.saw(0, b"If-Modified-Since: Wed, 01 May 2024 08:00:00 GMT\r\n"), "HTTP's own form");
+    assert!(!method.file().exists());
+}
+
+#[test]
+fn a_method_may_be_one_of_several_for_a_scheme() {
+    let origin = Origin::builder().start().unwrap();
+    let mut method = Method::with(&["Acquire::foo::User-Agent=foo", "Acquire::http::User-Agent=http"]);
+    let url = format!("foo+{}", origin.url("/redirect/302?to=/small"));
+    let said = method.acquire(&url, &[]);
+    assert_eq!(last(&said).get("New-URI"), Some(&*format!("foo+{}", origin.url("/small"))), "it stays the same");
+    assert_eq!(origin.log().last().unwrap().header("user-agent"), Some("foo"));
+    assert_eq!(numbers(&method.acquire(&format!("foo+{}", origin.url("/small")), &[])), [200, 201]);
+    // Tor is nobody's to pass by: without one nothing is sent.
+    let requests = origin.requests();
+    let said = method.acquire(&format!("tor+{}", origin.url("/small")), &[]);
+    assert_eq!((last(&said).number, origin.requests()), (400, requests));
+    let onion = method.acquire("http://abcdefghijklmnop.onion/", &[]);
+    assert!(last(&onion).get("Message").unwrap().contains("tor+http"), "{onion:?}");
+    assert_eq!(last(&onion).get("Transient-Failure"), None);
+}
+
+#[test]
+fn a_proxy_of_tls_is_trusted_by_what_apt_says_of_https() {
+    let identity = Identity::generate();
+    let reply = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx";
+    let script = || vec![Step::ReadHead, Step::send(reply), Step::Close];
+    let proxy = RawPeer::start_tls(vec![script(), script()], &identity, &[]);
+    let (_keep, ca) = written("ca.pem", identity.ca_pem());
+    let by = format!("Acquire::http::Proxy=https://localhost:{}", proxy.addr().port());
+    let mut method = Method::with(&[&by]);
+    assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [400]);
+    let mut method = Method::with(&[&by, &format!("Acquire::https::CaInfo={}", ca.display())]);
+    assert_eq!(numbers(&method.acquire("http://deb.test/x", &[])), [200, 201]);
+    assert!(proxy.saw(1, b"GET http://deb.test/x HTTP/1.1\r\n"));
+}
+
 fn written(name: &str, text: &str) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use haul::interrupt::Interrupt;
-use haul::net::dns::Family;
+use haul::net::dns::{Family, is_onion};
 use haul::net::proxy::ProxyOptions;
-use haul::net::tls::Identity;
+use haul::net::tls::{Identity, TlsOptions};
 use haul::request::{Particulars, Request, RequestOptions};
 use haul::{Client, Error, ErrorKind, Response, Target};
 use haul_policy::auth;
@@ -53,6 +53,14 @@ impl From<String> for Failure {
     }
 }
 
+impl Failure {
+    /// It would come to another size than apt wants, or allows.
+    fn of_size(how: &str) -> Self {
+        let reason = Some("MaximumSizeExceeded".to_owned());
+        Self { message: format!("File has unexpected size {how}"), reason, is_transient: false }
+    }
+}
+
 /// Why there is no answer for apt, or none that says that the file is there.
 enum Trouble {
     /// It cannot be told anything.
@@ -81,6 +89,24 @@ impl From<String> for Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         failure(&error).into()
+    }
+}
+
+/// A file that apt wants.
+struct Wanted<'a> {
+    asked: &'a Message,
+    uri: &'a str,
+    path: &'a Path,
+    /// That of the URI, such as `https` or `tor+https`.
+    method: &'a str,
+    target: Target,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(asked: &'a Message, uri: &'a str, path: &'a Path) -> Result<Self, Trouble> {
+        let (method, url) = place(uri);
+        let target = Target::parse(&url).map_err(|error| error.to_string())?;
+        Ok(Self { asked, uri, path, method, target })
     }
 }
 
@@ -123,41 +149,44 @@ impl Acquirer {
         let (Some(uri), Some(path)) = (asked.get("URI"), asked.get("Filename")) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        let answer = match self.fetch(asked, uri, Path::new(path), say) {
+        let wanted = Wanted::of(asked, uri, Path::new(path));
+        let answer = match wanted.and_then(|wanted| self.fetch(&wanted, say)) {
             Ok(answer) => answer,
             Err(Trouble::WithFile(failure)) => Message::new(400, "URI Failure")
-                .with("URI", uri)
-                .with("Message", failure.message)
                 .with_any("FailReason", failure.reason)
+                .with("Message", failure.message)
+                .with("URI", uri)
                 .with_any("Transient-Failure", failure.is_transient.then_some("true")),
             Err(Trouble::WithApt(error)) => return Err(error),
         };
         say(&answer)
     }
 
-    fn fetch(
-        &self,
-        asked: &Message,
-        uri: &str,
-        path: &Path,
-        say: &mut impl FnMut(&Message) -> io::Result<()>,
-    ) -> Result<Message, Trouble> {
-        let target = Target::parse(&written(uri)).map_err(|error| error.to_string())?;
-        let authorization = self.authorization(&target, uri, say)?;
-        let options = Arc::new(RequestOptions { authorization, ..self.options(&target, asked)? });
+    fn fetch(&self, wanted: &Wanted<'_>, say: &mut impl FnMut(&Message) -> io::Result<()>) -> Result<Message, Trouble> {
+        let Wanted { asked, uri, path, target, .. } = wanted;
+        let authorization = self.authorization(target, uri, say)?;
+        let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
+        if is_onion(target.host_text()) && options.proxy.as_ref().is_none_or(|proxy| proxy.proxy.is_none()) {
+            let hint = "tor+http and tor+https go there by Tor";
+            return Err(format!("names of .onion are not asked for directly (RFC 7686): {hint}").into());
+        }
         let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
-        let mut partial = Partial::at(path);
+        let mut partial = Partial::at(path).filter(|_| self.is_on(wanted, "allowranges"));
         if let Some(partial) = partial.filter(|partial| file::is_all(path, partial.size, asked)) {
-            return there_already(uri, done, path, partial.size, say);
+            return there_already(wanted, done, partial.size, say);
         }
         let (mut response, start) = loop {
             let own = Particulars { fields: conditions(asked, partial.as_ref()), ..Particulars::default() };
-            let mut response = self.client.send(Request::new(target.clone(), Arc::clone(&options), own))?;
-            match self.verdict(&response, &target, partial.as_ref(), asked) {
+            let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
+            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::TooLarge) {
+                file::leave(path);
+            }
+            let mut response = sent?;
+            match self.verdict(&response, wanted, partial.as_ref()) {
                 Verdict::Content { start } => break (response, start),
                 Verdict::Whole { size } => {
                     spare(&mut response);
-                    return there_already(uri, done, path, size, say);
+                    return there_already(wanted, done, size, say);
                 }
                 Verdict::Changed => {
                     spare(&mut response);
@@ -165,44 +194,56 @@ impl Acquirer {
                     partial = None;
                 }
                 Verdict::Unchanged => {
+                    let _ = fs::remove_file(path);
                     let time = asked.get("Last-Modified").unwrap_or_default();
                     return Ok(done.with("IMS-Hit", "true").with("Last-Modified", time));
                 }
                 Verdict::Elsewhere => {
-                    let led = redirect(uri, &target, &response);
+                    let led = self.redirect(wanted, &response);
                     spare(&mut response);
                     return Ok(led?);
                 }
                 Verdict::Refused => {
-                    let failure = refusal(&response);
+                    let failure = self.refusal(&response);
                     spare(&mut response);
                     return Err(failure.into());
                 }
             }
         };
-        let modified = response.header("last-modified").map(str::to_owned);
+        let date = last_modified(&response);
+        let modified = date.map(for_apt);
         let size = response.content_length().and_then(|length| start.checked_add(length));
         let resumed = (start > 0).then(|| start.to_string());
         let began = Message::new(200, "URI Start").with("URI", uri);
         let began =
             began.with_any("Size", size.map(|size| size.to_string())).with_any("Last-Modified", modified.as_ref());
         say(&began.with_any("Resume-Point", resumed.as_ref()))?;
-        let date = modified.as_deref().and_then(|time| date::of_http(time.as_bytes()));
+        if let Some((size, wanted)) = size.and_then(|size| Some((size, file::wanted_size(asked, size)?))) {
+            file::leave(path);
+            return Err(Failure::of_size(&format!("({size} != {wanted}). Mirror sync in progress?")).into());
+        }
         let date = date.or(partial.filter(|_| start > 0).map(|partial| partial.modified));
-        let digests = file::take(&mut response, path, start, date)?;
+        let digests = file::take(&mut response, path, start, date, asked)?;
         let done = with_digests(done, digests).with_any("Resume-Point", resumed);
         Ok(done.with_any("Last-Modified", modified))
     }
 
     /// What a response's head means, with what is there of the file.
-    fn verdict(&self, response: &Response, target: &Target, partial: Option<&Partial>, asked: &Message) -> Verdict {
-        let leads_on = || self.follows(target) && response.header("location").is_some();
+    fn verdict(&self, response: &Response, wanted: &Wanted<'_>, partial: Option<&Partial>) -> Verdict {
+        let leads_on = || self.is_on(wanted, "allowredirect") && response.header("location").is_some();
+        // Some servers and caches do not mind If-Range.
+        let is_of =
+            |partial: &Partial| last_modified(response).is_none_or(|date| seconds(date) == seconds(partial.modified));
+        let is_all = |partial: &Partial| match file::is_known(wanted.asked) {
+            true => file::is_wanted(wanted.path, wanted.asked),
+            false => file::ends_at(response, partial.size),
+        };
         match (response.status(), partial) {
             (200, _) => Verdict::Content { start: 0 },
-            (206, Some(partial)) if file::begins_at(response, partial.size) => Verdict::Content { start: partial.size },
-            (416, Some(partial)) if file::ends_at(response, partial.size) && !file::is_known(asked) => {
-                Verdict::Whole { size: partial.size }
+            (206, Some(partial)) if file::begins_at(response, partial.size) && is_of(partial) => {
+                Verdict::Content { start: partial.size }
             }
+            (416, Some(partial)) if is_all(partial) => Verdict::Whole { size: partial.size },
             (206 | 416, Some(_)) => Verdict::Changed,
             (304, _) => Verdict::Unchanged,
             (301 | 302 | 303 | 307 | 308, _) if leads_on() => Verdict::Elsewhere,
@@ -229,16 +270,17 @@ impl Acquirer {
         Ok(login.map_err(|error| error.to_string())?.map(|login| login.basic()))
     }
 
-    fn follows(&self, target: &Target) -> bool {
-        self.config.is_on(target.scheme().as_str(), "allowredirect", target.host_text(), true)
+    /// Whether an item is on, as most are.
+    fn is_on(&self, wanted: &Wanted<'_>, name: &str) -> bool {
+        self.config.is_on(wanted.method, name, wanted.target.host_text(), true)
     }
 
-    fn options(&self, target: &Target, asked: &Message) -> Result<RequestOptions, String> {
-        let config = &self.config;
-        let (scheme, host) = (target.scheme().as_str(), target.host_text());
-        let get = |name| config.get(scheme, name, host);
+    fn options(&self, wanted: &Wanted<'_>) -> Result<RequestOptions, String> {
+        let (config, Wanted { asked, method, target, .. }) = (&self.config, wanted);
+        let host = target.host_text();
+        let get = |name| config.get(method, name, host);
         let number = |name| get(name).and_then(|text| text.parse::<u64>().ok());
-        let is_on = |name, usual| config.is_on(scheme, name, host, usual);
+        let is_on = |name, usual| config.is_on(method, name, host, usual);
         let patience = Duration::from_secs(number("timeout").unwrap_or(30));
         let mut options = RequestOptions {
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
@@ -254,17 +296,14 @@ impl Acquirer {
         if let Some(agent) = get("user-agent") {
             options.user_agent = Some(agent.to_owned());
         }
-        if config.is_set("acquire::forceipv4") {
+        options.referer = get("referer").map(str::to_owned);
+        if config.is_set("acquire::forceipv4", false) {
             options.family = Family::V4;
-        } else if config.is_set("acquire::forceipv6") {
+        } else if config.is_set("acquire::forceipv6", false) {
             options.family = Family::V6;
         }
+        options.tls = self.tls(method, host);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        options.tls.ca_file = get("cainfo").map(Into::into);
-        options.tls.crl_file = get("crlfile").map(Into::into);
-        options.tls.verify = is_on("verify-peer", true);
-        options.tls.identity = get("sslcert")
-            .map(|certificate| Identity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
         // Caches on the way must not give an index of yesterday.
         let cached = match asked.get("Index-File") {
             _ if is_on("no-cache", false) => Some("no-cache".to_owned()),
@@ -283,11 +322,78 @@ impl Acquirer {
         match asked.get("Proxy").filter(|text| !text.is_empty()).or_else(|| get("proxy")) {
             Some("DIRECT" | "false") => {}
             Some(text) => proxy.proxy = Some(Proxy::parse(text).map_err(|error| error.to_string())?),
+            None if method.starts_with("tor+") => {
+                // Another user for each host is another way through Tor.
+                let user: String = host.chars().filter(char::is_ascii_alphanumeric).take(255).collect();
+                let text = format!("socks5h://apt-transport-tor:{user}@127.0.0.1:9050");
+                proxy.proxy = Some(Proxy::parse(&text).map_err(|error| error.to_string())?);
+            }
             None => proxy.environment = Environment::read(variable),
         }
+        let host = proxy.proxy.as_ref().map(|proxy| proxy.host_text().to_owned()).unwrap_or_default();
+        proxy.tls = self.tls("https", &host);
         options.proxy = Some(proxy);
         Ok(options)
     }
+
+    fn tls(&self, method: &str, host: &str) -> TlsOptions {
+        let get = |name| self.config.get(method, name, host);
+        let mut options = TlsOptions::default();
+        options.ca_file = get("cainfo").map(Into::into);
+        options.crl_file = get("crlfile").map(Into::into);
+        options.verify = self.config.is_on(method, "verify-peer", host, true);
+        options.identity = get("sslcert")
+            .map(|certificate| Identity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
+        options
+    }
+
+    /// Where apt is to ask next, by which method.
+    fn redirect(&self, wanted: &Wanted<'_>, response: &Response) -> Result<Message, Failure> {
+        let Wanted { uri, method, target, .. } = wanted;
+        let location = response.head().get("location").unwrap_or_default();
+        let rules = RedirectRules::default();
+        let status = response.status();
+        let hop = haul_policy::redirect::decide(&rules, 0, status, Some(location), "GET", target, &target.origin());
+        let next = match hop {
+            Ok(Some(hop)) => hop.target,
+            Ok(None) => return Err(self.refusal(response)),
+            Err(error) => return Err(error.to_string().into()),
+        };
+        let (scheme, url) = (next.scheme().as_str(), next.to_url());
+        // Who came by Tor goes on by Tor; but `https+http` is one that takes both.
+        let (by, to) = match method.split_once('+') {
+            Some((implementer, _)) if implementer != scheme => {
+                (format!("{implementer}+{scheme}"), format!("{implementer}+{url}"))
+            }
+            _ => (scheme.to_owned(), url),
+        };
+        if is_tls(method) && !is_tls(scheme) {
+            return Err(format!("Redirection from {method} to '{to}' is forbidden").into());
+        }
+        if by == *method && next.to_url() == target.to_url() {
+            let reason = Some("RedirectionLoop".to_owned());
+            return Err(Failure { message: "Redirection loop encountered".to_owned(), reason, is_transient: false });
+        }
+        Ok(Message::new(103, "Redirect").with("URI", uri).with("New-URI", to))
+    }
+
+    /// A status that brings no file, in the words that people look for in apt's output.
+    fn refusal(&self, response: &Response) -> Failure {
+        let status = response.status();
+        let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
+        let peer = response.facts().peer.filter(|_| self.config.is_set("acquire::failure::showip", true));
+        let peer = peer.map(|peer| format!(" [IP: {} {}]", peer.ip(), peer.port())).unwrap_or_default();
+        Failure {
+            message: one_line(&format!("{status}  {reason}{peer}")),
+            reason: Some(format!("HttpError{status}")),
+            is_transient: matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 599),
+        }
+    }
+}
+
+/// Whether a method, or a scheme, is of TLS.
+fn is_tls(method: &str) -> bool {
+    method.rsplit('+').next() == Some("https")
 }
 
 /// Whether apt has ended, whatever it has said before.
@@ -299,15 +405,15 @@ fn is_left_alone() -> bool {
 
 /// What is there is all there is.
 fn there_already(
-    uri: &str,
+    wanted: &Wanted<'_>,
     done: Message,
-    path: &Path,
     size: u64,
     say: &mut impl FnMut(&Message) -> io::Result<()>,
 ) -> Result<Message, Trouble> {
+    let Wanted { asked, uri, path, .. } = wanted;
     let size = size.to_string();
     say(&Message::new(200, "URI Start").with("URI", uri).with("Size", &size).with("Resume-Point", &size))?;
-    let digests = file::digests(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let digests = file::digests(path, asked).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(with_digests(done.with("Resume-Point", &size), digests))
 }
 
@@ -317,12 +423,26 @@ fn variable(name: &str) -> Option<String> {
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
 }
 
-/// A URI as it goes out.
-fn written(uri: &str) -> String {
-    let path = uri.find("://").and_then(|at| uri[at + 3..].find('/').map(|path| at + 3 + path)).unwrap_or(uri.len());
-    let (place, rest) = uri.split_at(path);
-    let rest = DOUBTFUL.iter().fold(rest.to_owned(), |rest, (plain, safe)| rest.replace(plain, safe));
-    format!("{place}{rest}")
+/// The method that a URI names, such as `https` or `tor+https`, and the URL as it goes out.
+fn place(uri: &str) -> (&str, String) {
+    let Some((method, place)) = uri.split_once("://") else { return ("", uri.to_owned()) };
+    let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let path = DOUBTFUL.iter().fold(path.to_owned(), |path, (plain, safe)| path.replace(plain, safe));
+    let scheme = method.rsplit('+').next().unwrap_or(method);
+    (method, format!("{scheme}://{host}{path}"))
+}
+
+fn last_modified(response: &Response) -> Option<SystemTime> {
+    response.header("last-modified").and_then(|time| date::of_http(time.as_bytes()))
+}
+
+/// A moment as apt writes it.
+fn for_apt(time: SystemTime) -> String {
+    date::http(seconds(time)).replace("GMT", "+0000")
+}
+
+fn seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// The fields that make it the rest of what is there, or nothing where nothing is new.
@@ -330,45 +450,15 @@ fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8
     let field = |name: &str, value: String| (name.to_owned(), value.into_bytes());
     match (partial, asked.get("Last-Modified")) {
         (Some(partial), _) => {
-            let modified = partial.modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-            vec![field("Range", format!("bytes={}-", partial.size)), field("If-Range", date::http(modified))]
+            let modified = date::http(seconds(partial.modified));
+            vec![field("Range", format!("bytes={}-", partial.size)), field("If-Range", modified)]
         }
-        (None, Some(time)) => vec![field("If-Modified-Since", time.to_owned())],
+        (None, Some(time)) => {
+            let since =
+                date::of_http(time.as_bytes()).map(|time| field("If-Modified-Since", date::http(seconds(time))));
+            since.into_iter().collect()
+        }
         (None, None) => Vec::new(),
-    }
-}
-
-/// Where apt is to ask next.
-fn redirect(uri: &str, target: &Target, response: &Response) -> Result<Message, Failure> {
-    let location = response.head().get("location").unwrap_or_default();
-    let rules = RedirectRules::default();
-    let hop =
-        haul_policy::redirect::decide(&rules, 0, response.status(), Some(location), "GET", target, &target.origin());
-    let next = match hop {
-        Ok(Some(hop)) => hop.target,
-        Ok(None) => return Err(refusal(response)),
-        Err(error) => return Err(error.to_string().into()),
-    };
-    let (from, to) = (target.scheme().as_str(), next.to_url());
-    if from == "https" && next.scheme().as_str() != "https" {
-        return Err(format!("Redirection from https to '{to}' is forbidden").into());
-    }
-    if to == target.to_url() {
-        let reason = Some("RedirectionLoop".to_owned());
-        return Err(Failure { message: "Redirection loop encountered".to_owned(), reason, is_transient: false });
-    }
-    Ok(Message::new(103, "Redirect").with("URI", uri).with("New-URI", to))
-}
-
-/// A status that brings no file, in the words that people look for in apt's output.
-fn refusal(response: &Response) -> Failure {
-    let status = response.status();
-    let reason = String::from_utf8_lossy(response.head().reason()).into_owned();
-    let peer = response.facts().peer.map(|peer| format!(" [IP: {} {}]", peer.ip(), peer.port())).unwrap_or_default();
-    Failure {
-        message: one_line(&format!("{status}  {reason}{peer}")),
-        reason: Some(format!("HttpError{status}")),
-        is_transient: status >= 500 || matches!(status, 408 | 429),
     }
 }
 
@@ -378,7 +468,7 @@ fn failure(error: &Error) -> Failure {
         // A status is a proxy's, which is there.
         ErrorKind::Connect if error.status().is_none() => Some("ConnectionRefused"),
         ErrorKind::Resolve | ErrorKind::ProxyResolve => Some("ResolveFailure"),
-        ErrorKind::TooLarge => Some("MaximumSizeExceeded"),
+        ErrorKind::TooLarge => return Failure::of_size(&one_line(&error.cause())),
         _ => None,
     };
     let broke = matches!(
@@ -410,9 +500,10 @@ mod tests {
 
     #[test]
     fn no_store_can_take_a_path_for_another() {
-        assert_eq!(written("http://h:80/p/a_1+b~2.deb"), "http://h:80/p/a_1%2bb%7e2.deb");
-        assert_eq!(written("http://u+x@h"), "http://u+x@h");
-        assert_eq!(written("https://h/a%2bb c"), "https://h/a%2bb%20c");
+        assert_eq!(place("http://h:80/p/a_1+b~2.deb").1, "http://h:80/p/a_1%2bb%7e2.deb");
+        assert_eq!(place("http://u+x@h").1, "http://u+x@h");
+        assert_eq!(place("https://h/a%2bb c").1, "https://h/a%2bb%20c");
+        assert_eq!(place("tor+https://h/a"), ("tor+https", "https://h/a".to_owned()));
     }
 
     #[test]

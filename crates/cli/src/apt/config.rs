@@ -39,27 +39,30 @@ impl Config {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The value of an item of a method: host by host before the method's own, and what https does not say is as for http.
+    /// The value of an item of a method: host by host before the method's own, and what https does not say is as for http. Of
+    /// `tor+https` it is that of `tor+https`, else of `tor`, of `https`, of `http`.
     #[must_use]
-    pub fn get(&self, scheme: &str, name: &str, host: &str) -> Option<&str> {
+    pub fn get(&self, method: &str, name: &str, host: &str) -> Option<&str> {
         let ways: [fn(&str, &str, &str) -> String; 3] = [
-            |scheme, name, host| format!("acquire::{scheme}::{name}::{host}"),
-            |scheme, name, host| format!("acquire::{scheme}::{host}::{name}"),
-            |scheme, name, _| format!("acquire::{scheme}::{name}"),
+            |method, name, host| format!("acquire::{method}::{name}::{host}"),
+            |method, name, host| format!("acquire::{method}::{host}::{name}"),
+            |method, name, _| format!("acquire::{method}::{name}"),
         ];
-        ways.iter().find_map(|way| [scheme, "http"].iter().find_map(|scheme| self.value(&way(scheme, name, host))))
+        let (implementer, scheme) = method.split_once('+').unwrap_or((method, method));
+        let names = [method, implementer, scheme, "http"];
+        ways.iter().find_map(|way| names.iter().find_map(|method| self.value(&way(method, name, host))))
     }
 
     /// Whether an item of a method is on.
     #[must_use]
-    pub fn is_on(&self, scheme: &str, name: &str, host: &str, usual: bool) -> bool {
-        truth(self.get(scheme, name, host), usual)
+    pub fn is_on(&self, method: &str, name: &str, host: &str, usual: bool) -> bool {
+        truth(self.get(method, name, host), usual)
     }
 
     /// Whether an item is on, by its whole name in lower case.
     #[must_use]
-    pub fn is_set(&self, name: &str) -> bool {
-        truth(self.value(name), false)
+    pub fn is_set(&self, name: &str, usual: bool) -> bool {
+        truth(self.value(name), usual)
     }
 
     /// A path of `Dir`: a relative one begins at the path of the item above it.
@@ -117,7 +120,9 @@ mod tests {
         assert_eq!(config.get("https", "proxy", "other"), Some("http://p:1"));
         assert_eq!(config.get("https", "proxy", "h"), Some("DIRECT"));
         assert_eq!((config.get("https", "timeout", "h"), config.get("http", "timeout", "h")), (Some("3"), None));
-        assert!(config.is_on("https", "allowredirect", "h", true) && !config.is_set("acquire::forceipv4"));
+        assert!(config.is_on("https", "allowredirect", "h", true) && !config.is_set("acquire::forceipv4", false));
+        let of_tor = config(&["Acquire::http::Timeout=1", "Acquire::tor::Timeout=2"]);
+        assert_eq!(of_tor.get("tor+https", "timeout", "h"), Some("2"));
     }
 
     #[test]

@@ -9,12 +9,12 @@ use std::time::SystemTime;
 use haul::sink::checksum::{Algorithm, Checksum, Hasher};
 use haul::{Error, ErrorKind, Response};
 use haul_policy::range::content_range;
+use md5::{Digest as _, Md5};
 
 use super::message::Message;
 
-/// What apt may hold a file against, and how long they are.
-const ALGORITHMS: [(&str, Algorithm, usize); 3] =
-    [("SHA1", Algorithm::Sha1, 20), ("SHA256", Algorithm::Sha256, 32), ("SHA512", Algorithm::Sha512, 64)];
+/// What apt may hold a file against.
+const DIGESTS: [&str; 4] = ["MD5Sum", "SHA1", "SHA256", "SHA512"];
 
 /// Those that nobody can forge.
 const TRUSTED: [&str; 2] = ["SHA256", "SHA512"];
@@ -35,26 +35,46 @@ impl Partial {
 }
 
 /// The fields of a file's digests.
-pub(super) fn digests(path: &Path) -> io::Result<Vec<(String, String)>> {
-    let mut hashers = Hashers::new();
+pub(super) fn digests(path: &Path, asked: &Message) -> io::Result<Vec<(String, String)>> {
+    let mut hashers = Hashers::new(asked);
     let size = io::copy(&mut File::open(path)?, &mut hashers)?;
     Ok(hashers.fields(size))
 }
 
-/// Whether what is there is what apt wants already: then nothing is asked for.
+/// Whether what is there has the size of what apt wants, and is it: then nothing is asked for.
 pub(super) fn is_all(path: &Path, size: u64, asked: &Message) -> bool {
-    let expected = |name: &str| asked.get(&format!("Expected-{name}")).map(str::to_ascii_lowercase);
-    if expected("Checksum-FileSize") != Some(size.to_string()) {
-        return false;
-    }
-    let found = digests(path).unwrap_or_default();
-    let expected = |name: &&str| expected(name).map(|digest| (format!("{name}-Hash"), digest));
+    expected_size(asked) == Some(size) && is_wanted(path, asked)
+}
+
+/// Whether what is there is what apt wants, by what nobody can forge.
+pub(super) fn is_wanted(path: &Path, asked: &Message) -> bool {
+    let found = digests(path, asked).unwrap_or_default();
+    let expected = |name: &&str| Some((format!("{name}-Hash"), expected(asked, name)?.to_ascii_lowercase()));
     is_known(asked) && TRUSTED.iter().filter_map(expected).all(|field| found.contains(&field))
 }
 
 /// Whether apt knows what it should come to.
 pub(super) fn is_known(asked: &Message) -> bool {
-    TRUSTED.iter().any(|name| asked.get(&format!("Expected-{name}")).is_some())
+    TRUSTED.iter().any(|name| expected(asked, name).is_some())
+}
+
+/// What the file should come to.
+fn expected<'a>(asked: &'a Message, name: &str) -> Option<&'a str> {
+    asked.get(&format!("Expected-{name}"))
+}
+
+fn expected_size(asked: &Message) -> Option<u64> {
+    expected(asked, "Checksum-FileSize").and_then(|size| size.parse().ok()).filter(|size| *size > 0)
+}
+
+/// The size that apt wants in place of this one.
+pub(super) fn wanted_size(asked: &Message, size: u64) -> Option<u64> {
+    expected_size(asked).filter(|expected| *expected != size)
+}
+
+/// Makes sure that there is something of a file that is refused: apt sets it aside, to be looked at.
+pub(super) fn leave(path: &Path) {
+    let _ = OpenOptions::new().create(true).append(true).open(path);
 }
 
 /// Whether a server says that there is nothing behind so many bytes.
@@ -75,10 +95,11 @@ pub(super) fn take(
     path: &Path,
     start: u64,
     date: Option<SystemTime>,
+    asked: &Message,
 ) -> Result<Vec<(String, String)>, Error> {
     let cannot =
         |error: io::Error| Error::with_source(ErrorKind::Write, format!("failed to write {}", path.display()), error);
-    let mut writer = Dated::open(path, start, date).map_err(cannot)?;
+    let mut writer = Dated::open(path, start, date, Hashers::new(asked)).map_err(cannot)?;
     let taken = response.copy_to(&mut writer);
     if taken.is_err() && date.is_none() {
         // Nothing could tell later whether it is the same content.
@@ -98,9 +119,8 @@ struct Dated {
 }
 
 impl Dated {
-    fn open(path: &Path, start: u64, date: Option<SystemTime>) -> io::Result<Self> {
+    fn open(path: &Path, start: u64, date: Option<SystemTime>, mut hashers: Hashers) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(start == 0).open(path)?;
-        let mut hashers = Hashers::new();
         if start > 0 {
             file.set_len(start)?;
             io::copy(&mut file, &mut hashers)?;
@@ -127,19 +147,52 @@ impl Write for Dated {
 }
 
 /// All digests side by side.
-struct Hashers(Vec<(&'static str, Hasher)>);
+struct Hashers(Vec<(&'static str, Digest)>);
+
+/// A digest in the making.
+enum Digest {
+    Md5(Md5),
+    Sha(Hasher),
+}
+
+impl Digest {
+    fn of(name: &str) -> Option<Self> {
+        // What it ought to be is apt's to know.
+        let sha = |algorithm, length| Some(Self::Sha(Checksum::new(algorithm, vec![0; length])?.hasher()));
+        match name {
+            "SHA512" => sha(Algorithm::Sha512, 64),
+            "SHA256" => sha(Algorithm::Sha256, 32),
+            "SHA1" => sha(Algorithm::Sha1, 20),
+            _ => Some(Self::Md5(Md5::new())),
+        }
+    }
+
+    fn update(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Md5(md5) => md5.update(bytes),
+            Self::Sha(hasher) => hasher.update(bytes),
+        }
+    }
+
+    fn finish(self) -> String {
+        let bytes = match self {
+            Self::Md5(md5) => md5.finalize().to_vec(),
+            Self::Sha(hasher) => hasher.finish(),
+        };
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
 
 impl Hashers {
-    fn new() -> Self {
-        // What it ought to be is apt's to know.
-        let hasher = |algorithm, length| Checksum::new(algorithm, vec![0; length]).map(|checksum| checksum.hasher());
-        Self(ALGORITHMS.iter().filter_map(|(name, kind, length)| Some((*name, hasher(*kind, *length)?))).collect())
+    /// Those that apt will look at: all where it knows none that can be trusted.
+    fn new(asked: &Message) -> Self {
+        let asked_for = DIGESTS.iter().filter(|name| !is_known(asked) || expected(asked, name).is_some());
+        Self(asked_for.filter_map(|name| Some((*name, Digest::of(name)?))).collect())
     }
 
     fn fields(self, size: u64) -> Vec<(String, String)> {
-        let hex = |bytes: Vec<u8>| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let size = [("Size".to_owned(), size.to_string()), ("Checksum-FileSize-Hash".to_owned(), size.to_string())];
-        let digests = self.0.into_iter().map(|(name, hasher)| (format!("{name}-Hash"), hex(hasher.finish())));
+        let digests = self.0.into_iter().map(|(name, hasher)| (format!("{name}-Hash"), hasher.finish()));
         size.into_iter().chain(digests).collect()
     }
 }

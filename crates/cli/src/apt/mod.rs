@@ -12,7 +12,8 @@
 //! ```
 //! use haul_cli::apt::is_called;
 //!
-//! assert!(is_called(&["/usr/lib/apt/methods/https".into()]) && is_called(&["haul".into(), "apt-method".into()]));
+//! assert!(is_called(&["/usr/lib/apt/methods/https".into()]) && is_called(&["/usr/lib/apt/methods/tor+https".into()]));
+//! assert!(is_called(&["haul".into(), "apt-method".into()]));
 //! assert!(!is_called(&["haul".into(), "https".into()]));
 //! ```
 //!
@@ -36,8 +37,10 @@ use message::Message;
 /// Whether the program was called as a method.
 #[must_use]
 pub fn is_called(words: &[OsString]) -> bool {
-    let name = words.first().and_then(|word| Path::new(word).file_name());
-    name.is_some_and(|name| name == "http" || name == "https") || words.get(1).is_some_and(|word| word == "apt-method")
+    let name = words.first().and_then(|word| Path::new(word).file_name()?.to_str()).unwrap_or_default();
+    // Such as `tor+https`.
+    let scheme = name.rsplit('+').next().unwrap_or(name);
+    ["http", "https"].contains(&scheme) || words.get(1).is_some_and(|word| word == "apt-method")
 }
 
 /// Serves apt on standard input and output to the end of the first. The answer is the exit code.
