@@ -329,6 +329,37 @@ fn a_proxy_of_tls_is_trusted_by_what_apt_says_of_https() {
     assert!(proxy.saw(1, b"GET http://deb.test/x HTTP/1.1\r\n"));
 }
 
+#[test]
+fn files_come_side_by_side_and_are_told_of_in_order() {
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+    for (items, at_once) in [
+        (&[][..], 4),
+        (&["Acquire::http::Pipeline-Depth=2"], 2),
+        (&["Acquire::http::Pipeline-Depth=0"], 1),
+        (&["Acquire::http::Dl-Limit=1000"], 1),
+    ] {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::Await(1), Step::send(reply), Step::ReadToEnd]);
+        let mut method = Method::with(items);
+        let names: Vec<String> = (0..4).map(|number| peer.url(&format!("/{number}"))).collect();
+        for (number, url) in names.iter().enumerate() {
+            let file = method.dir.path().join(number.to_string());
+            method.tell(&Message::new(600, "URI Acquire").with("URI", url).with("Filename", file.to_str().unwrap()));
+        }
+        for number in 0..at_once {
+            assert!(peer.saw(number, b"\r\n\r\n"), "{items:?} {number}");
+        }
+        assert_eq!(peer.connections(), at_once, "{items:?}");
+        peer.release();
+        // Of one connection the peer serves one request: what is asked on it next is asked again.
+        for url in names.iter().take(at_once) {
+            for number in [200, 201] {
+                let said = method.hear().unwrap();
+                assert_eq!((said.number, said.get("URI")), (number, Some(&**url)), "{items:?}");
+            }
+        }
+    }
+}
+
 fn written(name: &str, text: &str) -> (TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);

@@ -26,6 +26,8 @@ use super::sandbox;
 use crate::date;
 use crate::usage::one_line;
 
+/// Files that come at once from one host, each by a connection: apt itself sends up to ten requests ahead by one.
+const SIDE_BY_SIDE: usize = 4;
 /// Bytes of an answer's content that are read so that its connection can serve the next request.
 const SPARED: u64 = 64 << 10;
 /// What some stores take for something else in a path, written so that none does: `+` is a space to S3.
@@ -139,6 +141,16 @@ impl Acquirer {
         sandbox::enter(config.value("apt::sandbox::user"))?;
         // Now, for it may begin threads, which keep the rights they begin with.
         Ok(Self { client: Client::new(), config, credentials })
+    }
+
+    /// How many files may come at once while this one does: one where a rate is shared, or requests are not to be sent ahead.
+    pub(super) fn at_once(&self, asked: &Message) -> usize {
+        let Ok(wanted) = Wanted::of(asked, asked.get("URI").unwrap_or_default(), Path::new("")) else { return 1 };
+        let number = |name| self.config.get(wanted.method, name, wanted.target.host_text())?.parse::<usize>().ok();
+        match (number("dl-limit"), number("pipeline-depth")) {
+            (Some(1..), _) | (_, Some(0)) => 1,
+            (_, depth) => depth.unwrap_or(SIDE_BY_SIDE).min(SIDE_BY_SIDE),
+        }
     }
 
     /// Carries a `600 URI Acquire` out.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! apt starts one for each host, and it lives as long as apt does: its own client keeps connections warm, so it needs no agent.
-//! Files are fetched one after the other in the order asked for. Where redirects lead is apt's to ask: the other host has a
+//! Some files come side by side, each by a connection, and apt is told of them in the order in which it asked. Where redirects lead is apt's to ask: the other host has a
 //! configuration and a login of its own.
 //!
 //! ```
@@ -17,7 +17,7 @@
 //! assert!(!is_called(&["haul".into(), "https".into()]));
 //! ```
 //!
-//! Left out: pipelining, and mirror lists, which are a method of their own.
+//! Left out: pipelining itself, and mirror lists, which are a method of their own.
 
 mod acquire;
 pub mod config;
@@ -25,14 +25,20 @@ pub mod credentials;
 mod file;
 pub mod message;
 pub mod sandbox;
+pub mod turns;
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
 
 use acquire::Acquirer;
 use config::Config;
 use message::Message;
+use turns::Turns;
 
 /// Whether the program was called as a method.
 #[must_use]
@@ -46,7 +52,7 @@ pub fn is_called(words: &[OsString]) -> bool {
 /// Serves apt on standard input and output to the end of the first. The answer is the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    match serve(&mut BufReader::new(io::stdin()), &mut io::stdout()) {
+    match serve(&mut BufReader::new(io::stdin()), io::stdout()) {
         Ok(()) => 0,
         Err(_) => 100,
     }
@@ -56,29 +62,64 @@ pub fn run() -> u8 {
 ///
 /// # Errors
 /// Those of the streams, and what is no message: apt is gone or is not apt.
-pub fn serve(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<()> {
-    let mut say = |message: &Message| to.write_all(message.to_text().as_bytes()).and_then(|()| to.flush());
+pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
+    let turns = Turns::new(to);
     let hello = Message::new(100, "Capabilities").with("Version", "1.2").with("Send-Config", "true");
-    say(&hello.with("Pipeline", "true").with("Send-URI-Encoded", "true"))?;
-    let mut acquirer = None;
+    turns.say(0, &hello.with("Pipeline", "true").with("Send-URI-Encoded", "true").to_text())?;
+    let Some(config) = configuration(from)? else { return Ok(()) };
+    let acquirer = Acquirer::new(config).or_else(|why| {
+        turns.say(0, &Message::new(401, "General Failure").with("Message", &why).to_text())?;
+        Err(io::Error::other(why))
+    })?;
+    turns.end(0)?;
+    let (queue, waiting) = mpsc::channel::<(u64, Message)>();
+    // One waits for the queue, and the others for that one.
+    let waiting = Mutex::new(waiting);
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+    let unfinished = AtomicUsize::new(0);
+    let work = || {
+        while let Some((number, asked)) = next() {
+            acquirer.acquire(&asked, &mut |message| turns.say(number, &message.to_text()))?;
+            turns.end(number)?;
+            unfinished.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        // It ends with this function, and so do they.
+        let queue = queue;
+        let mut workers = Vec::new();
+        for number in 1.. {
+            let Some(asked) = next_acquire(from)? else { break };
+            let at_once = acquirer.at_once(&asked).min(unfinished.fetch_add(1, Ordering::Relaxed) + 1);
+            if workers.len() < at_once {
+                workers.push(scope.spawn(work));
+            }
+            queue.send((number, asked)).map_err(io::Error::other)?;
+        }
+        drop(queue);
+        workers.into_iter().try_for_each(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })
+}
+
+/// What apt says of its configuration, before all else.
+fn configuration(from: &mut impl BufRead) -> io::Result<Option<Config>> {
     while let Some(message) = Message::read(from)? {
         match message.number {
-            601 if acquirer.is_none() => {
-                let made = Acquirer::new(Config::of(&message));
-                acquirer = match made {
-                    Ok(made) => Some(made),
-                    Err(why) => {
-                        say(&Message::new(401, "General Failure").with("Message", &why))?;
-                        return Err(io::Error::other(why));
-                    }
-                };
-            }
-            600 => match &acquirer {
-                Some(acquirer) => acquirer.acquire(&message, &mut say)?,
-                None => return Err(io::ErrorKind::InvalidData.into()),
-            },
+            601 => return Ok(Some(Config::of(&message))),
+            600 => return Err(io::ErrorKind::InvalidData.into()),
             _ => {}
         }
     }
-    Ok(())
+    Ok(None)
+}
+
+/// The next file that apt asks for.
+fn next_acquire(from: &mut impl BufRead) -> io::Result<Option<Message>> {
+    while let Some(message) = Message::read(from)? {
+        if message.number == 600 {
+            return Ok(Some(message));
+        }
+    }
+    Ok(None)
 }

@@ -1,0 +1,86 @@
+//! What apt is told, in the order in which it asked, though files come side by side: as by its own methods, whose output people compare.
+//!
+//! ```
+//! use haul_cli::apt::turns::Turns;
+//!
+//! let turns = Turns::new(Vec::new());
+//! turns.say(1, "second, ").unwrap();
+//! turns.end(1).unwrap();
+//! turns.say(0, "first, ").unwrap();
+//! turns.end(0).unwrap();
+//! turns.say(2, "third").unwrap();
+//! assert_eq!(turns.into_inner(), b"first, second, third");
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A stream that many write to, one after the other by their numbers, which begin at 0.
+pub struct Turns<W>(Mutex<State<W>>);
+
+struct State<W> {
+    to: W,
+    /// Whose turn it is.
+    turn: u64,
+    held: BTreeMap<u64, Held>,
+}
+
+/// What somebody has said before the turn came.
+#[derive(Default)]
+struct Held {
+    text: String,
+    has_ended: bool,
+}
+
+impl<W: Write> Turns<W> {
+    /// Turns of writing to this.
+    pub fn new(to: W) -> Self {
+        Self(Mutex::new(State { to, turn: 0, held: BTreeMap::new() }))
+    }
+
+    /// Writes it when the turn has come.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn say(&self, number: u64, text: &str) -> io::Result<()> {
+        let mut state = self.lock();
+        state.held.entry(number).or_default().text.push_str(text);
+        state.go_on()
+    }
+
+    /// Nothing more comes from there.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn end(&self, number: u64) -> io::Result<()> {
+        let mut state = self.lock();
+        state.held.entry(number).or_default().has_ended = true;
+        state.go_on()
+    }
+
+    /// The stream.
+    pub fn into_inner(self) -> W {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).to
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W: Write> State<W> {
+    fn go_on(&mut self) -> io::Result<()> {
+        while let Some(held) = self.held.get_mut(&self.turn) {
+            let text = std::mem::take(&mut held.text);
+            let has_ended = held.has_ended;
+            self.to.write_all(text.as_bytes())?;
+            if !has_ended {
+                break;
+            }
+            self.held.remove(&self.turn);
+            self.turn += 1;
+        }
+        self.to.flush()
+    }
+}
