@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use haul::fleet::{Destination, Job, Report};
+use haul::sink::output::Output;
 use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result, Target};
@@ -188,6 +189,24 @@ impl Reporter {
             }
         }
         printed.stdout
+    }
+
+    /// Prints what is told behind a body. That it cannot be printed is no failure in curl's place: the content is elsewhere,
+    /// whole, and its exit code is all that is left to tell of it.
+    pub(super) fn print(&self, text: Option<Vec<u8>>) -> Result<()> {
+        let Some(text) = text else { return Ok(()) };
+        let mut output = Output::stdout();
+        match output.write(&text).and_then(|_| output.drain(None)) {
+            Err(error) if self.persona.is_curl() => {
+                let closed = error.io_source().is_some_and(|source| source.kind() == std::io::ErrorKind::BrokenPipe);
+                if self.shows_errors && !closed {
+                    self.progress.clear();
+                    say(&words::beside(self.persona, &error));
+                }
+                Ok(())
+            }
+            printed => printed,
+        }
     }
 
     /// The file of the local socket that was spoken to.

@@ -65,7 +65,7 @@ pub(super) fn run(
                     let code = super::tell(plan, reporter.progress(), &error);
                     // To curl it was a transfer that ended before it began.
                     if matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme) {
-                        single::print(reporter.tell_unusable(url, index as u64, &error))?;
+                        reporter.print(reporter.tell_unusable(url, index as u64, &error))?;
                     }
                     code
                 }

@@ -163,16 +163,8 @@ fn conclude(
     // It may be a local file that was written to.
     let to_output = file.is_none() && !file_url::is_one(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
-    print(reporter.tell(&told).filter(|_| !is_unwritable))?;
+    reporter.print(reporter.tell(&told).filter(|_| !is_unwritable))?;
     Ok(outcome.result.as_ref().err().map_or(0, Error::exit_code))
-}
-
-/// What is told behind a body.
-pub(super) fn print(text: Option<Vec<u8>>) -> Result<()> {
-    let Some(text) = text else { return Ok(()) };
-    let mut output = Descriptor::stdout();
-    output.write(&text)?;
-    output.drain(None)
 }
 
 /// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
