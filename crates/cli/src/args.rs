@@ -74,8 +74,8 @@ pub struct Group {
     pub outputs: Vec<Output>,
     /// `-T` in order; they pair with `urls` by position.
     pub uploads: Vec<Upload>,
-    /// `--remote-name-all`.
-    pub remote_name_all: bool,
+    /// `--remote-name-all` and its opposite: from the URL at this index on.
+    pub remote_name_all: Vec<(usize, bool)>,
     /// `-g`.
     pub globoff: bool,
     /// `--output-dir`.
@@ -111,7 +111,7 @@ impl Group {
             urls: UrlList::default(),
             outputs: Vec::new(),
             uploads: Vec::new(),
-            remote_name_all: false,
+            remote_name_all: Vec::new(),
             globoff: false,
             output_dir: None,
             create_dirs: false,
@@ -126,6 +126,16 @@ impl Group {
             checksum: None,
             stages: vec![StageLow { transfer: persona.transfer(), ..StageLow::default() }],
         }
+    }
+
+    /// How many URLs have a place so far: also one that has only an output or an upload yet.
+    pub fn places(&self) -> usize {
+        self.urls.len().max(self.outputs.len()).max(self.uploads.len())
+    }
+
+    /// Whether the URL at this index, if it has no output of its own, gets `-O`.
+    pub fn is_remote_named(&self, index: usize) -> bool {
+        self.remote_name_all.iter().rev().find(|(from, _)| *from <= index).is_some_and(|(_, on)| *on)
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{HAUL, Ran, page, program, run};
+use common::{HAUL, Ran, names, page, program, run};
 use testkit::raw::{RawPeer, Step};
 
 /// haul in curl's place, in this directory.
@@ -41,4 +41,30 @@ fn what_w_tells_may_get_lost_in_curls_place_and_content_may_not() {
     assert_eq!(fs::read(dir.path().join("file")).unwrap(), b"x");
     assert_eq!(to_full(&["curl", "-q"], &["-s", "-w", "%{http_code}", &url]).code, 23);
     assert_eq!(to_full(&[], &told).code, 23, "in haul's own name it is what was asked for");
+}
+
+#[test]
+fn remote_name_all_is_about_the_urls_that_follow_it() {
+    let peer = page("x");
+    let (one, two) = (peer.url("/one"), peer.url("/two"));
+    let written = |args: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        let printed = curl_in(dir.path(), args).text();
+        (names(dir.path()).join(" "), printed)
+    };
+    for (args, files, printed) in [
+        (&["-s", &one, "--remote-name-all", &two][..], "two", "x"),
+        (&["-s", "--remote-name-all", &one, "--no-remote-name-all", &two], "one", "x"),
+        (&["-s", "--remote-name-all", &one, &two], "one two", ""),
+        // The place that an -o opens is a URL's, too.
+        (&["-s", "-o", "o", "-o", "-", "--remote-name-all", &one, &two], "o", "x"),
+        (&["-s", "--remote-name-all", "--no-remote-name", &one, &two], "two", "x"),
+        // There is nothing to undo.
+        (&["-s", "--no-remote-name", "-o", "o", &one], "o", ""),
+    ] {
+        assert_eq!(written(args), (files.to_owned(), printed.to_owned()), "{args:?}");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    run(program(HAUL).args(["-s", &one, "--remote-name-all"]).current_dir(dir.path())).ok();
+    assert_eq!(names(dir.path()), ["one"], "in haul's own name all of them");
 }

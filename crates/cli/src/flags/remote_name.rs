@@ -24,6 +24,8 @@ impl Flag for RemoteName {
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let output = match value.on() {
             true => Output::RemoteName,
+            // Nothing for curl to undo: the place stays free for an output that follows.
+            false if args.global.persona.is_curl() && !args.group().is_remote_named(usize::MAX) => return Ok(()),
             false => Output::Stdout,
         };
         args.group().outputs.push(output);

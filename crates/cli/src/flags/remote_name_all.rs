@@ -13,14 +13,16 @@ impl Flag for RemoteNameAll {
             category: Category::Output,
             important: false,
             help: "As -O for every URL",
-            doc: "Every URL without an output of its own gets -O.",
+            doc: "Every URL without an output of its own gets -O; in curl's place, those that follow.",
             example: "haul --remote-name-all 'https://example.com/[1-3].html'",
             see_also: &["remote-name"],
         }
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.group().remote_name_all = value.on();
+        // To curl it is about the URLs that follow.
+        let from = if args.global.persona.is_curl() { args.group().places() } else { 0 };
+        args.group().remote_name_all.push((from, value.on()));
         Ok(())
     }
 }

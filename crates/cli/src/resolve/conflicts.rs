@@ -46,7 +46,7 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
     let Some(from) = stage.request.continue_at else { return Ok(()) };
     // Standard output has no size. curl begins at 0 then, which programs count on that have one set of options for heads and
     // files (Vagrant); behind `>>` that is a second copy of what is there.
-    let is_left_over = group.outputs.len() < group.urls.len() && !group.remote_name_all;
+    let is_left_over = (group.outputs.len()..group.urls.len()).any(|index| !group.is_remote_named(index));
     let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
     let is_thrown_away = group.outputs.contains(&Output::File("/dev/null".to_owned()));
     let is_empty = from == ContinueAt::OutputSize && (has_no_size || is_thrown_away) && persona.is_curl();
@@ -87,7 +87,7 @@ fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), 
 }
 
 fn check_names(group: &Group, warnings: &mut Vec<String>) -> Result<(), UsageError> {
-    if group.remote_header_name && !group.remote_name_all && !group.outputs.contains(&Output::RemoteName) {
+    if group.remote_header_name && group.remote_name_all.is_empty() && !group.outputs.contains(&Output::RemoteName) {
         warnings.push("--remote-header-name does nothing without --remote-name".to_owned());
     }
     if group.skip_existing && group.stages[0].request.continue_at.is_some() {

@@ -67,7 +67,7 @@ impl Resolver<'_> {
         given.or_else(|| agent_of(self.files.variable("HAUL_AGENT")))
     }
 
-    fn group(&mut self, group: Group) -> Result<Operation, UsageError> {
+    fn group(&mut self, mut group: Group) -> Result<Operation, UsageError> {
         if group.urls.is_empty() {
             return Err(UsageError::new(Place::Whole, Reason::NoUrl));
         }
@@ -75,9 +75,9 @@ impl Resolver<'_> {
         if self.persona.is_curl() {
             self.files_there(&group)?;
         }
-        let mut outputs = group.outputs;
-        let uploads = self.uploads(group.uploads, &group.urls, group.globoff)?;
-        let mut output_default = match group.remote_name_all {
+        let mut outputs = std::mem::take(&mut group.outputs);
+        let uploads = self.uploads(std::mem::take(&mut group.uploads), &group.urls, group.globoff)?;
+        let default_of = |index| match group.is_remote_named(index) {
             true => Output::RemoteName,
             false => Output::Stdout,
         };
@@ -96,6 +96,10 @@ impl Resolver<'_> {
                 self.warnings.push("Got more output options than URLs".to_owned());
             }
             outputs.truncate(group.urls.len());
+        } else if group.remote_name_all.iter().any(|(from, _)| *from > 0) {
+            let is_listed = |index| group.urls.is_listed(index);
+            let default_of = |index| if is_listed(index) { Output::RemoteName } else { default_of(index) };
+            outputs.extend((outputs.len()..group.urls.len()).map(default_of));
         }
         let last = group.stages.len() - 1;
         let stages = group.stages.into_iter().enumerate();
