@@ -68,3 +68,14 @@ fn remote_name_all_is_about_the_urls_that_follow_it() {
     run(program(HAUL).args(["-s", &one, "--remote-name-all"]).current_dir(dir.path())).ok();
     assert_eq!(names(dir.path()), ["one"], "in haul's own name all of them");
 }
+
+#[test]
+fn content_in_chunks_that_nobody_gave_is_their_end() {
+    for method in ["POST", "PUT", "DELETE"] {
+        let peer = page("x");
+        curl(&["-s", "-X", method, "-H", "Transfer-Encoding: chunked", &peer.url("/")]).ok();
+        let sent = received(&peer, 0);
+        assert!(sent.starts_with(&format!("{method} / ")) && sent.ends_with("\r\n\r\n0\r\n\r\n"), "{sent}");
+        assert!(sent.contains("\r\nTransfer-Encoding: chunked\r\n") && !sent.contains("Content-Type"), "{sent}");
+    }
+}
