@@ -79,3 +79,40 @@ fn content_in_chunks_that_nobody_gave_is_their_end() {
         assert!(sent.contains("\r\nTransfer-Encoding: chunked\r\n") && !sent.contains("Content-Type"), "{sent}");
     }
 }
+
+#[test]
+fn the_jar_is_printed_behind_each_transfer() {
+    let peer = RawPeer::start(vec![answer("200 OK\r\nSet-Cookie: a=1"), answer("200 OK\r\nSet-Cookie: b=2")]);
+    let (one, two) = (peer.url("/1"), peer.url("/2"));
+    let printed = curl(&["-s", "-c", "-", "-w", "W\n", &one, &two]).text();
+    let (head, line) =
+        ("# Netscape HTTP Cookie File\n", |cookie: &str| format!("127.0.0.1\tFALSE\t/\tFALSE\t0\t{cookie}\n"));
+    let jars: Vec<&str> = printed.split(head).collect();
+    assert_eq!((jars.len(), jars[0]), (3, "okW\n"), "{printed}");
+    assert!(jars[1].ends_with(&format!("{}okW\n", line("a\t1"))), "{printed}");
+    assert!(jars[2].contains(&line("a\t1")) && jars[2].contains(&line("b\t2")), "{printed}");
+
+    let peer = RawPeer::start(vec![answer("200 OK\r\nSet-Cookie: a=1"), answer("200 OK")]);
+    let printed = curl(&["-s", "-c", "-", &peer.url("/1"), "--next", "-s", &peer.url("/2")]).text();
+    assert!(
+        printed.starts_with(&format!("ok{head}")) && printed.ends_with(&format!("{}ok", line("a\t1"))),
+        "{printed}"
+    );
+    assert!(!received(&peer, 1).contains("Cookie"));
+}
+
+#[test]
+fn what_one_operation_learned_the_next_one_sends() {
+    let next = [["-c", "there", "-b", "jar"], ["-c", "other", "-c", "more"]];
+    for (second, persona) in [(next[0], &["curl", "-q"][..]), (next[1], &["curl", "-q"]), (next[0], &[])] {
+        let dir = tempfile::tempdir().unwrap();
+        let peer = RawPeer::start(vec![answer("200 OK\r\nSet-Cookie: a=1"), answer("200 OK\r\nSet-Cookie: b=2")]);
+        let (one, two) = (peer.url("/1"), peer.url("/2"));
+        let first = ["-s", "-c", "jar", &one, "--next", "-s"];
+        let args = [persona, &first[..], &second[..], &[&two]].concat();
+        run(program(HAUL).args(&args).current_dir(dir.path())).ok();
+        assert!(received(&peer, 1).contains("\r\nCookie: a=1\r\n"), "{args:?}: {}", received(&peer, 1));
+        let jar = fs::read_to_string(dir.path().join("jar")).unwrap();
+        assert!(jar.contains("a\t1") && !jar.contains("b\t2"), "as it was behind its operation: {jar}");
+    }
+}

@@ -72,20 +72,20 @@ pub fn run(plan: Plan) -> u8 {
         if exit_code == 0 || plan.global.persona.is_curl() {
             exit_code = code;
         }
+        let mut lost = stores.save(operation);
+        if !serial::is_wanted(&plan, operation) || !plan.global.persona.is_curl() {
+            lost.extend(stores.print(operation));
+        }
+        let lost = tell_lost(&plan, &progress, &lost);
+        // In haul's own name what was asked for and is not there is a failure; to curl it is none.
+        if exit_code == 0 && !plan.global.persona.is_curl() {
+            exit_code = lost;
+        }
         if outcome.is_break() || (code != 0 && plan.global.fail_early) {
             break;
         }
     }
     progress.clear();
-    for error in stores.save() {
-        if plan.global.shows_errors() {
-            say(&words::beside(plan.global.persona, &error));
-        }
-        // In haul's own name what was asked for and is not there is a failure; to curl it is none.
-        if exit_code == 0 && !plan.global.persona.is_curl() {
-            exit_code = error.exit_code();
-        }
-    }
     if let Some(format) = plan.global.stats {
         client.close_idle();
         stats::print(&client.stats().totals(), progress.elapsed(), format);
@@ -144,6 +144,15 @@ fn tell(plan: &Plan, progress: &Progress, error: &Error) -> u8 {
         say(&words::line(plan.global.persona, error, None));
     }
     error.exit_code()
+}
+
+/// Says what could not be written besides the content; the answer is the first one's exit code.
+fn tell_lost(plan: &Plan, progress: &Progress, lost: &[Error]) -> u8 {
+    for error in lost.iter().filter(|_| plan.global.shows_errors()) {
+        progress.clear();
+        say(&words::beside(plan.global.persona, error));
+    }
+    lost.first().map_or(0, Error::exit_code)
 }
 
 /// The URL, if there is just one and nothing is extracted.

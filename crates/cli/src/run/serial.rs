@@ -71,6 +71,10 @@ pub(super) fn run(
                 }
                 Err(error) => return Err(error),
             };
+            if plan.global.persona.is_curl() {
+                // Behind each transfer, as by curl.
+                super::tell_lost(plan, reporter.progress(), &stores.print(operation));
+            }
             if exit_code == 0 || plan.global.persona.is_curl() {
                 exit_code = code;
             }

@@ -1,4 +1,4 @@
-//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind its last.
+//! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind each operation.
 
 use std::io::{Read, Write, stdout};
 use std::path::Path;
@@ -23,6 +23,11 @@ pub(super) struct Stores {
 
 fn manner(args: &CookieArgs) -> Manner {
     if args.as_curl { Manner::Curl } else { Manner::Standard }
+}
+
+/// Whether a jar is printed, and not written to a file.
+fn is_output(jar: &Path) -> bool {
+    jar == Path::new("-")
 }
 
 impl Stores {
@@ -71,43 +76,59 @@ impl Stores {
         if let Some((_, jar)) = self.jars.iter().find(|(other, _)| other == args) {
             return Ok(jar.clone());
         }
-        let jar = Jar::of(manner(args));
+        let read = Jar::of(manner(args));
         for file in &args.files {
             if file == Path::new("-") {
                 let mut text = Vec::new();
                 stdin()
                     .read_to_end(&mut text)
                     .map_err(|error| Error::with_source(ErrorKind::Read, "failed to read the cookies", error))?;
-                jar.import_text_of(&text, self.host.as_deref());
+                read.import_text_of(&text, self.host.as_deref());
             } else if file.exists() {
                 if args.jar.as_ref() == Some(file) {
-                    jar.load(file)?
+                    read.load(file)?
                 } else {
-                    jar.import_of(file, self.host.as_deref())?
+                    read.import_of(file, self.host.as_deref())?
                 };
             }
         }
         if args.junk_session {
-            jar.clear_session();
+            read.clear_session();
         }
+        // curl has one for all operations that use cookies.
+        let jar = match self.jars.first().filter(|_| args.as_curl) {
+            Some((_, shared)) => {
+                shared.import_text(&read.to_text());
+                shared.clone()
+            }
+            None => read,
+        };
         self.jars.push((args.clone(), jar.clone()));
         Ok(jar)
     }
 
-    /// Writes what is to be kept; the answer is what could not be written.
-    pub(super) fn save(&self) -> Vec<Error> {
-        let jars = self.jars.iter().filter_map(|(args, jar)| Some((args, args.jar.as_ref()?, jar)));
+    /// The jars that an operation writes, and where to.
+    fn kept<'s>(&'s self, operation: &Operation) -> impl Iterator<Item = (&'s CookieArgs, &'s Path, &'s Jar)> {
+        let is_used = |args: &CookieArgs| operation.stages.iter().any(|stage| stage.transfer.cookies == *args);
+        let used = self.jars.iter().filter(move |(args, _)| is_used(args));
+        used.filter_map(|(args, jar)| Some((args, args.jar.as_deref()?, jar)))
+    }
+
+    /// Prints the jars of `-c -`; the answer is what could not be written.
+    pub(super) fn print(&self, operation: &Operation) -> Vec<Error> {
+        let jars = self.kept(operation).filter(|(_, path, _)| is_output(path));
+        let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
+        jars.filter_map(|(_, _, jar)| stdout().write_all(&jar.to_text()).map_err(cannot).err()).collect()
+    }
+
+    /// Writes what an operation leaves in files, where the next one may read it; the answer is what could not be written.
+    pub(super) fn save(&self, operation: &Operation) -> Vec<Error> {
         let mut failed = Vec::new();
-        for (args, path, jar) in jars {
-            if path == Path::new("-") {
-                let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
-                failed.extend(stdout().write_all(&jar.to_text()).map_err(cannot).err());
-            } else if args.as_curl && !args.files.contains(path) {
-                // What was not read is not kept, as by curl: a login afresh has none of the old session.
-                failed.extend(jar.replace(path).err());
-            } else {
-                failed.extend(jar.save(path).err());
-            }
+        for (args, path, jar) in self.kept(operation).filter(|(_, path, _)| !is_output(path)) {
+            // What was not read is not kept, as by curl: a login afresh has none of the old session.
+            let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);
+            let saved = if is_fresh { jar.replace(path) } else { jar.save(path) };
+            failed.extend(saved.err());
         }
         for (store, hsts) in &self.hsts {
             if let Store::File(path) = store {
