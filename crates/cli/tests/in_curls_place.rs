@@ -116,3 +116,26 @@ fn what_one_operation_learned_the_next_one_sends() {
         assert!(jar.contains("a\t1") && !jar.contains("b\t2"), "as it was behind its operation: {jar}");
     }
 }
+
+#[test]
+fn a_token_beside_other_schemes_waits_to_be_asked_for() {
+    let asks = |scheme: &str| {
+        let challenged = answer(&format!("401 Who\r\nWWW-Authenticate: {scheme} realm=\"r\""));
+        RawPeer::start(vec![challenged, answer("200 OK")])
+    };
+    for others in [&["--anyauth"][..], &["--basic"], &["--digest"], &["--basic", "-u", "me:secret"]] {
+        let peer = asks("Bearer");
+        let url = peer.url("/");
+        let args = [&["-s", "-o", "/dev/null", "-w", "%{http_code}", "--oauth2-bearer", "t"], others, &[&url]].concat();
+        assert_eq!(curl(&args).text(), "200", "{others:?}");
+        assert!(!received(&peer, 0).contains("Authorization"), "{}", received(&peer, 0));
+        assert!(received(&peer, 1).contains("\r\nAuthorization: Bearer t\r\n"), "{}", received(&peer, 1));
+    }
+    let peer = asks("Basic");
+    curl(&["-s", "--oauth2-bearer", "t", "--anyauth", "-u", "me:x", &peer.url("/")]).ok();
+    assert!(received(&peer, 1).contains("\r\nAuthorization: Basic bWU6eA==\r\n"), "{}", received(&peer, 1));
+
+    let peer = page("x");
+    curl(&["-s", "--oauth2-bearer", "t", "-u", "me:x", &peer.url("/")]).ok();
+    assert!(received(&peer, 0).contains("\r\nAuthorization: Bearer t\r\n"), "alone it is sent at once");
+}

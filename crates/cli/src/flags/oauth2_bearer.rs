@@ -16,7 +16,7 @@ impl Flag for Oauth2Bearer {
             important: false,
             help: "Send a bearer token",
             doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL alone (RFC 6750). Takes \
-                  the place of -u.",
+                  the place of -u. With --anyauth, --basic or --digest it waits for the server to ask for a token.",
             example: "haul --oauth2-bearer TOKEN https://example.com/",
             see_also: &["user"],
         }

@@ -37,7 +37,7 @@ impl std::fmt::Debug for Secret {
 pub struct AuthArgs {
     /// `-u`; bound to the first origin. `None` also where `-H` gives or removes `Authorization`.
     pub user: Option<Credentials>,
-    /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750).
+    /// `--oauth2-bearer`; bound to the first origin, and sent at once (RFC 6750) where no other scheme is allowed besides.
     pub bearer: Option<Secret>,
     /// Which schemes may be used with user and password. Default Basic alone, which is sent at once; with more than
     /// Basic or without it, a challenge is waited for.

@@ -18,14 +18,18 @@ impl Resolver<'_> {
         if has_field(fields, "Authorization") {
             return Ok(AuthArgs::default());
         }
-        let allowed = low.allowed.filter(|allowed| allowed.basic || allowed.digest).unwrap_or(Allowed::BASIC);
-        // A token is sent whatever there is besides: nobody is asked for a password in vain.
+        let given = low.allowed.filter(|allowed| allowed.basic || allowed.digest);
+        // A token alone is sent at once; with schemes beside it, the server says which it takes.
+        let is_alone = bearer.is_some() && given.is_none();
+        let schemes = given.unwrap_or(Allowed { basic: !is_alone, ..Allowed::BASIC });
+        let allowed = Allowed { bearer: bearer.is_some(), ..schemes };
+        // Nobody is asked for a password in vain.
         let user = match user.filter(|user| bearer.is_none() || user.password.is_some()) {
             Some(user) => self.credentials(user, "host", "--user")?,
             None => None,
         };
         let netrc = self.netrc(low, user.is_some())?;
-        Ok(AuthArgs { user, allowed: Allowed { bearer: bearer.is_some(), ..allowed }, bearer, netrc })
+        Ok(AuthArgs { user, allowed, bearer, netrc })
     }
 
     /// Who the user is; nobody, if neither name nor password says anything (`-u :`).

@@ -6,7 +6,6 @@ use std::path::Path;
 use haul::body::upload::{Body, Piece};
 use haul::state::auth::{Auth, Netrc};
 use haul::{Error, ErrorKind, RequestOptions, Result};
-use haul_policy::auth::Allowed;
 use haul_policy::multipart::{Boundary, Layout};
 
 use crate::files::stdin_content;
@@ -14,14 +13,10 @@ use crate::plan::{self, AuthArgs, ContinueAt, Form, RequestArgs, Source};
 
 /// Whose name requests are in.
 pub(super) fn auth(args: &AuthArgs) -> Auth {
-    let allowed = match &args.bearer {
-        Some(_) => Allowed { basic: false, digest: false, bearer: true },
-        _ => args.allowed,
-    };
     Auth {
         user: args.user.clone(),
         bearer: args.bearer.as_ref().map(|token| token.expose().into()),
-        allowed,
+        allowed: args.allowed,
         netrc: match &args.netrc {
             plan::Netrc::Off => Netrc::Off,
             plan::Netrc::Optional(text) => Netrc::Optional(text.clone()),

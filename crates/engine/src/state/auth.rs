@@ -141,8 +141,10 @@ impl Auth {
     /// The value of Authorization that goes along without being asked for.
     pub(crate) fn in_advance(&self, identity: &Identity, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
         let Allowed { basic, digest, bearer } = self.allowed_for(identity);
+        // Where a token is one way among others, the server is asked, also if there is no password.
+        let only_bearer = !self.allowed.basic && !self.allowed.digest;
         match (basic, digest, bearer, &identity.credentials, &identity.bearer) {
-            (false, false, true, _, Some(token)) => Ok(Some((haul_policy::auth::bearer(token)?, Sent::Bearer))),
+            (_, _, true, _, Some(token)) if only_bearer => Ok(Some((haul_policy::auth::bearer(token)?, Sent::Bearer))),
             (true, false, false, Some(credentials), _) => Ok(Some((credentials.basic(), Sent::Basic))),
             (_, _, _, Some(credentials), _) => self.memory.answer(credentials, ask),
             _ => Ok(None),

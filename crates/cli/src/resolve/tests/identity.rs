@@ -45,7 +45,8 @@ fn schemes_add_up() {
         (&["--anyauth"], Allowed::ANY),
         (&["--anyauth", "--no-basic"], Allowed::DIGEST),
         (&["--anyauth", "--no-anyauth"], Allowed::BASIC),
-        (&["--oauth2-bearer", "t"], Allowed { bearer: true, ..Allowed::BASIC }),
+        (&["--oauth2-bearer", "t"], Allowed { basic: false, digest: false, bearer: true }),
+        (&["--oauth2-bearer", "t", "--basic"], Allowed { bearer: true, ..Allowed::BASIC }),
     ] {
         assert_eq!(allowed(args), expected, "{args:?}");
     }
