@@ -139,3 +139,28 @@ fn a_token_beside_other_schemes_waits_to_be_asked_for() {
     curl(&["-s", "--oauth2-bearer", "t", "-u", "me:x", &peer.url("/")]).ok();
     assert!(received(&peer, 0).contains("\r\nAuthorization: Bearer t\r\n"), "alone it is sent at once");
 }
+
+#[test]
+fn a_host_is_told_as_it_was_asked_for() {
+    let peer = page("x");
+    let there = format!("::127.0.0.1:{}", peer.addr().port());
+    let told = "%{url_effective} %{url.host} %{urle.host}";
+    for host in ["BÜcher.Example", "Host.Example"] {
+        let url = format!("http://{host}/");
+        let printed = curl(&["-s", "-o", "/dev/null", "-w", told, "--connect-to", &there, &url]).text();
+        assert_eq!(printed, format!("{url} {host} {host}"));
+    }
+    assert!(received(&peer, 0).contains("\r\nHost: xn--bcher-kva.example\r\n"), "{}", received(&peer, 0));
+
+    let peer = RawPeer::start(vec![answer("302 Found\r\nLocation: http://Other.example/"), answer("200 OK")]);
+    let there = format!("::127.0.0.1:{}", peer.addr().port());
+    let args = ["-s", "-L", "-o", "/dev/null", "-w", told, "--connect-to", &there, "http://Host.Example/"];
+    assert_eq!(curl(&args).text(), "http://other.example/ Host.Example other.example");
+}
+
+#[test]
+fn a_user_is_told_as_it_was_written() {
+    let peer = page("x");
+    let url = peer.url("/").replacen("://", "://us%40er:p%3a@", 1);
+    assert_eq!(curl(&["-s", "-o", "/dev/null", "-w", "%{url.user}", &url]).text(), "us%40er");
+}

@@ -23,7 +23,7 @@ use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
 use crate::persona::Persona;
 use crate::plan::{Global, Operation, StageArgs, TraceForm, UnixSocket, WriteOut, append_query};
-use crate::write_out::TransferFacts;
+use crate::write_out::{TransferFacts, written};
 
 /// Reports the transfers of one operation.
 pub(super) struct Reporter {
@@ -128,7 +128,16 @@ impl Reporter {
         };
         let (scheme, url_effective) = match is_local {
             true => ("file", told.url.to_owned()),
-            false => (told.outcome.target.scheme().as_str(), with_fragment(with_port(&told.outcome.target), fragment)),
+            false => {
+                let target = &told.outcome.target;
+                let mut url = with_fragment(with_port(target), fragment);
+                let host = written::host(told.url, target.host_text()).filter(|_| told.outcome.facts.redirects == 0);
+                if let Some(host) = host {
+                    let from = target.scheme().as_str().len() + "://".len();
+                    url.replace_range(from..from + target.host_text().len(), host);
+                }
+                (target.scheme().as_str(), url)
+            }
         };
         let url = match self.persona {
             Persona::Curl => Cow::Borrowed(told.url),

@@ -18,6 +18,7 @@ mod json;
 mod render;
 mod time;
 mod variable;
+pub(crate) mod written;
 
 pub use render::TransferFacts;
 pub use variable::Variable;

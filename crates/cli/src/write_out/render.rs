@@ -8,7 +8,7 @@ use haul::transfer::Redirected;
 use haul::{Head, Target};
 use haul_policy::Host;
 
-use super::Variable;
+use super::{Variable, written};
 
 /// What `-w` can tell about one transfer. `Default` is a transfer that got nowhere.
 #[derive(Clone, Copy, Debug, Default)]
@@ -242,16 +242,13 @@ fn parts(url: &str, part: Part) -> String {
         Part::Host => match target.host() {
             // As curl: an address in brackets, and its zone elsewhere.
             Host::V6(address, _) => format!("[{address}]"),
-            _ => target.host_text().to_owned(),
+            _ => written::host(url, target.host_text()).unwrap_or(target.host_text()).to_owned(),
         },
         Part::Path => target.path().to_owned(),
         Part::Port => target.port().to_string(),
         Part::Query => target.path_and_query().split_once('?').map_or("", |(_, query)| query).to_owned(),
         Part::Scheme => target.scheme().as_str().to_owned(),
-        Part::User => {
-            let user = target.userinfo_bytes().map(|(user, _)| String::from_utf8_lossy(&user).into_owned());
-            user.unwrap_or_default()
-        }
+        Part::User => written::user(url).to_owned(),
         Part::ZoneId => match target.host() {
             Host::V6(_, Some(zone)) => zone.clone(),
             _ => String::new(),
