@@ -164,3 +164,12 @@ fn a_user_is_told_as_it_was_written() {
     let url = peer.url("/").replacen("://", "://us%40er:p%3a@", 1);
     assert_eq!(curl(&["-s", "-o", "/dev/null", "-w", "%{url.user}", &url]).text(), "us%40er");
 }
+
+#[test]
+fn options_that_need_content_are_refused_without() {
+    for option in ["--cookie-jar", "--interface", "--pass"] {
+        let ran = curl(&[option, "", "http://127.0.0.1:1/"]);
+        let said = format!("curl: option {option}: blank argument where content is expected\n");
+        assert!(ran.code == 2 && ran.stderr.starts_with(&said), "{ran:?}");
+    }
+}

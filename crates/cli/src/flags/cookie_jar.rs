@@ -23,9 +23,10 @@ impl Flag for CookieJar {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let is_curl = args.global.persona.is_curl();
         let cookies = &mut args.transfer().cookies;
         match value.bytes() {
-            b"" => cookies.engine = true,
+            b"" if !is_curl => cookies.engine = true,
             _ => cookies.jar = Some(value.path()?),
         }
         Ok(())

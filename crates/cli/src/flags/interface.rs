@@ -24,6 +24,7 @@ impl Flag for Interface {
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let text = value.text()?;
         args.transfer().connection.interface = match text {
+            "" if args.global.persona.is_curl() => return Err(Reason::Blank),
             "" => None,
             text => {
                 Some(parse(text).ok_or(Reason::bad_use("expected NAME, if!NAME, host!NAME or ifhost!DEVICE!HOST"))?)

@@ -22,6 +22,9 @@ impl Flag for Pass {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        if value.bytes().is_empty() && args.global.persona.is_curl() {
+            return Err(Reason::Blank);
+        }
         args.transfer().tls.client.passphrase = Some(Secret::new(value.bytes()));
         Ok(())
     }
