@@ -81,6 +81,7 @@ impl Resolver<'_> {
             true => Output::RemoteName,
             false => Output::Stdout,
         };
+        let mut output_default = default_of(group.urls.len());
         if group.stages.len() > 1 {
             // The URLs of later stages are not known to the user: nothing pairs with them.
             if outputs.len() > 1 {
