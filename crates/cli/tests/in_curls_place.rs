@@ -99,6 +99,9 @@ fn the_jar_is_printed_behind_each_transfer() {
         "{printed}"
     );
     assert!(!received(&peer, 1).contains("Cookie"));
+
+    let ran = curl(&["-s", "-c", "-", "http://h:99999/"]);
+    assert_eq!((ran.code, ran.stdout), (3, Vec::new()), "there was no transfer");
 }
 
 #[test]

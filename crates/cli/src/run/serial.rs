@@ -58,6 +58,7 @@ pub(super) fn run(
                 let job = Job { url: &url, index, parts: &parts, upload };
                 single::run(client, &plan.global, operation, job, reporter, stores)
             });
+            let began = done.is_ok();
             let code = match done {
                 Ok(code) => code,
                 // What one URL is wrong by does not concern the others.
@@ -71,7 +72,7 @@ pub(super) fn run(
                 }
                 Err(error) => return Err(error),
             };
-            if plan.global.persona.is_curl() {
+            if plan.global.persona.is_curl() && began {
                 // Behind each transfer, as by curl.
                 super::tell_lost(plan, reporter.progress(), &stores.print(operation));
             }
