@@ -176,3 +176,22 @@ fn options_that_need_content_are_refused_without() {
         assert!(ran.code == 2 && ran.stderr.starts_with(&said), "{ran:?}");
     }
 }
+
+#[test]
+fn a_url_that_is_none_ends_all_where_more_is_made_of_it() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let (bad, good) = ("http://h:99999/x", peer.url("/"));
+    for args in [
+        &["-O", bad][..],
+        &["-T", "up", bad],
+        &["-G", "-d", "q", bad],
+        &["-O", bad, "--next"],
+        &["http://h/[1-", "--next"],
+    ] {
+        let ran = curl_in(dir.path(), &[&["-s"], args, &["-s", &good]].concat());
+        assert_eq!((ran.code, ran.stdout), (3, Vec::new()), "{args:?}");
+    }
+    assert_eq!(peer.connections(), 0);
+    assert_eq!(curl(&["-s", bad, &good]).text(), "x", "alone it is one failure among others");
+}

@@ -128,8 +128,8 @@ fn carry_out(
         Ok(code) => ControlFlow::Continue(code),
         Err(error) => {
             let code = tell(plan, progress, &error);
-            // What is to be read and is not there ends curl, whatever operations follow.
-            let ends = plan.global.persona.is_curl() && error.kind() == ErrorKind::Read;
+            // What is to be read and is not there ends curl, and so does a URL that nothing can be made of, whatever operations follow.
+            let ends = plan.global.persona.is_curl() && matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }
     }

@@ -15,7 +15,7 @@ use super::glob;
 use super::report::Reporter;
 use super::single::{self, Job};
 use super::stores::Stores;
-use crate::plan::{Operation, Plan, Upload, UrlSource, name_upload};
+use crate::plan::{Operation, Output, Plan, Upload, UrlSource, name_upload};
 
 /// Whether an operation is carried out so.
 pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
@@ -61,8 +61,8 @@ pub(super) fn run(
             let began = done.is_ok();
             let code = match done {
                 Ok(code) => code,
-                // What one URL is wrong by does not concern the others.
-                Err(error) if plan.global.persona.is_curl() => {
+                // What one URL is wrong by does not concern the others, unless more is to be made of it.
+                Err(error) if plan.global.persona.is_curl() && !is_built_on(operation, index, upload, &error) => {
                     let code = super::tell(plan, reporter.progress(), &error);
                     // To curl it was a transfer that ended before it began.
                     if matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme) {
@@ -99,6 +99,13 @@ pub(super) fn run(
         }
     }
     Ok(exit_code)
+}
+
+/// Whether a URL that is none was to give a file its name, or to take one, or a query: that ends all, to curl too.
+fn is_built_on(operation: &Operation, index: usize, upload: &Sent, error: &Error) -> bool {
+    let names = *operation.output_of(index) == Output::RemoteName;
+    let is_named = matches!(upload, Sent::File(..)) || operation.stages[0].request.query.is_some();
+    error.kind() == ErrorKind::Url && (names || is_named)
 }
 
 /// What is sent to the URLs of a source.
