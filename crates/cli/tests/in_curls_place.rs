@@ -195,3 +195,17 @@ fn a_url_that_is_none_ends_all_where_more_is_made_of_it() {
     assert_eq!(peer.connections(), 0);
     assert_eq!(curl(&["-s", bad, &good]).text(), "x", "alone it is one failure among others");
 }
+
+#[test]
+fn a_redirect_that_was_followed_is_no_more_to_be_followed() {
+    let location = "302 Found\r\nLocation: http://127.0.0.1:1/";
+    let told = |options: &[&str]| {
+        let peer = RawPeer::start(vec![answer(location)]);
+        let ran = curl(&[&["-s", "-o", "/dev/null", "-w", "%{redirect_url}"], options, &[&peer.url("/")]].concat());
+        (ran.code, String::from_utf8(ran.stdout).unwrap())
+    };
+    let there = "http://127.0.0.1:1/".to_owned();
+    assert_eq!(told(&[]), (0, there.clone()));
+    assert_eq!(told(&["-L", "--max-redirs", "0"]), (47, there));
+    assert_eq!(told(&["-L"]), (7, String::new()));
+}

@@ -151,7 +151,12 @@ impl Reporter {
             Some(query) => Cow::Owned(append_query(&url, query)),
             None => url,
         };
-        let redirect_url = redirect_url(told.outcome);
+        let follows = self.operation.stages.get(told.stage)?.transfer.redirect.follow;
+        let is_refused =
+            |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
+        // What followed a redirect and failed has no other.
+        let is_left = !follows || error.is_none_or(is_refused);
+        let redirect_url = redirect_url(told.outcome).filter(|_| is_left);
         let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let referer = told.outcome.facts.referer.as_deref().or(referer);
         let is_curl = self.persona.is_curl();
