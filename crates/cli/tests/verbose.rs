@@ -27,6 +27,10 @@ fn a_trace_has_a_block_for_each_line_of_a_head_that_came() {
     assert!(trace.contains("<= Recv header, 19 bytes (0x13)\n0000: Content-Length: 6\n"), "{trace}");
     assert!(trace.contains("<= Recv header, 2 bytes (0x2)\n0000: \n<= Recv data, 6 bytes"), "{trace}");
     assert_eq!(trace.matches("=> Send header").count(), 1, "{trace}");
+    assert!(
+        trace.starts_with("*   Trying ") && trace.contains("\n* Connected to 127.0.0.1 "),
+        "as by curl 8.22: {trace}"
+    );
 }
 
 #[test]

@@ -155,7 +155,7 @@ impl Tracer {
     }
 
     fn info(&self, text: &str) -> Vec<u8> {
-        format!("{}== Info: {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes()
+        format!("{}* {}\n", self.stamp(), crate::usage::tamed(text)).into_bytes()
     }
 
     /// A block for each line of a head.
