@@ -275,6 +275,50 @@ fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
 }
 
 #[test]
+fn two_that_a_proxy_asks_at_a_time_count_their_answers_together() {
+    let nonces = ["", "nonce=\"n\"", "nonce=\"m\", stale=true"];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://me:secret@{}", listener.local_addr().unwrap());
+    let client = client();
+    let options = adjusted(through(&url, &RequestOptions::default()), |to| to.auth = ProxyAuth::Digest);
+    let clients: Vec<_> = (0..2)
+        .map(|_| {
+            let (client, options) = (client.clone(), options.clone());
+            thread::spawn(move || DRIVERS[0].get(&client, "http://example.test/", &options))
+        })
+        .collect();
+    let mut both = [listener.accept().unwrap().0, listener.accept().unwrap().0];
+    for (round, nonce) in nonces.iter().enumerate() {
+        let mut counts: Vec<_> = both
+            .iter_mut()
+            .map(|stream| {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8(head).unwrap();
+                head.split("nc=").nth(1).map(|count| count[..8].to_owned())
+            })
+            .collect();
+        counts.sort();
+        let expected = ["00000001", "00000002"].map(|count| (!nonce.is_empty()).then(|| count.to_owned()));
+        assert_eq!(counts, expected, "{nonce}");
+        let answer = match nonces.get(round + 1) {
+            Some(next) => format!(
+                "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", {next}, qop=\"auth\"\r\nContent-Length: 0\r\n\r\n"
+            ),
+            None => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".into(),
+        };
+        both.iter_mut().for_each(|stream| stream.write_all(answer.as_bytes()).unwrap());
+    }
+    for client in clients {
+        assert_eq!(client.join().unwrap().ok(), b"ok");
+    }
+}
+
+#[test]
 fn a_large_body_that_began_with_the_proxys_answer_comes_whole() {
     // Larger than one read, and half of it in the segment of the proxy's answer: none of it may be moved past what was
     // read ahead.

@@ -188,7 +188,7 @@ impl Memory {
         };
         // Another transfer may have had the same challenge: its count goes on.
         let is_known = |space: &Space| match (&space.answer, choice) {
-            (Answer::Digest(digest), Choice::Digest(challenge)) => digest.challenge() == challenge,
+            (Answer::Digest(digest), Choice::Digest(challenge)) => digest.answers(challenge),
             _ => false,
         };
         if let Some(at) = spaces.iter().position(|space| space.is_of(&origin, credentials) && is_known(space)) {
@@ -213,7 +213,7 @@ impl Memory {
             _ => None,
         });
         // Another transfer may have learnt the new nonce first.
-        known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.challenge() == new)
+        known.is_none_or(|digest| digest.may_answer_again(new) || new.is_stale() && digest.answers(new))
     }
 
     /// Takes the Authentication-Info field of a reply.

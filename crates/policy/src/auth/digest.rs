@@ -230,6 +230,11 @@ impl Digest {
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
+
+    /// Whether it answers this challenge already, whatever was stale before it: then its count goes on (§3.4).
+    pub fn answers(&self, challenge: &DigestChallenge) -> bool {
+        self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
+    }
 }
 
 impl fmt::Debug for Digest {

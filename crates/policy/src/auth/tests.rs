@@ -256,6 +256,9 @@ fn when_to_answer_again() {
     assert!(!first.may_answer_again(&again("Digest realm=r, nonce=m, qop=auth")));
     assert!(first.may_answer_again(&again("Digest realm=r, nonce=m, qop=auth, stale=TRUE")));
     assert!(!first.may_answer_again(&again("Digest realm=r, nonce=n, qop=auth, stale=true")));
+    // Whose count goes on is another matter.
+    assert!(first.answers(&again("Digest realm=r, nonce=n, qop=auth, stale=true")));
+    assert!(!first.answers(&again("Digest realm=r, nonce=m, qop=auth")));
 }
 
 #[test]

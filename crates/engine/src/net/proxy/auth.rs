@@ -90,6 +90,8 @@ impl Memory {
         let mut known = self.lock();
         let answer = match choice {
             Choice::Digest(new) => match known.get(proxy) {
+                // Another connection may have had the same challenge, or learnt the new nonce first: its count goes on.
+                Some(Answer::Digest(old)) if old.answers(&new) => return Ok(!answered || new.is_stale()),
                 // Another connection's newer nonce may have taken the place of the one that was answered to; stale
                 // says that the password was right.
                 Some(Answer::Digest(old)) if answered && !old.may_answer_again(&new) => return Ok(false),
