@@ -9,13 +9,15 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, Got, start_origin, trusting};
+use common::{DRIVERS, Got, bounded, start_origin, trusting};
+use haul::batch::BatchOptions;
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::{Client, ErrorKind, RequestOptions};
 use haul_policy::auth::Credentials;
 use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use proxy::{Rules, TestProxy, basic};
+use rustls::{ServerConnection, StreamOwned};
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
 
@@ -129,6 +131,60 @@ fn large_bodies_come_whole_through_tls_in_tls() {
             60,
             "the proxy",
         );
+    }
+}
+
+#[test]
+fn bodies_that_wait_for_room_go_on_in_the_clear_through_a_proxys_tls() {
+    let origin = start_origin();
+    let identity = Identity::generate();
+    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    let proxy = TestProxy::start(Rules { tls: Some(identity.server_config(&[])), ..Rules::default() });
+    let options = through(&format!("https://localhost:{}", proxy.addr.port()), &RequestOptions::default());
+    let options = adjusted(options, |to| (to.tls, to.tunnel) = (trusting_proxy.tls, true));
+    let client = Client::builder().options(|own| *own = options).build();
+    let requests: Vec<_> = (0..12).map(|_| client.get(&origin.url("/bytes/400000")).build().unwrap()).collect();
+    let batch = BatchOptions { memory: 100_000, per_host: 3, ..BatchOptions::default() };
+    let expected = origin.pattern().slice(0, 400_000);
+    let replies: Vec<_> = bounded("the batch", move || client.fetch_all(requests, batch).collect());
+    assert!(replies.into_iter().all(|(_, reply)| reply.unwrap().body == expected));
+}
+
+#[test]
+fn a_proxys_close_notify_ends_a_body_in_the_clear_that_its_tls_carries() {
+    let identity = Identity::generate();
+    let (trusting_proxy, _file) = trusting(identity.ca_pem());
+    for (driver, notifies) in DRIVERS.into_iter().flat_map(|driver| [(driver, true), (driver, false)]) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let config = identity.server_config(&[]);
+        let proxy = thread::spawn(move || {
+            let conn = ServerConnection::new(config).unwrap();
+            let mut stream = StreamOwned::new(conn, listener.accept().unwrap().0);
+            for answer in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nall"] {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    stream.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            if notifies {
+                stream.conn.send_close_notify();
+            }
+            stream.flush().unwrap();
+        });
+        let options = adjusted(through(&url, &RequestOptions::default()), |to| {
+            (to.tls, to.tunnel) = (trusting_proxy.tls.clone(), true);
+        });
+        let got = driver.get(&client(), "http://example.test/", &options);
+        proxy.join().unwrap();
+        if notifies {
+            assert_eq!(got.ok(), b"all", "{driver:?}");
+        } else {
+            fails(&got, ErrorKind::Receive, 56, "end mark");
+        }
     }
 }
 

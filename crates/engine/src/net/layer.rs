@@ -71,6 +71,8 @@ pub(super) struct Transport {
     /// Bytes that came behind a proxy's answer and belong to what follows it, and how many of them were taken.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<Outer>>,
+    /// The last receive asked the socket, and had room for more than there was.
+    is_drained: bool,
 }
 
 #[derive(Debug)]
@@ -85,21 +87,22 @@ struct Outer {
     opened: Range<usize>,
     /// For the reader.
     plain: Range<usize>,
-    /// The last receive took all that there was room for.
-    was_full: bool,
-    /// The proxy ended its TLS, or what it sent could not be opened.
+    /// The proxy ended what it sends, or what it sent could not be opened.
     over: Option<Over>,
 }
 
 #[derive(Debug)]
 enum Over {
-    Ended,
+    /// `is_said`: by a `close_notify` or the end of the tunnel's stream, and not only by that of the connection.
+    Ended {
+        is_said: bool,
+    },
     Broken(String),
 }
 
 impl Transport {
     pub(super) fn new(socket: Socket) -> Self {
-        Self { socket, ahead: (Vec::new(), 0), outer: None }
+        Self { socket, ahead: (Vec::new(), 0), outer: None, is_drained: true }
     }
 
     /// What comes next comes through `outer`, where there is one, and begins with these bytes: plain text, or where there is
@@ -115,16 +118,7 @@ impl Transport {
         wire[..first].copy_from_slice(&ahead[..first]);
         let sealed = first..first + partial.len();
         wire[sealed.clone()].copy_from_slice(&partial);
-        let mut outer = Outer {
-            secured: *secured,
-            tunnel,
-            wire,
-            sealed,
-            opened: 0..first,
-            plain: 0..0,
-            was_full: false,
-            over: None,
-        };
+        let mut outer = Outer { secured: *secured, tunnel, wire, sealed, opened: 0..first, plain: 0..0, over: None };
         // What followed the answer is looked at now: nothing in the socket would lead here.
         while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
         self.outer = Some(Box::new(outer));
@@ -146,10 +140,15 @@ impl Transport {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
-    /// Whether a receive that did not fill its buffer has left something in the socket all the same: who waits for something
+    /// Whether a receive that did not fill its buffer may have left something in the socket all the same: who waits for something
     /// to come would wait for ever.
     pub(super) fn leaves_some(&self) -> bool {
-        self.has_ahead() || self.outer.as_ref().is_some_and(|outer| outer.was_full)
+        self.has_ahead() || !self.is_drained
+    }
+
+    /// Whether the end was said by who opened the tunnel.
+    pub(super) fn end_is_said(&self) -> bool {
+        self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(Over::Ended { is_said: true })))
     }
 
     /// Whether a tunnel takes nothing now, and not because the socket has no room: the proxy has to say something first.
@@ -161,6 +160,7 @@ impl Transport {
 
     /// Receives; 0 is the end.
     pub(super) fn recv(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.is_drained = false;
         let (bytes, taken) = &mut self.ahead;
         if *taken < bytes.len() {
             let n = buffer.len().min(bytes.len() - *taken);
@@ -172,8 +172,11 @@ impl Transport {
             return Ok(n);
         }
         match &mut self.outer {
-            None => self.socket.recv(buffer),
-            Some(outer) => outer.recv(&self.socket, buffer),
+            None => {
+                self.is_drained = true;
+                self.socket.recv(buffer)
+            }
+            Some(outer) => outer.recv(&self.socket, buffer, &mut self.is_drained),
         }
     }
 
@@ -224,7 +227,7 @@ impl Transport {
 
 impl Outer {
     /// Fills the buffer as far as what has been received allows, and receives only where that is nothing.
-    fn recv(&mut self, socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    fn recv(&mut self, socket: &Socket, buffer: &mut [u8], is_drained: &mut bool) -> io::Result<usize> {
         let mut filled = 0;
         loop {
             let n = self.plain.len().min(buffer.len() - filled);
@@ -242,7 +245,7 @@ impl Outer {
             match &self.over {
                 Some(_) if filled > 0 => break,
                 // Not taken: the end stays the end, whoever asks again.
-                Some(Over::Ended) => return Ok(0),
+                Some(Over::Ended { .. }) => return Ok(0),
                 Some(Over::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
                 None => {}
             }
@@ -255,13 +258,12 @@ impl Outer {
             self.say(socket)?;
             self.wire.copy_within(self.sealed.clone(), 0);
             self.sealed = 0..self.sealed.len();
-            self.was_full = false;
             match socket.recv(&mut self.wire[self.sealed.end..])? {
                 // Whether that was an end or a cut is for what is inside to tell.
-                0 => self.over = Some(Over::Ended),
+                0 => self.over = Some(Over::Ended { is_said: false }),
                 n => self.sealed.end += n,
             }
-            self.was_full = self.sealed.end == self.wire.len();
+            *is_drained = self.sealed.end < self.wire.len();
         }
         // A proxy that waits for its window must hear of it now. If it cannot, the next call finds out why.
         if self.tunnel.is_some() {
@@ -298,7 +300,7 @@ impl Outer {
                 self.opened = 0..0;
                 return false;
             }
-            Ok(Taken::End) => self.over = Some(Over::Ended),
+            Ok(Taken::End) => self.over = Some(Over::Ended { is_said: true }),
             Err(error) => self.over = Some(Over::Broken(error.to_string())),
         }
         true
@@ -322,7 +324,7 @@ impl Outer {
                     State::Open => true,
                     State::NeedMore => has_any,
                     State::PeerClosed => {
-                        self.over = Some(Over::Ended);
+                        self.over = Some(Over::Ended { is_said: true });
                         true
                     }
                 }

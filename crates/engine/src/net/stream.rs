@@ -86,6 +86,12 @@ impl Stream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
+    /// Whether an end ([`Received::End`]) is a proper one: of what is in the clear itself, by the TLS of the proxy that carries it.
+    #[must_use]
+    pub fn end_is_said(&self) -> bool {
+        self.tls.is_none() && self.transport.end_is_said()
+    }
+
     /// Whether a receive brings something that is in the socket no more: a driver that waits for the socket then may wait
     /// for ever.
     #[must_use]

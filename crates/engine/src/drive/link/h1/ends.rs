@@ -43,7 +43,7 @@ impl Link {
         }
     }
 
-    /// The peer has ended the stream; `clean` when TLS said so.
+    /// The peer has ended the stream; `clean` when it was said so, by TLS or the tunnel's stream.
     pub(super) fn end(&mut self, clean: bool, now: Instant, finished: &mut Finished) -> Progress {
         if self.queue.is_empty() {
             return self.close(now, finished);

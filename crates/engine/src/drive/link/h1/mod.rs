@@ -251,7 +251,7 @@ impl Link {
                 }
                 Err(error) => self.break_off(error, now, finished),
             },
-            Ok(Received::End) => self.end(false, now, finished),
+            Ok(Received::End) => self.end(self.stream.end_is_said(), now, finished),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Interrupted,
             Err(error) => self.broke(error, now, finished),
         }
