@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
+pub mod route;
 pub mod server;
 pub mod ways;
 

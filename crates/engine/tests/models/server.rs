@@ -1,13 +1,16 @@
-//! An HTTP/1.1 server that does to each request what was said of its number, in `/N`; what it does not understand it notes.
+//! An HTTP/1.1 server that does to each request what was said of its number, in `/N`; what it does not understand it notes, and
+//! what must not be said to it: another host's credentials, those of a proxy, a POST for the second time.
 
-use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Write};
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufRead, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use testkit::pattern::Pattern;
+
+use super::route::{Buffered, Duplex, Guard, Line, Route, Via, Word};
 
 /// How long a body is told to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,8 @@ struct State {
     attempts: HashMap<u64, u64>,
     /// What was sent with a number, each time that it came whole.
     uploads: HashMap<u64, Vec<Vec<u8>>>,
+    /// POSTs that came, by the request of the program and by number.
+    posts: HashSet<(u64, u64)>,
     misunderstood: Vec<String>,
 }
 
@@ -89,6 +94,7 @@ pub struct Server(Arc<Inner>);
 
 struct Inner {
     addr: SocketAddr,
+    guard: Guard,
     state: Mutex<State>,
 }
 
@@ -100,10 +106,14 @@ impl Drop for Inner {
 }
 
 impl Server {
-    pub fn start(scripts: HashMap<u64, Script>) -> Self {
+    pub fn start(scripts: HashMap<u64, Script>, route: Route) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let addr = listener.local_addr().unwrap();
-        let inner = Arc::new(Inner { addr, state: Mutex::new(State { scripts, ..State::default() }) });
+        let inner = Arc::new(Inner {
+            addr,
+            guard: Guard::new(route),
+            state: Mutex::new(State { scripts, ..State::default() }),
+        });
         let serving = Arc::downgrade(&inner);
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -115,7 +125,16 @@ impl Server {
     }
 
     pub fn url(&self, number: u64) -> String {
-        format!("http://{}/{number}", self.0.addr)
+        let route = self.route();
+        format!("http{}://{}:{}/{number}", if route.tls { "s" } else { "" }, route.host(number), self.port())
+    }
+
+    pub fn port(&self) -> u16 {
+        self.0.addr.port()
+    }
+
+    pub fn route(&self) -> &Route {
+        &self.0.guard.route
     }
 
     /// Whether this content came with this number, whole.
@@ -136,13 +155,13 @@ impl Server {
     fn answer_all(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(Duration::from_secs(30)))?;
-        let mut output = stream.try_clone()?;
-        let mut input = BufReader::new(stream);
-        while let Some(request) = self.head(&mut input)? {
-            if !self.answer(&request, &mut input, &mut output)? {
+        let mut line = self.0.guard.open(stream, &|what| self.note(what))?;
+        while let Some(request) = self.head(&mut line)? {
+            if !self.answer(&request, &mut line.far)? {
                 break;
             }
         }
+        line.far.end(self.route().notifies);
         Ok(())
     }
 
@@ -151,44 +170,83 @@ impl Server {
         io::Error::other(what)
     }
 
-    fn head(&self, input: &mut impl BufRead) -> io::Result<Option<Asked>> {
-        let mut line = String::new();
-        if input.read_line(&mut line)? == 0 {
+    fn head(&self, line: &mut Line) -> io::Result<Option<Asked>> {
+        let mut first = String::new();
+        if line.far.read_line(&mut first)? == 0 {
             return Ok(None);
         }
-        let words: Vec<_> = line.trim_end().split(' ').collect();
-        let number = words.get(1).and_then(|target| target.strip_prefix('/')).and_then(|number| number.parse().ok());
-        let (&[method, _, "HTTP/1.1"], Some(number)) = (&words[..], number) else {
-            return Err(self.note(format!("request line {line:?}")));
+        let words: Vec<_> = first.trim_end().split(' ').collect();
+        let is_forwarded = self.route().via == Via::Forward;
+        let &[method, target, "HTTP/1.1"] = &words[..] else { return Err(self.note(format!("{first:?}"))) };
+        let (authority, path) = match target.strip_prefix("http://").filter(|_| is_forwarded) {
+            Some(rest) => rest.split_once('/').unwrap_or_default(),
+            None => ("", target.trim_start_matches('/')),
         };
-        let mut asked = Asked { method: method.to_owned(), number, length: 0, chunked: false, expects: false };
+        let (Ok(number), true) = (path.parse(), is_forwarded != authority.is_empty()) else {
+            return Err(self.note(format!("{first:?}")));
+        };
+        let mut asked = Asked { method: method.to_owned(), target: target.to_owned(), number, ..Asked::default() };
         loop {
-            let mut line = String::new();
-            input.read_line(&mut line)?;
-            let Some((name, value)) = line.trim_end().split_once(": ") else {
-                return if line == "\r\n" { Ok(Some(asked)) } else { Err(self.note(format!("field {line:?}"))) };
+            let mut field = String::new();
+            line.far.read_line(&mut field)?;
+            let Some((name, value)) = field.trim_end().split_once(": ") else {
+                if field != "\r\n" {
+                    return Err(self.note(format!("field {field:?}")));
+                }
+                break;
             };
             match name.to_ascii_lowercase().as_str() {
-                "content-length" => asked.length = value.parse().map_err(|_| self.note(line))?,
+                "host" => asked.host = value.to_owned(),
+                "content-length" => asked.length = value.parse().map_err(|_| self.note(field))?,
                 "transfer-encoding" => asked.chunked = true,
                 "expect" => asked.expects = true,
+                "x-case" => asked.case = value.parse().ok(),
+                "authorization" => asked.bearer = Some(value.to_owned()),
+                "proxy-authorization" => asked.login = Some(value.to_owned()),
                 _ => {}
+            }
+        }
+        let host = asked.host.split(':').next().unwrap_or_default();
+        let is_right = host == self.route().host(number)
+            && asked.host == format!("{host}:{}", self.port())
+            && (authority.is_empty() || authority == asked.host)
+            && line.host.as_deref().is_none_or(|told| told == host)
+            && asked.bearer.as_ref().is_none_or(|bearer| *bearer == format!("Bearer {host}"))
+            && asked.bearer.is_some() == asked.case.is_some_and(|case| self.route().host(case) == host)
+            && (is_forwarded || asked.login.is_none());
+        if is_right { Ok(Some(asked)) } else { Err(self.note(format!("{authority} {:?}: {asked:?}", line.host))) }
+    }
+
+    /// What a proxy has to say to a request that it is to forward; none lets it pass.
+    fn refusal(&self, asked: &Asked, far: &mut Buffered) -> io::Result<Option<bool>> {
+        if self.route().via != Via::Forward {
+            return Ok(None);
+        }
+        let note = |what| self.note(what);
+        match self.0.guard.word(&asked.method, &asked.target, asked.login.as_deref(), &note)? {
+            Word::Yes => Ok(None),
+            Word::No(answer, closes) => {
+                if !closes && !asked.expects {
+                    self.content(asked, far)?;
+                }
+                far.write_all(&answer)?;
+                Ok(Some(!closes && !asked.expects))
             }
         }
     }
 
-    fn content(&self, asked: &Asked, input: &mut impl BufRead) -> io::Result<()> {
+    fn content(&self, asked: &Asked, far: &mut Buffered) -> io::Result<Vec<u8>> {
         let mut content = Vec::new();
         if asked.chunked {
             loop {
                 let mut line = String::new();
-                if input.read_line(&mut line)? == 0 {
+                if far.read_line(&mut line)? == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 let size = usize::from_str_radix(line.trim_end(), 16);
                 let size = size.map_err(|_| self.note(format!("chunk {line:?}")))?;
                 let mut chunk = vec![0; size + 2];
-                input.read_exact(&mut chunk)?;
+                far.read_exact(&mut chunk)?;
                 if !chunk.ends_with(b"\r\n") {
                     return Err(self.note("the end of a chunk".to_owned()));
                 }
@@ -199,16 +257,30 @@ impl Server {
             }
         } else {
             content.resize(asked.length, 0);
-            input.read_exact(&mut content)?;
+            far.read_exact(&mut content)?;
         }
+        Ok(content)
+    }
+
+    fn take_content(&self, asked: &Asked, far: &mut Buffered) -> io::Result<()> {
+        let content = self.content(asked, far)?;
         self.0.state.lock().unwrap().uploads.entry(asked.number).or_default().push(content);
         Ok(())
     }
 
     /// Whether another request may follow.
-    fn answer(&self, asked: &Asked, input: &mut impl BufRead, output: &mut TcpStream) -> io::Result<bool> {
+    fn answer(&self, asked: &Asked, far: &mut Buffered) -> io::Result<bool> {
+        if let Some(goes_on) = self.refusal(asked, far)? {
+            return Ok(goes_on);
+        }
         let (script, attempt) = {
             let mut state = self.0.state.lock().unwrap();
+            if let ("POST", Some(case)) = (asked.method.as_str(), asked.case)
+                && !state.posts.insert((case, asked.number))
+            {
+                drop(state);
+                return Err(self.note(format!("for the second time: {asked:?}")));
+            }
             let Some(script) = state.scripts.get(&asked.number).cloned() else {
                 drop(state);
                 return Err(self.note(format!("number {}", asked.number)));
@@ -223,40 +295,49 @@ impl Server {
         }
         if !script.early || fails.is_some() {
             if asked.expects {
-                output.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+                far.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
             }
-            self.content(asked, input)?;
+            self.take_content(asked, far)?;
         }
         match fails {
             Some(Fail::Unanswered) => return Ok(false),
             Some(Fail::Unavailable) => {
-                output.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nbusy\n")?;
+                far.write_all(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 5\r\n\r\nbusy\n")?;
                 return Ok(true);
             }
             _ => {}
         }
-        let mut reply = script.reply(asked);
+        let mut reply = script.reply(asked, self.route(), self.port());
         if fails == Some(Fail::Half) {
             reply.truncate(reply.len().saturating_sub(script.size / 2 + 1));
         }
         for piece in reply.chunks(script.step) {
-            output.write_all(piece)?;
+            far.write_all(piece)?;
             if piece.len() < reply.len() {
                 thread::sleep(Duration::from_micros(200));
+                far.renew();
             }
         }
         let goes_on = fails.is_none() && script.framing != Framing::Close && script.end == End::Keep;
         if script.early && fails.is_none() && goes_on {
-            self.content(asked, input)?;
+            self.take_content(asked, far)?;
         }
         Ok(goes_on)
     }
 }
 
 /// A request's head.
+#[derive(Debug, Default)]
 struct Asked {
     method: String,
+    target: String,
     number: u64,
+    host: String,
+    /// The number of the program's request that it belongs to, ...
+    case: Option<u64>,
+    /// ... and in whose name, which the first origin is told and no other.
+    bearer: Option<String>,
+    login: Option<String>,
     length: usize,
     chunked: bool,
     expects: bool,
@@ -264,7 +345,7 @@ struct Asked {
 
 impl Script {
     /// All that is sent back, and what nobody asked for.
-    fn reply(&self, asked: &Asked) -> Vec<u8> {
+    fn reply(&self, asked: &Asked, route: &Route, port: u16) -> Vec<u8> {
         let mut out = Vec::new();
         for status in &self.interim {
             out.extend_from_slice(format!("HTTP/1.1 {status} Wait\r\nX-Interim: {status}\r\n\r\n").as_bytes());
@@ -277,7 +358,9 @@ impl Script {
         };
         let mut head = format!("HTTP/1.1 {status} So\r\nX-Number: {}\r\n", asked.number);
         if let Some((_, next)) = self.redirect {
-            head += &format!("Location: /{next}\r\n");
+            let (host, is_same) = (route.host(next), route.host(next) == route.host(asked.number));
+            let origin = format!("http{}://{host}:{port}", if route.tls { "s" } else { "" });
+            head += &format!("Location: {}/{next}\r\n", if is_same { "" } else { &origin });
         }
         if self.end == End::Say {
             head += "Connection: close\r\n";
