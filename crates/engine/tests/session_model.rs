@@ -120,7 +120,7 @@ impl Case for Scripted {
         let is_once = self.sends.is_some_and(|sends| !matches!(sends.1, By::Memory));
         // What a program has taken is not taken back, and what a proxy says to a CONNECT is final.
         let breaks = route.breaks > 0 && (route.via != Via::Direct || matches!(self.way, Way::Read(_) | Way::Await(_)));
-        let is_refused = route.refusals > 0 && route.via == Via::Tunnel;
+        let is_refused = route.via == Via::Tunnel && (route.refusals > 0 || route.is_forgetful() && route.leaves);
         let is_cut = script.framing == Framing::Close && route.is_secure() && !route.notifies;
         let got = match got {
             Ok(got) => got,

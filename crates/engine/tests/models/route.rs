@@ -38,6 +38,9 @@ pub enum Login {
     Digest,
 }
 
+/// More answers than there are requests.
+const FOR_EVER: u64 = 1000;
+
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Origins speak TLS.
@@ -73,7 +76,7 @@ impl Route {
             proxy_tls: false,
             login: Login::No,
             is_stranger: false,
-            uses: 1000,
+            uses: FOR_EVER,
             leaves: false,
             breaks: 0,
             refusals: 0,
@@ -98,13 +101,18 @@ impl Route {
             proxy_tls: is_http && rng.below(3) == 0,
             login,
             is_stranger: login != Login::No && rng.below(12) == 0,
-            uses: one_of(rng, &[8, 30, 1000]),
+            uses: one_of(rng, &[8, 30, FOR_EVER]),
             leaves: rng.below(3) == 0,
             breaks: one_of(rng, &[0, 0, 1, 3]),
             refusals: if is_http { one_of(rng, &[0, 0, 0, 2]) } else { 0 },
             hosts: one_of(rng, &[1, 1, 3]),
             seed: rng.next(),
         }
+    }
+
+    /// Whether nonces become too old.
+    pub fn is_forgetful(&self) -> bool {
+        self.login == Login::Digest && self.uses < FOR_EVER
     }
 
     /// Whether less than all is told from all where only the end of the connection ends content.
@@ -464,7 +472,8 @@ impl Guard {
                     if right == route.is_stranger {
                         return Err(note(format!("{method} {uri}: {given}")));
                     }
-                    if right && !state.counted.insert((digest.nonce, digest.nc.clone())) {
+                    // Where an older challenge came late, a newer one begins anew.
+                    if right && !state.counted.insert((digest.nonce, digest.nc.clone())) && !route.is_forgetful() {
                         return Err(note(format!("again: {given}")));
                     }
                     stale = right && digest.nonce + 1 < current;
