@@ -74,6 +74,23 @@ fn a_forwarding_proxy_serves_many_origins_by_one_connection() {
 }
 
 #[test]
+fn a_field_for_the_proxy_takes_the_place_of_none_of_the_requests_own() {
+    let origin = start_origin();
+    for driver in DRIVERS {
+        let proxy = TestProxy::start(Rules::default());
+        let mut options = through(&format!("http://{}", proxy.addr), &RequestOptions::default());
+        options.fields.extend([("X-Own".into(), b"origin".to_vec()), ("User-Agent".into(), b"mine".to_vec())]);
+        let told = &mut options.proxy.as_mut().unwrap().fields;
+        told.extend([("X-Own".into(), b"proxy".to_vec()), ("User-Agent".into(), b"proxied".to_vec())]);
+        assert_eq!(driver.get(&Client::new(), &origin.url("/small/7"), &options).ok(), b"small 7\n");
+        let head = &proxy.told()[0];
+        let named = |name: &str| head.lines().filter_map(|line| line.strip_prefix(name)).collect::<Vec<_>>();
+        assert_eq!(named("X-Own: "), ["origin", "proxy"], "{head}");
+        assert_eq!(named("User-Agent: "), ["mine", "proxied"], "{head}");
+    }
+}
+
+#[test]
 fn a_tunnel_learns_host_and_port_and_nothing_of_the_request() {
     let origin = start_origin();
     let (trusting, _file) = trusting(origin.ca_pem());

@@ -140,9 +140,6 @@ impl Transfer {
         let mut connections = given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied();
         let named = asks_transfer_coding
             .then(|| connections.next().map_or_else(|| b"TE".to_vec(), |(_, first)| [first, b", TE"].concat()));
-        // What the user says to a proxy goes before what is said by default.
-        let is_users = |name: &str| name.eq_ignore_ascii_case("Proxy-Connection") && is_given(name);
-        let of_proxy = |name: &str| to_proxy(name).is_some() && !is_users(name);
         self.proxy_answered = answer.is_some();
         let mut fields: Vec<(&str, &[u8])> = Vec::with_capacity(given.len() + for_proxy.len() + 16);
         // A Host of the user's stands where the engine's own does.
@@ -151,9 +148,9 @@ impl Transfer {
         fields.extend(answer.map(|value| ("Proxy-Authorization", value)));
         // Most have no value, and need not be looked for among those that are given.
         let valued = made.iter().filter_map(|&(name, value)| Some((name, value?)));
-        fields.extend(valued.filter(|(name, _)| if of_proxy(name) { !is_left_out(name) } else { is_made(name) }));
+        fields.extend(valued.filter(|(name, _)| is_made(name)));
         fields.extend(cookie.as_deref().map(|value| ("Cookie", value)));
-        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !of_proxy(name) && !is_connection(name)));
+        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !is_connection(name)));
         let more = for_proxy.iter().filter(|(name, _)| {
             !["proxy-authorization", "proxy-connection"].iter().any(|known| name.eq_ignore_ascii_case(known))
         });
