@@ -11,7 +11,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | `send` | the request of the next exchange |
+//! | `send`, `fields` | the request of the next exchange, and which fields it has |
 //! | `content` | what the request carries, and whether it can be sent again |
 //! | `coding` | whether compressed content is asked for, and decoded |
 //! | `auth` | in whose name, and how challenges are answered |
@@ -35,6 +35,7 @@ mod cut;
 mod delivery;
 mod ending;
 mod extent;
+mod fields;
 mod leaves;
 mod outcome;
 mod pace;

@@ -1,0 +1,279 @@
+//! Which fields a request has, and in which order.
+//!
+//! | whose they are | which |
+//! |---|---|
+//! | the caller's | all that may go where the request goes ([`Callers`]) |
+//! | the proxy's | what the one that forwards the request is told, and nobody else ([`Forwarded`]) |
+//! | the engine's | the rest, but for those that the caller gives or leaves out |
+
+use std::borrow::Cow;
+
+use haul_policy::proxy::Fields;
+use haul_policy::range::validator::Validator;
+use haul_policy::redirect::Secrets;
+use haul_policy::secrets::may_go;
+use haul_proto::h1::BodyLength;
+
+use super::Transfer;
+use crate::Result;
+use crate::net::proxy::Via;
+use crate::request::RequestOptions;
+
+pub(super) type Field = (String, Vec<u8>);
+
+/// A field as a machine takes it.
+pub(super) type Line<'a> = (&'a str, &'a [u8]);
+
+/// The caller's fields, as far as they may go where the request goes, and what they mean for those that the engine makes.
+pub(super) struct Callers<'a> {
+    shared: &'a [Field],
+    own: &'a [Field],
+    left_out: &'a [String],
+    secrets: Secrets,
+    same_origin: bool,
+    /// Most requests have none, and are asked for each field that the engine makes.
+    is_empty: bool,
+}
+
+impl<'a> Callers<'a> {
+    pub(super) fn of(options: &'a RequestOptions, own: &'a [Field], secrets: Secrets, same_origin: bool) -> Self {
+        let (shared, left_out) = (&*options.fields, &*options.without);
+        let callers = Self { shared, own, left_out, secrets, same_origin, is_empty: false };
+        let is_empty = callers.allowed().next().is_none();
+        Self { is_empty, ..callers }
+    }
+
+    /// Those that many requests share, but for names that this one has some of its own of; then these.
+    pub(super) fn allowed(&self) -> impl Iterator<Item = &'a Field> + use<'a> {
+        let Self { own, secrets, same_origin, .. } = *self;
+        let is_replaced = move |name: &str| own.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+        let fields = self.shared.iter().filter(move |(name, _)| !is_replaced(name)).chain(own);
+        // A Host of the caller's own belongs to the first origin only.
+        fields.filter(move |(name, _)| may_go(name, secrets) && (same_origin || !is_host(name)))
+    }
+
+    fn have(&self, name: &str) -> bool {
+        !self.is_empty && self.allowed().any(|(field, _)| field.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a field of this name is the engine's to make. What a caller leaves out of a request to one host, another may
+    /// need: that it is another, the caller cannot know.
+    pub(super) fn leave_to_engine(&self, name: &str) -> bool {
+        let is_left_out = || self.left_out.iter().any(|field| field.eq_ignore_ascii_case(name));
+        !self.have(name) && (!is_left_out() || is_host(name) && !self.same_origin)
+    }
+}
+
+/// What the proxy is told that forwards a request; nothing where none does.
+#[derive(Default)]
+pub(super) struct Forwarded {
+    /// The request target, which is absolute there.
+    pub(super) uri: Option<String>,
+    fields: Fields,
+}
+
+impl Forwarded {
+    fn get(&self, wanted: &str) -> Option<&[u8]> {
+        let found = self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.as_slice())
+    }
+
+    /// Those that have no place among the engine's.
+    fn others(&self) -> impl Iterator<Item = Line<'_>> {
+        let is_placed =
+            |name: &str| ["proxy-authorization", "proxy-connection"].iter().any(|one| name.eq_ignore_ascii_case(one));
+        self.fields.iter().filter(move |(name, _)| !is_placed(name)).map(line)
+    }
+}
+
+/// What the engine says in fields of its own, where that has to be written down first.
+pub(super) struct Written<'a> {
+    authority: Cow<'a, str>,
+    authorization: Option<Vec<u8>>,
+    range: Option<String>,
+    content_range: Option<String>,
+    alt_used: Option<String>,
+    cookie: Option<Vec<u8>>,
+    content_length: Option<String>,
+    is_chunked: bool,
+    /// The first Connection, where it has to name another field as well.
+    connection: Option<Vec<u8>>,
+}
+
+impl Transfer {
+    /// What the proxy is told, with the same answer as the connection's key has: what is for a proxy goes to no one else.
+    pub(super) fn forwarded(&mut self, options: &RequestOptions) -> Result<Forwarded> {
+        self.proxy_answered = false;
+        let via = Via::of(&self.target, options);
+        let Some(hop) = via.forwards() else { return Ok(Forwarded::default()) };
+        let (uri, fields) = hop.forwarded(&self.method, &self.target)?;
+        let forwarded = Forwarded { uri: Some(uri), fields };
+        self.proxy_answered = forwarded.get("Proxy-Authorization").is_some();
+        if !self.proxy_answered && hop.is_to_ask() {
+            self.waits_to_be_asked();
+        }
+        Ok(forwarded)
+    }
+
+    /// The caller's fields that go along. Where content cannot be `chunked` its length is said, if that is known.
+    pub(super) fn callers_lines<'a>(&self, callers: &Callers<'a>, chunked: bool) -> Vec<Line<'a>> {
+        let is_said = |name: &str| chunked || !name.eq_ignore_ascii_case("transfer-encoding");
+        callers.allowed().filter(|(name, _)| !self.is_orphan(name) && is_said(name)).map(line).collect()
+    }
+
+    /// Whether a field of the caller's describes content that is not sent: it goes where that goes (RFC 9110 section 15.4).
+    fn is_orphan(&self, name: &str) -> bool {
+        let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
+        let frames = frames(name) || name.eq_ignore_ascii_case("expect");
+        let has_given = self.own.body.is_some() || self.options.body.is_some();
+        has_given && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
+    }
+
+    /// What has to be written down before the fields can be put in order.
+    pub(super) fn written(
+        &self,
+        callers: &Callers<'_>,
+        given: &[Line<'_>],
+        framing: BodyLength,
+        authorization: Option<Vec<u8>>,
+    ) -> Written<'_> {
+        let options = &self.options;
+        let is_framed = given.iter().any(|(name, _)| frames(name));
+        // TE is named in Connection (RFC 9110 section 10.1.4).
+        let named = self.asks_transfer_coding(callers).then(|| match connections(given).next() {
+            Some((_, first)) => [first, b", TE"].concat(),
+            None => b"TE".to_vec(),
+        });
+        Written {
+            authority: self.target.authority(),
+            authorization,
+            range: match &options.range {
+                Some(range) => Some(format!("bytes={range}")),
+                None => self.extent.range(),
+            },
+            content_range: options
+                .content_range
+                .as_deref()
+                .filter(|_| self.with_body)
+                .map(|part| format!("bytes {part}")),
+            alt_used: self.alt_used(),
+            cookie: self.cookie(callers.leave_to_engine("Cookie")),
+            content_length: match framing {
+                BodyLength::Known(length) if !is_framed => Some(length.to_string()),
+                _ => None,
+            },
+            is_chunked: framing == BodyLength::Chunked && !is_framed,
+            connection: named,
+        }
+    }
+
+    /// All of them, in curl's order: servers and tests exist that look at it.
+    pub(super) fn in_order<'a>(
+        &'a self,
+        callers: &Callers<'a>,
+        given: &[Line<'a>],
+        forwarded: &'a Forwarded,
+        written: &'a Written<'_>,
+    ) -> Vec<Line<'a>> {
+        let mut fields: Vec<Line<'a>> = Vec::with_capacity(given.len() + forwarded.fields.len() + 16);
+        // A Host of the caller's stands where the engine's own does.
+        let host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
+        let host = host.or_else(|| callers.leave_to_engine("Host").then_some(written.authority.as_bytes()));
+        fields.extend(host.map(|value| ("Host", value)));
+        fields.extend(forwarded.get("Proxy-Authorization").map(|value| ("Proxy-Authorization", value)));
+        // Most have no value, and need not be looked for among those that are given.
+        let about_request = self.about_request(callers, forwarded, written).into_iter();
+        let valued = about_request.filter_map(|(name, value)| Some((name, value?)));
+        fields.extend(valued.filter(|(name, _)| callers.leave_to_engine(name)));
+        fields.extend(written.cookie.as_deref().map(|value| ("Cookie", value)));
+        fields.extend(given.iter().filter(|(name, _)| !is_host(name) && !is_connection(name)));
+        fields.extend(forwarded.others());
+        let about_content = self.about_content(callers, written).into_iter();
+        fields.extend(about_content.filter_map(|(name, value)| Some((name, value?))));
+        // An empty Connection names nothing, and any other stands last.
+        fields.extend(written.connection.as_deref().map(|value| ("Connection", value)));
+        fields.extend(connections(given).skip(usize::from(written.connection.is_some())));
+        fields
+    }
+
+    /// What the engine says of the request, in its order.
+    fn about_request<'a>(
+        &'a self,
+        callers: &Callers<'_>,
+        forwarded: &'a Forwarded,
+        written: &'a Written<'_>,
+    ) -> [(&'static str, Option<&'a [u8]>); 12] {
+        let options = &self.options;
+        let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
+        [
+            ("Authorization", written.authorization.as_deref()),
+            ("Range", written.range.as_deref().map(str::as_bytes)),
+            ("Content-Range", written.content_range.as_deref().map(str::as_bytes)),
+            ("If-Range", if_range.map(Validator::if_range)),
+            ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
+            ("Accept", Some(b"*/*")),
+            ("TE", self.asks_transfer_coding(callers).then_some(b"gzip")),
+            ("Accept-Encoding", self.asks_coded().then(|| crate::body::accept_encoding().as_bytes())),
+            ("Referer", self.referer.as_deref().map(str::as_bytes)),
+            ("Proxy-Connection", forwarded.get("Proxy-Connection")),
+            ("Alt-Used", written.alt_used.as_deref().map(str::as_bytes)),
+            ("Transfer-Encoding", written.is_chunked.then_some(b"chunked")),
+        ]
+    }
+
+    /// What the engine says of the content, which stands last but for Connection.
+    fn about_content<'a>(
+        &'a self,
+        callers: &Callers<'_>,
+        written: &'a Written<'_>,
+    ) -> [(&'static str, Option<&'a [u8]>); 3] {
+        let content_type = self.options.content_type.as_deref();
+        let content_type = content_type.filter(|_| self.with_body && callers.leave_to_engine("Content-Type"));
+        // As by curl: who is only to be challenged is told of a form's fields, but not of its parts, which are not there.
+        let content_type = content_type.filter(|kind| !(self.login.is_probe && kind.starts_with("multipart/")));
+        [
+            ("Content-Length", written.content_length.as_deref().map(str::as_bytes)),
+            ("Content-Type", content_type.map(str::as_bytes)),
+            ("Expect", (self.asked_first && !callers.have("Expect")).then_some(b"100-continue")),
+        ]
+    }
+
+    fn asks_transfer_coding(&self, callers: &Callers<'_>) -> bool {
+        self.options.liberties.codings && callers.leave_to_engine("TE")
+    }
+
+    /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
+    /// curl's ways the jar's have a field beside it.
+    fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
+        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.cookies_by_host);
+        let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
+        let given = self.options.cookie.as_deref().filter(|_| is_made && self.secrets == Secrets::Keep);
+        match (kept, given) {
+            (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
+            (Some(kept), None) => Some(kept),
+            (None, given) => given.map(<[u8]>::to_vec),
+        }
+    }
+}
+
+fn line((name, value): &Field) -> Line<'_> {
+    (name, value)
+}
+
+fn is_host(name: &str) -> bool {
+    name.eq_ignore_ascii_case("host")
+}
+
+fn is_connection(name: &str) -> bool {
+    name.eq_ignore_ascii_case("connection")
+}
+
+/// The caller's Connection fields that name something.
+fn connections<'a>(given: &[Line<'a>]) -> impl Iterator<Item = Line<'a>> {
+    given.iter().filter(|(name, value)| is_connection(name) && !value.is_empty()).copied()
+}
+
+/// Whether a field of this name says how content is framed.
+fn frames(name: &str) -> bool {
+    ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own))
+}
