@@ -71,6 +71,12 @@ pub struct Carried {
     pub end: End,
 }
 
+impl Carried {
+    fn nothing(end: End) -> Self {
+        Self { moved: 0, began: None, end }
+    }
+}
+
 /// How a call ended.
 #[derive(Debug)]
 pub enum End {
@@ -158,77 +164,28 @@ impl Session {
     }
 
     fn relayed(&mut self, order: &Order, out: BorrowedFd<'_>) -> Carried {
-        let mut carried = Carried { moved: 0, began: None, end: End::Died };
         let started = Instant::now();
-        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return Carried { end: End::Refused, ..carried } };
+        let Ok((pipe, ours)) = pipe_with(PipeFlags::CLOEXEC) else { return Carried::nothing(End::Refused) };
         // For all of an opening, so that its reader holds up no connection. One that stays small has the agent wait for us.
         widen(&pipe);
         if self.send(order, Some(ours.as_fd())).is_err() {
-            return carried;
+            return Carried::nothing(End::Died);
         }
         // From now on the agent alone can write to it, so its end is the agent's word or death.
         drop(ours);
-        let mut mover = Mover::default();
-        let mut end = None;
-        let (mut is_alive, mut has_ended) = (true, false);
-        while !has_ended || (end.is_none() && is_alive) {
-            let is_held = end.is_none()
-                && carried.began.as_ref().is_none_or(|began| {
-                    began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK)
-                });
-            if is_held && !is_alive {
-                return carried;
-            }
-            let no = PollFlags::empty();
-            let mut fds = [
-                PollFd::from_borrowed_fd(out, no),
-                PollFd::new(&pipe, if is_held || has_ended { no } else { PollFlags::IN }),
-                PollFd::new(&self.socket, if is_alive { PollFlags::IN } else { no }),
-            ];
-            // A descriptor that has hung up is always reported: one that is not to be looked at is left out.
-            let watched = match (is_alive, is_held || has_ended) {
-                (true, true) => {
-                    fds.swap(1, 2);
-                    &mut fds[..2]
-                }
-                (false, _) => &mut fds[..2],
-                (true, false) => &mut fds[..],
-            };
-            match poll(watched, None) {
-                Ok(_) => {}
-                Err(Errno::INTR) => continue,
-                Err(error) => return Carried { end: End::Output(error.into()), ..carried },
-            }
-            if watched[0].revents().contains(PollFlags::ERR) {
-                // Nobody reads it any more, and what is on its way to it need not come.
-                return Carried { end: End::Output(io::ErrorKind::BrokenPipe.into()), ..carried };
-            }
-            if is_alive && self.is_readable() {
-                is_alive = self.receive().unwrap_or(false);
-                while let Some(event) = self.next_event(started).unwrap_or_else(|_| {
-                    is_alive = false;
-                    None
-                }) {
-                    match event {
-                        Event::Began(began) => carried.began = Some(began),
-                        Event::Done(done) => end = Some(End::Done(done)),
-                        Event::Refused => return Carried { end: End::Refused, ..carried },
-                        Event::State(_) | Event::Stops => is_alive = false,
-                    }
-                }
-                continue;
-            }
-            if has_ended || is_held {
-                continue;
-            }
-            match mover.step(&pipe, out) {
-                Ok(0) => has_ended = true,
-                Ok(moved) => carried.moved += moved as u64,
-                Err(error) => return Carried { end: End::Output(error), ..carried },
-            }
-        }
-        carried.end = end.unwrap_or(End::Died);
-        carried
+        let mut relay = Relay {
+            session: self,
+            pipe,
+            out,
+            started,
+            moved: 0,
+            began: None,
+            done: None,
+            is_alive: true,
+            is_drained: false,
+        };
+        let end = relay.run();
+        Carried { moved: relay.moved, began: relay.began, end }
     }
 
     fn is_readable(&self) -> bool {
@@ -278,6 +235,103 @@ impl Session {
         let malformed = |error| io::Error::new(io::ErrorKind::InvalidData, error);
         let Some((kind, content)) = self.frames.next().map_err(malformed)? else { return Ok(None) };
         Event::from_frame(kind, &content, started).map(Some).map_err(malformed)
+    }
+}
+
+/// A body on its way through a pipe of ours.
+struct Relay<'a> {
+    session: &'a mut Session,
+    pipe: OwnedFd,
+    out: BorrowedFd<'a>,
+    started: Instant,
+    moved: u64,
+    began: Option<Began>,
+    done: Option<Box<Done>>,
+    /// The agent may still say something.
+    is_alive: bool,
+    /// The pipe has come to its end.
+    is_drained: bool,
+}
+
+impl Relay<'_> {
+    /// Moves the body and listens to the agent, until both have ended.
+    fn run(&mut self) -> End {
+        let mut mover = Mover::default();
+        while !self.is_drained || (self.done.is_none() && self.is_alive) {
+            if self.is_held_back() && !self.is_alive {
+                return End::Died;
+            }
+            if let Err(error) = self.wait() {
+                return End::Output(error);
+            }
+            if self.is_alive && self.session.is_readable() {
+                if let Some(refused) = self.listen() {
+                    return refused;
+                }
+            } else if self.is_to_move() {
+                match mover.step(&self.pipe, self.out) {
+                    Ok(0) => self.is_drained = true,
+                    Ok(moved) => self.moved += moved as u64,
+                    Err(error) => return End::Output(error),
+                }
+            }
+        }
+        self.done.take().map_or(End::Died, End::Done)
+    }
+
+    /// Whether the body stays in the pipe until the agent has said that it is whole.
+    fn is_held_back(&self) -> bool {
+        let may_begin_anew =
+            |began: &Began| began.validator.is_none() && began.length.is_some_and(|length| length <= HELD_BACK);
+        self.done.is_none() && self.began.as_ref().is_none_or(may_begin_anew)
+    }
+
+    fn is_to_move(&self) -> bool {
+        !self.is_drained && !self.is_held_back()
+    }
+
+    /// Waits for the agent, and for bytes if they are to be moved.
+    ///
+    /// # Errors
+    /// Nobody reads the output any more: what is on its way to it need not come.
+    fn wait(&self) -> io::Result<()> {
+        let mut fds = [
+            PollFd::from_borrowed_fd(self.out, PollFlags::empty()),
+            PollFd::new(&self.pipe, PollFlags::IN),
+            PollFd::new(&self.session.socket, PollFlags::IN),
+        ];
+        // A descriptor that has hung up is always reported: one that is not to be looked at is left out.
+        let watched = match (self.is_to_move(), self.is_alive) {
+            (true, true) => &mut fds[..],
+            (_, false) => &mut fds[..2],
+            (false, true) => {
+                fds.swap(1, 2);
+                &mut fds[..2]
+            }
+        };
+        rustix::io::retry_on_intr(|| poll(watched, None))?;
+        if watched[0].revents().contains(PollFlags::ERR) {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    }
+
+    /// Takes what the agent says; the end, if that is a refusal.
+    fn listen(&mut self) -> Option<End> {
+        self.is_alive = self.session.receive().unwrap_or(false);
+        loop {
+            match self.session.next_event(self.started) {
+                Ok(Some(Event::Began(began))) => self.began = Some(began),
+                Ok(Some(Event::Done(done))) => self.done = Some(done),
+                Ok(Some(Event::Refused)) => return Some(End::Refused),
+                Ok(Some(Event::State(_) | Event::Stops)) => self.is_alive = false,
+                Ok(None) => return None,
+                Err(_) => {
+                    self.is_alive = false;
+                    return None;
+                }
+            }
+        }
     }
 }
 
