@@ -3,6 +3,7 @@
 //! Each transfer is told of before the next one begins, and each has the whole process to itself: the blocking driver, no
 //! thread. Globs are expanded as they are needed, so that a million of URLs costs no memory.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,67 +39,95 @@ pub(super) fn run(
     reporter: &Arc<Reporter>,
     stores: &mut Stores,
 ) -> Result<u8> {
-    let mut exit_code = 0;
-    for index in 0..operation.urls.len() {
-        let Some(UrlSource::Argument(source)) = operation.urls.get(index) else {
-            return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
-        };
-        let mut each = |url: &str, parts: Parts, upload: &Sent| -> Result<bool> {
-            reporter.pace(plan.global.pace);
-            let parts = match upload {
-                Sent::File(_, named) => parts.with_named(named),
-                _ => parts,
+    let mut serial = Serial { client, plan, operation, reporter, stores, exit_code: 0 };
+    serial.all()?;
+    Ok(serial.exit_code)
+}
+
+/// Transfers one after the other. Each may be the last: `Break` says so.
+struct Serial<'a> {
+    client: &'a Client,
+    plan: &'a Plan,
+    operation: &'a Operation,
+    reporter: &'a Arc<Reporter>,
+    stores: &'a mut Stores,
+    exit_code: u8,
+}
+
+impl Serial<'_> {
+    fn all(&mut self) -> Result<()> {
+        let operation = self.operation;
+        for (index, source) in operation.urls.iter().enumerate() {
+            let UrlSource::Argument(source) = source else {
+                return Err(Error::new(ErrorKind::Setup, "-T has no place beside a list of URLs"));
             };
-            let sent = match upload.for_url(url, operation) {
-                // A file that is not there ends all, to curl too: the exit code of what follows would hide it.
-                Err(error) if error.kind() == ErrorKind::Read => return Err(error),
-                sent => sent,
-            };
-            let done = sent.and_then(|(url, upload)| {
-                let job = Job { url: &url, index, parts: &parts, upload };
-                single::run(client, &plan.global, operation, job, reporter, stores)
-            });
-            let began = done.is_ok();
-            let code = match done {
-                Ok(code) => code,
-                // What one URL is wrong by does not concern the others, unless more is to be made of it.
-                Err(error) if plan.global.persona.is_curl() && !is_built_on(operation, index, upload, &error) => {
-                    let code = super::tell(plan, reporter.progress(), &error);
-                    // To curl it was a transfer that ended before it began.
-                    if matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme) {
-                        reporter.print(reporter.tell_unusable(url, index as u64, &error))?;
-                    }
-                    code
-                }
-                Err(error) => return Err(error),
-            };
-            if plan.global.persona.is_curl() && began {
-                // Behind each transfer, as by curl.
-                super::tell_lost(plan, reporter.progress(), &stores.print(operation));
-            }
-            if exit_code == 0 || plan.global.persona.is_curl() {
-                exit_code = code;
-            }
-            if code != 0 && plan.global.fail_early {
-                return Ok(false);
-            }
-            Ok(true)
-        };
-        for upload in uploads(operation, index)? {
-            if !operation.is_glob(index, source) {
-                if !each(source, Parts::default(), &upload)? {
-                    return Ok(exit_code);
-                }
-                continue;
-            }
-            for expansion in glob(source)?.iter() {
-                if !each(&expansion.url, expansion.parts, &upload)? {
-                    return Ok(exit_code);
+            for upload in uploads(operation, index)? {
+                if self.source(index, source, &upload)?.is_break() {
+                    return Ok(());
                 }
             }
         }
+        Ok(())
     }
-    Ok(exit_code)
+
+    /// Every URL of one argument.
+    fn source(&mut self, index: usize, source: &str, upload: &Sent) -> Result<ControlFlow<()>> {
+        if !self.operation.is_glob(index, source) {
+            return self.one(index, source, Parts::default(), upload);
+        }
+        for expansion in glob(source)?.iter() {
+            if self.one(index, &expansion.url, expansion.parts, upload)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// One URL; `parts` is what its glob contributed to it.
+    fn one(&mut self, index: usize, url: &str, parts: Parts, upload: &Sent) -> Result<ControlFlow<()>> {
+        let global = &self.plan.global;
+        self.reporter.pace(global.pace);
+        let parts = match upload {
+            Sent::File(_, named) => parts.with_named(named),
+            Sent::Nothing | Sent::Stdin => parts,
+        };
+        let sent = match upload.for_url(url, self.operation) {
+            // A file that is not there ends all, to curl too: the exit code of what follows would hide it.
+            Err(error) if error.kind() == ErrorKind::Read => return Err(error),
+            sent => sent,
+        };
+        let done = sent.and_then(|(url, upload)| {
+            let job = Job { url: &url, index, parts: &parts, upload };
+            single::run(self.client, global, self.operation, job, self.reporter, self.stores)
+        });
+        let began = done.is_ok();
+        let code = match done {
+            // What one URL is wrong by does not concern the others, unless more is to be made of it.
+            Err(error) if global.persona.is_curl() && !is_built_on(self.operation, index, upload, &error) => {
+                self.tell(index, url, &error)?
+            }
+            done => done?,
+        };
+        if global.persona.is_curl() && began {
+            // Behind each transfer, as by curl.
+            super::tell_lost(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
+        }
+        if self.exit_code == 0 || global.persona.is_curl() {
+            self.exit_code = code;
+        }
+        let is_last = code != 0 && global.fail_early;
+        Ok(if is_last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    /// Tells why there was no transfer; the answer is the exit code.
+    fn tell(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
+        let code = super::tell(self.plan, self.reporter.progress(), error);
+        // To curl it was a transfer that ended before it began.
+        if matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme) {
+            self.reporter.print(self.reporter.tell_unusable(url, index as u64, error))?;
+        }
+        Ok(code)
+    }
 }
 
 /// Whether a URL that is none was to give a file its name, or to take one, or a query: that ends all, to curl too.
