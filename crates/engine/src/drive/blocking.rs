@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::body::path::BodyPath;
+use crate::buffer::Buffer;
 use crate::client::Client;
 use crate::drive::direct::{Mover, Waited};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
@@ -326,105 +327,137 @@ impl Live {
         is_enough: &mut impl FnMut() -> bool,
     ) -> Stopped {
         let mut buffer = client.shelf().take();
-        let Self { link, began, deadline, scout, mover, waits, is_drained, send_error } = self;
-        began.get_or_insert_with(Instant::now);
+        let began = *self.began.get_or_insert_with(Instant::now);
         // The program may have taken its time with what it was given.
-        if let (Some(transfer), Some(now)) = (link.front_mut(), *began) {
-            transfer.is_held_up(false, now);
+        if let Some(transfer) = self.link.front_mut() {
+            transfer.is_held_up(false, began);
         }
         loop {
-            let now = began.take().unwrap_or_else(Instant::now);
+            let now = self.began.take().unwrap_or_else(Instant::now);
             if let Err(error) = ticker.tick(now) {
                 return Stopped::Interrupted(error);
             }
-            if scout.is_worth_trying(link, now) {
+            if self.scout.is_worth_trying(&self.link, now) {
                 return Stopped::WorthSplitting;
             }
-            let look_at = link.look_at();
+            let look_at = self.link.look_at();
             if look_at.is_some_and(|at| at <= now) {
-                link.expire(now, finished);
+                self.link.expire(now, finished);
                 if !finished.is_empty() {
                     return Stopped::Finished;
                 }
             }
-            if send_error.is_none()
-                && let Err(error) = limit(link, *waits, look_at, ticker, now).and_then(|()| link.pump())
-            {
-                // The server may have answered before it closed: look before giving up.
-                *send_error = Some(error);
-            }
-            let is_large =
-                link.remaining() >= WORTH_POLLING || link.quiet_at().is_some() || link.is_direct(Pipes::Awaited);
-            if *waits == Waits::InReceive
-                && is_large
-                && !link.has_output()
-                && link.stream().socket().set_nonblocking(true).is_ok()
-            {
-                *waits = Waits::InPoll;
-                *is_drained = true;
-            }
-            // A receive waits for as much as the mark says, however long: what less there is, poll alone gives up waiting for.
-            if *waits == Waits::InReceive && link.quiet_at().is_some() {
-                link.hurry();
-            }
-            if *waits == Waits::InPoll && *is_drained && !link.stream().has_ahead() && !link.has_due() {
-                match link.wait(ticker.cut(look_at, now)) {
-                    Ok(Waited::Ready) => {}
-                    Ok(Waited::Quiet) => link.hurry(),
-                    Ok(Waited::Late) if deadline.is_none_or(|at| at > Instant::now()) => continue,
-                    Ok(Waited::Late) => {
-                        link.break_off(too_late(send_error.take()), Instant::now(), finished);
-                        return Stopped::Finished;
-                    }
-                    Err(error) => {
-                        let error =
-                            Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error);
-                        link.break_off(error, Instant::now(), finished);
-                        return Stopped::Finished;
-                    }
+            let until = ticker.cut(look_at, now);
+            self.send(until, now);
+            self.choose_wait();
+            if self.has_to_wait() && !self.wait(until, finished) {
+                if finished.is_empty() {
+                    continue;
                 }
+                return Stopped::Finished;
             }
-            let progress = if *waits == Waits::InPoll && link.is_direct(Pipes::Awaited) {
-                *is_drained = true;
-                link.move_body(mover, Instant::now(), NOBODY, finished)
-            } else {
-                let progress = link.receive(&mut buffer, now, NOBODY, finished);
-                *is_drained = progress != Progress::More;
-                progress
-            };
-            match progress {
-                Progress::Throttled => {
-                    let until = [link.resumes_at(), link.look_at()].into_iter().flatten().min();
-                    if let Some(Err(error)) = until.map(|until| ticker.sleep(until)) {
-                        return Stopped::Interrupted(error);
-                    }
-                    link.resume();
-                    *is_drained = false;
-                }
-                Progress::Interrupted => {
-                    if let Err(error) = ticker.signalled(Instant::now()) {
-                        return Stopped::Interrupted(error);
-                    }
-                }
-                // The time that the receive had is over, which may have been cut short for the hook.
-                Progress::WouldBlock if *waits == Waits::InReceive => {
-                    let is_late = deadline.is_some_and(|at| at <= Instant::now());
-                    if is_late || send_error.is_some() {
-                        link.break_off(too_late(send_error.take()), Instant::now(), finished);
-                    }
-                }
-                _ => {}
+            let progress = self.receive(&mut buffer, now, finished);
+            if let Err(error) = self.heed(progress, ticker, finished) {
+                return Stopped::Interrupted(error);
             }
             if !finished.is_empty() {
                 return Stopped::Finished;
             }
             if is_enough() {
-                if let Some(transfer) = link.front_mut() {
+                if let Some(transfer) = self.link.front_mut() {
                     transfer.is_held_up(true, Instant::now());
                 }
                 return Stopped::Enough;
             }
         }
+    }
+
+    /// Sends what there is to send, and sees to it that sends and receives wait no longer than they may.
+    fn send(&mut self, until: Option<Instant>, now: Instant) {
+        if self.send_error.is_some() {
+            return;
+        }
+        let limited = match self.waits {
+            Waits::InPoll => Ok(()),
+            Waits::InReceive => {
+                self.link.stream().socket().limit_waits(until.map(|at| at.saturating_duration_since(now)))
+            }
+        };
+        // The server may have answered before it closed: look before giving up.
+        self.send_error = limited.and_then(|()| self.link.pump()).err();
+    }
+
+    /// What proves to be large is waited for in `poll` from now on.
+    fn choose_wait(&mut self) {
+        if self.waits == Waits::InPoll {
+            return;
+        }
+        let link = &mut self.link;
+        let is_large = link.remaining() >= WORTH_POLLING || link.quiet_at().is_some() || link.is_direct(Pipes::Awaited);
+        if is_large && !link.has_output() && link.stream().socket().set_nonblocking(true).is_ok() {
+            self.waits = Waits::InPoll;
+            self.is_drained = true;
+        } else if link.quiet_at().is_some() {
+            // A receive waits for as much as the mark says, however long: what less there is, poll alone gives up waiting for.
+            link.hurry();
+        }
+    }
+
+    /// Whether nothing can be received without a wait in `poll`.
+    fn has_to_wait(&self) -> bool {
+        self.waits == Waits::InPoll && self.is_drained && !self.link.stream().has_ahead() && !self.link.has_due()
+    }
+
+    /// Waits in `poll`. `false`: there is nothing to receive, because it is too early or the transfer is over.
+    fn wait(&mut self, until: Option<Instant>, finished: &mut Finished) -> bool {
+        let error = match self.link.wait(until) {
+            Ok(Waited::Ready) => return true,
+            Ok(Waited::Quiet) => {
+                self.link.hurry();
+                return true;
+            }
+            Ok(Waited::Late) if self.deadline.is_none_or(|at| at > Instant::now()) => return false,
+            Ok(Waited::Late) => too_late(self.send_error.take()),
+            Err(error) => Error::with_source(ErrorKind::Receive, "the connection cannot be waited for", error),
+        };
+        self.link.break_off(error, Instant::now(), finished);
+        false
+    }
+
+    /// Receives once, or moves what has come past our memory.
+    fn receive(&mut self, buffer: &mut Buffer, now: Instant, finished: &mut Finished) -> Progress {
+        if self.waits == Waits::InPoll && self.link.is_direct(Pipes::Awaited) {
+            self.is_drained = true;
+            return self.link.move_body(&mut self.mover, Instant::now(), NOBODY, finished);
+        }
+        let progress = self.link.receive(buffer, now, NOBODY, finished);
+        self.is_drained = progress != Progress::More;
+        progress
+    }
+
+    /// Does what is to be done before the next receive.
+    ///
+    /// # Errors
+    /// The hook said so.
+    fn heed(&mut self, progress: Progress, ticker: &mut Ticker, finished: &mut Finished) -> Result<()> {
+        match progress {
+            Progress::Throttled => {
+                let until = [self.link.resumes_at(), self.link.look_at()].into_iter().flatten().min();
+                until.map_or(Ok(()), |until| ticker.sleep(until))?;
+                self.link.resume();
+                self.is_drained = false;
+            }
+            Progress::Interrupted => ticker.signalled(Instant::now())?,
+            // The time that the receive had is over, which may have been cut short for the hook.
+            Progress::WouldBlock if self.waits == Waits::InReceive => {
+                let is_late = self.deadline.is_some_and(|at| at <= Instant::now());
+                if is_late || self.send_error.is_some() {
+                    self.link.break_off(too_late(self.send_error.take()), Instant::now(), finished);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -433,15 +466,6 @@ fn too_late(send_error: Option<io::Error>) -> Error {
         Some(error) => Error::with_source(ErrorKind::Send, "the request could not be sent", error),
         None => timed_out(),
     }
-}
-
-/// Sees to it that sends and receives wait no longer than they may.
-fn limit(link: &Link, waits: Waits, look_at: Option<Instant>, ticker: &Ticker, now: Instant) -> io::Result<()> {
-    if waits == Waits::InPoll {
-        return Ok(());
-    }
-    let left = ticker.cut(look_at, now).map(|at| at.saturating_duration_since(now));
-    link.stream().socket().limit_waits(left)
 }
 
 fn timed_out() -> Error {
