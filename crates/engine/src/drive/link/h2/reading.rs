@@ -4,7 +4,8 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::time::Instant;
 
-use haul_proto::h2::{BodyFraming, Event};
+use haul_proto::h2::{BodyFraming, Event, RequestId};
+use haul_proto::head::{Fields, Head};
 
 use super::super::Finished;
 use super::ends::from_machine;
@@ -45,6 +46,37 @@ impl Link {
         outcome
     }
 
+    /// A response begins.
+    fn begin(&mut self, id: u64, head: Head, framing: BodyFraming, now: Instant, finished: &mut Finished) {
+        let Some(active) = self.active.get_mut(&id) else { return };
+        if let BodyFraming::Length(length) = framing {
+            active.left = length;
+        }
+        active.transfer.on_head(head, framing, now);
+        if active.transfer.is_cut_short(framing) {
+            self.leave(id, now, finished);
+        }
+    }
+
+    /// Notes where a piece of a body lies; they are handed on together.
+    fn gather(&mut self, id: RequestId, piece: Range<usize>, buffer: &[u8], now: Instant, finished: &mut Finished) {
+        let bytes = piece.len() as u64;
+        let Some(active) = self.active.get_mut(&id.0) else {
+            // Nobody wants it any more.
+            self.conn.release(clock::time(now), id, bytes);
+            return;
+        };
+        active.unreleased += bytes;
+        active.left = active.left.saturating_sub(bytes);
+        if !std::mem::replace(&mut active.is_touched, true) {
+            self.touched.push(id.0);
+        }
+        active.pieces.push(piece);
+        if active.pieces.len() == GATHERED {
+            self.hand_on(id.0, buffer, now, finished);
+        }
+    }
+
     /// Hands on what was gathered of a body.
     fn hand_on(&mut self, id: u64, buffer: &[u8], now: Instant, finished: &mut Finished) {
         let Some(Active { transfer, pieces, .. }) = self.active.get_mut(&id) else { return };
@@ -68,6 +100,22 @@ impl Link {
         }
     }
 
+    /// A response is there to its end, and handed on.
+    fn complete(&mut self, id: u64, trailers: Option<Fields>, now: Instant, finished: &mut Finished) {
+        self.served += 1;
+        let Some(Active { mut transfer, .. }) = self.take_out(id, now) else { return };
+        let after = match transfer.on_trailers(trailers) {
+            Ok(()) => {
+                if !self.closing {
+                    transfer.on_kept();
+                }
+                transfer.on_complete(now)
+            }
+            Err(error) => transfer.on_failure(error, Broke::InResponse, now),
+        };
+        finished.push((transfer, after));
+    }
+
     /// Steps the machine over `buffer[input]`. Payload stays where it is until it is handed on.
     pub(super) fn step(
         &mut self,
@@ -89,47 +137,13 @@ impl Link {
                         active.transfer.on_interim(&head);
                     }
                 }
-                Event::Head { id, head, framing } => {
-                    let Some(active) = self.active.get_mut(&id.0) else { continue };
-                    if let BodyFraming::Length(length) = framing {
-                        active.left = length;
-                    }
-                    active.transfer.on_head(head, framing, now);
-                    if active.transfer.is_cut_short(framing) {
-                        self.leave(id.0, now, finished);
-                    }
-                }
+                Event::Head { id, head, framing } => self.begin(id.0, head, framing, now, finished),
                 Event::Body { id, range } => {
-                    let Some(active) = self.active.get_mut(&id.0) else {
-                        self.conn.release(time, id, (range.end - range.start) as u64);
-                        continue;
-                    };
-                    let bytes = (range.end - range.start) as u64;
-                    active.unreleased += bytes;
-                    active.left = active.left.saturating_sub(bytes);
-                    if !std::mem::replace(&mut active.is_touched, true) {
-                        self.touched.push(id.0);
-                    }
-                    active.pieces.push(base + range.start..base + range.end);
-                    if active.pieces.len() == GATHERED {
-                        self.hand_on(id.0, buffer, now, finished);
-                    }
+                    self.gather(id, base + range.start..base + range.end, buffer, now, finished);
                 }
                 Event::Complete { id, trailers } => {
                     self.hand_on(id.0, buffer, now, finished);
-                    self.served += 1;
-                    if let Some(mut active) = self.take_out(id.0, now) {
-                        let after = match active.transfer.on_trailers(trailers) {
-                            Ok(()) => {
-                                if !self.closing {
-                                    active.transfer.on_kept();
-                                }
-                                active.transfer.on_complete(now)
-                            }
-                            Err(error) => active.transfer.on_failure(error, Broke::InResponse, now),
-                        };
-                        finished.push((active.transfer, after));
-                    }
+                    self.complete(id.0, trailers, now, finished);
                 }
                 Event::Reset { id, reason, retryable } => {
                     self.hand_on(id.0, buffer, now, finished);
