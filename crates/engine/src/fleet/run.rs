@@ -14,7 +14,7 @@ use haul_policy::template::Template;
 use super::dispatch::{Broken, Destination, Dispatch, Job, View};
 use super::outlet::{Feed, Print, Sift};
 use super::sink::WindowSink;
-use super::source::{Bell, Feeder, Items, Ready, Source};
+use super::source::{Bell, Items, ReadAhead, Ready, Source};
 use super::window::{Order, Outlet, Window};
 use super::{FleetOptions, Report, Stage, Summary};
 use crate::body::path::BodyPath;
@@ -81,7 +81,7 @@ impl Run {
     ) -> Result<Arc<Self>> {
         let bell = Bell::default();
         let source: Box<dyn Source> = if options.slow_input {
-            let started = Feeder::start(items, Arc::clone(&bell));
+            let started = ReadAhead::start(items, Arc::clone(&bell));
             Box::new(started.map_err(|error| Error::with_source(ErrorKind::Read, "no thread for the input", error))?)
         } else {
             Box::new(Ready(items))

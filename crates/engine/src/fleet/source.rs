@@ -46,14 +46,14 @@ impl Source for Ready {
 const AHEAD: usize = 512;
 
 /// An iterator that may wait, on its own thread.
-pub(super) struct Feeder {
+pub(super) struct ReadAhead {
     items: Receiver<Result<Item>>,
 }
 
 /// What is called when there is something to pull, once there is someone to call.
 pub(super) type Bell = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
-impl Feeder {
+impl ReadAhead {
     pub(super) fn start(items: Items, bell: Bell) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
         // It is not joined: a read that nobody answers must not keep the program from ending.
@@ -86,7 +86,7 @@ fn ring(bell: &Bell) {
     }
 }
 
-impl Source for Feeder {
+impl Source for ReadAhead {
     fn pull(&mut self) -> Pulled {
         match self.items.try_recv() {
             Ok(item) => Pulled::Item(item),

@@ -80,19 +80,19 @@ impl Waker<'_> {
         if let Some(wake) = self.wake
             && upload.waits()
         {
-            upload.attend(Arc::new(Feeder { wake: Arc::clone(wake), token: self.token }).into());
+            upload.attend(Arc::new(DriverWaker { wake: Arc::clone(wake), token: self.token }).into());
         }
         Some(upload)
     }
 }
 
 /// A driver, as what a task's content wakes.
-struct Feeder {
+struct DriverWaker {
     wake: Arc<dyn Wake>,
     token: usize,
 }
 
-impl std::task::Wake for Feeder {
+impl std::task::Wake for DriverWaker {
     fn wake(self: Arc<Self>) {
         self.wake.wake(self.token);
     }
