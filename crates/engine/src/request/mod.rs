@@ -200,6 +200,13 @@ pub struct Particulars {
     pub max_time: Option<Duration>,
 }
 
+impl Particulars {
+    /// The content: the request's own, or that which it shares.
+    pub(crate) fn content<'a>(&'a self, options: &'a RequestOptions) -> Option<&'a Body> {
+        self.body.as_ref().or(options.body.as_ref())
+    }
+}
+
 /// A method's name, without memory of its own for those that RFC 9110 and RFC 5789 define.
 #[must_use]
 pub fn method(name: &str) -> Cow<'static, str> {

@@ -98,7 +98,7 @@ impl Future for Sending {
                     let limits = request.options.decode_limits;
                     let (intake, outlet) = intake::pair();
                     let at_end = outlet.at_end();
-                    let body = request.own.body.as_ref().or(request.options.body.as_ref());
+                    let body = request.own.content(&request.options);
                     let feeders = body.map(Body::feeders).unwrap_or_default();
                     let hall = Arc::clone(self.client.hall());
                     let id = hall.submit(&self.client, request, |_| {

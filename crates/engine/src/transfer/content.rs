@@ -20,7 +20,7 @@ const READ_ANYWAY: u64 = 64 << 10;
 impl Transfer {
     /// The content that belongs to the method under way.
     pub(super) fn given(&self) -> Option<&Body> {
-        self.own.body.as_ref().or(self.options.body.as_ref()).filter(|_| self.with_body)
+        self.own.content(&self.options).filter(|_| self.with_body)
     }
 
     /// Whether its next request has content.

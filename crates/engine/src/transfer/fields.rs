@@ -125,8 +125,8 @@ impl Transfer {
     fn is_orphan(&self, name: &str) -> bool {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = frames(name) || name.eq_ignore_ascii_case("expect");
-        let has_given = self.own.body.is_some() || self.options.body.is_some();
-        has_given && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
+        let has_content = self.own.content(&self.options).is_some();
+        has_content && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
     }
 
     /// What has to be written down before the fields can be put in order.

@@ -220,7 +220,7 @@ impl Transfer {
         let target = options.hsts.as_ref().and_then(|hsts| hsts.upgrade(&target)).unwrap_or(target);
         let is_range = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("range");
         let method = own.method.take().unwrap_or_else(|| method(&options.method));
-        let with_body = own.body.is_some() || options.body.is_some();
+        let with_body = own.content(&options).is_some();
         let is_ranged = options.range.is_some() || options.fields.iter().chain(&own.fields).any(is_range);
         let may_range = method == "GET" && !is_ranged && !with_body && !options.head_only;
         // Not `Box::new`, which would have it made elsewhere and copied.
@@ -320,7 +320,7 @@ impl Transfer {
         if let Some(method) = self.asked_method.take() {
             self.method = method;
         }
-        self.with_body = self.own.body.is_some() || self.options.body.is_some();
+        self.with_body = self.own.content(&self.options).is_some();
         self.login = Login::new(&self.target);
         self.referer = self.options.referer.clone();
         (self.secrets, self.same_origin, self.is_downgraded) = (Secrets::Keep, true, false);
