@@ -93,9 +93,8 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Connect { head });
         }
-        if self.options.include_head && self.options.connect_heads && self.heads.len() <= MOST_HEADS {
-            self.heads.extend_from_slice(head.raw());
-            self.aside = Some(Box::new(head.clone()));
+        if self.options.include_head && self.options.connect_heads {
+            self.keep_aside(head);
         }
     }
 
@@ -105,7 +104,14 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Interim { head });
         }
-        if self.options.include_head && !self.has_begun && self.heads.len() <= MOST_HEADS {
+        if self.options.include_head && !self.has_begun {
+            self.keep_aside(head);
+        }
+    }
+
+    /// It is delivered with the heads of redirects.
+    fn keep_aside(&mut self, head: &Head) {
+        if self.heads.len() <= MOST_HEADS {
             self.heads.extend_from_slice(head.raw());
             self.aside = Some(Box::new(head.clone()));
         }
