@@ -28,8 +28,8 @@ impl Transfer {
             return;
         }
         if let (Some(trace), Some(Door { protocol, host, port })) = (&self.options.trace, door.as_deref()) {
-            let (from, to) = (self.target.host_text(), protocol.as_str());
-            let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.target.port());
+            let (from, to) = (self.aim.target.host_text(), protocol.as_str());
+            let text = format!("Alt-svc connecting from {from}:{} to [{to}]{host}:{port}", self.aim.target.port());
             trace.event(&Event::Info(text.into()));
         }
         self.alternative = door;
@@ -58,7 +58,7 @@ impl Transfer {
     /// The alternative is passed over from now on. `false` where there was none.
     pub(super) fn drops_alternative(&mut self) -> bool {
         let (Some(door), Some(known)) = (self.alternative.take(), &self.options.alt_svc) else { return false };
-        known.fails(&self.target, door.protocol, &door.host, door.port);
+        known.fails(&self.aim.target, door.protocol, &door.host, door.port);
         true
     }
 }

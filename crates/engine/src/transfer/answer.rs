@@ -38,7 +38,7 @@ impl Transfer {
         }
         self.disposition = untold.map_or_else(|| self.decide(&head, framing), Disposition::Fail);
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
-            self.history.push(Redirected { target: self.target.clone(), head: head.clone() });
+            self.history.push(Redirected { target: self.aim.target.clone(), head: head.clone() });
         }
         // Whoever wants to see the heads wants those too that ask who he is, and those that end it all.
         let stays = match &self.disposition {
@@ -59,7 +59,7 @@ impl Transfer {
         let options = Arc::clone(&self.options);
         let status = head.status();
         if status == 407 && self.proxy_rounds < MAX_PROXY_ROUNDS {
-            let via = Via::of(&self.target, &options);
+            let via = Via::of(&self.aim.target, &options);
             if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_answered)) {
                 self.proxy_rounds += 1;
                 return Disposition::Again;
@@ -238,8 +238,8 @@ impl Transfer {
         self.body.begin(
             &Begin {
                 head,
-                target: self.asked.as_deref().unwrap_or(&self.target),
-                place: &self.target,
+                target: self.aim.asked(),
+                place: &self.aim.target,
                 history: &self.history,
                 facts: &self.facts,
                 length,

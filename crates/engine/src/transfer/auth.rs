@@ -52,7 +52,7 @@ impl Transfer {
             self.login.identity = Some(Identity::default());
             return Ok(None);
         }
-        if let (Some(literal), Secrets::Keep) = (&self.options.authorization, self.secrets) {
+        if let (Some(literal), Secrets::Keep) = (&self.options.authorization, self.aim.secrets) {
             self.login.identity = Some(Identity::default());
             return Ok(Some(literal.clone()));
         }
@@ -64,7 +64,7 @@ impl Transfer {
             Some(body) => body.bytes(),
             None => Some(&b""[..]),
         };
-        let ask = Ask { target: &self.target, method: &self.method, content };
+        let ask = Ask { target: &self.aim.target, method: &self.aim.method, content };
         let auth = &self.options.auth;
         let answer = auth.in_advance(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
@@ -92,23 +92,25 @@ impl Transfer {
 
     fn look_up(&self) -> Result<Identity> {
         let auth = &self.options.auth;
-        let first = self.login.first.as_deref().filter(|_| self.secrets == Secrets::Keep);
+        let first = self.login.first.as_deref().filter(|_| self.aim.secrets == Secrets::Keep);
         // A URL's user and password are of its origin, even to a trusting user; what a redirect to it names instead counts not.
-        let target = match (first.filter(|_| self.same_origin), &auth.netrc) {
+        let target = match (first.filter(|_| self.aim.same_origin), &auth.netrc) {
             (Some(first), _) => Cow::Borrowed(first),
             // Nor does it take the place of what the netrc file says.
             (None, Netrc::Required(_)) => {
-                let mut target = self.target.clone();
+                let mut target = self.aim.target.clone();
                 target.drop_userinfo();
                 Cow::Owned(target)
             }
-            (None, _) => Cow::Borrowed(&self.target),
+            (None, _) => Cow::Borrowed(&self.aim.target),
         };
-        auth.identity(auth.user.as_ref(), &target, self.secrets, self.is_downgraded).map_err(|error| match error {
-            IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
-            IdentityError::Auth(error) => refused(error),
-            error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
-        })
+        auth.identity(auth.user.as_ref(), &target, self.aim.secrets, self.aim.is_downgraded).map_err(
+            |error| match error {
+                IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
+                IdentityError::Auth(error) => refused(error),
+                error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
+            },
+        )
     }
 
     /// What a response says about the credentials of its request. `None`: it is the answer.
@@ -118,7 +120,7 @@ impl Transfer {
         if head.status() != 401 {
             if let (Some(credentials), Sent::Digest) = (&identity.credentials, login.sent) {
                 for field in head.get_all("authentication-info") {
-                    auth.memory.on_info(credentials, &self.target, field);
+                    auth.memory.on_info(credentials, &self.aim.target, field);
                 }
             }
             // Nobody asked: then the content may go as it is.
@@ -145,7 +147,7 @@ impl Transfer {
             (Choice::Digest(new), Some(credentials)) => {
                 login.sent != Sent::Digest
                     || login.answers == 0
-                    || auth.memory.may_answer_again(credentials, &self.target, new)
+                    || auth.memory.may_answer_again(credentials, &self.aim.target, new)
             }
             (Choice::Digest(_), None) => false,
         };
@@ -158,7 +160,7 @@ impl Transfer {
             return Some(Disposition::Fail(Error::new(ErrorKind::Auth, message)));
         }
         if let (Some(credentials), Choice::Digest(_) | Choice::Basic) = (&identity.credentials, &choice) {
-            auth.memory.learn(credentials, &self.target, &choice);
+            auth.memory.learn(credentials, &self.aim.target, &choice);
         }
         if let Some(error) = self.cannot_send_again() {
             return Some(Disposition::Fail(error));

@@ -20,7 +20,7 @@ const READ_ANYWAY: u64 = 64 << 10;
 impl Transfer {
     /// The content that belongs to the method under way.
     pub(super) fn given(&self) -> Option<&Body> {
-        self.own.content(&self.options).filter(|_| self.with_body)
+        self.own.content(&self.options).filter(|_| self.aim.with_body)
     }
 
     /// Whether its next request has content.
@@ -49,7 +49,7 @@ impl Transfer {
     /// How the next request's content is framed, with what its fields say.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.given() else {
-            let says_so = self.options.says_empty && matches!(&*self.method, "POST" | "PUT" | "PATCH");
+            let says_so = self.options.says_empty && matches!(&*self.aim.method, "POST" | "PUT" | "PATCH");
             return if says_so { BodyLength::Known(0) } else { BodyLength::None };
         };
         if self.login.is_probe {

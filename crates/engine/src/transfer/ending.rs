@@ -5,15 +5,14 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::{Duration, Instant, SystemTime};
 
 use haul_policy::retry::{self, Outcome as Trouble};
-use haul_policy::secrets::referer;
 use haul_proto::head::Head;
 
+use super::aim::Aim;
 use super::{After, Broke, Disposition, Outcome, Transfer, answer};
 use crate::body::path::BodyPath;
 use crate::clock;
 use crate::error::Stage;
 use crate::facts::Facts;
-use crate::request::method;
 use crate::sink::Begin;
 use crate::{Error, ErrorKind, Result};
 
@@ -35,24 +34,15 @@ impl Transfer {
             }
             Disposition::Again => After::Again(Duration::ZERO),
             Disposition::Follow(hop) => {
-                self.hops += 1;
-                self.facts.redirects = self.hops;
-                self.facts.redirected = now.saturating_duration_since(self.facts.started);
-                if self.options.auto_referer {
-                    self.referer = referer(&self.target, &hop.target);
-                    self.facts.referer = self.referer.as_deref().map(Box::from);
-                }
-                let left = std::mem::replace(&mut self.target, hop.target);
-                self.asked.get_or_insert_with(|| Box::new(left));
-                self.asked_method.get_or_insert_with(|| self.method.clone());
-                if self.method != hop.method {
+                if self.aim.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
-                self.method = method(&hop.method);
-                self.same_origin = hop.same_origin;
-                self.is_downgraded = hop.downgraded;
-                self.with_body &= hop.keep_body;
-                self.secrets = hop.secrets;
+                self.aim.follow(*hop, self.options.auto_referer);
+                if self.options.auto_referer {
+                    self.facts.referer = self.aim.referer.as_deref().map(Box::from);
+                }
+                self.facts.redirects = self.aim.hops;
+                self.facts.redirected = now.saturating_duration_since(self.facts.started);
                 self.is_refused_to_be_asked = false;
                 self.login = self.login.elsewhere();
                 self.on_redirect();
@@ -157,7 +147,7 @@ impl Transfer {
         if let (Some(_), true) = (self.cannot_send_again(), broke != Broke::BeforeSending) {
             return self.done(Err(error), now);
         }
-        let may_repeat = self.options.retry.may_repeat(&self.method);
+        let may_repeat = self.options.retry.may_repeat(&self.aim.method);
         if broke == Broke::WhileStale && may_repeat && trouble == Trouble::ResetBeforeResponse {
             // The request was most likely never seen (RFC 9112 section 9.3.1); this is no attempt of its own.
             self.wants_fresh = true;
@@ -200,13 +190,13 @@ impl Transfer {
             200 => head.get("accept-ranges").is_some_and(|unit| unit.trim_ascii().eq_ignore_ascii_case(b"bytes")),
             _ => false,
         });
-        let is_plain = self.may_range && self.method == "GET" && !self.options.include_head;
+        let is_plain = self.may_range && self.aim.method == "GET" && !self.options.include_head;
         self.options.retries_whole && is_plain && brings && self.extent.at > self.from && self.body.keeps()
     }
 
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
         let elapsed = self.began.elapsed();
-        let idempotent = retry::is_idempotent(&self.method);
+        let idempotent = retry::is_idempotent(&self.aim.method);
         retry::decide(&self.options.retry, trouble, self.attempt, idempotent, retry_after, elapsed, entropy())
     }
 
@@ -233,8 +223,8 @@ impl Transfer {
         self.has_begun = true;
         let begin = Begin {
             head,
-            target: self.asked.as_deref().unwrap_or(&self.target),
-            place: &self.target,
+            target: self.aim.asked(),
+            place: &self.aim.target,
             history: &self.history,
             facts: &self.facts,
             length: Some(0),
@@ -268,7 +258,7 @@ impl Transfer {
     }
 
     pub(super) fn pause_in(&self, head: &Head) -> Option<Duration> {
-        if !matches!(head.status(), 429 | 503) || !self.same_origin || self.options.retry.max == 0 {
+        if !matches!(head.status(), 429 | 503) || !self.aim.same_origin || self.options.retry.max == 0 {
             return None;
         }
         let asked = retry::parse_retry_after(head.get("retry-after")?, clock::unix_now())?;
@@ -279,7 +269,7 @@ impl Transfer {
     #[inline]
     #[must_use]
     pub fn into_outcome(self: Box<Self>, result: Result<()>) -> (Outcome, BodyPath) {
-        let Self { target, head, facts, tag, history, trailers, body, .. } = *self;
+        let Self { aim: Aim { target, .. }, head, facts, tag, history, trailers, body, .. } = *self;
         (Outcome { result, target, head, facts, tag, history, trailers }, body)
     }
 }

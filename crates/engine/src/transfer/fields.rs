@@ -15,6 +15,7 @@ use haul_policy::secrets::may_go;
 use haul_proto::h1::BodyLength;
 
 use super::Transfer;
+use super::aim::Aim;
 use crate::Result;
 use crate::net::proxy::Via;
 use crate::request::RequestOptions;
@@ -36,8 +37,9 @@ pub(super) struct Callers<'a> {
 }
 
 impl<'a> Callers<'a> {
-    pub(super) fn of(options: &'a RequestOptions, own: &'a [Field], secrets: Secrets, same_origin: bool) -> Self {
+    pub(super) fn of(options: &'a RequestOptions, own: &'a [Field], aim: &Aim) -> Self {
         let (shared, left_out) = (&*options.fields, &*options.without);
+        let (secrets, same_origin) = (aim.secrets, aim.same_origin);
         let callers = Self { shared, own, left_out, secrets, same_origin, is_empty: false };
         let is_empty = callers.allowed().next().is_none();
         Self { is_empty, ..callers }
@@ -104,9 +106,9 @@ impl Transfer {
     /// What the proxy is told, with the same answer as the connection's key has: what is for a proxy goes to no one else.
     pub(super) fn forwarded(&mut self, options: &RequestOptions) -> Result<Forwarded> {
         self.proxy_answered = false;
-        let via = Via::of(&self.target, options);
+        let via = Via::of(&self.aim.target, options);
         let Some(hop) = via.forwards() else { return Ok(Forwarded::default()) };
-        let (uri, fields) = hop.forwarded(&self.method, &self.target)?;
+        let (uri, fields) = hop.forwarded(&self.aim.method, &self.aim.target)?;
         let forwarded = Forwarded { uri: Some(uri), fields };
         self.proxy_answered = forwarded.get("Proxy-Authorization").is_some();
         if !self.proxy_answered && hop.is_to_ask() {
@@ -126,7 +128,7 @@ impl Transfer {
         let describes = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
         let frames = frames(name) || name.eq_ignore_ascii_case("expect");
         let has_content = self.own.content(&self.options).is_some();
-        has_content && (!self.with_body && (describes || frames) || self.login.is_probe && frames)
+        has_content && (!self.aim.with_body && (describes || frames) || self.login.is_probe && frames)
     }
 
     /// What has to be written down before the fields can be put in order.
@@ -145,7 +147,7 @@ impl Transfer {
             None => b"TE".to_vec(),
         });
         Written {
-            authority: self.target.authority(),
+            authority: self.aim.target.authority(),
             authorization,
             range: match &options.range {
                 Some(range) => Some(format!("bytes={range}")),
@@ -154,7 +156,7 @@ impl Transfer {
             content_range: options
                 .content_range
                 .as_deref()
-                .filter(|_| self.with_body)
+                .filter(|_| self.aim.with_body)
                 .map(|part| format!("bytes {part}")),
             alt_used: self.alt_used(),
             cookie: self.cookie(callers.leave_to_engine("Cookie")),
@@ -214,7 +216,7 @@ impl Transfer {
             ("Accept", Some(b"*/*")),
             ("TE", self.asks_transfer_coding(callers).then_some(b"gzip")),
             ("Accept-Encoding", self.asks_coded().then(|| crate::body::accept_encoding().as_bytes())),
-            ("Referer", self.referer.as_deref().map(str::as_bytes)),
+            ("Referer", self.aim.referer.as_deref().map(str::as_bytes)),
             ("Proxy-Connection", forwarded.get("Proxy-Connection")),
             ("Alt-Used", written.alt_used.as_deref().map(str::as_bytes)),
             ("Transfer-Encoding", written.is_chunked.then_some(b"chunked")),
@@ -228,7 +230,7 @@ impl Transfer {
         written: &'a Written<'_>,
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
-        let content_type = content_type.filter(|_| self.with_body && callers.leave_to_engine("Content-Type"));
+        let content_type = content_type.filter(|_| self.aim.with_body && callers.leave_to_engine("Content-Type"));
         // As by curl: who is only to be challenged is told of a form's fields, but not of its parts, which are not there.
         let content_type = content_type.filter(|kind| !(self.login.is_probe && kind.starts_with("multipart/")));
         [
@@ -247,7 +249,7 @@ impl Transfer {
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
         let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
-        let given = self.options.cookie.as_deref().filter(|_| is_made && self.secrets == Secrets::Keep);
+        let given = self.options.cookie.as_deref().filter(|_| is_made && self.aim.secrets == Secrets::Keep);
         match (kept, given) {
             (Some(kept), Some(given)) => Some([&kept, &b"; "[..], given].concat()),
             (Some(kept), None) => Some(kept),

@@ -11,7 +11,7 @@ use super::Transfer;
 impl Transfer {
     /// Keeps its cookies, and what it says about how to reach its host.
     pub(super) fn leave_behind(&self, head: &Head) {
-        let (options, target) = (&self.options, &self.target);
+        let (options, target) = (&self.options, &self.aim.target);
         if let Some(jar) = &options.jar {
             jar.take(&self.cookie_target(), head.get_all("set-cookie"));
         }
@@ -31,12 +31,12 @@ impl Transfer {
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
         let named =
-            self.options.fields.iter().find(is_host).filter(|_| self.options.cookies_by_host && self.same_origin);
+            self.options.fields.iter().find(is_host).filter(|_| self.options.cookies_by_host && self.aim.same_origin);
         let named = named.and_then(|(_, host)| {
-            let (scheme, host) = (self.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
-            Target::parse(&format!("{scheme}://{host}{}", self.target.path_and_query())).ok()
+            let (scheme, host) = (self.aim.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
+            Target::parse(&format!("{scheme}://{host}{}", self.aim.target.path_and_query())).ok()
         });
-        named.map_or(Cow::Borrowed(&self.target), Cow::Owned)
+        named.map_or(Cow::Borrowed(&self.aim.target), Cow::Owned)
     }
 
     /// Where a response leads. A target that must be reached over TLS is judged as that: what is lost on the way into the
@@ -44,7 +44,15 @@ impl Transfer {
     pub(super) fn hop(&self, status: u16, location: Option<&[u8]>) -> Result<Option<Hop>, RedirectError> {
         let rules = &self.options.redirects;
         let decide = |rules: &RedirectRules, location: Option<&[u8]>| {
-            redirect::decide(rules, self.hops, status, location, &self.method, &self.target, &self.first)
+            redirect::decide(
+                rules,
+                self.aim.hops,
+                status,
+                location,
+                &self.aim.method,
+                &self.aim.target,
+                &self.aim.first,
+            )
         };
         if let Some(hsts) = &self.options.hsts {
             let any = RedirectRules { allow_http: true, allow_https: true, ..rules.clone() };

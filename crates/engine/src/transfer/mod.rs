@@ -11,6 +11,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | `aim` | what the next exchange asks for, and where redirects lead |
 //! | `send`, `fields` | the request of the next exchange, and which fields it has |
 //! | `content` | what the request carries, and whether it can be sent again |
 //! | `coding` | whether compressed content is asked for, and decoded |
@@ -26,6 +27,7 @@
 //!
 //! What it leaves out: which connection is used ([`crate::net::pool`]), and when (the drivers).
 
+mod aim;
 mod alternative;
 mod answer;
 mod auth;
@@ -43,22 +45,22 @@ mod part;
 mod send;
 mod told;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haul_policy::queue::HostId;
-use haul_policy::redirect::{Hop, Secrets};
+use haul_policy::redirect::Hop;
 use haul_policy::retry;
-use haul_policy::target::{Origin, Target};
+use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head};
 
 use crate::Error;
 use crate::body::path::BodyPath;
 use crate::facts::Facts;
 use crate::request::{Particulars, RequestOptions, Span, method};
+use aim::Aim;
 use auth::Login;
 use extent::Extent;
 use pace::Pace;
@@ -83,24 +85,11 @@ pub struct Transfer {
     options: Arc<RequestOptions>,
     own: Particulars,
     login: Login,
-    referer: Option<String>,
-    target: Target,
-    first: Origin,
-    /// What was asked for, once a redirect has led elsewhere.
-    asked: Option<Box<Target>>,
-    method: Cow<'static, str>,
-    /// What the first exchange's was, once a redirect has led elsewhere.
-    asked_method: Option<Cow<'static, str>>,
-    with_body: bool,
-    secrets: Secrets,
-    same_origin: bool,
-    /// It was led from TLS into the clear.
-    is_downgraded: bool,
+    aim: Aim,
     /// The server was asked whether it wants the content under way.
     asked_first: bool,
     /// It does not want to be asked.
     is_refused_to_be_asked: bool,
-    hops: u32,
     attempt: u32,
     /// When the first try began.
     began: Instant,
@@ -226,13 +215,7 @@ impl Transfer {
         // Not `Box::new`, which would have it made elsewhere and copied.
         let transfer = Self {
             login: Login::new(&target),
-            referer: options.referer.clone(),
-            first: target.origin(),
-            asked: None,
-            target,
-            method,
-            asked_method: None,
-            with_body,
+            aim: Aim::new(target, method, with_body, options.referer.clone()),
             own,
             extent: Extent::of(&options),
             wants_part: is_ranged || options.resume_from.is_some(),
@@ -250,12 +233,8 @@ impl Transfer {
             is_part: false,
             crew_id: None,
             options,
-            secrets: Secrets::Keep,
-            same_origin: true,
-            is_downgraded: false,
             asked_first: false,
             is_refused_to_be_asked: false,
-            hops: 0,
             attempt: 0,
             began: now,
             deadline: None,
@@ -291,7 +270,7 @@ impl Transfer {
 
     /// Makes it ready to be tried again though it is over, as if nothing had come of it. `false` where that cannot be.
     pub fn revive(&mut self) -> bool {
-        let may = retry::is_idempotent(&self.method) && self.body.restart();
+        let may = retry::is_idempotent(&self.aim.method) && self.body.restart();
         if may {
             self.start_over();
         }
@@ -314,17 +293,10 @@ impl Transfer {
     /// As if nothing had been asked for yet: what redirects led to is left.
     fn ask_anew(&mut self) {
         self.start_over();
-        if let Some(first) = self.asked.take() {
-            self.target = *first;
-        }
-        if let Some(method) = self.asked_method.take() {
-            self.method = method;
-        }
-        self.with_body = self.own.content(&self.options).is_some();
-        self.login = Login::new(&self.target);
-        self.referer = self.options.referer.clone();
-        (self.secrets, self.same_origin, self.is_downgraded) = (Secrets::Keep, true, false);
-        (self.hops, self.facts.redirects, self.proxy_rounds) = (0, 0, 0);
+        let with_body = self.own.content(&self.options).is_some();
+        self.aim.begin_anew(with_body, self.options.referer.clone());
+        self.login = Login::new(&self.aim.target);
+        (self.facts.redirects, self.proxy_rounds) = (0, 0);
         self.heads.clear();
         self.aside = None;
         self.history.clear();
@@ -333,7 +305,7 @@ impl Transfer {
     /// Whether its request may be sent before `earlier` is answered on the same connection (RFC 9112 section 9.3.2).
     #[must_use]
     pub fn may_follow(&self, earlier: &Self) -> bool {
-        let plain = |transfer: &Self| retry::is_idempotent(&transfer.method) && !transfer.has_content();
+        let plain = |transfer: &Self| retry::is_idempotent(&transfer.aim.method) && !transfer.has_content();
         plain(self) && plain(earlier) && earlier.rank <= self.rank
     }
 
@@ -347,13 +319,13 @@ impl Transfer {
     /// Where the next exchange goes.
     #[must_use]
     pub fn target(&self) -> &Target {
-        &self.target
+        &self.aim.target
     }
 
     /// The method of the next exchange.
     #[must_use]
     pub fn method(&self) -> &str {
-        &self.method
+        &self.aim.method
     }
 
     /// What is asked for.

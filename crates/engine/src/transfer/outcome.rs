@@ -67,7 +67,7 @@ impl Transfer {
     /// An error as this transfer's: it names the URL, and whether a request had been sent.
     pub(crate) fn own(&self, error: Error) -> Error {
         let stage = if self.has_sent { Stage::Sent } else { Stage::Unknown };
-        error.with_url(self.target.to_url()).at(stage)
+        error.with_url(self.aim.target.to_url()).at(stage)
     }
 }
 

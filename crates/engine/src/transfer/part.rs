@@ -111,15 +111,11 @@ impl Transfer {
             retry: RetryRules { max: 0, ..self.options.retry.clone() },
             ..(*self.options).clone()
         };
-        let mut part = Self::new(self.target.clone(), Arc::new(options), path, now, ordinal as u64);
+        let mut part = Self::new(self.aim.target.clone(), Arc::new(options), path, now, ordinal as u64);
         part.own.fields.clone_from(&self.own.fields);
         part.own.max_time = self.own.max_time;
         part.login = self.login.elsewhere();
-        part.is_downgraded = self.is_downgraded;
-        part.referer.clone_from(&self.referer);
-        part.first = self.first.clone();
-        part.secrets = self.secrets;
-        part.same_origin = self.same_origin;
+        part.aim = self.aim.of_part();
         part.deadline = self.deadline;
         part.extent = Extent::part(span, body.total, body.validator.clone());
         part.pace = self.pace.sharing();
@@ -131,7 +127,7 @@ impl Transfer {
 
     /// Whether HTTP/2 is offered to its server: what it shares a connection with then shares its rate.
     pub(crate) fn offers_http2(&self) -> bool {
-        self.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
+        self.aim.target.scheme() == Scheme::Https && self.options.tls.alpn.iter().any(|protocol| protocol == b"h2")
     }
 
     /// It wants a connection of its own, which HTTP/2 would share.

@@ -51,7 +51,7 @@ impl Transfer {
             return Err(error);
         }
         let options = Arc::clone(&self.options);
-        let callers = Callers::of(&options, own, self.secrets, self.same_origin);
+        let callers = Callers::of(&options, own, &self.aim);
         // First who is named: content may have to wait until that is known.
         let authorization = self.authorize(!callers.leave_to_engine("Authorization"))?;
         let forwarded = self.forwarded(&options)?;
@@ -62,8 +62,8 @@ impl Transfer {
         let fields = self.in_order(&callers, &given, &forwarded, &written);
         let own_target = options.request_target.as_deref();
         let request = h1::Request {
-            method: &self.method,
-            target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| self.target.path_and_query()),
+            method: &self.aim.method,
+            target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| self.aim.target.path_and_query()),
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,
@@ -71,7 +71,7 @@ impl Transfer {
         if let Some(trace) = &options.trace {
             trace.event(&trace::request(&request, conn.version(options.liberties.http10)));
         }
-        let taken = conn.take(clock::time(now), self.target.scheme().as_str(), &request);
+        let taken = conn.take(clock::time(now), self.aim.target.scheme().as_str(), &request);
         let taken = taken.map_err(|error| cannot_be_sent(error, &fields));
         let bytes = bytes_of(&request);
         self.has_sent |= taken.is_ok();
@@ -95,7 +95,7 @@ impl Transfer {
         if std::mem::replace(&mut self.has_looked, true) || !self.may_range || self.options.decode {
             return;
         }
-        if let Some(partial) = self.body.partial(&self.target) {
+        if let Some(partial) = self.body.partial(&self.aim.target) {
             self.is_fixed = partial.known.is_none();
             if self.is_fixed {
                 self.from = partial.gap.start;

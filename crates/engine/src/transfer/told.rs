@@ -39,7 +39,7 @@ impl Transfer {
 
     /// Whom its connection goes to: a proxy, or the server.
     fn peer_host(&self) -> &str {
-        self.proxy_host.as_deref().unwrap_or_else(|| self.target.host_text())
+        self.proxy_host.as_deref().unwrap_or_else(|| self.aim.target.host_text())
     }
 
     /// Its response is complete, and its connection may serve others.
@@ -54,7 +54,7 @@ impl Transfer {
     /// It goes on elsewhere.
     pub(super) fn on_redirect(&self) {
         if let Some(trace) = &self.options.trace {
-            let text = format!("Issue another request to this URL: '{}'", self.target.to_url());
+            let text = format!("Issue another request to this URL: '{}'", self.aim.target.to_url());
             trace.event(&Event::Info(text.into()));
         }
     }
@@ -67,7 +67,7 @@ impl Transfer {
             facts.total = facts.started.elapsed();
             let failed = error.map(|error| Outcome {
                 result: Err(error.again()),
-                target: self.target.clone(),
+                target: self.aim.target.clone(),
                 head: self.head.clone(),
                 facts,
                 tag: 0,

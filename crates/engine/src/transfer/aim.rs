@@ -1,0 +1,82 @@
+//! What the next exchange asks for: what the caller wants, or where redirects have led from there, and in what trust.
+
+use std::borrow::Cow;
+
+use haul_policy::redirect::{Hop, Secrets};
+use haul_policy::secrets::referer;
+use haul_policy::target::{Origin, Target};
+
+use crate::request::method;
+
+#[derive(Clone)]
+pub(super) struct Aim {
+    pub(super) target: Target,
+    pub(super) method: Cow<'static, str>,
+    /// Whether content goes along.
+    pub(super) with_body: bool,
+    /// Whether what the caller keeps secret goes along.
+    pub(super) secrets: Secrets,
+    /// Whether it is the first target's origin.
+    pub(super) same_origin: bool,
+    /// It was led from TLS into the clear.
+    pub(super) is_downgraded: bool,
+    pub(super) referer: Option<String>,
+    /// How many redirects have led here.
+    pub(super) hops: u32,
+    /// The first target's origin.
+    pub(super) first: Origin,
+    /// What the caller asked for, once a redirect has led elsewhere.
+    left: Option<Box<(Target, Cow<'static, str>)>>,
+}
+
+impl Aim {
+    /// What the caller asks for.
+    pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<String>) -> Self {
+        Self {
+            first: target.origin(),
+            target,
+            method,
+            with_body,
+            secrets: Secrets::Keep,
+            same_origin: true,
+            is_downgraded: false,
+            referer,
+            hops: 0,
+            left: None,
+        }
+    }
+
+    /// The same for a part of the content: it is where redirects have led to already.
+    pub(super) fn of_part(&self) -> Self {
+        Self { hops: 0, left: None, ..self.clone() }
+    }
+
+    /// The target that the caller asked for.
+    pub(super) fn asked(&self) -> &Target {
+        self.left.as_deref().map_or(&self.target, |(target, _)| target)
+    }
+
+    /// A redirect leads on; `tells` the next server where from.
+    pub(super) fn follow(&mut self, hop: Hop, tells: bool) {
+        self.hops += 1;
+        if tells {
+            self.referer = referer(&self.target, &hop.target);
+        }
+        let target = std::mem::replace(&mut self.target, hop.target);
+        let method = std::mem::replace(&mut self.method, method(&hop.method));
+        self.left.get_or_insert_with(|| Box::new((target, method)));
+        self.with_body &= hop.keep_body;
+        self.secrets = hop.secrets;
+        self.same_origin = hop.same_origin;
+        self.is_downgraded = hop.downgraded;
+    }
+
+    /// What redirects led to is left: the caller's target is asked again.
+    pub(super) fn begin_anew(&mut self, with_body: bool, referer: Option<String>) {
+        let (target, method) = match self.left.take() {
+            Some(left) => *left,
+            None => (self.target.clone(), self.method.clone()),
+        };
+        *self = Self::new(target, method, with_body, referer);
+    }
+}
