@@ -47,17 +47,17 @@ use crate::trace::Trace;
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// Fields to send besides those that the engine makes; one that the engine makes too replaces it.
+    /// Fields to send besides those that the engine makes; one that the engine makes too replaces it. Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Names of fields that the engine would make and shall not.
+    /// Names of fields that the engine would make and shall not. Default: none.
     pub without: Vec<String>,
     /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
     pub user_agent: Option<String>,
-    /// `Authorization` as it is, sent only to the first target's origin; there it goes before [`auth`](Self::auth).
+    /// `Authorization` as it is, sent only to the first target's origin; there it goes before [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
     /// In whose name. Default: that of the target's own user, by Basic.
     pub auth: Auth,
-    /// `Cookie`, sent only to the first target's origin, behind what the jar has for it.
+    /// `Cookie`, sent only to the first target's origin, behind what the jar has for it. Default: none.
     pub cookie: Option<Vec<u8>>,
     /// Where cookies are kept and taken from. Default: none are.
     pub jar: Option<Jar>,
@@ -70,12 +70,12 @@ pub struct RequestOptions {
     pub hsts: Option<Hsts>,
     /// Where the Alt-Svc fields of replies are kept, and which alternatives are gone to. Default: none.
     pub alt_svc: Option<AltSvc>,
-    /// `Referer`.
+    /// `Referer`. Default: none.
     pub referer: Option<String>,
-    /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2).
+    /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2). Default: none.
     pub range: Option<String>,
     /// The content to send. Where its length is known `Content-Length` is set from it, else it goes by chunks. A method
-    /// that redirects change loses it.
+    /// that redirects change loses it. Default: none.
     pub body: Option<Body>,
     /// `Content-Type` of the content; it goes and stays with it. Default: none.
     pub content_type: Option<String>,
@@ -97,9 +97,10 @@ pub struct RequestOptions {
     /// With [`decode`](Self::decode), as by curl: compressed content is asked for even where a part is, and what cannot be decoded
     /// fails ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). Default no.
     pub decodes_all: bool,
-    /// Bounds of decoding.
+    /// Bounds of decoding. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
-    /// Deliver the response's head before its body, and before that the heads of the redirects that led to it.
+    /// Deliver the response's head before its body, and before that the heads of the redirects that led to it; of those, what
+    /// comes behind the first MiB is left out. Default no.
     pub include_head: bool,
     /// The head is all that is wanted, whatever the method: the body is not delivered, nor read. Default no. HEAD
     /// needs no such word.
@@ -153,24 +154,24 @@ pub struct RequestOptions {
     pub speed_limit: Option<SpeedLimit>,
     /// How many connections may be used to fetch one large body. Default: one.
     pub split: Split,
-    /// Keep `.` and `..` in paths of targets as they are written.
+    /// Keep `.` and `..` in paths of targets as they are written. Default no.
     pub path_as_is: bool,
     /// Which kinds of address may be used. Default: all.
     pub family: Family,
-    /// How connections are made.
+    /// How connections are made. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// Where connections go in place of what the target says; the first that fits is used.
+    /// Where connections go in place of what the target says; the first that fits is used. Default: none.
     pub connect_to: Vec<ConnectTo>,
     /// Speak HTTP/2 without agreeing on it first (RFC 9113 section 3.3). Default no: over TLS it is agreed on where
     /// [`TlsOptions::alpn`] offers `h2`.
     pub prior_knowledge: bool,
-    /// How TLS is done.
+    /// How TLS is done. Default: [`TlsOptions::default`], which checks certificates.
     pub tls: TlsOptions,
     /// Which proxies are used. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// Send the URL that redirected as `Referer`.
+    /// Send the URL that redirected as `Referer`, in place of [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
-    /// Who watches.
+    /// Who watches. Default: nobody.
     pub trace: Option<Arc<dyn Trace>>,
     /// Who is asked, while a blocking call waits, whether it shall go on. Default: nobody.
     pub interrupt: Option<Interrupt>,
