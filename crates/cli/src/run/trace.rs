@@ -232,7 +232,7 @@ fn shown_head(raw: &[u8]) -> String {
             shown.push_str(name);
             shown.push_str(": [redacted]");
         } else if is("location") {
-            shown.push_str(&without_userinfo(line));
+            shown.push_str(&with_user_hidden(line));
         } else {
             shown.push_str(line);
         }
@@ -241,8 +241,9 @@ fn shown_head(raw: &[u8]) -> String {
     shown
 }
 
-/// Hides what stands before the host of the URL in this line.
-fn without_userinfo(line: &str) -> Cow<'_, str> {
+/// Hides what stands before the host of the URL in this line. What is no URL may have a password up to any `@`
+/// ([`haul_policy::secrets::without_userinfo`]); here a path has its own, and is shown.
+fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };
     let authority = line[start..].split(['/', '?', '#']).next().unwrap_or_default();
     match authority.rfind('@') {
