@@ -33,8 +33,10 @@ pub struct Assignment<'a> {
     pub name: &'a str,
     /// The bytes that are taken of the value: first and last, counted from 0.
     pub range: Option<(usize, usize)>,
-    /// Where the value is from.
-    pub source: Source<'a>,
+    /// The environment's variable of this name goes before the source.
+    pub environment: bool,
+    /// Where the value is from; of the environment's there may be none.
+    pub source: Option<Source<'a>>,
 }
 
 /// Where a value is from.
@@ -44,12 +46,10 @@ pub enum Source<'a> {
     Text(&'a [u8]),
     /// A file; `-` is standard input.
     File(&'a str),
-    /// The environment; else this.
-    Environment(Option<&'a [u8]>),
 }
 
 impl<'a> Assignment<'a> {
-    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, each with `[first-last]` behind the name.
+    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with `[first-last]` behind the name.
     pub fn parse(text: &'a [u8]) -> Result<Self, Reason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
@@ -67,15 +67,14 @@ impl<'a> Assignment<'a> {
             range = Some(range_of(&inner[..end]).ok_or_else(bad)?);
             rest = &inner[end + 1..];
         }
-        let source = match (rest.split_first(), environment) {
-            (None, true) => Source::Environment(None),
-            (Some((b'=', default)), true) => Source::Environment(Some(default)),
-            (Some((b'=', text)), false) => Source::Text(text),
-            (Some((b'@', file)), false) => Source::File(std::str::from_utf8(file).map_err(|_| Reason::NotUtf8)?),
+        let source = match rest.split_first() {
+            None if environment => None,
+            Some((b'=', text)) => Some(Source::Text(text)),
+            Some((b'@', file)) => Some(Source::File(std::str::from_utf8(file).map_err(|_| Reason::NotUtf8)?)),
             _ => return Err(bad()),
         };
         let name = std::str::from_utf8(name).map_err(|_| Reason::NotUtf8)?;
-        Ok(Assignment { name, range, source })
+        Ok(Assignment { name, range, environment, source })
     }
 }
 
@@ -185,13 +184,15 @@ mod tests {
     #[test]
     fn assignments_are_taken_apart() {
         let parsed = |text: &'static str| Assignment::parse(text.as_bytes()).expect("an assignment");
-        assert_eq!(parsed("a=b=c").source, Source::Text(b"b=c"));
-        assert_eq!(parsed("a@f").source, Source::File("f"));
-        assert_eq!(parsed("%HOME").source, Source::Environment(None));
-        assert_eq!(parsed("%HOME=/x").source, Source::Environment(Some(b"/x")));
+        let source = |text| (parsed(text).environment, parsed(text).source);
+        assert_eq!(source("a=b=c"), (false, Some(Source::Text(b"b=c"))));
+        assert_eq!(source("a@f"), (false, Some(Source::File("f"))));
+        assert_eq!(source("%HOME"), (true, None));
+        assert_eq!(source("%HOME=/x"), (true, Some(Source::Text(b"/x"))));
+        assert_eq!(source("%HOME@f"), (true, Some(Source::File("f"))));
         assert_eq!(parsed("a[2-5]@f").range, Some((2, 5)));
         assert_eq!(parsed("a[2-]@f").range, Some((2, usize::MAX)));
-        for bad in ["", "=x", "a", "a b=c", "%", "%a@f", "a[x]=b", "a[5-2]=b", "a[1-2", "ä=b"] {
+        for bad in ["", "=x", "a", "a b=c", "%", "a[x]=b", "a[5-2]=b", "a[1-2", "ä=b"] {
             assert!(Assignment::parse(bad.as_bytes()).is_err(), "{bad}");
         }
     }

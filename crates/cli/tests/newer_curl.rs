@@ -561,3 +561,16 @@ fn the_last_version_of_http_that_is_named_counts() {
         assert!(peer.received(0).starts_with(format!("GET / {version}\r\n").as_bytes()), "{args:?}");
     }
 }
+
+#[test]
+fn a_variable_that_the_environment_lacks_is_read_from_a_file() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), RawPeer::start(vec![answer("200 OK", ""), answer("200 OK", "")]));
+    fs::write(dir.path().join("default"), "of the file").unwrap();
+    for set in [None, Some("of the environment")] {
+        let mut haul = program(HAUL);
+        haul.args(["curl", "-q", "-s", "--variable", "%GIVEN@default", "--expand-data", "{{GIVEN}}", &peer.url("/")]);
+        run(haul.envs(set.map(|value| ("GIVEN", value))).current_dir(dir.path())).ok();
+    }
+    assert!(received(&peer, 0).ends_with("\r\n\r\nof the file"), "{}", received(&peer, 0));
+    assert!(received(&peer, 1).ends_with("\r\n\r\nof the environment"), "{}", received(&peer, 1));
+}

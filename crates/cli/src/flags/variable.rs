@@ -14,7 +14,7 @@ impl Flag for Variable {
             important: false,
             help: "Set a variable for --expand",
             doc: "Sets a variable: \"name=text\", \"name@file\", or \"%NAME\" from the environment, \
-                  with \"%NAME=default\" for where it is not set. \"name[1-5]@file\" takes those \
+                  with \"%NAME=default\" or \"%NAME@file\" for where it is not set. \"name[1-5]@file\" takes those \
                   bytes. --expand-OPTION replaces \"{{name}}\" in the value of OPTION, \
                   \"{{name:trim:url}}\" after the functions trim, json, url, b64 and 64dec.",
             example: "haul --variable id=7 --expand-url 'https://example.com/{{id}}'",

@@ -182,22 +182,23 @@ impl Parser<'_> {
     /// Carries out a `--variable`.
     fn assign(&mut self, text: &[u8]) -> Result<(), Reason> {
         let assignment = Assignment::parse(text)?;
-        let value = match assignment.source {
-            Source::Text(text) => text.to_vec(),
-            Source::Environment(default) => match (self.files.variable(assignment.name), default) {
-                (Some(value), _) => value.into_bytes(),
-                (None, Some(default)) => default.to_vec(),
-                (None, None) => {
-                    let name = assignment.name;
-                    return Err(Reason::bad_use(format!("the environment has no variable {name}")));
-                }
-            },
-            Source::File(file) => {
+        let variable = match assignment.environment {
+            true => self.files.variable(assignment.name),
+            false => None,
+        };
+        let value = match (variable, assignment.source) {
+            (Some(value), _) => value.into_bytes(),
+            (None, Some(Source::Text(text))) => text.to_vec(),
+            (None, Some(Source::File(file))) => {
                 let mut bytes = Vec::new();
                 let path = Path::new(file);
                 let read = self.files.open(path).and_then(|mut file| file.read_to_end(&mut bytes));
                 read.map_err(|error| Reason::read(path, &error))?;
                 bytes
+            }
+            (None, None) => {
+                let name = assignment.name;
+                return Err(Reason::bad_use(format!("the environment has no variable {name}")));
             }
         };
         self.variables.set(assignment.name, variables::part(value, assignment.range));
