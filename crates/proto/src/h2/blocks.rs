@@ -152,12 +152,11 @@ impl Conn {
         if !end_stream {
             return Err(Error::Frame(FrameFault::HeadInBody));
         }
-        match self.streams.get(id).map(|stream| stream.phase) {
-            Some(Phase::Ended) => return Err(Error::Frame(FrameFault::ClosedStream)),
-            Some(Phase::Body { expected: Some(expected), got, .. }) if got != expected => {
-                return Err(Error::Length { expected, got });
-            }
-            _ => {}
+        if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended) {
+            return Err(Error::Frame(FrameFault::ClosedStream));
+        }
+        if let Some(fault) = self.shortfall(id) {
+            return Err(fault);
         }
         self.complete(id, Some(decoded));
         Ok(())

@@ -103,7 +103,21 @@ impl Conn {
         }
         self.skip(padding);
         if end {
-            self.complete(id, None);
+            // What came of a body that ends early has been handed out by now.
+            match self.shortfall(id) {
+                Some(fault) => self.violated(id, fault),
+                None => self.complete(id, None),
+            }
+        }
+    }
+
+    /// What is wrong with a body that ends here: its length is not the one announced.
+    pub(super) fn shortfall(&self, id: u32) -> Option<Error> {
+        match self.streams.get(id)?.phase {
+            Phase::Body { expected: Some(expected), got, .. } if got != expected => {
+                Some(Error::Length { expected, got })
+            }
+            _ => None,
         }
     }
 
@@ -265,9 +279,7 @@ impl Conn {
             Phase::Body { expected, got, .. } => {
                 *got = got.saturating_add(u64::from(payload));
                 let (known, got) = (*expected, *got);
-                known
-                    .filter(|&expected| got > expected || end && got < expected)
-                    .map(|expected| Error::Length { expected, got })
+                known.filter(|&expected| got > expected).map(|expected| Error::Length { expected, got })
             }
         };
         if let Some(fault) = fault {

@@ -2,7 +2,7 @@
 
 use super::peer::{
     CONTINUATION, DATA, END, GOAWAY, HEADERS, PADDED, PING, PRIORITY, PUSH_PROMISE, RST_STREAM, SETTINGS, Seen, WHOLE,
-    WINDOW_UPDATE, answer, asked, block, data, feed, frame, frames, get, go_away, headers, padded, rst, settings,
+    WINDOW_UPDATE, answer, asked, block, body, data, feed, frame, frames, get, go_away, headers, padded, rst, settings,
     settings_ack, window_update, with,
 };
 use haul_proto::Limits;
@@ -271,6 +271,16 @@ fn lengths() {
     reset_for("a body to HEAD", "HEAD", &[says("5", 0), data(1, END, b"hello")], Error::UnexpectedBody);
     let empty = headers(1, 0, &[(":status", "204")]);
     reset_for("a body with 204", "GET", &[empty, data(1, 0, b"x")], Error::UnexpectedBody);
+}
+
+#[test]
+fn what_came_of_a_body_that_ends_early_is_handed_out() {
+    let head = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
+    let wire = [settings(&[]), head, data(1, END, b"hell")].concat();
+    let mut conn = asked(Config::default(), &get(), 1);
+    let seen = feed(&mut conn, &wire, &[]);
+    let short = ResetReason::Violation(Error::Length { expected: 5, got: 4 });
+    assert!(seen.ends_with(&[body(1, b"hell"), Seen::Reset(1, short, false)]), "{seen:?}");
 }
 
 #[test]
