@@ -574,3 +574,14 @@ fn a_variable_that_the_environment_lacks_is_read_from_a_file() {
     assert!(received(&peer, 0).ends_with("\r\n\r\nof the file"), "{}", received(&peer, 0));
     assert!(received(&peer, 1).ends_with("\r\n\r\nof the environment"), "{}", received(&peer, 1));
 }
+
+#[test]
+fn what_is_thrown_away_goes_to_no_file() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("hello"));
+    let told = ["-s", "-w", "[%{filename_effective}] %{size_download}\n", "--out-null"];
+    for option in ["--skip-existing", "--no-clobber", "-R"] {
+        let ran = curl_in(dir.path(), &[&told[..], &[option, &peer.url("/")]].concat());
+        assert_eq!((ran.code, &*ran.stdout), (0, &b"[] 5\n"[..]), "{option}: {}", ran.stderr);
+    }
+    assert!(names(dir.path()).is_empty(), "{:?}", names(dir.path()));
+}

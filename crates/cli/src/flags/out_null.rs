@@ -22,7 +22,7 @@ impl Flag for OutNull {
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
         let _ = value;
-        args.group().outputs.push(plan::Output::File("/dev/null".to_owned()));
+        args.group().outputs.push(plan::Output::Null);
         Ok(())
     }
 }

@@ -207,6 +207,14 @@ impl Operation {
         }
     }
 
+    /// What becomes of this source's file where it is there already; that which takes what is thrown away always is.
+    pub fn existing_of(&self, index: usize) -> Existing {
+        match self.output_of(index) {
+            Output::Null => Existing::Replace,
+            _ => self.existing,
+        }
+    }
+
     /// Whether the source at this index, which reads so, may stand for several URLs.
     pub fn is_glob(&self, index: usize, url: &str) -> bool {
         !self.globoff && !self.urls.is_listed(index) && url.contains(['[', ']', '{', '}', '\\'])
@@ -227,6 +235,8 @@ pub enum Output {
     File(String),
     /// `-O`: the last part of the URL's path.
     RemoteName,
+    /// `--out-null`: nowhere.
+    Null,
 }
 
 /// What becomes of an output file that exists.

@@ -48,7 +48,8 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
     // files (Vagrant); behind `>>` that is a second copy of what is there.
     let is_left_over = (group.outputs.len()..group.urls.len()).any(|index| !group.is_remote_named(index));
     let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
-    let is_thrown_away = group.outputs.contains(&Output::File("/dev/null".to_owned()));
+    let is_thrown_away =
+        group.outputs.iter().any(|output| *output == Output::Null || *output == Output::File("/dev/null".to_owned()));
     let is_empty = from == ContinueAt::OutputSize && (has_no_size || is_thrown_away) && persona.is_curl();
     let begins_at_0 = from == ContinueAt::Offset(0) || is_empty;
     let refusals = [

@@ -18,7 +18,7 @@ use haul_policy::target::{Origin, Scheme};
 use super::checksum;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{file_for, file_options, standard_output, target_of};
+use super::single::{NULL, file_for, file_options, standard_output, target_of};
 use super::stores::Stores;
 use crate::files::stdin;
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
@@ -78,6 +78,7 @@ pub(super) fn run(
             Some(dir) => dir.join(name),
             None => PathBuf::from(name),
         }),
+        Output::Null if operation.stages.len() > 1 => Some(PathBuf::from(NULL)),
         _ => None,
     };
     let summary = match file {
@@ -183,7 +184,7 @@ impl Sources {
         self.near = parsed.as_ref().map(Target::origin).ok();
         let destination = match parsed {
             Ok(target) => match file_for(&self.operation, source, &target, &url, parts)? {
-                Some(path) if self.operation.existing == Existing::Skip && path.exists() => return Ok(None),
+                Some(path) if self.operation.existing_of(source) == Existing::Skip && path.exists() => return Ok(None),
                 Some(path) => {
                     let list = self.list.as_ref();
                     let checksum =

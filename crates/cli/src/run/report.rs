@@ -19,10 +19,11 @@ use haul_policy::secrets::without_userinfo;
 
 use super::many::Numbers;
 use super::progress::Progress;
+use super::single::NULL;
 use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
 use crate::persona::Persona;
-use crate::plan::{Global, Operation, StageArgs, TraceForm, UnixSocket, WriteOut, append_query};
+use crate::plan::{Global, Operation, Output, StageArgs, TraceForm, UnixSocket, WriteOut, append_query};
 use crate::write_out::{TransferFacts, written};
 
 /// Reports the transfers of one operation.
@@ -167,6 +168,7 @@ impl Reporter {
             referer,
             scheme,
             remote_socket: self.socket(told),
+            filename: self.file(told).and_then(Path::to_str),
             ..facts(told, &url, &url_effective, text.as_deref())
         };
         Some(self.printed(write_out, &facts))
@@ -231,12 +233,17 @@ impl Reporter {
         }
     }
 
+    /// The file that content went to; `--out-null` leaves none.
+    fn file<'t>(&self, told: &Told<'t>) -> Option<&'t Path> {
+        told.file.filter(|path| *path != Path::new(NULL) || !self.operation.outputs.contains(&Output::Null))
+    }
+
     /// What a transfer that was a success leaves besides its body.
     fn leave_behind(&self, told: &Told<'_>) {
         if told.outcome.result.is_err() {
             return;
         }
-        if let Some(path) = told.file.filter(|_| self.operation.remote_time || self.operation.xattr) {
+        if let Some(path) = self.file(told).filter(|_| self.operation.remote_time || self.operation.xattr) {
             for failure in stamps::file(&self.operation, path, told.url, told.outcome) {
                 self.warn(&failure);
             }

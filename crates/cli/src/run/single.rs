@@ -30,6 +30,9 @@ use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, Ti
 /// The file of a URL whose path has no name, as by curl.
 const NAMELESS: &str = "curl_response";
 
+/// The file that takes what `--out-null` throws away.
+pub(super) const NULL: &str = "/dev/null";
+
 /// One URL to fetch, or to send something to.
 pub(super) struct Job<'a> {
     /// The URL.
@@ -86,7 +89,7 @@ pub(super) fn run(
         None => target_of(stage, url)?,
     };
     let file = file_for(operation, job.index, &target, url, job.parts)?;
-    if operation.existing == Existing::Skip
+    if operation.existing_of(job.index) == Existing::Skip
         && let Some(there) = file.as_deref().filter(|file| file.exists())
     {
         if global.shows_notes() {
@@ -185,6 +188,7 @@ pub(super) fn file_for(
         Output::Stdout => return Ok(None),
         Output::File(template) if template == "-" => return Ok(None),
         Output::File(template) => haul_policy::glob::fill_template(template, parts),
+        Output::Null => return Ok(Some(NULL.into())),
         Output::RemoteName if operation.in_place => {
             haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned())
         }
@@ -205,7 +209,7 @@ pub(super) fn file_options(operation: &Operation, source: usize, checksum: Optio
     FileOptions {
         create_dirs: operation.create_dirs,
         named_by_response: operation.remote_header_name && is_remote,
-        clobber: match operation.existing {
+        clobber: match operation.existing_of(source) {
             Existing::ReplaceOwn => Clobber::Own,
             Existing::Skip => Clobber::Skip,
             Existing::Replace => Clobber::Replace,
