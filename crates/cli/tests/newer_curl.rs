@@ -585,3 +585,18 @@ fn what_is_thrown_away_goes_to_no_file() {
     }
     assert!(names(dir.path()).is_empty(), "{:?}", names(dir.path()));
 }
+
+#[test]
+fn a_proxy_before_the_proxy_is_a_way_by_itself() {
+    // SOCKS 4: version, CONNECT, port, address, no user.
+    let peer = RawPeer::start(vec![vec![Step::ReadBytes(9)]; 2]);
+    let preproxy = peer.addr().to_string();
+    for options in [&[][..], &["-x", ""]] {
+        let mut haul = program(HAUL);
+        haul.args(["curl", "-q", "-s", "--preproxy", &preproxy]).args(options).arg("http://127.0.0.1:80/");
+        assert_eq!(run(haul.env("http_proxy", "http://127.0.0.1:9/")).code, 97, "{options:?}");
+    }
+    for connection in 0..2 {
+        assert_eq!(peer.received(connection), b"\x04\x01\x00\x50\x7f\x00\x00\x01\x00");
+    }
+}

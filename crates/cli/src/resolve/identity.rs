@@ -89,6 +89,8 @@ impl Resolver<'_> {
         let default = ProxyArgs::default();
         Ok(ProxyArgs {
             choice: match low.proxy {
+                // A proxy before the proxy is a way by itself: the environment's are not put behind it, as by curl.
+                None | Some(None) if low.preproxy.is_some() => ProxyChoice::Environment(environment.without_proxies()),
                 None => ProxyChoice::Environment(environment),
                 Some(None) => ProxyChoice::Direct,
                 Some(Some(proxy)) => ProxyChoice::Given { proxy, environment },

@@ -57,6 +57,12 @@ impl Environment {
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
+    /// The same without its proxies: what is left is `no_proxy`.
+    #[must_use]
+    pub fn without_proxies(self) -> Environment {
+        Environment { no_proxy: self.no_proxy, ..Environment::default() }
+    }
+
     /// What `no_proxy` says; it counts for `-x` too, unless there is a `--noproxy`.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
