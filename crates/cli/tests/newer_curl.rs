@@ -600,3 +600,16 @@ fn a_proxy_before_the_proxy_is_a_way_by_itself() {
         assert_eq!(peer.received(connection), b"\x04\x01\x00\x50\x7f\x00\x00\x01\x00");
     }
 }
+
+#[test]
+fn fields_that_are_made_for_a_proxy_can_be_left_out() {
+    let peer = RawPeer::start(vec![answer("200 OK", ""), answer("403 No", "")]);
+    let proxy = peer.url("");
+    let fields = ["-x", &proxy, "--proxy-header", "Proxy-Connection:", "--proxy-header", "Host: proxy.test"];
+    curl(&[&["-s"], &fields[..], &["http://origin.test/"]].concat()).ok();
+    let expected =
+        "GET http://origin.test/ HTTP/1.1\r\nHost: origin.test\r\nUser-Agent: curl/8.22.0\r\nAccept: */*\r\n\r\n";
+    assert_eq!(received(&peer, 0), expected);
+    curl(&[&["-s", "-p", "--proxy-header", "User-Agent:"], &fields[..], &["http://origin.test/"]].concat());
+    assert_eq!(received(&peer, 1), "CONNECT origin.test:80 HTTP/1.1\r\nHost: proxy.test\r\n\r\n");
+}

@@ -417,7 +417,7 @@ fn get_tls(reader: &mut Reader<'_>) -> Result<TlsOptions, Malformed> {
 }
 
 fn put_proxy(writer: &mut Writer, options: &ProxyOptions) -> Option<()> {
-    let is_plain = options.preproxy.is_none() && options.fields.is_empty();
+    let is_plain = options.preproxy.is_none() && options.fields.is_empty() && options.without.is_empty();
     if !is_plain || options.proxy.as_ref().is_some_and(|proxy| proxy.socket_path().is_some()) {
         return None;
     }

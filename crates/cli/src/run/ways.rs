@@ -58,6 +58,10 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
         FieldArg::Empty { name } => Some((name.clone(), Vec::new())),
         FieldArg::Remove { .. } => None,
     };
+    let left_out = |field: &FieldArg| match field {
+        FieldArg::Remove { name } => Some(name.clone()),
+        FieldArg::Set { .. } | FieldArg::Empty { .. } => None,
+    };
     let mut options = ProxyOptions::default();
     options.proxy = proxy;
     options.environment = environment;
@@ -69,6 +73,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.http2 = args.http2;
     options.http10 = args.http10;
     options.fields = args.fields.iter().filter_map(field).collect();
+    options.without = args.fields.iter().filter_map(left_out).collect();
     options.tls = tls(&args.tls, HttpVersion::Http11)?;
     Ok(Some(options))
 }

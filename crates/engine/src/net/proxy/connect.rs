@@ -87,7 +87,8 @@ impl Exchange {
         self.answered = authorization.is_some();
         self.rounds += 1;
         let agent = hop.user_agent.as_deref().map(str::as_bytes);
-        let fields = connect_fields(&self.target, authorization.as_deref(), agent, &hop.fields);
+        let mut fields = connect_fields(&self.target, authorization.as_deref(), agent, &hop.fields);
+        hop.leave_out(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         self.again = false;
         let taken = match &mut self.speaks {

@@ -67,6 +67,8 @@ pub struct ProxyOptions {
     /// Fields for HTTP proxies (`--proxy-header`): in a CONNECT, and in requests that are forwarded. They replace those that
     /// are made.
     pub fields: Vec<(String, Vec<u8>)>,
+    /// Fields that are made for HTTP proxies and left out (`--proxy-header NAME:`), by name; Host never is.
+    pub without: Vec<String>,
     /// Offer HTTP/2 to an https proxy (`--proxy-http2`): a tunnel is a stream then (RFC 9113 §8.5), and requests that are
     /// forwarded share a connection. Default: HTTP/1.1, which every proxy speaks and which costs a frame less.
     pub http2: bool,

@@ -41,6 +41,8 @@ pub struct Hop {
     pub http10: bool,
     /// Fields for it.
     pub fields: Vec<(String, Vec<u8>)>,
+    /// Names of fields that it is not sent.
+    pub without: Vec<String>,
     /// The User-Agent of a CONNECT.
     pub user_agent: Option<String>,
     /// What it said of how it is to be answered.
@@ -81,6 +83,7 @@ impl Via {
             auth: given.auth,
             http10: given.http10,
             fields: given.fields.clone(),
+            without: given.without.clone(),
             user_agent: options.user_agent.clone(),
             memory: given.memory.clone(),
         });
@@ -150,7 +153,19 @@ impl Hop {
     pub fn forwarded(&self, method: &str, target: &Target) -> Result<(String, Fields)> {
         let uri = absolute_form(target);
         let authorization = self.memory.authorization(&self.proxy, self.auth, method, &uri)?;
-        Ok((uri, forward_fields(authorization.as_deref(), &self.fields)))
+        let mut fields = forward_fields(authorization.as_deref(), &self.fields);
+        self.leave_out(&mut fields);
+        // The request has its own: another Host is that of a CONNECT.
+        fields.retain(|(name, _)| !name.eq_ignore_ascii_case("Host"));
+        Ok((uri, fields))
+    }
+
+    /// Takes out of the fields made for it those that it is not to be sent.
+    pub(super) fn leave_out(&self, fields: &mut Fields) {
+        let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+        let is_left_out = |name: &str| self.without.iter().any(|field| is(name, field)) && !is(name, "Host");
+        let is_given = |name: &str| self.fields.iter().any(|(field, _)| is(name, field));
+        fields.retain(|(name, _)| !is_left_out(name) || is_given(name));
     }
 
     /// Whether it can be answered to only when it has asked.
