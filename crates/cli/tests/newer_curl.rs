@@ -613,3 +613,10 @@ fn fields_that_are_made_for_a_proxy_can_be_left_out() {
     curl(&[&["-s", "-p", "--proxy-header", "User-Agent:"], &fields[..], &["http://origin.test/"]].concat());
     assert_eq!(received(&peer, 1), "CONNECT origin.test:80 HTTP/1.1\r\nHost: proxy.test\r\n\r\n");
 }
+
+#[test]
+fn a_failure_in_parallel_is_not_hidden_by_what_follows() {
+    let (gone, there) = (RawPeer::start(vec![answer("404 Gone", "")]), page("x"));
+    let ran = curl(&["-s", "-Z", "-f", &gone.url("/"), "--next", "-s", &there.url("/")]);
+    assert_eq!((ran.code, &*ran.stdout), (22, &b"x"[..]));
+}

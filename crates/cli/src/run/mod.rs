@@ -69,7 +69,9 @@ pub fn run(plan: Plan) -> u8 {
         let outcome = carry_out(&client, &plan, operation, &progress, &mut stores, before.clone());
         before.urls += operation.urls.len() as u64;
         let (ControlFlow::Continue(code) | ControlFlow::Break(code)) = outcome;
-        if exit_code == 0 || plan.global.persona.is_curl() {
+        // To curl all are one side by side: what went well hides no failure.
+        let is_last = plan.global.persona.is_curl() && (code != 0 || !plan.global.parallel);
+        if exit_code == 0 || is_last {
             exit_code = code;
         }
         let mut lost = stores.save(operation);
