@@ -620,3 +620,11 @@ fn a_failure_in_parallel_is_not_hidden_by_what_follows() {
     let ran = curl(&["-s", "-Z", "-f", &gone.url("/"), "--next", "-s", &there.url("/")]);
     assert_eq!((ran.code, &*ran.stdout), (22, &b"x"[..]));
 }
+
+#[test]
+fn the_query_that_is_added_is_told_of_once_in_parallel_too() {
+    let peer = page("");
+    let url = peer.url("/a?b");
+    let ran = curl(&["-s", "-Z", "-G", "-d", "c=d", "-w", "%{url}", &url]);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("{url}&c=d"));
+}

@@ -23,7 +23,7 @@ use super::single::NULL;
 use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
 use crate::persona::Persona;
-use crate::plan::{Global, Operation, Output, StageArgs, TraceForm, UnixSocket, WriteOut, append_query};
+use crate::plan::{Global, Operation, Output, StageArgs, TraceForm, UnixSocket, WriteOut};
 use crate::write_out::{TransferFacts, written};
 
 /// Reports the transfers of one operation.
@@ -51,6 +51,7 @@ pub(super) struct Before {
 
 /// One transfer as the report needs it.
 pub(super) struct Told<'a> {
+    /// With the query that is added to each.
     pub(super) url: &'a str,
     pub(super) number: u64,
     pub(super) stage: usize,
@@ -148,10 +149,6 @@ impl Reporter {
             _ => without_user(told.url),
         };
         let request = &self.operation.stages.get(told.stage)?.request;
-        let url = match &request.query {
-            Some(query) => Cow::Owned(append_query(&url, query)),
-            None => url,
-        };
         let follows = self.operation.stages.get(told.stage)?.transfer.redirect.follow;
         let is_refused =
             |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);

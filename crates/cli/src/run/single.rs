@@ -1,5 +1,6 @@
 //! One URL: the blocking driver, no thread, no event loop.
 
+use std::borrow::Cow;
 use std::io::IoSlice;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -162,7 +163,9 @@ fn conclude(
     if operation.existing == Existing::Skip && failed_to_write(std::io::ErrorKind::AlreadyExists) {
         return Ok(0);
     }
-    let told = Told { url, number: index as u64, stage: 0, method, file, outcome };
+    let query = operation.stages[0].request.query.as_ref();
+    let queried = query.map_or(Cow::Borrowed(url), |query| Cow::Owned(append_query(url, query)));
+    let told = Told { url: &queried, number: index as u64, stage: 0, method, file, outcome };
     // It may be a local file that was written to.
     let to_output = file.is_none() && !file_url::is_one(url);
     let is_unwritable = to_output && outcome.result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Write);
