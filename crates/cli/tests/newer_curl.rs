@@ -628,3 +628,9 @@ fn the_query_that_is_added_is_told_of_once_in_parallel_too() {
     let ran = curl(&["-s", "-Z", "-G", "-d", "c=d", "-w", "%{url}", &url]);
     assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("{url}&c=d"));
 }
+
+#[test]
+fn a_protocol_that_is_not_allowed_is_told_of_in_its_words() {
+    let ran = curl(&["-s", "-S", "--proto", "=https", "http://h/"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "curl: (1) Protocol \"http\" is disabled\n"));
+}

@@ -66,7 +66,7 @@ fn text(error: &Error, outcome: Option<&Outcome>) -> String {
             ErrorKind::UnsupportedScheme => match cause().split_once(": protocol ") {
                 Some((_, scheme)) => format!("Protocol {scheme}"),
                 None => match cause().split_once(" is not among the protocols") {
-                    Some((scheme, _)) => format!("Protocol \"{scheme}\" disabled"),
+                    Some((scheme, _)) => format!("Protocol \"{scheme}\" is disabled"),
                     None => cause(),
                 },
             },
