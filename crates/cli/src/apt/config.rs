@@ -121,8 +121,12 @@ mod tests {
         assert_eq!(config.get("https", "proxy", "h"), Some("DIRECT"));
         assert_eq!((config.get("https", "timeout", "h"), config.get("http", "timeout", "h")), (Some("3"), None));
         assert!(config.is_on("https", "allowredirect", "h", true) && !config.is_set("acquire::forceipv4", false));
-        let of_tor = config(&["Acquire::http::Timeout=1", "Acquire::tor::Timeout=2"]);
-        assert_eq!(of_tor.get("tor+https", "timeout", "h"), Some("2"));
+    }
+
+    #[test]
+    fn who_has_a_name_before_the_scheme_is_told_more() {
+        let config = config(&["Acquire::http::Timeout=1", "Acquire::tor::Timeout=2"]);
+        assert_eq!(["tor+https", "https"].map(|method| config.get(method, "timeout", "h")), [Some("2"), Some("1")]);
     }
 
     #[test]

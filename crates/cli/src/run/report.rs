@@ -23,7 +23,7 @@ use super::single::NULL;
 use super::trace::{Place, Tracer};
 use super::{say, stamps, words};
 use crate::persona::Persona;
-use crate::plan::{Global, Operation, Output, StageArgs, TraceForm, UnixSocket, WriteOut};
+use crate::plan::{self, Global, Operation, StageArgs, TraceForm, UnixSocket, WriteOut};
 use crate::write_out::{TransferFacts, written};
 
 /// Reports the transfers of one operation.
@@ -232,7 +232,7 @@ impl Reporter {
 
     /// The file that content went to; `--out-null` leaves none.
     fn file<'t>(&self, told: &Told<'t>) -> Option<&'t Path> {
-        told.file.filter(|path| *path != Path::new(NULL) || !self.operation.outputs.contains(&Output::Null))
+        told.file.filter(|path| *path != Path::new(NULL) || !self.operation.outputs.contains(&plan::Output::Null))
     }
 
     /// What a transfer that was a success leaves besides its body.
