@@ -311,14 +311,17 @@ impl Server {
         if fails == Some(Fail::Half) {
             reply.truncate(reply.len().saturating_sub(script.size / 2 + 1));
         }
+        let goes_on = fails.is_none() && script.framing != Framing::Close && script.end == End::Keep;
         for piece in reply.chunks(script.step) {
             far.write_all(piece)?;
             if piece.len() < reply.len() {
                 thread::sleep(Duration::from_micros(200));
-                far.renew();
+                if goes_on {
+                    // Else its answer would lie unread when the connection is closed, which resets it.
+                    far.renew();
+                }
             }
         }
-        let goes_on = fails.is_none() && script.framing != Framing::Close && script.end == End::Keep;
         if script.early && fails.is_none() && goes_on {
             self.take_content(asked, far)?;
         }
