@@ -382,3 +382,27 @@ fn idle_connections_of_a_batch_are_closed_when_the_client_says_so() {
         assert!(peer.finished(1), "it is closed though nothing is asked for");
     });
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn threads_of_the_library_s_own_take_no_signals() {
+    let (client, peer) = (Client::new(), RawPeer::always(vec![Step::ReadHead, Step::ReadToEnd]));
+    let batch = client.batch(BatchOptions::default());
+    batch.submit(client.get(&peer.url("/")).build().unwrap());
+    assert!(peer.saw(0, b"\r\n\r\n"));
+    let mut deaf = BTreeSet::new();
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        // Those of other tests may end meanwhile.
+        let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
+        let field = |name| status.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim();
+        let name = field("Name:");
+        if name.starts_with("haul-") {
+            let blocked = u64::from_str_radix(field("SigBlk:"), 16).unwrap();
+            for signal in [libc::SIGALRM, libc::SIGCHLD, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1] {
+                assert_ne!(blocked >> (signal - 1) & 1, 0, "{name} takes {signal}");
+            }
+            deaf.insert(name.to_owned());
+        }
+    }
+    assert!(deaf.contains("haul-batch"), "{deaf:?}");
+}

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::dispatch::Destination;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, threads};
 
 /// One URL, and where its content goes.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl ReadAhead {
     pub(super) fn start(items: Items, bell: Bell) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
         // It is not joined: a read that nobody answers must not keep the program from ending.
-        std::thread::Builder::new().name("haul-input".into()).spawn(move || {
+        threads::start("haul-input", move || {
             if catch_unwind(AssertUnwindSafe(|| feed(items, &sender, &bell))).is_err() {
                 // It has printed why; a list that ends early must not look complete.
                 let _ = sender.send(Err(Error::new(ErrorKind::Read, "reading the list panicked")));

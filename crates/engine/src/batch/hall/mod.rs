@@ -32,7 +32,7 @@ use crate::drive::worker::{self, Supply, Workers};
 use crate::request::Request;
 use crate::sink::Sink;
 use crate::transfer::{Outcome, Transfer};
-use crate::{Client, Error, ErrorKind};
+use crate::{Client, Error, ErrorKind, threads};
 
 /// How long the thread waits for another request before it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -144,7 +144,7 @@ impl Hall {
 
     fn start(self: &Arc<Self>, client: &Client) {
         let (hall, client) = (Arc::clone(self), client.for_thread());
-        let started = std::thread::Builder::new().name("haul-batch".into()).spawn(move || hall.work(&client));
+        let started = threads::start("haul-batch", move || hall.work(&client));
         match started {
             Ok(thread) => self.lock().thread = Some(thread),
             Err(error) => {

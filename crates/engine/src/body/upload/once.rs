@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::thread;
 
 use futures_core::Stream;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::feed::{Feeder, Trough};
+use crate::threads;
 
 /// The most that a thread asks its reader for at once.
 const PIECE: usize = 64 << 10;
@@ -217,7 +217,7 @@ impl Ahead {
             Origin::File(file, _) => read_all(&mut &*file, &teller),
             Origin::Stream(_) => {}
         };
-        thread::Builder::new().name("haul-read".into()).spawn(read).ok()?;
+        threads::start("haul-read", read).ok()?;
         Some(Self { pieces, piece: Vec::new(), at: 0 })
     }
 

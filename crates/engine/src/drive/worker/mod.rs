@@ -46,7 +46,7 @@ use crate::sink::Wake;
 use crate::sink::output::Room;
 use crate::stats::Totals;
 use crate::transfer::Transfer;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, threads};
 
 /// How a run uses workers and connections.
 #[derive(Debug, Clone, Copy)]
@@ -433,7 +433,7 @@ impl Worker {
         let (index, client, supply) = (self.others.len() + 1, self.client.clone(), Arc::clone(&self.supply));
         let workers = self.workers;
         // Without another thread this one goes on alone, and asks again.
-        let started = std::thread::Builder::new().name(format!("haul-{index}")).spawn(move || {
+        let started = threads::start(format!("haul-{index}"), move || {
             if let Ok(mut worker) = Worker::new(index, &client, &supply, workers) {
                 // What ends it reaches the first worker through the supply.
                 let _ = worker.run();

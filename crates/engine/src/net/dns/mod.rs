@@ -29,12 +29,11 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc},
-    thread,
     time::{Duration, Instant},
 };
 
 use self::overrides::Overrides;
-use crate::{Error, ErrorKind, Result, clock};
+use crate::{Error, ErrorKind, Result, clock, threads};
 
 /// Threads that ask the system at the same time.
 const MAX_THREADS: usize = 8;
@@ -283,7 +282,7 @@ impl Resolver {
 
     fn start_thread(&self) {
         let shared = Arc::clone(&self.shared);
-        let started = thread::Builder::new().name("haul-dns".into()).spawn(move || shared.work());
+        let started = threads::start("haul-dns", move || shared.work());
         if let Err(error) = started {
             let mut state = self.shared.lock();
             state.threads -= 1;
