@@ -133,6 +133,11 @@ impl WriteOut {
                     tokens.text(b"%");
                     rest = &after[1..];
                 }
+                // As by curl: what stands behind it is taken with it, so that `100%\n` has no new line.
+                (b'%', Some(&other)) => {
+                    tokens.text(&[b'%', other]);
+                    rest = &after[1..];
+                }
                 (b'\\', Some(&letter)) => {
                     match letter {
                         b'n' => tokens.text(b"\n"),
@@ -371,6 +376,13 @@ mod tests {
             printed("%{url.host} %{url.port} %{url.zoneid},%{urle.host} %{urle.zoneid}", &facts).0
         });
         assert_eq!(said, ["[fe80::1] 8080 eth0,[fe80::1] eth0", "[::1] 80 ,[::1] ", "127.0.0.1 80 ,127.0.0.1 "]);
+    }
+
+    #[test]
+    fn a_percent_that_begins_nothing_takes_what_follows_with_it() {
+        let (format, warnings) = WriteOut::parse(b"100%\\n%x%%\\n%");
+        assert_eq!(format.tokens(), [Token::Text(b"100%\\n%x%\n%".to_vec())]);
+        assert!(warnings.is_empty());
     }
 
     #[test]
