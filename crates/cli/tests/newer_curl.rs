@@ -634,3 +634,10 @@ fn a_protocol_that_is_not_allowed_is_told_of_in_its_words() {
     let ran = curl(&["-s", "-S", "--proto", "=https", "http://h/"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (1, "curl: (1) Protocol \"http\" is disabled\n"));
 }
+
+#[test]
+fn a_head_alone_fails_with_its_body_too() {
+    let peer = RawPeer::start(vec![answer("404 Gone", "x")]);
+    let ran = curl(&["-s", "-I", "-X", "GET", "--fail-with-body", &peer.url("/")]);
+    assert!(ran.code == 22 && ran.stdout.starts_with(b"HTTP/1.1 404 Gone\r\n"), "{}", ran.code);
+}

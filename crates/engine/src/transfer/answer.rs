@@ -130,6 +130,8 @@ impl Transfer {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
+            // Of what fails with its body, the head was all of it.
+            Ok(()) if status >= 400 && options.fail => Disposition::Fail(bad_status(head)),
             Ok(()) => Disposition::Complete,
             Err(error) => Disposition::Fail(error),
         }
