@@ -4,6 +4,9 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
+#[cfg(unix)]
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+
 /// Starts a thread of this name.
 ///
 /// # Errors
@@ -18,36 +21,24 @@ pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'stati
 /// As long as it lives this thread takes no signals.
 #[cfg(unix)]
 struct Deaf {
-    before: libc::sigset_t,
+    before: SigSet,
 }
 
 #[cfg(unix)]
 impl Deaf {
     /// Those that say what the thread itself did wrong cannot be put off.
-    const OWN: [libc::c_int; 5] = [libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV, libc::SIGTRAP];
+    const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
 
     fn new() -> Option<Self> {
-        let mut all = std::mem::MaybeUninit::uninit();
-        let mut before = std::mem::MaybeUninit::uninit();
-        // SAFETY: `sigfillset` makes the set that `sigdelset` and `pthread_sigmask` read, and cannot fail; `before` is written
-        // where the latter answers 0, and read only then.
-        unsafe {
-            libc::sigfillset(all.as_mut_ptr());
-            for signal in Self::OWN {
-                libc::sigdelset(all.as_mut_ptr(), signal);
-            }
-            let outcome = libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
-            (outcome == 0).then(|| Self { before: before.assume_init() })
-        }
+        let mut all = SigSet::all();
+        Self::OWN.into_iter().for_each(|signal| all.remove(signal));
+        all.thread_swap_mask(SigmaskHow::SIG_SETMASK).ok().map(|before| Self { before })
     }
 }
 
 #[cfg(unix)]
 impl Drop for Deaf {
     fn drop(&mut self) {
-        // SAFETY: the set was filled in when this was made; nothing is written.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut());
-        }
+        let _ = self.before.thread_set_mask();
     }
 }
