@@ -22,8 +22,10 @@ apt="-o Dir::Etc::sourcelist=$into/apt/sources.list -o Dir::Etc::sourceparts=/de
 cd "$into" || exit 1
 # shellcheck disable=SC2086 # words
 apt-get $apt update -q >apt.log 2>&1 && apt-get $apt source -q --tar-only --only-source "$package" >>apt.log 2>&1 || exit 1
-# An archive of the original, and maybe further ones beside it (-NAME.tar): the first is the one that counts.
+# An archive of the original, and maybe further ones beside it (-NAME.tar): the first is the one that counts. What is Debian's own has
+# one without an original.
 archive=$(find . -maxdepth 1 -name "${package}_*.orig.tar.*" ! -name '*.asc' | head -n 1)
+[ -n "$archive" ] || archive=$(find . -maxdepth 1 -name "${package}_*.tar.*" ! -name '*.debian.tar.*' | head -n 1)
 [ -n "$archive" ] || exit 1
 top=$(tar tf "$archive" | head -n 1 | cut -d/ -f1)
 # shellcheck disable=SC2086 # nothing, or one word
