@@ -13,11 +13,7 @@
 # something is missing.
 set -u
 
-top=$(cd "$(dirname "$0")/.." && pwd)
-target=${CARGO_TARGET_DIR:-$top/target}
-haul=${HAUL:-$target/release/haul}
-[ -x "$haul" ] || haul=$target/debug/haul
-[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p haul-cli"; exit 2; }
+. "$(dirname "$0")/suite-place.sh"
 
 for needed in apt-ftparchive c++ cmake fakeroot stunnel4 openssl gpg; do
     command -v "$needed" >/dev/null 2>&1 || {
@@ -28,13 +24,6 @@ for needed in apt-ftparchive c++ cmake fakeroot stunnel4 openssl gpg; do
     }
 done
 
-if [ -n "${SUITE_DIR:-}" ]; then
-    mkdir -p "$SUITE_DIR"
-    work=$(cd "$SUITE_DIR" && pwd)
-else
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-fi
 # The user that apt's methods become has to reach them.
 chmod 755 "$work"
 source=$(find "$work" -maxdepth 1 -type d -name 'apt-[0-9]*' | head -n 1)

@@ -1,23 +1,9 @@
-# Read by the scripts that run curl's own tests: which haul takes curl's place, and where it is put. Sets top, haul and work.
+# Read by the scripts that run curl's own tests: haul in curl's place, and curl's source. Sets what suite-place.sh sets.
 #
-#   HAUL=PATH            the program (target/release/haul, else target/debug/haul)
-#   SUITE_DIR=DIR        what is kept from one run to the next (a temporary directory otherwise)
 #   SUITE_RELEASE=NAME   Debian's release whose curl it is
 
-top=$(cd "$(dirname "$0")/.." && pwd)
-target=${CARGO_TARGET_DIR:-$top/target}
-haul=${HAUL:-$target/release/haul}
-[ -x "$haul" ] || haul=$target/debug/haul
-[ -x "$haul" ] || { echo "haul is not built: cargo build --release -p haul-cli"; exit 2; }
-haul=$(cd "$(dirname "$haul")" && pwd)/$(basename "$haul")
+. "$(dirname "$0")/suite-place.sh"
 
-if [ -n "${SUITE_DIR:-}" ]; then
-    mkdir -p "$SUITE_DIR"
-    work=$(cd "$SUITE_DIR" && pwd)
-else
-    work=$(mktemp -d)
-    trap 'rm -rf "$work"' EXIT
-fi
 mkdir -p "$work/bin"
 ln -sf "$haul" "$work/bin/curl"
 

@@ -312,6 +312,10 @@ fn a_method_may_be_one_of_several_for_a_scheme() {
     let onion = method.acquire("http://abcdefghijklmnop.onion/", &[]);
     assert!(last(&onion).get("Message").unwrap().contains("tor+http"), "{onion:?}");
     assert_eq!(last(&onion).get("Transient-Failure"), None);
+    // The environment's proxy may know the way.
+    let proxy = answer("200 OK", "x");
+    let mut method = Method::in_environment(&[], &[("http_proxy", &proxy.url(""))]);
+    assert_eq!(numbers(&method.acquire("http://abcdefghijklmnop.onion/", &[])), [200, 201]);
 }
 
 #[test]

@@ -3,24 +3,9 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 
-use common::{HAUL, Ran, names, page, program, run};
+use common::{HAUL, curl, curl_in, names, page, program, received, run};
 use testkit::raw::{RawPeer, Step};
-
-/// haul in curl's place, in this directory.
-fn curl_in(dir: &Path, args: &[&str]) -> Ran {
-    run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
-}
-
-fn curl(args: &[&str]) -> Ran {
-    curl_in(Path::new("/"), args)
-}
-
-/// The request that came over a connection.
-fn received(peer: &RawPeer, connection: usize) -> String {
-    String::from_utf8_lossy(&peer.received(connection)).into_owned()
-}
 
 fn answer(head: &str) -> Vec<Step> {
     vec![Step::ReadHead, Step::send(format!("HTTP/1.1 {head}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"))]

@@ -4,7 +4,6 @@
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-#[cfg(unix)]
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 
 /// Starts a thread of this name.
@@ -13,18 +12,15 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 /// The system has no thread left.
 pub(crate) fn start(name: impl Into<String>, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     // A thread begins with the mask of the one that starts it: there is no moment in which it takes any.
-    #[cfg(unix)]
     let _deaf = Deaf::new();
     Builder::new().name(name.into()).spawn(work)
 }
 
 /// As long as it lives this thread takes no signals.
-#[cfg(unix)]
 struct Deaf {
     before: SigSet,
 }
 
-#[cfg(unix)]
 impl Deaf {
     /// Those that say what the thread itself did wrong cannot be put off.
     const OWN: [Signal; 5] = [Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGSEGV, Signal::SIGTRAP];
@@ -36,7 +32,6 @@ impl Deaf {
     }
 }
 
-#[cfg(unix)]
 impl Drop for Deaf {
     fn drop(&mut self) {
         let _ = self.before.thread_set_mask();

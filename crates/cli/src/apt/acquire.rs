@@ -178,10 +178,6 @@ impl Acquirer {
         let Wanted { asked, uri, path, target, .. } = wanted;
         let authorization = self.authorization(target, uri, say)?;
         let options = Arc::new(RequestOptions { authorization, ..self.options(wanted)? });
-        if is_onion(target.host_text()) && options.proxy.as_ref().is_none_or(|proxy| proxy.proxy.is_none()) {
-            let hint = "tor+http and tor+https go there by Tor";
-            return Err(format!("names of .onion are not asked for directly (RFC 7686): {hint}").into());
-        }
         let done = Message::new(201, "URI Done").with("URI", uri).with("Filename", path.to_string_lossy());
         let mut partial = Partial::at(path).filter(|_| self.is_on(wanted, "allowranges"));
         if let Some(partial) = partial.filter(|partial| file::is_all(path, partial.size, asked)) {
@@ -190,10 +186,7 @@ impl Acquirer {
         let (mut response, start) = loop {
             let own = Particulars { fields: conditions(asked, partial.as_ref()), ..Particulars::default() };
             let sent = self.client.send(Request::new(target.clone(), Arc::clone(&options), own));
-            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::TooLarge) {
-                file::leave(path);
-            }
-            let mut response = sent?;
+            let mut response = sent.map_err(|error| unanswered(wanted, &error))?;
             match self.verdict(&response, wanted, partial.as_ref()) {
                 Verdict::Content { start } => break (response, start),
                 Verdict::Whole { size } => {
@@ -472,6 +465,19 @@ fn conditions(asked: &Message, partial: Option<&Partial>) -> Vec<(String, Vec<u8
         }
         (None, None) => Vec::new(),
     }
+}
+
+/// Why there is no response for a file.
+fn unanswered(wanted: &Wanted<'_>, error: &Error) -> Failure {
+    match error.kind() {
+        ErrorKind::TooLarge => file::leave(wanted.path),
+        // No other time is better, nor any that apt knows of for a name that is not found.
+        ErrorKind::Resolve if is_onion(wanted.target.host_text()) => {
+            return format!("{}; tor+http and tor+https go there by Tor", one_line(&error.cause())).into();
+        }
+        _ => {}
+    }
+    failure(error)
 }
 
 fn failure(error: &Error) -> Failure {

@@ -215,6 +215,21 @@ pub fn as_curl(dir: &Path, args: &[&str]) -> Ran {
     run_in(dir, HAUL, &[&["curl", "-q", "-s"], args].concat())
 }
 
+/// haul in curl's place, in this directory, without the user's settings; it says what curl says.
+pub fn curl_in(dir: &Path, args: &[&str]) -> Ran {
+    run(program(HAUL).arg("curl").arg("-q").args(args).current_dir(dir))
+}
+
+/// The same where nothing is written.
+pub fn curl(args: &[&str]) -> Ran {
+    curl_in(Path::new("/"), args)
+}
+
+/// What came over a connection, as text.
+pub fn received(peer: &RawPeer, connection: usize) -> String {
+    String::from_utf8_lossy(&peer.received(connection)).into_owned()
+}
+
 /// A peer that answers each connection so, and closes.
 pub fn answering(reply: &str) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
