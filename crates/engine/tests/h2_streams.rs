@@ -11,9 +11,9 @@ use common::{DRIVERS, Driver, fetching, http2_origin, item, knowing, one_thread,
 use h2::{CANCEL, INTERNAL_ERROR, answer, answer_all, body, defaults, send_from};
 use haul::Client;
 use haul::fleet::{Destination, FleetOptions, Item};
-use haul::request::SpeedLimit;
+use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
-use testkit::frames::{Frame, FramePeer, data, headers, headers_open, ping, rst};
+use testkit::frames::{Frame, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack};
 
 #[test]
 fn interim_responses_are_passed_over() {
@@ -115,6 +115,71 @@ fn a_rate_holds_for_each_transfer() {
     let run = run(&Client::new(), fetching(&options), one_thread(), urls);
     let expected: Vec<u8> = (0..3).flat_map(|n| origin.pattern().slice(0, 600_000 + n)).collect();
     assert!(run.output == expected);
+}
+
+/// What a server may send at once is a small part of what the rate allows in a second, until somebody asks who has no rate.
+#[test]
+fn the_first_window_is_no_way_around_the_rate() {
+    let paced = RequestOptions { limit_rate: Some(400_000), ..defaults() };
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.greet(&[])?;
+            answer_all(conn)
+        });
+        let client = Client::new();
+        for (path, options) in [("/a", &paced), ("/b", &paced), ("/c", &defaults()), ("/d", &paced)] {
+            assert_eq!(driver.get(&client, &peer.url(path), options).ok(), path.as_bytes());
+        }
+        // What a stream's window begins with, and the streams.
+        let said: Vec<_> = peer.frames().iter().filter_map(|(_, frame)| begins(frame)).collect();
+        let wide = match said.as_slice() {
+            [Said::Window(25_000), Said::Stream(1), Said::Stream(3), Said::Window(wide), Said::Stream(5), ..] => *wide,
+            _ => panic!("{driver:?}: {said:?}"),
+        };
+        assert_eq!((wide > 100_000, said.len(), peer.connections()), (true, 6, 1), "{driver:?}: {said:?}");
+    }
+}
+
+/// Apache's HTTP/2 says so in a frame of its own, and that it sends only while the stream's window is not 0.
+#[test]
+fn a_body_that_uses_up_its_window_may_end() {
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.preface()?;
+            let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
+            conn.send([settings(&[]), settings_ack()].concat())?;
+            let asked = conn.request()?;
+            let length = window.to_string();
+            conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
+            for piece in body(window as usize).chunks(16 << 10) {
+                conn.send(data(asked.stream, false, piece))?;
+            }
+            while conn.frame_of(Frame::WINDOW_UPDATE)?.stream != asked.stream {}
+            conn.send(data(asked.stream, true, b""))?;
+            conn.drain()
+        });
+        let limited = RequestOptions { max_time: Some(Duration::from_secs(20)), ..defaults() };
+        let got = driver.get(&Client::new(), &peer.url("/"), &limited);
+        assert!(got.body == body(got.body.len()) && got.exit == 0, "{driver:?}: {} {:?}", got.exit, got.message);
+    }
+}
+
+#[derive(Debug)]
+enum Said {
+    Window(u32),
+    Stream(u32),
+}
+
+fn begins(frame: &Frame) -> Option<Said> {
+    const INITIAL_WINDOW_SIZE: &[u8] = &[0, 4];
+    match frame.kind {
+        Frame::HEADERS => Some(Said::Stream(frame.stream)),
+        Frame::SETTINGS => {
+            let entry = frame.payload.chunks_exact(6).find(|entry| entry.starts_with(INITIAL_WINDOW_SIZE))?;
+            Some(Said::Window(u32::from_be_bytes(entry[2..].try_into().unwrap())))
+        }
+        _ => None,
+    }
 }
 
 #[test]

@@ -530,5 +530,5 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker)
             transfer.facts.secured = started.elapsed();
         }
     }
-    Ok(Link::new(opening.into_stream()?, Arc::new(key), 1, client.windows()))
+    Ok(Link::new(opening.into_stream()?, Arc::new(key), 1, client.windows(), options.limit_rate))
 }

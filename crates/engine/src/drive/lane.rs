@@ -336,7 +336,9 @@ impl Lane {
         {
             transfer.facts.secured = Instant::now().saturating_duration_since(transfer.facts.started);
         }
-        let link = Link::new(opening.into_stream()?, Arc::clone(&self.key), self.depth, around.client.windows());
+        let rate = self.waiting.front().and_then(|transfer| transfer.options().limit_rate);
+        let (stream, key) = (opening.into_stream()?, Arc::clone(&self.key));
+        let link = Link::new(stream, key, self.depth, around.client.windows(), rate);
         Ok(Step::On(State::Open(Box::new(link))))
     }
 

@@ -137,6 +137,18 @@ impl Conn {
         self.peer.max_streams.min(self.config.max_streams)
     }
 
+    /// Lets responses begin with a window of so many bytes from now on, and raises those of requests that are open, where that is
+    /// more than [`Config::stream_window`] and fits the connection's. It never makes a window smaller: what the peer
+    /// was promised it may be sending.
+    pub fn widen(&mut self, stream_window: u32) {
+        if self.is_over() {
+            return;
+        }
+        let Some(difference) = self.intake.widen(stream_window, self.streams.len()) else { return };
+        frame::settings(&[(setting::INITIAL_WINDOW_SIZE, stream_window)], self.output.tail());
+        self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
+    }
+
     /// Appends a request's head to the output. An error changes nothing.
     pub fn enqueue(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {

@@ -50,6 +50,12 @@ impl Inbound {
         self.window -= i64::from(length);
         self.window >= 0
     }
+
+    /// All windows are raised.
+    pub(crate) fn widen(&mut self, difference: u32) {
+        self.window += i64::from(difference);
+        self.target += u64::from(difference);
+    }
 }
 
 /// What the connection may receive.
@@ -96,7 +102,23 @@ impl Intake {
 
     /// Is there room for one more stream beside those that are open?
     pub(crate) fn admits(&self, open: usize) -> bool {
-        self.initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
+        self.has_room(self.initial, open)
+    }
+
+    fn has_room(&self, initial: u64, open: usize) -> bool {
+        initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
+    }
+
+    /// Windows begin with so much from now on, unless that is no more or is not free for all open streams and one more.
+    /// Gives what those that are open have to be raised by.
+    pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
+        let wider = u64::from(initial);
+        let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
+        if !self.has_room(wider, open) {
+            return None;
+        }
+        self.initial = wider;
+        Some(difference as u32)
     }
 
     pub(crate) fn begin(&self) -> Inbound {
@@ -165,8 +187,9 @@ impl Intake {
         expected: u64,
     ) -> Option<u32> {
         let window = inbound.window.max(0) as u64;
-        if left.is_some_and(|left| left <= window) {
-            // The rest fits, so no update is of use to anybody.
+        if left.is_some_and(|left| left < window) {
+            // The rest fits, so no update is of use to anybody. Not so where it fits exactly: a server that learns of the end
+            // after the last byte says so in a DATA frame without payload, and some send none while the window is 0.
             return None;
         }
         let free = inbound.target.saturating_sub(window + inbound.held);
@@ -264,9 +287,9 @@ mod tests {
         let mut stream = intake.begin();
         assert!(stream.take(48 * KIB));
         stream.held = u64::from(48 * KIB);
-        let left = Some(u64::from(16 * KIB));
+        let left = Some(u64::from(16 * KIB) - 1);
         assert_eq!(intake.release(&mut stream, 48 * 1024, Time(0), left, (1, 1)).0, None);
-        let left = Some(u64::from(16 * KIB) + 1);
+        let left = Some(u64::from(16 * KIB));
         assert_eq!(intake.release(&mut stream, 0, Time(0), left, (1, 1)).0, Some(48 * KIB));
     }
 }

@@ -19,6 +19,8 @@ enum Op {
     Release(u8, u8),
     Cancel(u8),
     Later(u16),
+    /// Streams have larger windows from now on.
+    Widen(u32),
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -30,6 +32,7 @@ fn op() -> impl Strategy<Value = Op> {
         5 => (any::<u8>(), part()).prop_map(|(which, part)| Op::Release(which, part)),
         1 => any::<u8>().prop_map(Op::Cancel),
         1 => any::<u16>().prop_map(Op::Later),
+        1 => (1u32..100_000).prop_map(Op::Widen),
     ]
 }
 
@@ -37,6 +40,8 @@ struct Model {
     conn: Conn,
     config: Config,
     now: Time,
+    /// What windows begin with, by the SETTINGS that were heard.
+    initial: i64,
     /// What we may send, as our peer sees it.
     window: i64,
     windows: BTreeMap<u32, i64>,
@@ -57,6 +62,7 @@ impl Model {
             conn: Conn::new(config),
             config,
             now: Time(1_000),
+            initial: 65_535,
             window: 65_535,
             windows: BTreeMap::new(),
             held: BTreeMap::new(),
@@ -70,7 +76,7 @@ impl Model {
         for (kind, _, stream, payload) in sent(&mut self.conn) {
             match kind {
                 HEADERS => {
-                    self.windows.insert(stream, i64::from(self.config.stream_window));
+                    self.windows.insert(stream, self.initial);
                 }
                 WINDOW_UPDATE => {
                     let increment = i64::from(u32::from_be_bytes(payload.try_into().expect("four bytes")));
@@ -83,7 +89,14 @@ impl Model {
                     *window += increment;
                     assert!(*window <= 0x7fff_ffff);
                 }
-                SETTINGS | 3 => {}
+                SETTINGS => {
+                    for entry in payload.chunks_exact(6).filter(|entry| entry[..2] == [0, 4]) {
+                        let initial = i64::from(u32::from_be_bytes(entry[2..].try_into().expect("four bytes")));
+                        self.windows.values_mut().for_each(|window| *window += initial - self.initial);
+                        self.initial = initial;
+                    }
+                }
+                3 => {}
                 other => panic!("frame {other}"),
             }
         }
@@ -149,6 +162,10 @@ impl Model {
                 self.hear();
             }
             Op::Later(nanos) => self.now = Time(self.now.0 + u64::from(nanos)),
+            Op::Widen(window) => {
+                self.conn.widen(window);
+                self.hear();
+            }
         }
         self.check();
     }

@@ -128,11 +128,12 @@ impl AsFd for Link {
 
 impl Link {
     /// A link over an open stream, by the protocol that was agreed on; `depth` is how many requests may be outstanding where
-    /// they are answered one after the other, and of `windows` one that answers them side by side has its share.
+    /// they are answered one after the other. Of `windows` one that answers them side by side has its share, with small ones to
+    /// begin with where the first response is held to a `rate`.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>, depth: usize, windows: &h2::Windows) -> Self {
+    pub fn new(stream: Stream, key: Arc<Key>, depth: usize, windows: &h2::Windows, rate: Option<u64>) -> Self {
         if key.prior_knowledge || stream.alpn() == Some(b"h2") {
-            Self::H2(Box::new(h2::Link::new(stream, key, windows)))
+            Self::H2(Box::new(h2::Link::new(stream, key, windows, rate)))
         } else {
             Self::H1(Box::new(h1::Link::new(stream, key, depth)))
         }

@@ -63,7 +63,7 @@ pub struct Link {
     /// Of all that were ever started.
     highest_rank: u64,
     /// Bounds what came and was not given back to the windows.
-    _share: Share,
+    share: Share,
     served: u64,
     /// When it was opened: a moment that is over.
     born: Instant,
@@ -95,11 +95,12 @@ struct Active {
 }
 
 impl Link {
-    /// A link over an open stream.
+    /// A link over an open stream, whose first response may be held to a rate.
     #[must_use]
-    pub fn new(stream: Stream, key: Arc<Key>, windows: &Windows) -> Self {
+    pub fn new(stream: Stream, key: Arc<Key>, windows: &Windows, rate: Option<u64>) -> Self {
         let share = windows.share();
-        let (connection_window, stream_window) = (share.window(), share.stream_window());
+        let stream_window = rate.map_or_else(|| share.stream_window(), |rate| share.paced_window(rate));
+        let connection_window = share.window();
         let config = h2::Config { connection_window, stream_window, ..h2::Config::default() };
         Self {
             stream,
@@ -110,7 +111,7 @@ impl Link {
             uploads: Uploads::default(),
             limited: 0,
             highest_rank: 0,
-            _share: share,
+            share,
             served: 0,
             born: Instant::now(),
             closing: false,
@@ -182,6 +183,9 @@ impl Link {
         transfer.is_on_used = self.served > 0 || !self.active.is_empty();
         transfer.is_pipelined = false;
         transfer.on_connection(&self.stream, transfer.is_on_used);
+        if !transfer.is_paced() {
+            self.conn.widen(self.share.stream_window());
+        }
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
                 let upload = waker.attend(transfer.upload());

@@ -26,6 +26,9 @@ const LEAST: u32 = 256 << 10;
 const STREAMS: u32 = 64;
 /// What the window of a stream begins with at least, and at most.
 const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
+/// The same for a response that is held to a rate: what comes in such a part of a second, and this at least.
+const PACED_PARTS: u64 = 16;
+const LEAST_PACED: u32 = 4 << 10;
 
 /// What the connections of a client may hold; clones share it.
 #[derive(Debug, Clone)]
@@ -70,6 +73,20 @@ impl Share {
     #[must_use]
     pub fn stream_window(&self) -> u32 {
         (self.window / STREAMS).clamp(*STREAM.start(), *STREAM.end())
+    }
+
+    /// The same where responses are held to a rate, in bytes a second. The first window comes as fast as the server is, so it has to
+    /// be a small part of what comes in a second; it grows where the round trip is too long for that.
+    ///
+    /// ```
+    /// let share = haul::drive::link::h2::Windows::default().share();
+    /// assert_eq!((share.paced_window(1 << 20), share.paced_window(100)), (64 << 10, 4 << 10));
+    /// assert_eq!(share.paced_window(u64::MAX), share.stream_window());
+    /// ```
+    #[must_use]
+    pub fn paced_window(&self, rate: u64) -> u32 {
+        let most = self.stream_window();
+        u32::try_from(rate / PACED_PARTS).map_or(most, |window| window.clamp(LEAST_PACED, most))
     }
 }
 
