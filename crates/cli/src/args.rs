@@ -14,7 +14,7 @@
 
 use std::path::PathBuf;
 
-use haul_policy::auth::Allowed;
+use haul_policy::auth::{Allowed, SigV4};
 use haul_policy::proxy::Proxy;
 use haul_policy::template::Template;
 use haul_policy::urlencode::{Field, Source};
@@ -185,6 +185,8 @@ pub struct RequestLow {
     pub user: Option<UserLow>,
     /// `--oauth2-bearer`.
     pub bearer: Option<Secret>,
+    /// `--aws-sigv4`.
+    pub signature: Option<SigV4>,
     /// `--basic` and its like; `None` where none was given.
     pub allowed: Option<Allowed>,
     /// `-n`, `--no-netrc`.

@@ -54,6 +54,65 @@ fn remote_name_all_is_about_the_urls_that_follow_it() {
     assert_eq!(names(dir.path()), ["one"], "in haul's own name all of them");
 }
 
+/// The signatures are those of curl's own test cases, made at the beginning of 1970, which is a field here.
+#[test]
+fn requests_are_signed_with_a_key() {
+    let (peer, dir) = (page("x"), tempfile::tempdir().unwrap());
+    fs::write(dir.path().join("file"), "content").unwrap();
+    let to = format!("::127.0.0.1:{}", peer.addr().port());
+    // How it ended, and what was sent if anything was.
+    let signed = |args: &[&str]| {
+        let before = peer.connections();
+        let shared = ["-s", "--connect-to", &to, "-H", "X-Amz-Date: 19700101T000000Z", "--aws-sigv4"];
+        let code = curl_in(dir.path(), &[&shared[..], args].concat()).code;
+        (code, if peer.connections() > before { received(&peer, before) } else { String::new() })
+    };
+    let me = ["-u", "user:secret"];
+    let (es, s3) = ("aws:amz:us-east-2:es", "aws:amz:us-east-2:s3");
+    for (path, signature) in [
+        (
+            "/439/?name=me&noval&aim=b%aad&&&weirdo=*.//-",
+            "9dd8592929306832a6673d10063491391e486e5f50de4647ea7c2c797277e0a6",
+        ),
+        ("/472/a=%E3%81%82", "b8783c8387a5249b084642126fe1f8e07e12a2847820fd5b6cd64b2047149da4"),
+    ] {
+        let (code, sent) = signed(&[es, me[0], me[1], &format!("http://fake.fake.fake:8000{path}")]);
+        let line = format!(
+            "\r\nAuthorization: AWS4-HMAC-SHA256 Credential=user/19700101/us-east-2/es/aws4_request, \
+             SignedHeaders=host;x-amz-date, Signature={signature}\r\n"
+        );
+        assert!(code == 0 && sent.contains(&line), "{path}: {code} {sent}");
+    }
+
+    let url = "http://bucket.example/key";
+    let upload = |option| signed(&[option, me[0], me[1], "-T", "file", url]);
+    let (code, sent) = upload(s3);
+    assert!(code == 0 && sent.contains("\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n"), "{sent}");
+    assert_eq!(upload(es), (94, String::new()), "nothing is sent with a signature that is wrong");
+    // Where nobody is named, or a field says who, nothing is signed.
+    for more in [&[][..], &["-u", "user:secret", "-H", "Authorization: mine"]] {
+        let (code, sent) = signed(&[&[s3, url], more].concat());
+        assert!(code == 0 && !sent.contains("AWS4"), "{more:?} {sent}");
+    }
+    assert_eq!(signed(&[s3, me[0], me[1], "--aws-sigv4", ":amz", url]).0, 2);
+}
+
+/// A signature is for the origin that it was asked for, and each request has its own.
+#[test]
+fn a_signature_does_not_go_along_a_redirect_to_others() {
+    let there = page("x");
+    let to = |url: &str| answer(&format!("302 Found\r\nLocation: {url}"));
+    let here = RawPeer::start(vec![to("/again"), to(&there.url("/other"))]);
+    let args = ["-sL", "--aws-sigv4", "aws:amz:eu:s3", "-u", "user:secret", &here.url("/first")];
+    curl(&args).ok();
+    let [first, second] = [0, 1].map(|connection| {
+        let head = received(&here, connection);
+        head.lines().find_map(|line| line.strip_prefix("Authorization: AWS4-").map(str::to_owned)).expect("a signature")
+    });
+    assert_ne!(first, second, "of another path");
+    assert!(!received(&there, 0).contains("AWS4"));
+}
+
 #[test]
 fn content_in_chunks_that_nobody_gave_is_their_end() {
     for method in ["POST", "PUT", "DELETE"] {

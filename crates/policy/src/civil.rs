@@ -54,6 +54,12 @@ impl Civil {
         }
     }
 
+    /// `20260131T235959Z`: ISO 8601's basic format.
+    pub(crate) fn basic(self) -> String {
+        let Civil { year, month, day, hour, minute, second } = self;
+        format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    }
+
     /// `20260131 23:59:59`: as in curl's HSTS and Alt-Svc files.
     pub(crate) fn compact(self) -> String {
         let Civil { year, month, day, hour, minute, second } = self;

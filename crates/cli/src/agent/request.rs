@@ -279,8 +279,8 @@ fn get_credentials(reader: &mut Reader<'_>) -> Result<Credentials, Malformed> {
 }
 
 fn put_auth(writer: &mut Writer, auth: &Auth) -> Option<()> {
-    let Auth { user, bearer, allowed, netrc, memory: _ } = auth;
-    if !matches!(netrc, Netrc::Off) {
+    let Auth { user, bearer, allowed, signature, netrc, memory: _ } = auth;
+    if signature.is_some() || !matches!(netrc, Netrc::Off) {
         return None;
     }
     let Allowed { basic, digest, bearer: token } = *allowed;

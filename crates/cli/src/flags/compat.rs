@@ -66,6 +66,11 @@ const DIFFERS: &[(&str, &str)] = &[
     ("alt-svc", "one that cannot be reached is passed over, and the origin asked; none is used with -k"),
     ("anyauth", "before -T - a request without content finds out what is asked for"),
     (
+        "aws-sigv4",
+        "content that is not in memory is refused where it has to be signed, which curl signs as if there were none; works with \
+         --path-as-is",
+    ),
+    (
         "cert",
         "a server that asks for one after the handshake gets none: rustls neither renegotiates nor authenticates then",
     ),

@@ -14,7 +14,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "auth",
         "Authentication",
-        "anyauth basic digest location location-trusted netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth proxy-basic \
+        "anyauth aws-sigv4 basic digest location location-trusted netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth proxy-basic \
          proxy-pass proxy-user socks5-basic user",
     ),
     (
@@ -43,7 +43,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "http",
         "HTTP requests and replies",
-        "abstract-unix-socket alpn alt-svc anyauth basic compressed cookie cookie-jar data data-ascii data-binary data-raw data-urlencode \
+        "abstract-unix-socket alpn alt-svc anyauth aws-sigv4 basic compressed cookie cookie-jar data data-ascii data-binary data-raw data-urlencode \
          digest dump-header etag-compare etag-save expect100-timeout fail fail-with-body follow form form-escape form-string get \
          haproxy-clientip haproxy-protocol head header hsts http0.9 http1.0 http1.1 http2 http2-prior-knowledge ignore-content-length json \
          junk-session-cookies location location-trusted max-filesize max-redirs oauth2-bearer post301 post302 post303 proxy-header \

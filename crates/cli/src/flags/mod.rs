@@ -24,6 +24,7 @@ mod agent_stop;
 mod alpn;
 mod alt_svc;
 mod anyauth;
+mod aws_sigv4;
 mod basic;
 mod ca_native;
 mod cacert;
@@ -380,6 +381,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &alt_svc::AltSvc,
     &anyauth::Anyauth,
     &inert::APPEND,
+    &aws_sigv4::AwsSigV4,
     &basic::Basic,
     &ca_native::CaNative,
     &cacert::Cacert,

@@ -34,7 +34,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("names are looked up by the system's resolver", "dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers"),
     ("names are looked up by the system's resolver", "doh-cert-status doh-insecure doh-url"),
-    ("it signs for one provider; a program that knows it can give --header", "aws-sigv4"),
     ("requests are not signed by RFC 9421 yet", "httpsig-algo httpsig-headers httpsig-key httpsig-keyid"),
     ("HTTP/3 is not there yet", "http3 http3-only proxy-http3"),
     ("haul is no libcurl, there is no such code to write", "libcurl"),

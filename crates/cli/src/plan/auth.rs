@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use haul_policy::auth::{self, Allowed, Credentials};
+use haul_policy::auth::{self, Allowed, Credentials, SigV4};
 
 /// Bytes that no message and no `Debug` shows: tokens and passphrases.
 #[derive(Clone, PartialEq, Eq)]
@@ -42,13 +42,15 @@ pub struct AuthArgs {
     /// Which schemes may be used with user and password. Default Basic alone, which is sent at once; with more than
     /// Basic or without it, a challenge is waited for.
     pub allowed: Allowed,
+    /// `--aws-sigv4`: requests are signed in the user's name, and no other scheme is used.
+    pub signature: Option<Arc<SigV4>>,
     /// `-n` and its like.
     pub netrc: Netrc,
 }
 
 impl Default for AuthArgs {
     fn default() -> Self {
-        AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, netrc: Netrc::Off }
+        AuthArgs { user: None, bearer: None, allowed: Allowed::BASIC, signature: None, netrc: Netrc::Off }
     }
 }
 

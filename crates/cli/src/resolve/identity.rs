@@ -1,6 +1,7 @@
 //! Who one is: passwords asked for, netrc read, proxies told apart.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haul_policy::auth::{Allowed, Credentials};
 use haul_policy::proxy::{Environment, NoProxy};
@@ -29,7 +30,7 @@ impl Resolver<'_> {
             None => None,
         };
         let netrc = self.netrc(low, user.is_some())?;
-        Ok(AuthArgs { user, allowed, bearer, netrc })
+        Ok(AuthArgs { user, allowed, bearer, signature: low.signature.take().map(Arc::new), netrc })
     }
 
     /// Who the user is; nobody, if neither name nor password says anything (`-u :`).

@@ -17,6 +17,7 @@ pub(super) fn auth(args: &AuthArgs) -> Auth {
         user: args.user.clone(),
         bearer: args.bearer.as_ref().map(|token| token.expose().into()),
         allowed: args.allowed,
+        signature: args.signature.clone(),
         netrc: match &args.netrc {
             plan::Netrc::Off => Netrc::Off,
             plan::Netrc::Optional(text) => Netrc::Optional(text.clone()),

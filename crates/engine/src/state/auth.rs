@@ -21,7 +21,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use haul_policy::auth::{Algorithm, DigestChallenge};
-pub use haul_policy::auth::{Allowed, Credentials};
+pub use haul_policy::auth::{Allowed, Credentials, SigV4};
 use haul_policy::auth::{AuthError, Choice, Digest, Given, Hasher, Identity, IdentityError, Qop, cnonce, identity_for};
 use haul_policy::redirect::Secrets;
 use haul_policy::target::{Origin, Target};
@@ -38,6 +38,9 @@ pub struct Auth {
     pub bearer: Option<Arc<[u8]>>,
     /// Which schemes may be used. Default: Basic. With none but one it is used at once (Digest needs a challenge first).
     pub allowed: Allowed,
+    /// Requests are signed with the user's password as the key (`--aws-sigv4`), and no other scheme is used. Default: they are not.
+    /// Where nobody is named, nothing is signed.
+    pub signature: Option<Arc<SigV4>>,
     /// What a netrc file says. Default: it is not used.
     pub netrc: Netrc,
     /// What was learnt of challenges. [`Auth::default`] has a fresh one.
@@ -131,6 +134,9 @@ impl Auth {
     /// What may be used of what there is.
     pub(crate) fn allowed_for(&self, identity: &Identity) -> Allowed {
         let known = identity.credentials.is_some();
+        if self.signature.is_some() {
+            return Allowed { basic: false, digest: false, bearer: false };
+        }
         Allowed {
             basic: self.allowed.basic && known,
             digest: self.allowed.digest && known,
@@ -140,6 +146,10 @@ impl Auth {
 
     /// The value of Authorization that goes along without being asked for.
     pub(crate) fn in_advance(&self, identity: &Identity, ask: &Ask<'_>) -> Result<Option<(Vec<u8>, Sent)>, AuthError> {
+        if self.signature.is_some() {
+            // It is of the whole request, which is not there yet.
+            return Ok(None);
+        }
         let Allowed { basic, digest, bearer } = self.allowed_for(identity);
         // Where a token is one way among others, the server is asked, also if there is no password.
         let only_bearer = !self.allowed.basic && !self.allowed.digest;
@@ -269,7 +279,14 @@ fn hash(algorithm: Algorithm, content: &[u8]) -> String {
 
 impl Default for Auth {
     fn default() -> Self {
-        Self { user: None, bearer: None, allowed: Allowed::BASIC, netrc: Netrc::Off, memory: Memory::default() }
+        Self {
+            user: None,
+            bearer: None,
+            allowed: Allowed::BASIC,
+            signature: None,
+            netrc: Netrc::Off,
+            memory: Memory::default(),
+        }
     }
 }
 
@@ -279,6 +296,7 @@ impl fmt::Debug for Auth {
             .field("user", &self.user.is_some())
             .field("bearer", &self.bearer.is_some())
             .field("allowed", &self.allowed)
+            .field("signature", &self.signature)
             .field("netrc", &self.netrc)
             .finish_non_exhaustive()
     }

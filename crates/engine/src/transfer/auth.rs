@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 
-use haul_policy::auth::{Choice, Identity, IdentityError, Qop, choose, parse_challenges};
+use haul_policy::auth::{Choice, Identity, IdentityError, Qop, Signature, Unsigned, choose, parse_challenges};
 use haul_policy::redirect::Secrets;
 use haul_policy::target::Target;
 use haul_proto::head::Head;
 
+use super::fields::{Callers, Line, is_for_hop, is_host};
 use super::{Disposition, Transfer};
+use crate::clock;
 use crate::state::auth::{Ask, Netrc, Sent};
 use crate::{Error, ErrorKind, Result};
 
@@ -82,6 +84,31 @@ impl Transfer {
         let (value, sent) = answer.unzip();
         self.login.sent = sent.unwrap_or(Sent::Nothing);
         Ok(value)
+    }
+
+    /// What signs the next request, where that is wanted and somebody is named. `given` are the caller's fields that it has: those
+    /// that arrive as they are sent are signed, too.
+    pub(super) fn signature(&self, callers: &Callers<'_>, given: &[Line<'_>]) -> Result<Option<Signature>> {
+        let credentials = self.login.identity.as_ref().and_then(|identity| identity.credentials.as_ref());
+        let (Some(scheme), Some(credentials)) = (&self.options.auth.signature, credentials) else { return Ok(None) };
+        if !callers.leave_to_engine("Authorization") {
+            return Ok(None);
+        }
+        let authority = self.aim.target.authority();
+        let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
+        let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_for_hop(name)).collect();
+        let request = Unsigned {
+            method: &self.aim.method,
+            target: &self.aim.target,
+            host: own_host.unwrap_or(authority.as_bytes()),
+            fields: &fields,
+            content: match self.given() {
+                Some(body) if body.length() != Some(0) => body.bytes(),
+                _ => Some(&b""[..]),
+            },
+            unix: clock::unix_now(),
+        };
+        scheme.sign(credentials, &request).map(Some).map_err(refused)
     }
 
     /// Its content may not be sent before it is known who is to be named: where that is so, the next request has none.

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use haul_policy::auth::Signature;
 use haul_policy::proxy::Fields;
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::Secrets;
@@ -92,6 +93,8 @@ impl Forwarded {
 pub(super) struct Written<'a> {
     authority: Cow<'a, str>,
     authorization: Option<Vec<u8>>,
+    /// What belongs to a signature beside it.
+    signed: Vec<(String, String)>,
     range: Option<String>,
     content_range: Option<String>,
     alt_used: Option<String>,
@@ -138,8 +141,10 @@ impl Transfer {
         given: &[Line<'_>],
         framing: BodyLength,
         authorization: Option<Vec<u8>>,
+        signature: Option<Signature>,
     ) -> Written<'_> {
         let options = &self.options;
+        let (signature, signed) = signature.map(|made| (made.authorization.into_bytes(), made.fields)).unzip();
         let is_framed = given.iter().any(|(name, _)| frames(name));
         // TE is named in Connection (RFC 9110 section 10.1.4).
         let named = self.asks_transfer_coding(callers).then(|| match connections(given).next() {
@@ -148,7 +153,8 @@ impl Transfer {
         });
         Written {
             authority: self.aim.target.authority(),
-            authorization,
+            authorization: authorization.or(signature),
+            signed: signed.unwrap_or_default(),
             range: match &options.range {
                 Some(range) => Some(format!("bytes={range}")),
                 None => self.extent.range(),
@@ -204,11 +210,16 @@ impl Transfer {
         callers: &Callers<'_>,
         forwarded: &'a Forwarded,
         written: &'a Written<'_>,
-    ) -> [(&'static str, Option<&'a [u8]>); 12] {
+    ) -> [(&'a str, Option<&'a [u8]>); 14] {
         let options = &self.options;
+        let signed = |at: usize| {
+            written.signed.get(at).map_or(("", None), |(name, value)| (name.as_str(), Some(value.as_bytes())))
+        };
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
         [
             ("Authorization", written.authorization.as_deref()),
+            signed(0),
+            signed(1),
             ("Range", written.range.as_deref().map(str::as_bytes)),
             ("Content-Range", written.content_range.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
@@ -262,12 +273,18 @@ fn line((name, value): &Field) -> Line<'_> {
     (name, value)
 }
 
-fn is_host(name: &str) -> bool {
+pub(super) fn is_host(name: &str) -> bool {
     name.eq_ignore_ascii_case("host")
 }
 
 fn is_connection(name: &str) -> bool {
     name.eq_ignore_ascii_case("connection")
+}
+
+/// Whether a field of this name is for the next hop alone (RFC 9110 section 7.6.1), or made anew by it.
+pub(super) fn is_for_hop(name: &str) -> bool {
+    const NAMES: [&str; 7] = ["connection", "expect", "keep-alive", "proxy-connection", "te", "trailer", "upgrade"];
+    frames(name) || NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
 /// The caller's Connection fields that name something.

@@ -58,7 +58,8 @@ impl Transfer {
         let given = self.callers_lines(&callers, conn.has_chunks());
         let framing = self.framing(&given);
         self.asked_first = self.asks_first(framing, &given, conn.asks_first());
-        let written = self.written(&callers, &given, framing, authorization);
+        let signature = self.signature(&callers, &given)?;
+        let written = self.written(&callers, &given, framing, authorization, signature);
         let fields = self.in_order(&callers, &given, &forwarded, &written);
         let own_target = options.request_target.as_deref();
         let request = h1::Request {

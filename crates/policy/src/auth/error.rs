@@ -16,6 +16,8 @@ pub enum AuthError {
     DigestAlgorithm,
     /// Digest without a realm or a nonce, or with quality of protection in unknown kinds only.
     DigestChallenge,
+    /// What [`SigV4`](super::SigV4) cannot be, or cannot sign; why.
+    SigV4(&'static str),
 }
 
 impl fmt::Display for AuthError {
@@ -29,6 +31,7 @@ impl fmt::Display for AuthError {
                 write!(f, "the server wants {}, which haul does not do", names.join(" or ").escape_debug())
             }
             AuthError::DigestAlgorithm => f.write_str("the server's Digest challenge has an unknown algorithm"),
+            AuthError::SigV4(why) => write!(f, "no AWS signature: {why}"),
             AuthError::DigestChallenge => f.write_str("the server's Digest challenge is incomplete"),
         }
     }

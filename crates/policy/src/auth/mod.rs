@@ -20,6 +20,7 @@
 //! | `choose` | `--basic`, `--digest`, `--anyauth`: which challenge is answered |
 //! | `credentials` | user and password, Basic (RFC 7617), Bearer (RFC 6750) |
 //! | `digest`, `algorithm` | Digest (RFC 7616, and RFC 2069 for old servers) |
+//! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
 //! | `source` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
 //! Left out: NTLM and Negotiate. They authenticate connections, not requests, which no pool that is shared and no HTTP/2
@@ -32,6 +33,7 @@ mod choose;
 mod credentials;
 mod digest;
 mod error;
+mod sigv4;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -42,4 +44,5 @@ pub use choose::{Allowed, Choice, choose};
 pub use credentials::{Credentials, bearer};
 pub use digest::{Digest, DigestChallenge, Qop, cnonce};
 pub use error::AuthError;
+pub use sigv4::{SigV4, Signature, Unsigned};
 pub use source::{Given, Identity, IdentityError, Netrc, identity_for};

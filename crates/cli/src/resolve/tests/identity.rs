@@ -1,7 +1,7 @@
 use super::*;
 use crate::plan::{CookieArgs, KeepaliveArgs, Netrc, ProxyArgs, Secret, StageArgs, Store, TransferArgs};
 use haul_policy::Target;
-use haul_policy::auth::Allowed;
+use haul_policy::auth::{Allowed, SigV4};
 
 fn stage(args: &[&str]) -> StageArgs {
     plan(&[args, &["u"]].concat()).operations.remove(0).stages.remove(0)
@@ -50,6 +50,8 @@ fn schemes_add_up() {
     ] {
         assert_eq!(allowed(args), expected, "{args:?}");
     }
+    assert_eq!(stage(&["--aws-sigv4", ""]).request.auth.signature.as_deref(), SigV4::parse("aws:amz").ok().as_ref());
+    assert_eq!(code(&["--aws-sigv4", "aws:amz:no region"]), 2);
     assert_eq!(proxy(&["--proxy-digest"]).allowed, Allowed::DIGEST);
     assert_eq!(proxy(&["--proxy-anyauth"]).allowed, Allowed::ANY);
     for option in ["--ntlm", "--negotiate", "--proxy-ntlm", "--proxy-negotiate"] {

@@ -1,0 +1,411 @@
+//! Requests that are signed with a secret key: AWS's Signature Version 4, and those of others that are made the same way
+//! (`--aws-sigv4`; the AWS General Reference, "Signature Version 4 signing process").
+//!
+//! The signature is of the method, the path, the query, the fields that are named in it, and the content's SHA-256. The secret itself
+//! is not sent, and a signature is good for some minutes and for this one request.
+//!
+//! ```
+//! use haul_policy::Target;
+//! use haul_policy::auth::{Credentials, SigV4, Unsigned};
+//!
+//! let target = Target::parse("https://bucket.s3.amazonaws.com/a/key")?;
+//! let request = Unsigned {
+//!     method: "GET",
+//!     target: &target,
+//!     host: b"bucket.s3.amazonaws.com",
+//!     fields: &[],
+//!     content: Some(b""),
+//!     unix: 1_440_938_160,
+//! };
+//! let signature = SigV4::parse("aws:amz:us-east-1:s3")?.sign(&Credentials::new("KEY", "SECRET")?, &request)?;
+//! assert!(signature.authorization.starts_with("AWS4-HMAC-SHA256 Credential=KEY/20150830/us-east-1/s3/aws4_request, "));
+//! assert_eq!(signature.fields[0], ("X-Amz-Date".to_owned(), "20150830T123600Z".to_owned()));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate of AWS's SDK was the alternative. It signs for AWS alone, where curl's option has a provider as its first word, and
+//! it brings the SDK's runtime.
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest as _, Sha256};
+
+use super::algorithm::hex;
+use super::{AuthError, Credentials};
+use crate::civil::Civil;
+use crate::target::{Host, Target};
+use crate::urlencode::{decoded, percent};
+
+/// What `--aws-sigv4 ''` stands for.
+const DEFAULT: &str = "aws:amz";
+/// No part of the argument is longer, as with curl.
+const MAX_PART: usize = 64;
+/// What stands for the SHA-256 of content that was not read.
+const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
+/// Services that take a path as it is sent; the others take it encoded once more. They want to be told the content's SHA-256, too.
+const STORES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
+
+/// Whose signature it is, and for what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SigV4 {
+    /// In the name of the algorithm, in lower case: `aws`.
+    algorithm: String,
+    /// In the names of fields, in lower case: `amz`.
+    vendor: String,
+    region: Option<String>,
+    service: Option<String>,
+}
+
+/// A request before it is signed.
+#[derive(Clone, Copy, Debug)]
+pub struct Unsigned<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// Where it goes.
+    pub target: &'a Target,
+    /// The value of Host.
+    pub host: &'a [u8],
+    /// All other fields that are to be signed. A date of the provider's among them is the time of the signature.
+    pub fields: &'a [(&'a str, &'a [u8])],
+    /// The content; `None` where it cannot be read beforehand.
+    pub content: Option<&'a [u8]>,
+    /// The time, in seconds since 1970.
+    pub unix: u64,
+}
+
+/// What makes a request a signed one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The value of Authorization.
+    pub authorization: String,
+    /// The fields that go along: the date, and what the content's SHA-256 is; not those that the request has already.
+    pub fields: Vec<(String, String)>,
+}
+
+impl SigV4 {
+    /// The argument of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`. What is left out: `aws:amz` if it is all, PROVIDER1 for
+    /// PROVIDER2; service and region are the first labels of the host's name.
+    ///
+    /// # Errors
+    /// [`AuthError::SigV4`]: no provider, or a part that is too long or more than a word.
+    pub fn parse(text: &str) -> Result<SigV4, AuthError> {
+        let mut parts = if text.is_empty() { DEFAULT } else { text }.split(':');
+        let mut part = || match parts.next().unwrap_or_default() {
+            "" => Ok(None),
+            part if part.len() > MAX_PART => Err(AuthError::SigV4("a part of it is too long")),
+            part if percent(part.as_bytes()) != part => Err(AuthError::SigV4("a part of it is more than a word")),
+            part => Ok(Some(part.to_owned())),
+        };
+        let algorithm = part()?.ok_or(AuthError::SigV4("it names no provider"))?.to_ascii_lowercase();
+        let vendor = part()?.map_or_else(|| algorithm.clone(), |vendor| vendor.to_ascii_lowercase());
+        Ok(SigV4 { algorithm, vendor, region: part()?, service: part()? })
+    }
+
+    /// Signs a request. What it is sent with must be what was signed.
+    ///
+    /// # Errors
+    /// [`AuthError::SigV4`]: the host's name does not say the service or the region, the request's own date is none, or the content
+    /// cannot be read beforehand and the service takes none that is not signed.
+    pub fn sign(&self, credentials: &Credentials, request: &Unsigned<'_>) -> Result<Signature, AuthError> {
+        let (region, service) = self.place(request.target.host())?;
+        let is_store = STORES.contains(&&*service);
+        let (date_name, hash_name) = (format!("x-{}-date", self.vendor), format!("x-{}-content-sha256", self.vendor));
+        let own = |name: &str| request.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
+
+        let mut fields = Vec::new();
+        let time = match own(&date_name) {
+            Some((_, value)) => stated_time(value)?,
+            None => Civil::from_unix(request.unix).basic(),
+        };
+        if own(&date_name).is_none() {
+            fields.push((format!("X-{}-Date", capitalised(&self.vendor)), time.clone()));
+        }
+        let hash = match (own(&hash_name), request.content) {
+            (Some((_, value)), _) => String::from_utf8_lossy(value.trim_ascii()).into_owned(),
+            (None, Some(content)) => hex(&Sha256::digest(content)),
+            (None, None) if self.is_of_aws() && is_store => UNSIGNED_PAYLOAD.to_owned(),
+            (None, None) => {
+                return Err(AuthError::SigV4("the content is not in memory, and the service wants it signed"));
+            }
+        };
+        if own(&hash_name).is_none() && self.is_of_aws() && is_store {
+            fields.push((hash_name, hash.clone()));
+        }
+
+        let (lines, names) = canonical_fields(request, &fields);
+        let path = request.target.path();
+        let segments = || path.split('/').map(|segment| percent(segment.as_bytes())).collect::<Vec<_>>();
+        let path = if is_store { path.to_owned() } else { segments().join("/") };
+        let query = canonical_query(request.target.query().unwrap_or_default());
+        let head = format!("{}\n{path}\n{query}\n", request.method);
+        let canonical = [head.as_bytes(), &lines, format!("\n{names}\n{hash}").as_bytes()].concat();
+
+        let upper = self.algorithm.to_ascii_uppercase();
+        let (day, last) = (&time[..8], format!("{}4_request", self.algorithm));
+        let scope = format!("{day}/{region}/{service}/{last}");
+        let to_sign = format!("{upper}4-HMAC-SHA256\n{time}\n{scope}\n{}", hex(&Sha256::digest(canonical)));
+        let secret = [upper.as_bytes(), b"4", credentials.password()].concat();
+        let steps = [day, &*region, &*service, &*last, &*to_sign];
+        let signature = steps.iter().fold(secret, |key, step| hmac(&key, step.as_bytes()));
+
+        let user = percent(credentials.user());
+        let authorization = format!(
+            "{upper}4-HMAC-SHA256 Credential={user}/{scope}, SignedHeaders={names}, Signature={}",
+            hex(&signature)
+        );
+        Ok(Signature { authorization, fields })
+    }
+
+    fn is_of_aws(&self) -> bool {
+        self.algorithm == "aws"
+    }
+
+    /// Region and service, by the argument or by the host's name: `service.region.…`.
+    fn place(&self, host: &Host) -> Result<(String, String), AuthError> {
+        let labels: Vec<&str> = match host {
+            Host::Name(name) => name.split('.').collect(),
+            _ => Vec::new(),
+        };
+        // The last label says nothing of what is at the host.
+        let label = |at: usize| (at + 1 < labels.len() && !labels[at].is_empty()).then(|| labels[at].to_owned());
+        let service = self.service.clone().or_else(|| label(0));
+        let region = self.region.clone().or_else(|| label(1));
+        Ok((
+            region.ok_or(AuthError::SigV4("neither the option nor the host's name says the region"))?,
+            service.ok_or(AuthError::SigV4("neither the option nor the host's name says the service"))?,
+        ))
+    }
+}
+
+/// The lines of the fields that are signed, and their names.
+fn canonical_fields(request: &Unsigned<'_>, made: &[(String, String)]) -> (Vec<u8>, String) {
+    let made = made.iter().map(|(name, value)| (name.as_str(), value.as_bytes()));
+    let all = [("host", request.host)].into_iter().chain(request.fields.iter().copied()).chain(made);
+    let mut all: Vec<(String, &[u8])> = all.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    all.sort_by(|(name, _), (other, _)| name.cmp(other));
+    let (mut lines, mut names) = (Vec::new(), Vec::new());
+    for same in all.chunk_by(|(name, _), (next, _)| name == next) {
+        let name = &same[0].0;
+        let values: Vec<Vec<u8>> = same.iter().map(|(_, value)| with_single_blanks(value)).collect();
+        lines.extend_from_slice(&[name.as_bytes(), b":", &values.join(&b","[..]), b"\n"].concat());
+        names.push(name.as_str());
+    }
+    (lines, names.join(";"))
+}
+
+/// Without blanks at the ends, and with one where there are several.
+fn with_single_blanks(value: &[u8]) -> Vec<u8> {
+    let words: Vec<&[u8]> = value.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty()).collect();
+    words.join(&b' ')
+}
+
+/// The pairs in order, each with an equals sign, and with everything encoded that may be.
+fn canonical_query(query: &str) -> String {
+    let pair = |pair: &str| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (encoded_anew(name), encoded_anew(value))
+    };
+    let mut pairs: Vec<_> = query.split('&').filter(|text| !text.is_empty()).map(pair).collect();
+    pairs.sort();
+    let pairs: Vec<String> = pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+    pairs.join("&")
+}
+
+/// Decoded and encoded again. A bare plus is a blank, as in forms.
+fn encoded_anew(text: &str) -> String {
+    percent(&decoded(text.replace('+', " ").as_bytes()))
+}
+
+/// The time that a request's own date says: `20150830T123600Z`.
+fn stated_time(value: &[u8]) -> Result<String, AuthError> {
+    let value = value.trim_ascii();
+    let is_right = |(at, byte): (usize, &u8)| match at {
+        8 => *byte == b'T',
+        15 => *byte == b'Z',
+        _ => byte.is_ascii_digit(),
+    };
+    if value.len() == 16 && value.iter().enumerate().all(is_right) {
+        Ok(String::from_utf8_lossy(value).into_owned())
+    } else {
+        Err(AuthError::SigV4("the request's own date is none such as 20150830T123600Z"))
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let (first, rest) = word.split_at(word.len().min(1));
+    first.to_ascii_uppercase() + rest
+}
+
+fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key of HMAC may have any length");
+    mac.update(message);
+    mac.finalize().into_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2013-05-24, when the examples of S3's documentation were signed.
+    const DAY_OF_EXAMPLES: u64 = 1_369_353_600;
+
+    fn signed(option: &str, who: (&str, &str), url: &str, unsigned: &Unsigned<'_>) -> Result<Signature, AuthError> {
+        let target = Target::parse(url).unwrap();
+        let (user, password) = who;
+        let host = target.authority();
+        let request = Unsigned { target: &target, host: host.as_bytes(), ..*unsigned };
+        SigV4::parse(option)?.sign(&Credentials::new(user, password).unwrap(), &request)
+    }
+
+    /// The last word of Authorization.
+    fn signature(signed: &Signature) -> &str {
+        signed.authorization.rsplit('=').next().unwrap()
+    }
+
+    fn get(target: &Target) -> Unsigned<'_> {
+        Unsigned { method: "GET", target, host: b"", fields: &[], content: Some(b""), unix: 0 }
+    }
+
+    fn somewhere() -> Target {
+        Target::parse("http://h/").unwrap()
+    }
+
+    /// Signatures that others have published: curl's test cases, AWS's test suite, S3's documentation.
+    #[test]
+    fn published_signatures() {
+        let target = somewhere();
+        let curls = ("user", "secret");
+        for (url, expected) in [
+            (
+                "http://fake.fake.fake:8000/439/?name=me&noval&aim=b%aad&&&weirdo=*.//-",
+                "9dd8592929306832a6673d10063491391e486e5f50de4647ea7c2c797277e0a6",
+            ),
+            (
+                "http://fake.fake.fake:8000/472/a=%E3%81%82",
+                "b8783c8387a5249b084642126fe1f8e07e12a2847820fd5b6cd64b2047149da4",
+            ),
+        ] {
+            assert_eq!(
+                signature(&signed("aws:amz:us-east-2:es", curls, url, &get(&target)).unwrap()),
+                expected,
+                "{url}"
+            );
+        }
+
+        let suites = ("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY");
+        let vanilla = Unsigned { unix: 1_440_938_160, ..get(&target) };
+        let vanilla = signed("aws:amz:us-east-1:service", suites, "https://example.amazonaws.com/", &vanilla).unwrap();
+        assert_eq!(signature(&vanilla), "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31");
+
+        let s3s = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
+        let date: &[u8] = b"Fri, 24 May 2013 00:00:00 GMT";
+        let class: &[u8] = b"REDUCED_REDUNDANCY";
+        for (method, path, fields, content, expected) in [
+            (
+                "GET",
+                "test.txt",
+                &[("Range", &b"bytes=0-9"[..])][..],
+                &b""[..],
+                "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
+            ),
+            (
+                "PUT",
+                "test%24file.text",
+                &[("Date", date), ("x-amz-storage-class", class)][..],
+                b"Welcome to Amazon S3.",
+                "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd",
+            ),
+            ("GET", "?lifecycle", &[], b"", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"),
+            (
+                "GET",
+                "?prefix=J&max-keys=2",
+                &[],
+                b"",
+                "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
+            ),
+        ] {
+            let url = format!("https://examplebucket.s3.amazonaws.com/{path}");
+            let request = Unsigned { method, fields, content: Some(content), unix: DAY_OF_EXAMPLES, ..get(&target) };
+            assert_eq!(signature(&signed("aws:amz:us-east-1:s3", s3s, &url, &request).unwrap()), expected, "{path}");
+        }
+    }
+
+    /// A date and a hash of the request's own are signed as they are, and take the place of ours.
+    #[test]
+    fn what_the_request_says_itself() {
+        let target = somewhere();
+        let url = "https://examplebucket.s3.amazonaws.com/test.txt";
+        let made = |fields: &[(&str, &[u8])], content, unix| {
+            signed("aws:amz:us-east-1:s3", ("u", "p"), url, &Unsigned { fields, content, unix, ..get(&target) })
+        };
+        let ours = made(&[], Some(b"content"), DAY_OF_EXAMPLES).unwrap();
+        let names: Vec<_> = ours.fields.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["X-Amz-Date", "x-amz-content-sha256"]);
+        let own: Vec<_> = ours.fields.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let theirs = made(&own, None, 0).unwrap();
+        assert_eq!((theirs.authorization, theirs.fields), (ours.authorization, Vec::new()));
+
+        let unsigned = made(&[], None, DAY_OF_EXAMPLES).unwrap();
+        assert_eq!(unsigned.fields[1].1, "UNSIGNED-PAYLOAD");
+        for date in ["yesterday", "20130524T000000", "2013-05-24T00:00Z", ""] {
+            assert!(made(&[("x-amz-date", date.as_bytes())], None, 0).is_err(), "{date}");
+        }
+    }
+
+    #[test]
+    fn fields_are_in_order_merged_and_without_superfluous_blanks() {
+        let target = somewhere();
+        let fields: [(&str, &[u8]); 4] =
+            [("X-B", b"  two   words\t"), ("x-a", b"1"), ("X-b", b"more"), ("Content-Type", b"text/plain")];
+        let (lines, names) = canonical_fields(&Unsigned { host: b"h:1", fields: &fields, ..get(&target) }, &[]);
+        assert_eq!(names, "content-type;host;x-a;x-b");
+        assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
+    }
+
+    #[test]
+    fn queries() {
+        for (query, expected) in [
+            ("", ""),
+            ("a", "a="),
+            ("a=&&b=x=y&", "a=&b=x%3Dy"),
+            ("b=2&a=2&a=1&%61=0", "a=0&a=1&a=2&b=2"),
+            ("q=a+b%20c%2Bd%2bd", "q=a%20b%20c%2Bd%2Bd"),
+            ("%zz=%&e=%C3%a9*", "%25zz=%25&e=%C3%A9%2A"),
+        ] {
+            assert_eq!(canonical_query(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn what_the_option_leaves_out() {
+        let target = somewhere();
+        let begins = |option, url| {
+            let made = signed(option, ("a/b", "p"), url, &get(&target))?;
+            Ok(made.authorization.split(", ").next().unwrap().to_owned() + " " + &made.fields[0].0)
+        };
+        let at_aws = "https://api.eu-west-1.amazonaws.com/";
+        for (option, expected) in [
+            ("", "AWS4-HMAC-SHA256 Credential=a%2Fb/19700101/eu-west-1/api/aws4_request X-Amz-Date"),
+            ("osc", "OSC4-HMAC-SHA256 Credential=a%2Fb/19700101/eu-west-1/api/osc4_request X-Osc-Date"),
+            ("GOOG:gOoG:us", "GOOG4-HMAC-SHA256 Credential=a%2Fb/19700101/us/api/goog4_request X-Goog-Date"),
+            ("aws:amz::es", "AWS4-HMAC-SHA256 Credential=a%2Fb/19700101/eu-west-1/es/aws4_request X-Amz-Date"),
+        ] {
+            assert_eq!(begins(option, at_aws).as_deref(), Ok(expected), "{option}");
+        }
+        let long = "r".repeat(65);
+        for (option, url) in [
+            (":amz", at_aws),
+            ("aws:amz:a b", at_aws),
+            ("aws:amz:a/b:c", at_aws),
+            (&*format!("aws:amz:{long}"), at_aws),
+            ("aws:amz", "http://localhost/"),
+            ("aws:amz", "http://api.localdomain/"),
+            ("aws:amz", "http://127.0.0.1/"),
+            ("aws:amz:us", "http://127.0.0.1/"),
+        ] {
+            let refused: Result<String, AuthError> = begins(option, url);
+            assert!(matches!(refused, Err(AuthError::SigV4(_))), "{option} {url} {refused:?}");
+        }
+        let request = Unsigned { content: None, ..get(&target) };
+        assert!(signed("aws:amz:us-east-1:es", ("u", "p"), at_aws, &request).is_err(), "the content is unknown");
+    }
+}
