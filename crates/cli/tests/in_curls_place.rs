@@ -253,3 +253,18 @@ fn a_redirect_that_was_followed_is_no_more_to_be_followed() {
     assert_eq!(told(&["-L", "--max-redirs", "0"]), (47, there));
     assert_eq!(told(&["-L"]), (7, String::new()));
 }
+
+#[test]
+fn names_of_outputs_are_below_output_dir_slash_or_not() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::create_dir(dir.path().join("into")).unwrap();
+    let elsewhere = dir.path().join("elsewhere");
+    let (name, url) = (elsewhere.to_str().unwrap(), peer.url("/"));
+    assert_eq!(curl_in(dir.path(), &["-s", "--output-dir", "into", "-o", name, &url]).code, 23);
+    let told = ["-s", "--output-dir", "into", "-o", "/file", "-w", "%{filename_effective}", &url];
+    assert_eq!(curl_in(dir.path(), &told).text(), "into//file");
+    assert_eq!(
+        (names(dir.path()).join(" "), names(&dir.path().join("into")).join(" ")),
+        ("into".into(), "file".into())
+    );
+}

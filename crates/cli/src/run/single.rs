@@ -201,6 +201,13 @@ pub(super) fn file_for(
         },
     };
     Ok(Some(match &operation.output_dir {
+        // As by curl: a name that begins with a slash is below the directory, too.
+        Some(dir) if operation.in_place => {
+            let mut path = dir.clone().into_os_string();
+            path.push("/");
+            path.push(name);
+            path.into()
+        }
         Some(dir) => dir.join(name),
         None => name.into(),
     }))
