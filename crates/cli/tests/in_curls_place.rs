@@ -268,3 +268,17 @@ fn names_of_outputs_are_below_output_dir_slash_or_not() {
         ("into".into(), "file".into())
     );
 }
+
+#[test]
+fn uploads_are_named_where_the_path_names_nothing_and_nothing_is_asked() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page(""));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    for (connection, (path, line)) in
+        [("?q", "/?q"), ("/a/?q", "/a/?q"), ("/a/.", "/a/up"), ("/a/..#f", "/up"), ("/a", "/a")].into_iter().enumerate()
+    {
+        let url = format!("{}{path}", peer.url("/").trim_end_matches('/'));
+        curl_in(dir.path(), &["-s", "-T", "up", &url]).ok();
+        let sent = received(&peer, connection);
+        assert!(sent.starts_with(&format!("PUT {line} HTTP/1.1\r\n")), "{path}: {sent}");
+    }
+}

@@ -33,11 +33,14 @@ pub fn name_upload(url: &str, file: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (place, rest) = url.split_at(end);
     let start = place.find("://").map_or(0, |at| at + 3);
-    let slash = match place[start..].find('/') {
-        None => "/",
-        // As by curl 8: what has a query says all that is to be said.
-        Some(_) if rest.starts_with('?') => return url.to_owned(),
-        Some(_) if place.ends_with('/') => "",
+    // As by curl 8: what has a query says all that is to be said.
+    if rest.starts_with('?') {
+        return url.to_owned();
+    }
+    let slash = match place[start..].rsplit_once('/') {
+        Some((_, "")) => "",
+        // Dot segments are no names: what is behind them is (RFC 3986 section 5.2.4).
+        None | Some((_, "." | "..")) => "/",
         Some(_) => return url.to_owned(),
     };
     let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -65,7 +68,10 @@ mod tests {
         for (url, expected) in [
             ("http://h", "http://h/f"),
             ("http://h/", "http://h/f"),
-            ("http://h?a/b", "http://h/f?a/b"),
+            ("http://h?a/b", "http://h?a/b"),
+            ("http://h/d/.", "http://h/d/./f"),
+            ("http://h/d/..#x", "http://h/d/../f#x"),
+            ("http://h/d..", "http://h/d.."),
             ("http://h/d/#x/y", "http://h/d/f#x/y"),
             ("http://h/d", "http://h/d"),
             ("h/d/", "h/d/f"),
