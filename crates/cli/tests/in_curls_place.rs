@@ -282,3 +282,19 @@ fn uploads_are_named_where_the_path_names_nothing_and_nothing_is_asked() {
         assert!(sent.starts_with(&format!("PUT {line} HTTP/1.1\r\n")), "{path}: {sent}");
     }
 }
+
+#[test]
+fn what_has_no_length_is_not_sent_in_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = page("");
+    let url = peer.url("/");
+    let piped = |args: &[&str]| {
+        let mut command = program("sh");
+        command.args(["-c", "printf abcdef | exec \"$@\"", "sh", HAUL, "curl", "-q", "-s", "-T", "-"]).args(args);
+        run(command.arg(&url).current_dir(dir.path()))
+    };
+    let ran = piped(&["-C", "3"]);
+    assert_eq!((ran.code, peer.connections()), (2, 0), "all of it was sent as if it were the rest: {ran:?}");
+    piped(&["-r", "2-7"]).ok();
+    assert!(received(&peer, 0).contains("\r\nContent-Range: bytes 2-7/*\r\n"), "{}", received(&peer, 0));
+}

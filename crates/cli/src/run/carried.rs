@@ -52,8 +52,21 @@ pub(super) struct Part {
 
 impl Part {
     /// All of standard input.
-    pub(super) fn stdin() -> Self {
-        Self { body: Body::pieces([Piece::Once(stdin_content())]), range: None }
+    ///
+    /// # Errors
+    /// As [`Part::of`]: it has no length.
+    pub(super) fn stdin(request: &RequestArgs) -> Result<Self> {
+        Self::of_no_length(Piece::Once(stdin_content()), request)
+    }
+
+    /// What ends where it ends. As by curl, the server is told of the range of `-r`; the complete length is not known then
+    /// (RFC 9110 section 14.4).
+    fn of_no_length(piece: Piece, request: &RequestArgs) -> Result<Self> {
+        if let Some(ContinueAt::Offset(_)) = request.continue_at {
+            return Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"));
+        }
+        let range = request.range.as_ref().map(|range| format!("{range}/*"));
+        Ok(Self { body: Body::pieces([piece]), range })
     }
 
     /// A file from where `-C` begins; with `-r`, as by curl, the server is told of that range, and gets the whole.
@@ -63,12 +76,7 @@ impl Part {
     pub(super) fn of(path: &Path, request: &RequestArgs) -> Result<Self> {
         let mut piece = Piece::file(path).map_err(|error| unreadable(path, error))?;
         let Piece::File { offset, length, .. } = &mut piece else {
-            return match request.continue_at {
-                Some(ContinueAt::Offset(_)) => {
-                    Err(Error::new(ErrorKind::Setup, "what has no known length cannot be gone on with"))
-                }
-                _ => Ok(Self { body: Body::pieces([piece]), range: None }),
-            };
+            return Self::of_no_length(piece, request);
         };
         let total = *length;
         let from = match request.continue_at {

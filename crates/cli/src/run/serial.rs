@@ -148,11 +148,12 @@ enum Sent {
 impl Sent {
     /// The content, and the URL that it goes to: with the name of the file where that has to be added.
     fn for_url(&self, url: &str, operation: &Operation) -> Result<(String, Option<Part>)> {
+        let request = &operation.stages[0].request;
         Ok(match self {
             Sent::Nothing => (url.to_owned(), None),
-            Sent::Stdin => (url.to_owned(), Some(Part::stdin())),
+            Sent::Stdin => (url.to_owned(), Some(Part::stdin(request)?)),
             Sent::File(file, _) => {
-                let part = Part::of(Path::new(file), &operation.stages[0].request)?;
+                let part = Part::of(Path::new(file), request)?;
                 (name_upload(url, file), Some(part))
             }
         })
