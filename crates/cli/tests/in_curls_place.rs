@@ -298,3 +298,23 @@ fn what_has_no_length_is_not_sent_in_part() {
     piped(&["-r", "2-7"]).ok();
     assert!(received(&peer, 0).contains("\r\nContent-Range: bytes 2-7/*\r\n"), "{}", received(&peer, 0));
 }
+
+#[test]
+fn a_further_try_writes_the_file_of_the_first() {
+    for option in ["--skip-existing", "--no-clobber"] {
+        let dir = tempfile::tempdir().unwrap();
+        let peer = RawPeer::start(vec![answer("503 Later"), answer("200 OK\r\nX: second")]);
+        let args = ["-s", option, "--retry", "1", "--retry-delay", "0.01", "-i", "-o", "file", &peer.url("/")];
+        curl_in(dir.path(), &args).ok();
+        let written = fs::read_to_string(dir.path().join("file")).unwrap();
+        assert!(written.contains("X: second"), "{option}: {written}");
+    }
+    // What it is called by is not there yet, or is another's.
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("named"), "old").unwrap();
+    let named = answer("200 OK\r\nContent-Disposition: attachment; filename=named");
+    let peer = RawPeer::start(vec![answer("503 Later"), named]);
+    let args = ["-s", "-OJ", "--retry", "1", "--retry-delay", "0.01", &peer.url("/page")];
+    assert_eq!(curl_in(dir.path(), &args).code, 23);
+    assert_eq!(fs::read_to_string(dir.path().join("named")).unwrap(), "old");
+}

@@ -152,12 +152,17 @@ impl Sink for FileSink {
         if self.options.named_by_response
             && let Some(name) = suggested(begin)
         {
-            self.path.set_file_name(name);
+            let named = self.path.with_file_name(name);
+            if named != self.path {
+                self.path = named;
+                self.is_begun = false;
+            }
             if self.clobber == Clobber::Own {
                 self.clobber = Clobber::Refuse;
             }
         }
-        if matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
+        // What a try before this one has begun is no one else's.
+        if !self.is_begun && matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
