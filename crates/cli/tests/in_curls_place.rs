@@ -318,3 +318,18 @@ fn a_further_try_writes_the_file_of_the_first() {
     assert_eq!(curl_in(dir.path(), &args).code, 23);
     assert_eq!(fs::read_to_string(dir.path().join("named")).unwrap(), "old");
 }
+
+#[test]
+fn the_head_tells_which_coding_is_not_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let peer = RawPeer::always(answer("200 OK\r\nContent-Encoding: foo"));
+    let url = peer.url("/");
+    let ran = curl_in(dir.path(), &["-s", "-i", "--compressed", &url]);
+    assert!(
+        ran.code == 61
+            && ran.stdout.ends_with(b"Content-Encoding: foo\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"),
+        "{ran:?}"
+    );
+    let ran = curl_in(dir.path(), &["-s", "--compressed", "-o", "file", &url]);
+    assert_eq!((ran.code, names(dir.path()).len()), (61, 0), "without a head there is nothing to write");
+}

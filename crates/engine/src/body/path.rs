@@ -71,15 +71,23 @@ impl BodyPath {
     /// # Errors
     /// An unknown coding, or a sink that cannot be opened.
     pub fn begin(&mut self, begin: &Begin<'_>, before: &[u8], coding: &[u8], limits: DecodeLimits) -> Result<()> {
-        self.decoder = match coding {
-            b"" => None,
-            coding if self.extractor.is_none() && self.sink.takes_coded(coding) => None,
-            coding => Decoder::new(coding, limits)?.map(Box::new),
+        let decoder = match coding {
+            b"" => Ok(None),
+            coding if self.extractor.is_none() && self.sink.takes_coded(coding) => Ok(None),
+            coding => Decoder::new(coding, limits),
         };
-        let plain = self.decoder.is_none() && self.extractor.is_none();
+        if before.is_empty() && decoder.is_err() {
+            return decoder.map(drop);
+        }
+        let plain = matches!(decoder, Ok(None)) && self.extractor.is_none();
         let validator = begin.validator.filter(|_| plain && before.is_empty());
         self.sink.begin(&Begin { length: begin.length.filter(|_| plain), validator, ..*begin })?;
-        if before.is_empty() { Ok(()) } else { self.sink.bytes(Lease::borrowed(before)) }
+        if !before.is_empty() {
+            self.sink.bytes(Lease::borrowed(before))?;
+        }
+        // The heads that were asked for tell why a body cannot be read.
+        self.decoder = decoder?.map(Box::new);
+        Ok(())
     }
 
     /// What stands behind the body and is no part of it goes to the sink as it is.
