@@ -49,20 +49,23 @@ pub enum Source<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with `[first-last]` behind the name.
-    pub fn parse(text: &'a [u8]) -> Result<Self, Reason> {
+    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with `[first-last]` behind the name. What is
+    /// none of these is no assignment.
+    pub fn parse(text: &'a [u8]) -> Result<Option<Self>, Reason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),
             None => (text, false),
         };
         let length = text.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-        let bad = || Reason::bad_use("expected NAME=text, NAME@file or %NAME");
         if length == 0 || length >= NAME_MAX {
-            return Err(bad());
+            return Ok(None);
         }
         let (name, mut rest) = text.split_at(length);
         let mut range = None;
-        if let Some(inner) = rest.strip_prefix(b"[") {
+        if let [b'[', inner @ ..] = rest
+            && inner.first().is_some_and(u8::is_ascii_digit)
+        {
+            let bad = || Reason::bad_use("expected [first-last] behind the name");
             let end = inner.iter().position(|&byte| byte == b']').ok_or_else(bad)?;
             range = Some(range_of(&inner[..end]).ok_or_else(bad)?);
             rest = &inner[end + 1..];
@@ -71,10 +74,10 @@ impl<'a> Assignment<'a> {
             None if environment => None,
             Some((b'=', text)) => Some(Source::Text(text)),
             Some((b'@', file)) => Some(Source::File(std::str::from_utf8(file).map_err(|_| Reason::NotUtf8)?)),
-            _ => return Err(bad()),
+            _ => return Ok(None),
         };
         let name = std::str::from_utf8(name).map_err(|_| Reason::NotUtf8)?;
-        Ok(Assignment { name, range, environment, source })
+        Ok(Some(Assignment { name, range, environment, source }))
     }
 }
 
@@ -183,7 +186,7 @@ mod tests {
 
     #[test]
     fn assignments_are_taken_apart() {
-        let parsed = |text: &'static str| Assignment::parse(text.as_bytes()).expect("an assignment");
+        let parsed = |text: &'static str| Assignment::parse(text.as_bytes()).expect("no error").expect("an assignment");
         let source = |text| (parsed(text).environment, parsed(text).source);
         assert_eq!(source("a=b=c"), (false, Some(Source::Text(b"b=c"))));
         assert_eq!(source("a@f"), (false, Some(Source::File("f"))));
@@ -192,7 +195,10 @@ mod tests {
         assert_eq!(source("%HOME@f"), (true, Some(Source::File("f"))));
         assert_eq!(parsed("a[2-5]@f").range, Some((2, 5)));
         assert_eq!(parsed("a[2-]@f").range, Some((2, usize::MAX)));
-        for bad in ["", "=x", "a", "a b=c", "%", "a[x]=b", "a[5-2]=b", "a[1-2", "ä=b"] {
+        for none in ["", "=x", "a", "a b=c", "%", "a[x]=b", "ä=b"] {
+            assert_eq!(Assignment::parse(none.as_bytes()), Ok(None), "{none}");
+        }
+        for bad in ["a[5-2]=b", "a[1-2"] {
             assert!(Assignment::parse(bad.as_bytes()).is_err(), "{bad}");
         }
     }

@@ -333,3 +333,16 @@ fn the_head_tells_which_coding_is_not_known() {
     let ran = curl_in(dir.path(), &["-s", "--compressed", "-o", "file", &url]);
     assert_eq!((ran.code, names(dir.path()).len()), (61, 0), "without a head there is nothing to write");
 }
+
+#[test]
+fn variables_that_are_none_are_passed_over() {
+    let peer = page("x");
+    let url = peer.url("/");
+    for none in ["v", "no-name=x", "=x", "v[a]=x", &format!("{}=x", "v".repeat(128))] {
+        let ran = curl(&["--variable", none, "-s", &url]);
+        let said = format!("Warning: Bad --variable syntax, skipping: {none}\n");
+        assert!(ran.code == 0 && ran.stderr.replace("\nWarning: ", "").contains(&said[..30]), "{ran:?}");
+        assert_eq!(run(program(HAUL).args(["--variable", none, &url])).code, 2, "under haul's own name");
+    }
+    assert_eq!(curl(&["-s", "--variable", "v[3-1]=abc", &url]).code, 2);
+}

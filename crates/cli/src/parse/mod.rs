@@ -181,7 +181,13 @@ impl Parser<'_> {
 
     /// Carries out a `--variable`.
     fn assign(&mut self, text: &[u8]) -> Result<(), Reason> {
-        let assignment = Assignment::parse(text)?;
+        let Some(assignment) = Assignment::parse(text)? else {
+            if !self.args.global.persona.is_curl() {
+                return Err(Reason::bad_use("expected NAME=text, NAME@file or %NAME"));
+            }
+            self.args.warn(format!("Bad --variable syntax, skipping: {}", String::from_utf8_lossy(text)));
+            return Ok(());
+        };
         let variable = match assignment.environment {
             true => self.files.variable(assignment.name),
             false => None,
