@@ -346,3 +346,13 @@ fn variables_that_are_none_are_passed_over() {
     }
     assert_eq!(curl(&["-s", "--variable", "v[3-1]=abc", &url]).code, 2);
 }
+
+#[test]
+fn a_value_of_a_form_may_end_in_a_line_end() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page(""));
+    fs::write(dir.path().join("fields"), "X-Long: a\n  b\n").unwrap();
+    curl_in(dir.path(), &["-s", "-F", "a= line\r\n", "-F", "b=c\t;headers=@fields", &peer.url("/")]).ok();
+    let sent = received(&peer, 0);
+    assert!(sent.contains("name=\"a\"\r\n\r\nline\r\n\r\n--"), "{sent}");
+    assert!(sent.contains("name=\"b\"\r\nX-Long: a  b\r\n\r\nc\r\n--"), "{sent}");
+}

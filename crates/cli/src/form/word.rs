@@ -17,8 +17,14 @@ impl<'t> Words<'t> {
 
     /// Passes over blanks, then this text in any case, if it is next.
     pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
-        self.rest = self.rest.trim_ascii_start();
+        self.pass_blanks();
         self.take_bytes(prefix)
+    }
+
+    /// Line ends are content, not blanks: a value may end in one.
+    fn pass_blanks(&mut self) {
+        let blanks = self.rest.iter().take_while(|&byte| is_blank(byte)).count();
+        self.rest = &self.rest[blanks..];
     }
 
     fn take_bytes(&mut self, prefix: &[u8]) -> bool {
@@ -33,7 +39,7 @@ impl<'t> Words<'t> {
 
     /// A word in quotes, or up to `;` (in a list of files also `,`) without the blanks around it.
     pub(super) fn word(&mut self, listed: bool, warnings: &mut Vec<String>) -> Vec<u8> {
-        self.rest = self.rest.trim_ascii_start();
+        self.pass_blanks();
         match quoted(self.rest) {
             Some((word, rest)) => {
                 self.rest = rest;
@@ -42,13 +48,13 @@ impl<'t> Words<'t> {
                 }
                 word
             }
-            None => self.bare(listed).trim_ascii_end().to_vec(),
+            None => without_blanks_behind(self.bare(listed)).to_vec(),
         }
     }
 
     /// A media type with its parameters: up to the next `;filename=` and its like.
     pub(super) fn media_type(&mut self, listed: bool) -> &'t [u8] {
-        self.rest = self.rest.trim_ascii_start();
+        self.pass_blanks();
         let text = self.rest;
         let mut end = self.bare(listed).len();
         while self.rest.first() == Some(&b';') && !is_ours(&self.rest[1..]) {
@@ -66,6 +72,15 @@ impl<'t> Words<'t> {
         self.rest = rest;
         word
     }
+}
+
+fn is_blank(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+fn without_blanks_behind(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| !is_blank(byte)).map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// Whether a parameter is the option's own, and not one of the media type before it.

@@ -157,10 +157,8 @@ impl Resolver<'_> {
                 }
                 refuse_controls(text).map_err(|reason| at("--form", reason))?;
                 match lines.last_mut() {
-                    Some(last) if goes_on => {
-                        last.push(b' ');
-                        last.extend_from_slice(text);
-                    }
+                    // As by curl: with the blanks that it begins with.
+                    Some(last) if goes_on => last.extend_from_slice(line.trim_ascii_end()),
                     _ => lines.push(text.to_vec()),
                 }
             }
