@@ -356,3 +356,18 @@ fn a_value_of_a_form_may_end_in_a_line_end() {
     assert!(sent.contains("name=\"a\"\r\n\r\nline\r\n\r\n--"), "{sent}");
     assert!(sent.contains("name=\"b\"\r\nX-Long: a  b\r\n\r\nc\r\n--"), "{sent}");
 }
+
+#[test]
+fn names_that_are_no_text_are_sent_as_they_are() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let peer = page("");
+    let latin = OsStr::from_bytes(b"J\xfcrgen");
+    let mut command = program(HAUL);
+    command.args(["curl", "-q", "-s", "-A"]).arg(latin).arg("-e").arg(latin).arg(peer.url("/"));
+    run(&mut command).ok();
+    let sent = peer.received(0);
+    for field in [&b"User-Agent: J\xfcrgen\r\n"[..], b"Referer: J\xfcrgen\r\n"] {
+        assert!(sent.windows(field.len()).any(|window| window == field), "{}", String::from_utf8_lossy(&sent));
+    }
+}

@@ -26,7 +26,7 @@ pub(super) fn request(
     stores: &mut Stores,
 ) -> Result<RequestOptions> {
     let (request, transfer) = (&stage.request, &stage.transfer);
-    let text = |bytes: &Option<Vec<u8>>| bytes.as_ref().map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let text = |bytes: &Option<Vec<u8>>| bytes.clone().and_then(|bytes| String::from_utf8(bytes).ok());
     let mut options = RequestOptions {
         method: request.method.clone(),
         user_agent: text(&request.user_agent),
@@ -99,6 +99,12 @@ pub(super) fn request(
     options.connect.timeout = transfer.connect_timeout;
     ways::connect(&transfer.connection, &mut options.connect)?;
     stores.give(stage, &mut options)?;
+    for (name, value) in [("User-Agent", &request.user_agent), ("Referer", &request.referer)] {
+        // What is no text is sent as it was given.
+        if let Some(value) = value.as_ref().filter(|value| std::str::from_utf8(value).is_err()) {
+            options.fields.push((name.to_owned(), value.clone()));
+        }
+    }
     for field in &request.fields {
         match field {
             FieldArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
