@@ -67,6 +67,10 @@ fn ranges_and_what_is_gone_on_with() {
     fs::write(dir.path().join("part"), "x".repeat(13)).unwrap();
     assert_eq!(curl(dir.path(), &["-C", "-", "-o", "part", &url]).code, 36);
     assert_eq!(fs::read_to_string(dir.path().join("part")).unwrap(), "x".repeat(13));
+    // Of the names of a directory none is the one to go on with.
+    let directory = format!("file://{}/", dir.path().display());
+    assert_eq!(curl(dir.path(), &["-C", "-", "-o", "part", &directory]).code, 36);
+    assert_eq!(fs::read_to_string(dir.path().join("part")).unwrap(), "x".repeat(13));
 }
 
 #[test]

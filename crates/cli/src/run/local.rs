@@ -111,6 +111,10 @@ impl Reading<'_> {
         let mut file = File::open(path).map_err(unreadable)?;
         let metadata = file.metadata().map_err(unreadable)?;
         if metadata.is_dir() {
+            // Names are listed anew each time: there is no place in them to go on from.
+            if self.resumed().is_some_and(|from| from > 0) {
+                return Err(not_resumed("it is a directory"));
+            }
             let names = names(path).map_err(unreadable)?;
             self.begin(&metadata, None, 0)?;
             return self.pour(&mut &names[..]);
@@ -132,23 +136,25 @@ impl Reading<'_> {
         }
     }
 
+    /// Where `-C` goes on from.
+    fn resumed(&mut self) -> Option<u64> {
+        self.request.resume_from.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start))
+    }
+
     /// Which bytes are wanted of a file of this length: from where, and up to where if that is known.
     fn extent(&mut self, length: Option<u64>) -> Result<(u64, Option<u64>)> {
-        let refused = |why: &str| Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"));
-        let resumed = self.request.resume_from;
-        let resumed = resumed.or_else(|| self.sink.partial(self.target).map(|partial| partial.gap.start));
-        let (from, last) = match (resumed, &self.request.range) {
+        let (from, last) = match (self.resumed(), &self.request.range) {
             (Some(from), _) => (from, None),
-            (None, Some(range)) => within(range, length).ok_or_else(|| refused("it has no such range"))?,
+            (None, Some(range)) => within(range, length).ok_or_else(|| not_resumed("it has no such range"))?,
             (None, None) => (0, None),
         };
         let end = last.map(|last| last.saturating_add(1));
         let Some(length) = length else {
-            return if from == 0 { Ok((0, end)) } else { Err(refused("its length is not known")) };
+            return if from == 0 { Ok((0, end)) } else { Err(not_resumed("its length is not known")) };
         };
         // All of it may be there already.
         if from > length {
-            return Err(refused("it is not as long as that"));
+            return Err(not_resumed("it is not as long as that"));
         }
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
@@ -204,6 +210,10 @@ impl Reading<'_> {
             self.sink.bytes(Lease::new(&mut buffer, 0..count))?;
         }
     }
+}
+
+fn not_resumed(why: &str) -> Error {
+    Error::new(ErrorKind::Changed, format!("failed to resume file:// transfer: {why}"))
 }
 
 /// The first and the last byte that a range names (RFC 9110 section 14.1.2).
