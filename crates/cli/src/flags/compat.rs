@@ -79,7 +79,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("compressed", "not asked for with -C, which counts bytes of the content as it is"),
     (
         "continue-at",
-        "416 is no success where its Content-Range says another size; a further try asks by If-Range where it can, and adds nothing of changed content (36)",
+        "416 is no success where its Content-Range says another size; a further try asks by If-Range where it can, and adds nothing of changed content (36); not with -T -, which has no length",
     ),
     ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
     ("form", "no encoders"),
