@@ -371,3 +371,18 @@ fn names_that_are_no_text_are_sent_as_they_are() {
         assert!(sent.windows(field.len()).any(|window| window == field), "{}", String::from_utf8_lossy(&sent));
     }
 }
+
+#[test]
+fn what_has_not_changed_keeps_its_date() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("file");
+    fs::write(&path, "mine").unwrap();
+    fs::write(dir.path().join("tag"), "\"v\"\n").unwrap();
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    let peer = RawPeer::always(answer("304 Not Modified\r\nLast-Modified: Tue, 05 Mar 2024 10:20:30 GMT"));
+    let url = peer.url("/");
+    curl_in(dir.path(), &["-s", "-R", "--etag-compare", "tag", "-o", "file", &url]).ok();
+    assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), written);
+    let ran = curl_in(dir.path(), &["-sS", "-R", "--etag-compare", "tag", "-o", "other", &url]);
+    assert_eq!((ran.code, ran.stderr), (0, String::new()), "there is no file to stamp");
+}

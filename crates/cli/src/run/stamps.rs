@@ -18,7 +18,8 @@ use crate::plan::Operation;
 /// Stamps the file of a transfer that was a success; the answer is what could not be done.
 pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
     let mut failed = Vec::new();
-    let Some(head) = &outcome.head else { return failed };
+    // Of what is as it was nothing came that could be stamped.
+    let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
     if operation.remote_time
         && let Err(error) = date(path, head)
     {
