@@ -386,3 +386,16 @@ fn what_has_not_changed_keeps_its_date() {
     let ran = curl_in(dir.path(), &["-sS", "-R", "--etag-compare", "tag", "-o", "other", &url]);
     assert_eq!((ran.code, ran.stderr), (0, String::new()), "there is no file to stamp");
 }
+
+#[test]
+fn a_reply_does_not_write_over_what_was_sent() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("reply"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    for (url, name) in [(peer.url("/dir/"), "dir"), (peer.url("/"), "curl_response"), (peer.url("/place"), "place")] {
+        curl_in(dir.path(), &["-s", "-T", "up", "-O", &url]).ok();
+        assert_eq!(fs::read_to_string(dir.path().join("up")).unwrap(), "sent", "{url}");
+        assert_eq!(fs::read_to_string(dir.path().join(name)).unwrap(), "reply", "{url}");
+    }
+    run(program(HAUL).args(["-s", "-T", "up", "-O", &peer.url("/dir/")]).current_dir(dir.path())).ok();
+    assert_eq!(fs::read_to_string(dir.path().join("up")).unwrap(), "sent", "under haul's own name");
+}

@@ -119,7 +119,7 @@ fn carry_out(
         let code = match single_url(operation) {
             _ if serial::is_wanted(plan, operation) => serial::run(client, plan, operation, &reporter, stores),
             Some(url) => {
-                let job = single::Job { url, index: 0, parts: &Parts::default(), upload: None };
+                let job = single::Job { url, given: url, index: 0, parts: &Parts::default(), upload: None };
                 single::run(client, &plan.global, operation, job, &reporter, stores)
             }
             None => many::run(client, plan, operation, &reporter, stores),

@@ -96,8 +96,8 @@ impl Serial<'_> {
             Err(error) if error.kind() == ErrorKind::Read => return Err(error),
             sent => sent,
         };
-        let done = sent.and_then(|(url, upload)| {
-            let job = Job { url: &url, index, parts: &parts, upload };
+        let done = sent.and_then(|(place, upload)| {
+            let job = Job { url: &place, given: url, index, parts: &parts, upload };
             single::run(self.client, global, self.operation, job, self.reporter, self.stores)
         });
         let began = done.is_ok();

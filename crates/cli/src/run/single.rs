@@ -38,6 +38,8 @@ pub(super) const NULL: &str = "/dev/null";
 pub(super) struct Job<'a> {
     /// The URL.
     pub(super) url: &'a str,
+    /// The same as it was given: without the name of what is sent to it, which `-O` would otherwise write over.
+    pub(super) given: &'a str,
     /// Which source it is from.
     pub(super) index: usize,
     /// The values of its source's globs.
@@ -89,7 +91,11 @@ pub(super) fn run(
         Some(local) => local.target.clone(),
         None => target_of(stage, url)?,
     };
-    let file = file_for(operation, job.index, &target, url, job.parts)?;
+    let named = match &local {
+        None if job.given != url => target_of(stage, job.given)?,
+        _ => target.clone(),
+    };
+    let file = file_for(operation, job.index, &named, job.given, job.parts)?;
     if operation.existing_of(job.index) == Existing::Skip
         && let Some(there) = file.as_deref().filter(|file| file.exists())
     {
