@@ -399,3 +399,20 @@ fn a_reply_does_not_write_over_what_was_sent() {
     run(program(HAUL).args(["-s", "-T", "up", "-O", &peer.url("/dir/")]).current_dir(dir.path())).ok();
     assert_eq!(fs::read_to_string(dir.path().join("up")).unwrap(), "sent", "under haul's own name");
 }
+
+#[test]
+fn where_nothing_is_there_content_may_be_sent_with_what_goes_on() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/page");
+    fs::write(dir.path().join("empty"), "").unwrap();
+    fs::write(dir.path().join("part"), "old").unwrap();
+    for args in [&["-d", "a", "-o", "new"][..], &["-F", "a=b", "-O"], &["--json", "1", "-o", "empty"]] {
+        curl_in(dir.path(), &[&["-s", "-C", "-"], args, &[&url]].concat()).ok();
+    }
+    assert_eq!(["new", "page", "empty"].map(|name| fs::read_to_string(dir.path().join(name)).unwrap()), ["x"; 3]);
+    let there = peer.connections();
+    let args = ["-s", "-C", "-", "-d", "a", "-o", "part", &url];
+    assert_eq!(curl_in(dir.path(), &[&args[..], &["-Z"]].concat()).code, 2);
+    assert_eq!(curl_in(dir.path(), &[&args[..], &["-o", "never", &url]].concat()).code, 2, "it ends all");
+    assert_eq!((peer.connections(), fs::read_to_string(dir.path().join("part")).unwrap()), (there, "old".into()));
+}

@@ -48,10 +48,9 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
     // files (Vagrant); behind `>>` that is a second copy of what is there.
     let is_left_over = (group.outputs.len()..group.urls.len()).any(|index| !group.is_remote_named(index));
     let has_no_size = is_left_over || group.outputs.contains(&Output::Stdout);
-    let is_thrown_away =
-        group.outputs.iter().any(|output| *output == Output::Null || *output == Output::File("/dev/null".to_owned()));
-    let is_empty = from == ContinueAt::OutputSize && (has_no_size || is_thrown_away) && persona.is_curl();
-    let begins_at_0 = from == ContinueAt::Offset(0) || is_empty;
+    // To curl a file that is not there, or has nothing in it, is no contradiction to content either: that shows when it is
+    // opened.
+    let begins_at_0 = from == ContinueAt::Offset(0) || from == ContinueAt::OutputSize && persona.is_curl();
     let refusals = [
         (stage.request.range.is_some(), "--continue-at is mutually exclusive with --range"),
         (group.remove_on_error, "--continue-at is mutually exclusive with --remove-on-error"),

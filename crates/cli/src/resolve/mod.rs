@@ -145,9 +145,11 @@ impl Resolver<'_> {
             self.warnings.push("--sort before a --then sorts nothing".to_owned());
         }
         let has_content = stage.request.has_content();
-        stage.request.continue_at =
-            stage.request.continue_at.filter(|&from| from != ContinueAt::Offset(0) && !has_content);
-        if stage.request.continue_at.is_some() {
+        // With content it is a question to the output file: whether there is nothing in it.
+        let is_due =
+            |&from: &ContinueAt| from == ContinueAt::OutputSize || !has_content && from != ContinueAt::Offset(0);
+        stage.request.continue_at = stage.request.continue_at.filter(is_due);
+        if stage.request.continue_at.is_some() && !has_content {
             // Bytes are counted in the body as it is; in a compressed one they would be others. Programs written for curl (yt-dlp)
             // always ask for both, and nobody reads of it.
             if stage.transfer.compressed == Some(true) && !self.persona.is_curl() {

@@ -103,7 +103,7 @@ impl Serial<'_> {
         let began = done.is_ok();
         let code = match done {
             // What one URL is wrong by does not concern the others, unless more is to be made of it.
-            Err(error) if global.persona.is_curl() && !is_built_on(self.operation, index, upload, &error) => {
+            Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
                 self.tell(index, url, &error)?
             }
             done => done?,
@@ -130,11 +130,12 @@ impl Serial<'_> {
     }
 }
 
-/// Whether a URL that is none was to give a file its name, or to take one, or a query: that ends all, to curl too.
-fn is_built_on(operation: &Operation, index: usize, upload: &Sent, error: &Error) -> bool {
+/// Whether a URL that is none was to give a file its name, or to take one, or a query, or a setting cannot be used: that ends all,
+/// to curl too.
+fn ends_all(operation: &Operation, index: usize, upload: &Sent, error: &Error) -> bool {
     let names = *operation.output_of(index) == Output::RemoteName;
     let is_named = matches!(upload, Sent::File(..)) || operation.stages[0].request.query.is_some();
-    error.kind() == ErrorKind::Url && (names || is_named)
+    error.kind() == ErrorKind::Setup || error.kind() == ErrorKind::Url && (names || is_named)
 }
 
 /// What is sent to the URLs of a source.

@@ -206,7 +206,7 @@ pub(super) fn file_for(
             Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
         },
     };
-    Ok(Some(match &operation.output_dir {
+    let path = match &operation.output_dir {
         // As by curl: a name that begins with a slash is below the directory, too.
         Some(dir) if operation.in_place => {
             let mut path = dir.clone().into_os_string();
@@ -216,7 +216,13 @@ pub(super) fn file_for(
         }
         Some(dir) => dir.join(name),
         None => name.into(),
-    }))
+    };
+    let request = &operation.stages[0].request;
+    let goes_on = request.continue_at == Some(ContinueAt::OutputSize) && request.body.is_some();
+    if goes_on && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
+        return Err(Error::new(ErrorKind::Setup, "cannot mix --continue-at with --data"));
+    }
+    Ok(Some(path))
 }
 
 /// How an operation's files are written.
