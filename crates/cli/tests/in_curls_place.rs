@@ -416,3 +416,11 @@ fn where_nothing_is_there_content_may_be_sent_with_what_goes_on() {
     assert_eq!(curl_in(dir.path(), &[&args[..], &["-o", "never", &url]].concat()).code, 2, "it ends all");
     assert_eq!((peer.connections(), fs::read_to_string(dir.path().join("part")).unwrap()), (there, "old".into()));
 }
+
+#[test]
+fn what_w_tells_of_a_url_that_is_none_it_tells_with_z_too() {
+    for urls in [&["http://h:99999/"][..], &["http://h:99999/", "http://h:99999/"]] {
+        let printed = curl(&[&["-s", "-Z", "-w", "%{http_code}|"], urls].concat());
+        assert_eq!((printed.code, printed.stdout), (3, b"000|".repeat(urls.len())));
+    }
+}

@@ -23,8 +23,9 @@ pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     let uploads = (0..operation.urls.len()).any(|index| operation.upload_of(index).is_some());
     // Files have no server to be asked beside others.
     let is_local = |source| matches!(source, UrlSource::Argument(url) if file_url::is_one(url));
+    let is_alone = super::single_url(operation).is_some();
     let is_curls = plan.global.persona.is_curl()
-        && (!plan.global.parallel || operation.urls.iter().any(is_local))
+        && (!plan.global.parallel || is_alone || operation.urls.iter().any(is_local))
         && operation.stages.len() == 1
         && operation.stages[0].extract.is_none()
         && operation.urls.iter().all(|source| matches!(source, UrlSource::Argument(_)));
