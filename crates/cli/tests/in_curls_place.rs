@@ -424,3 +424,17 @@ fn what_w_tells_of_a_url_that_is_none_it_tells_with_z_too() {
         assert_eq!((printed.code, printed.stdout), (3, b"000|".repeat(urls.len())));
     }
 }
+
+#[test]
+fn with_z_no_upload_and_no_file_hides_a_failure() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let (url, none) = (peer.url("/"), format!("file://{}/none", dir.path().display()));
+    let code = |args: &[&str]| curl_in(dir.path(), &[&["-s"], args].concat()).code;
+    for sent in [&[][..], &["-T", "up", "-T", "up"]] {
+        let args = [sent, &["http://127.0.0.1:1/", &url]].concat();
+        assert_eq!((code(&[&["-Z"], &args[..]].concat()), code(&args)), (7, 0), "{args:?}");
+    }
+    assert_eq!((code(&["-Z", &none, &url]), code(&[&none, &url])), (37, 0));
+    assert_eq!(code(&["-Z", "-T", "up", "http://h:99999/", &url, "-T", "up"]), 3);
+}

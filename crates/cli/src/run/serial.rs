@@ -32,7 +32,8 @@ pub(super) fn is_wanted(plan: &Plan, operation: &Operation) -> bool {
     uploads || is_curls
 }
 
-/// Carries them out. The answer is the first failure's exit code; as `curl`, the last transfer's.
+/// Carries them out. The answer is the first failure's exit code; as `curl`, the last transfer's, or with `-Z` the
+/// last failure's.
 pub(super) fn run(
     client: &Client,
     plan: &Plan,
@@ -113,7 +114,12 @@ impl Serial<'_> {
             // Behind each transfer, as by curl.
             super::tell_lost(self.plan, self.reporter.progress(), &self.stores.print(self.operation));
         }
-        if self.exit_code == 0 || global.persona.is_curl() {
+        let counts = match global.persona.is_curl() {
+            // With -Z no transfer hides another's failure.
+            true => code != 0 || !global.parallel,
+            false => self.exit_code == 0,
+        };
+        if counts {
             self.exit_code = code;
         }
         let is_last = code != 0 && global.fail_early;
