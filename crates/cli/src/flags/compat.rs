@@ -32,7 +32,7 @@ const OWN: &[&str] = &[
 /// What has no effect, and why.
 const INERT: &[(&str, &str)] = &[
     ("append", "about FTP"),
-    ("crlf", "about FTP and SMTP"),
+    ("crlf", "about FTP and SMTP; what is sent by HTTP goes as it is"),
     ("disable-eprt", "about FTP"),
     ("disable-epsv", "about FTP"),
     ("egd-file", "by curl too"),
@@ -58,7 +58,7 @@ const INERT: &[(&str, &str)] = &[
     ("styled-output", "heads are printed as they came"),
     ("tcp-fastopen", "a hint"),
     ("tcp-nodelay", "always on"),
-    ("use-ascii", "about FTP"),
+    ("use-ascii", "about FTP; what is sent by HTTP goes as it is"),
 ];
 
 /// What works otherwise than in curl, in the persona of curl, and how.

@@ -41,7 +41,7 @@ pub(super) const APPEND: Inert = Inert(&Spec {
 
 pub(super) const CRLF: Inert = Inert(&Spec {
     long: "crlf",
-    doc: "Taken for scripts written for curl. It is about uploads by FTP and SMTP.",
+    doc: "Taken for scripts written for curl. It is about uploads by FTP and SMTP; what is sent by HTTP goes as it is.",
     example: "haul --crlf https://example.com/",
     see_also: &["upload-file"],
     ..NOTHING
@@ -243,7 +243,7 @@ pub(super) const TCP_NODELAY: Inert = Inert(&Spec {
 pub(super) const USE_ASCII: Inert = Inert(&Spec {
     long: "use-ascii",
     short: Some('B'),
-    doc: "Taken for scripts written for curl. It is about transfers by FTP.",
+    doc: "Taken for scripts written for curl. It is about transfers by FTP; what is sent by HTTP goes as it is.",
     example: "haul --use-ascii https://example.com/",
     see_also: &["output"],
     ..NOTHING
