@@ -203,11 +203,11 @@ impl Resolver<'_> {
             default_field(&mut fields, "Accept", "application/json");
         }
         let is_form = !data.is_empty() && !has_field(&fields, "Content-Type");
-        // Content in chunks that nobody gave is their end alone.
+        // Content in chunks that nobody gave is their end alone: also of a URL beside those that something is sent to.
         let is_chunked = |value: &[u8]| value.eq_ignore_ascii_case(b"chunked");
         let in_chunks = |field: &FieldArg| matches!(field, FieldArg::Set { value, .. } if is_chunked(value));
         let mut framing = fields.iter().filter(|field| field.name().eq_ignore_ascii_case("Transfer-Encoding"));
-        let is_empty = !uploads && framing.any(in_chunks);
+        let is_empty = framing.any(in_chunks);
         self.conditions(&mut low, &mut fields)?;
         let time_cond = self.time_cond(low.time_cond.take(), &mut fields)?;
         let auth = self.auth(&mut low, &fields)?;

@@ -219,6 +219,7 @@ pub(super) fn file_for(
     };
     let request = &operation.stages[0].request;
     let goes_on = request.continue_at == Some(ContinueAt::OutputSize) && request.body.is_some();
+    let goes_on = goes_on && operation.upload_of(source).is_none();
     if goes_on && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(Error::new(ErrorKind::Setup, "cannot mix --continue-at with --data"));
     }
