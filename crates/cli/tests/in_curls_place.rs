@@ -115,6 +115,13 @@ fn a_signature_does_not_go_along_a_redirect_to_others() {
 
 #[test]
 fn content_in_chunks_that_nobody_gave_is_their_end() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    let args = ["-s", "-H", "Transfer-Encoding: chunked", "-T", "up", &peer.url("/1"), &peer.url("/2")];
+    curl_in(dir.path(), &args).ok();
+    assert!(received(&peer, 0).ends_with("\r\n\r\n4\r\nsent\r\n0\r\n\r\n"), "{}", received(&peer, 0));
+    let sent = received(&peer, 1);
+    assert!(sent.starts_with("GET /2 ") && sent.ends_with("\r\n\r\n0\r\n\r\n"), "{sent}");
     for method in ["POST", "PUT", "DELETE"] {
         let peer = page("x");
         curl(&["-s", "-X", method, "-H", "Transfer-Encoding: chunked", &peer.url("/")]).ok();
