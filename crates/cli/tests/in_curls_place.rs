@@ -445,3 +445,21 @@ fn with_z_no_upload_and_no_file_hides_a_failure() {
     assert_eq!((code(&["-Z", &none, &url]), code(&[&none, &url])), (37, 0));
     assert_eq!(code(&["-Z", "-T", "up", "http://h:99999/", &url, "-T", "up"]), 3);
 }
+
+#[test]
+fn an_upload_has_the_method_it_was_given_with_follow_too() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("up"), "sent").unwrap();
+    for (follow, status, lines) in [
+        ("--follow", "302 Found", ["POST /1 ", "POST /2 "]),
+        ("--follow", "303 See Other", ["POST /1 ", "GET /2 "]),
+        ("-L", "303 See Other", ["POST /1 ", "POST /2 "]),
+    ] {
+        let peer = RawPeer::start(vec![answer(&format!("{status}\r\nLocation: /2")), answer("200 OK")]);
+        curl_in(dir.path(), &["-s", follow, "-X", "POST", "-T", "up", &peer.url("/1")]).ok();
+        for (connection, line) in lines.into_iter().enumerate() {
+            let sent = received(&peer, connection);
+            assert!(sent.starts_with(line), "{follow} {status}: {sent}");
+        }
+    }
+}

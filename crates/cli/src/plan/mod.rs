@@ -301,7 +301,7 @@ pub struct RequestArgs {
     pub method: String,
     /// The method came from `-X`, so that no redirect changes it.
     pub custom_method: bool,
-    /// `--follow`: redirects take the method of `-X` for the POST that it would be without.
+    /// `--follow` with `-X`: redirects take its method for the POST that it would be without, or not.
     pub is_post: Option<bool>,
     /// `-I`: show fields, expect no body.
     pub head: bool,
@@ -356,8 +356,9 @@ impl std::fmt::Debug for RequestArgs {
 impl RequestArgs {
     /// The method for a source with or without an upload: an upload is a PUT unless `-X` says otherwise.
     pub fn method_for(&self, upload: Option<&Upload>) -> &str {
+        let is_given = self.custom_method || self.is_post.is_some();
         match upload {
-            Some(_) if !self.custom_method => "PUT",
+            Some(_) if !is_given => "PUT",
             _ => &self.method,
         }
     }
