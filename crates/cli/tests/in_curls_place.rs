@@ -463,3 +463,12 @@ fn an_upload_has_the_method_it_was_given_with_follow_too() {
         }
     }
 }
+
+#[test]
+fn heads_come_behind_the_content_of_the_same_file() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let (one, two) = (peer.url("/1"), peer.url("/2"));
+    assert_eq!(curl_in(dir.path(), &["-s", "-D", "file", "-o", "file", &one, &two]).text(), "x");
+    let written = fs::read_to_string(dir.path().join("file")).unwrap();
+    assert!(written.starts_with("xHTTP/1.1 200 OK\r\n") && !written.contains('\0'), "{written:?}");
+}

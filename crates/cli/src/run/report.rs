@@ -16,6 +16,7 @@ use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::without_userinfo;
+use rustix::fs::{OFlags, fcntl_setfl};
 
 use super::many::Numbers;
 use super::progress::Progress;
@@ -435,7 +436,12 @@ fn opened(path: &Path) -> Result<Place> {
         _ => {
             let name = path.display();
             let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
-            Place::new(name.to_string(), Box::new(File::create(path).map_err(cannot)?))
+            let file = File::create(path).map_err(cannot)?;
+            // Content may go to the same file (-D FILE -o FILE): what is written here comes behind whatever is there.
+            if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                fcntl_setfl(&file, OFlags::APPEND).map_err(|error| cannot(error.into()))?;
+            }
+            Place::new(name.to_string(), Box::new(file))
         }
     })
 }
