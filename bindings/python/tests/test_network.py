@@ -192,6 +192,18 @@ def test_headers_of_the_adapter_that_urllib3_leaves_out(session: requests.Sessio
     assert sent["X"] == "1" and not {"User-Agent", "Accept-Encoding"} & sent.keys()
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_session_of_requests_without_accept_encoding_asks_for_no_coding(
+    session: requests.Session, pages: Any, stream: bool
+) -> None:
+    # What urllib3 sends then, by http.client; the programs that take the header away want the bytes as they are.
+    assert session.get(pages.url, headers={"Accept-Encoding": None}, stream=stream).ok
+    assert dict(pages.heads[-1][1])["Accept-Encoding"] == "identity"
+    prepared = requests.Request("GET", pages.url, headers={"accept-encoding": "gzip"}).prepare()
+    assert session.send(prepared, stream=stream).ok
+    assert [value for name, value in pages.heads[-1][1] if name.lower() == "accept-encoding"] == ["gzip"]
+
+
 @pytest.mark.parametrize("header", [{"a[b]": "1"}, {"a b": "1"}, {"a": "1\0"}])
 def test_a_header_that_cannot_be_sent_takes_no_connection(
     session: requests.Session, pages: Any, header: dict[str, str]

@@ -148,6 +148,9 @@ class HaulAdapter(BaseAdapter):
             body = b""
         # What has this value is left out, as by urllib3.
         fields = [(name, value) for name, value in headers.items() if isinstance(value, bytes) or value != SKIP_HEADER]
+        if not any(name.lower() == "accept-encoding" for name in headers):
+            # http.client's word for a program that took the header away: without one, any coding would do (RFC 9110 section 12.5.3).
+            fields.append(("Accept-Encoding", "identity"))
         plan = self._plan(url, timeout, verify, cert, proxies, request)
         attempts = None if self.max_retries is _NEVER else Attempts(Retry.from_int(self.max_retries), request)
         # What a subclass does to a response it does to one that is not read yet.
