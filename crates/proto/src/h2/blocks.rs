@@ -5,7 +5,7 @@ use super::error::FrameFault;
 use super::frame::{Header, flag};
 use super::response::{self, Section};
 use super::streams::Phase;
-use super::{BodyFraming, Error, Event, Flood, LengthFault, RequestId};
+use super::{BodyFraming, Error, ErrorCode, Event, Flood, LengthFault, RequestId};
 use crate::h1::framing::{AnswerTo, content_length};
 use crate::head::Head;
 use alloc::vec::Vec;
@@ -140,10 +140,15 @@ impl Conn {
         stream.phase = Phase::Body { expected, got: 0, none };
         stream.reads_on = (200..300).contains(&status) && !tunnel;
         let wanted = stream.reads_on;
+        let was_head = stream.answer_to == AnswerTo::Head;
         self.stop_holding(id, wanted);
         self.due.push_back(Event::Head { id: request, head, framing });
         if end_stream {
             self.complete(id, None);
+        } else if was_head {
+            // It is all that HEAD asks for. There are servers that never end the stream, or send the body of a GET.
+            self.drop_stream(id, Some(ErrorCode::CANCEL));
+            self.due.push_back(Event::Complete { id: request, trailers: None });
         }
         Ok(())
     }

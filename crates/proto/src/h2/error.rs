@@ -97,7 +97,7 @@ pub enum Error {
         /// The length that came, or at least that much.
         got: u64,
     },
-    /// DATA in a response that has no body: to HEAD, 204, 304.
+    /// DATA in a response that has no body: 204, 304.
     UnexpectedBody,
     /// SETTINGS were not acknowledged in [`Config::settings_timeout`](super::Config::settings_timeout).
     SettingsTimeout,

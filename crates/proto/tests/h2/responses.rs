@@ -76,6 +76,21 @@ fn heads_say_what_they_are() {
 }
 
 #[test]
+fn a_head_that_answers_head_is_complete_where_the_server_does_not_end_the_stream() {
+    let says = headers(1, 0, &[(":status", "200"), ("content-length", "5")]);
+    let expected = [head(1, "HTTP/2 200 \ncontent-length: 5\n\n", BodyFraming::None), complete(1)];
+    let trailers = headers(1, END, &[("a", "b")]);
+    for behind in [vec![], data(1, END, b""), data(1, END, b"hello"), [data(1, 0, b"hel"), trailers].concat()] {
+        let mut conn = asked(Config::default(), &with("HEAD", BodyLength::None), 2);
+        assert_eq!(answer(&mut conn, &[says.clone(), behind]), expected);
+        let told = (RST_STREAM, 0, 1, ErrorCode::CANCEL.0.to_be_bytes().to_vec());
+        assert_eq!(sent(&mut conn), [(SETTINGS, 1, 0, vec![]), told]);
+        assert_eq!(feed(&mut conn, &headers(3, END, OK), &[]).last(), Some(&complete(3)), "the next one is well");
+        assert!(conn.is_idle());
+    }
+}
+
+#[test]
 fn interim_heads() {
     let mut conn = asked(Config::default(), &get(), 1);
     let early = [(":status", "103"), ("link", "</x>")];
