@@ -126,6 +126,35 @@ fn names_of_the_server_and_files_that_are_there() {
 }
 
 #[test]
+fn the_name_that_a_file_of_many_got_is_the_one_told_and_dated() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\
+                Content-Disposition: attachment; filename=\"named.txt\"\r\n\r\nhello";
+    let (peer, dir) = (RawPeer::always(vec![Step::ReadHead, Step::send(head)]), tempfile::tempdir().unwrap());
+    let (dir, url) = (dir.path(), peer.url("/download"));
+    let of_1994 = |name: &str| {
+        let modified = fs::metadata(dir.join(name)).unwrap().modified().unwrap();
+        modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() == 784_111_777
+    };
+    fs::write(dir.join("mine"), "mine").unwrap();
+    std::os::unix::fs::symlink("mine", dir.join("link")).unwrap();
+    let told = ["-s", "-S", "-R", "-w", "%{filename_effective}\n"];
+    let many = |options: &[&str]| haul_in(dir, &[&told, options].concat());
+
+    let ran = many(&["--no-clobber", "-o", "mine", &url, "-o", "new", &url, "-o", "link", &url]).text();
+    assert_eq!(ran, "mine.1\nnew\nlink.1\n");
+    assert!(of_1994("mine.1") && of_1994("new") && of_1994("link.1") && !of_1994("mine"));
+    let ran = many(&["-J", "-O", &url, "-o", "other", &url]).text();
+    assert_eq!(ran, "named.txt\nother\n");
+    assert!(of_1994("named.txt"));
+    fs::write(dir.join("named.txt"), "mine").unwrap();
+    let ran = many(&["-J", "--skip-existing", "-O", &url, "-o", "third", &url]).text();
+    assert_eq!((ran.as_str(), of_1994("named.txt")), ("third\n", false), "passed over");
+    // One alone.
+    let ran = many(&["--no-clobber", "-o", "mine", &url]).text();
+    assert_eq!(ran, "mine.2\n");
+}
+
+#[test]
 fn what_exists_is_skipped_without_a_request() {
     let (origin, dir) = (Origin::builder().start().unwrap(), tempfile::tempdir().unwrap());
     let (dir, url) = (dir.path(), origin.url("/small/1"));

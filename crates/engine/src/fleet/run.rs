@@ -211,8 +211,8 @@ impl Run {
         self.extractors[stage].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports a job that is over and closes its place in the window.
-    fn settle(&self, job: &Job, outcome: &Outcome) {
+    /// Counts a job that is over, prints what is told of it behind its body, and closes its place in the window.
+    fn settle(&self, job: &Job, outcome: &Outcome, told: Option<Vec<u8>>) {
         {
             let mut tally = self.tally();
             match &outcome.result {
@@ -227,7 +227,7 @@ impl Run {
             }
         }
         let window = &self.windows[job.stage];
-        if let Some(more) = self.report.finished(job, outcome) {
+        if let Some(more) = told {
             self.guard(window.bytes(job.slot, Lease::borrowed(&more)));
         }
         self.guard(window.finish(job.slot));
@@ -243,7 +243,8 @@ impl Run {
         let mut any = false;
         while let Some(Broken { job, error }) = self.dispatch.take_broken() {
             any = true;
-            self.settle(&job, &Outcome::unsent(job.target.clone(), error, Instant::now()));
+            let outcome = Outcome::unsent(job.target.clone(), error, Instant::now());
+            self.settle(&job, &outcome, self.report.finished(&job, &outcome));
         }
         any
     }
@@ -402,14 +403,20 @@ impl Supply for Run {
         let pause = transfer.host_pause();
         let slot = transfer.slot;
         let (mut outcome, path) = transfer.into_outcome(result);
-        let job = {
+        let mut job = {
             let mut state = self.dispatch.lock();
             if let (Some(pause), Some(slot)) = (pause, slot) {
                 state.queue().pause(slot, clock::policy_time(clock::after(Instant::now(), pause)));
             }
             state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
-        if outcome.result.as_ref().is_err_and(|error| is_passed_over(&job, error)) {
+        if let (Destination::File { path: given, .. }, Some(named)) = (&mut job.destination, path.sink().file_name())
+            && given != named
+        {
+            named.clone_into(given);
+        }
+        let is_passed_over = outcome.result.as_ref().is_err_and(|error| is_passed_over(&job, error));
+        if is_passed_over {
             outcome.result = Ok(());
         }
         // Where one body cannot be written no other can.
@@ -424,7 +431,9 @@ impl Supply for Run {
                 spare.push(extractor);
             }
         }
-        self.settle(&job, &outcome);
+        // The file is another's: there is nothing to tell of it.
+        let told = (!is_passed_over).then(|| self.report.finished(&job, &outcome)).flatten();
+        self.settle(&job, &outcome, told);
     }
 
     fn fewer(&self) {

@@ -15,17 +15,18 @@ use super::state::{Device, State};
 use super::{Begin, File, FileSink, directory_mode};
 
 impl FileSink {
-    /// Where the file itself is: a link to a file stays a link, what it points to is replaced, or made.
+    /// Where the file itself is: a link to a file stays a link, what it points to is replaced, or made. Where nothing is replaced
+    /// a link is a name that is taken, like any other.
     pub(super) fn target(&self) -> PathBuf {
+        if !matches!(self.clobber, Clobber::Own | Clobber::Replace) {
+            return self.path.clone();
+        }
         fs::canonicalize(&self.path).or_else(|_| self.beyond_links()).unwrap_or_else(|_| self.path.clone())
     }
 
-    /// Where a link leads that leads to nothing yet. One that was there when a name came from the server is not followed.
+    /// Where a link leads that leads to nothing yet.
     fn beyond_links(&self) -> io::Result<PathBuf> {
         let mut path = self.path.clone();
-        if !matches!(self.clobber, Clobber::Own | Clobber::Replace) {
-            return Ok(path);
-        }
         // As many as the system itself follows.
         for _ in 0..40 {
             match fs::read_link(&path) {
