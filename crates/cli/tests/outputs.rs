@@ -48,6 +48,41 @@ fn names_from_globs_urls_and_directories() {
 }
 
 #[test]
+fn of_many_urls_too_what_is_not_newer_is_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let reply = "HTTP/1.1 200 OK\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nContent-Length: 5\r\n\r\nhello";
+    let peer = RawPeer::always(vec![Step::ReadHead, Step::send(reply), Step::ReadHead, Step::send(reply)]);
+    let (one, other) = (peer.url("/1"), peer.url("/2"));
+    let run = |options: &[&str]| {
+        let told = ["-s", "-S", "-R", "-w", "%{http_code} %{filename_effective}\n"];
+        run_in(dir.path(), HAUL, &[&told, options].concat()).text()
+    };
+    assert_eq!(run(&["-z", "1990-01-01", &one, &other]), "hello200 \nhello200 \n");
+    for since in ["2000-01-01", "-1990-01-01"] {
+        assert_eq!(run(&["-z", since, &one]), "304 \n");
+        assert_eq!(run(&["-z", since, &one, &other]), "304 \n304 \n");
+        assert_eq!(run(&["-z", since, "--unordered", "--remote-name-all", &one, &other]), "304 \n304 \n");
+        let ran = run(&["-z", since, "-i", &one, &other]);
+        assert_eq!((ran.matches("200 OK").count(), ran.matches("hello").count()), (2, 0));
+        assert_eq!(run(&["-z", since, "--extract", "h", &one, &other]), "304 \n304 \n");
+    }
+    assert!(names(dir.path()).is_empty());
+}
+
+#[test]
+fn one_file_holds_no_entity_tag_of_many() {
+    let dir = tempfile::tempdir().unwrap();
+    let glob = origin().url("/small/[1-2]");
+    for option in ["--etag-save", "--etag-compare"] {
+        for urls in [&[&glob[..]][..], &["--input-file", "-"]] {
+            let ran = run_in(dir.path(), HAUL, &[&[option, "tag"], urls].concat());
+            assert_eq!((ran.code, ran.stderr.contains("single URL")), (2, true), "{}", ran.stderr);
+        }
+    }
+    run_in(dir.path(), HAUL, &["-s", "--etag-save", "tag", &origin().url("/small/[1-1]")]).ok();
+}
+
+#[test]
 fn in_curls_place_a_name_is_the_urls_as_it_is_written() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = |name: &str| peer.url(name);

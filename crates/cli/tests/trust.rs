@@ -183,3 +183,12 @@ fn a_proxy_from_the_environment_of_a_cgi_program_is_no_proxy() {
     let mut command = haul([&*echo.url("/")]);
     assert_eq!(run(command.env("HTTP_PROXY", "http://127.0.0.1:1")).text(), "direct");
 }
+
+#[test]
+fn a_user_in_one_of_many_urls_is_refused_before_it_is_sent() {
+    let origin = Origin::builder().start().unwrap();
+    let with_user = origin.url("/small/1").replace("http://", "http://me:secret@");
+    let ran = run_haul(["--disallow-username-in-url", &with_user, &origin.url("/small/2")]);
+    assert_eq!((ran.code, origin.requests(), &ran.stdout[..]), (67, 1, &b"small 2\n"[..]));
+    assert!(ran.stderr.contains("has a user name") && !ran.stderr.contains("secret"), "{}", ran.stderr);
+}

@@ -135,11 +135,13 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         tls,
         proxy,
         auto_referer,
+        wants,
         trace,
         interrupt,
         keep_history,
     } = options;
-    let stays = jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some();
+    let stays =
+        jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some() || wants.is_some();
     let is_own =
         *retries_whole && retry.max > 0 || interrupt.is_some() || *keep_history || *liberties != Liberties::default();
     // How connections are made, as far as the agent's are made otherwise.

@@ -14,7 +14,7 @@ impl Flag for EtagCompare {
             important: false,
             help: "Fetch only what has another entity tag",
             doc: "Sends the entity tag of FILE as If-None-Match: the server answers 304 without \
-                  a body if it has nothing else. A file that is not there is an empty tag.",
+                  a body if it has nothing else. A file that is not there is an empty tag. Of one URL only.",
             example: "haul --etag-compare tag --etag-save tag -o page https://example.com/",
             see_also: &["etag-save", "time-cond"],
         }

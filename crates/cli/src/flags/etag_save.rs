@@ -14,7 +14,7 @@ impl Flag for EtagSave {
             important: false,
             help: "Keep the entity tag in a file",
             doc: "Writes the ETag of the reply to FILE, for --etag-compare of a later run; \"-\" \
-                  is standard output.",
+                  is standard output. Of one URL only.",
             example: "haul --etag-save tag -o page https://example.com/",
             see_also: &["etag-compare"],
         }

@@ -17,7 +17,7 @@ pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>)
     }
     check_names(group, warnings)?;
     check_glob_names(group)?;
-    check_entity_tag(group)?;
+    check_entity_tag(group, persona)?;
     check_checksum(group)
 }
 
@@ -121,7 +121,7 @@ fn check_glob_names(group: &Group) -> Result<(), UsageError> {
 }
 
 /// What is one URL's alone.
-fn check_entity_tag(group: &Group) -> Result<(), UsageError> {
+fn check_entity_tag(group: &Group, persona: Persona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {
         (Some(_), _) => Some("--etag-save"),
@@ -129,7 +129,10 @@ fn check_entity_tag(group: &Group) -> Result<(), UsageError> {
         (None, None) => None,
     });
     match option {
-        Some(option) if group.urls.len() > 1 => Err(misused(option, "The etag options only work on a single URL")),
+        // curl counts a glob, or a list, as one.
+        Some(option) if group.urls.len() > 1 || !persona.is_curl() && !is_one_url(group) => {
+            Err(misused(option, "The etag options only work on a single URL"))
+        }
         _ => Ok(()),
     }
 }

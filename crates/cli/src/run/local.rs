@@ -116,8 +116,8 @@ impl Reading<'_> {
                 return Err(not_resumed("it is a directory"));
             }
             let names = names(path).map_err(unreadable)?;
-            self.begin(&metadata, None, 0)?;
-            return self.pour(&mut &names[..]);
+            let is_wanted = self.begin(&metadata, None, 0)?;
+            return if is_wanted { self.pour(&mut &names[..]) } else { self.sink.finish() };
         }
         // Files of the system's own (/proc) have no length that can be relied on.
         let length = Some(metadata.len()).filter(|&length| metadata.is_file() && length > 0);
@@ -128,9 +128,9 @@ impl Reading<'_> {
         if from > 0 {
             file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
         }
-        self.begin(&metadata, to.map(|to| to - from), from)?;
+        let is_wanted = self.begin(&metadata, to.map(|to| to - from), from)?;
         match to {
-            _ if self.request.head_only => self.sink.finish(),
+            _ if self.request.head_only || !is_wanted => self.sink.finish(),
             Some(to) => self.pour(&mut file.take(to - from)),
             None => self.pour(&mut file),
         }
@@ -159,8 +159,8 @@ impl Reading<'_> {
         Ok((from, Some(end.map_or(length, |end| length.min(end)))))
     }
 
-    /// Tells of the file as a server would, in the fields that curl has for it.
-    fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<()> {
+    /// Tells of the file as a server would, in the fields that curl has for it; the answer is whether its content is wanted.
+    fn begin(&mut self, metadata: &Metadata, length: Option<u64>, offset: u64) -> Result<bool> {
         let mut fields = String::new();
         if metadata.is_file() {
             fields = format!("Content-Length: {}\r\nAccept-ranges: bytes\r\n", metadata.len());
@@ -174,23 +174,29 @@ impl Reading<'_> {
             .ok_or_else(|| Error::new(ErrorKind::LocalFile, "what is known of it cannot be told"))?;
         self.reporter.dump_head(fields.as_bytes());
         self.facts.fields = u32::try_from(head.fields().count()).unwrap_or(u32::MAX);
-        self.sink.begin(&Begin {
-            head: &head,
-            target: self.target,
-            place: self.target,
-            history: &[],
-            facts: &self.facts,
-            length,
-            offset,
-            total: length,
-            validator: None,
-            deadline: None,
-        })?;
+        let is_wanted = self.request.wants.as_ref().is_none_or(|wants| wants.wants(&head));
+        if !is_wanted {
+            self.facts.status = 304;
+        }
+        if is_wanted || self.request.include_head {
+            self.sink.begin(&Begin {
+                head: &head,
+                target: self.target,
+                place: self.target,
+                history: &[],
+                facts: &self.facts,
+                length,
+                offset,
+                total: length,
+                validator: None,
+                deadline: None,
+            })?;
+        }
         self.head = Some(head);
         if self.request.include_head {
             self.sink.bytes(Lease::borrowed(fields.as_bytes()))?;
         }
-        Ok(())
+        Ok(is_wanted)
     }
 
     /// Reads to the end.

@@ -18,7 +18,7 @@ use haul_policy::target::{Origin, Scheme};
 use super::checksum;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{NULL, file_for, file_options, standard_output, target_of};
+use super::single::{NULL, file_for, file_options, refuse_user, standard_output, target_of};
 use super::stores::Stores;
 use crate::files::stdin;
 use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
@@ -204,6 +204,11 @@ impl Sources {
         let redirect = &stage.transfer.redirect;
         if redirect.protocols != Protocols::default() {
             target_of(stage, &url)?;
+        }
+        if stage.request.no_user_in_url
+            && let Ok(target) = target_of(stage, &url)
+        {
+            refuse_user(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
         }
         let url = match &stage.request.query {
             Some(query) => append_query(&url, query),

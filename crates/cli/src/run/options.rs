@@ -1,18 +1,19 @@
 //! From a stage of the plan to what the engine is asked for.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use haul::net::dns::Family;
-use haul::request::{ConnectTo, Liberties, SpeedLimit, Split};
+use haul::request::{ConnectTo, Liberties, SpeedLimit, Split, Wants};
 use haul::trace::Trace;
-use haul::{Client, RequestOptions, Result};
+use haul::{Client, Head, RequestOptions, Result};
 use haul_policy::auth::Allowed;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
 use super::stores::Stores;
 use super::{carried, ways};
-use crate::plan::{self, ContinueAt, FieldArg, Global, HttpVersion, IpVersion, StageArgs};
+use crate::plan::{self, ContinueAt, FieldArg, Global, HttpVersion, IpVersion, StageArgs, TimeCond};
 use crate::write_out::WriteOut;
 
 /// How far the parts of one body may run ahead of what has gone out.
@@ -87,6 +88,7 @@ pub(super) fn request(
         tls: ways::tls(&transfer.tls, transfer.http_version)?,
         proxy: ways::proxy(&stage.proxy)?,
         expect_timeout: transfer.expect100_timeout,
+        wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
         keep_history: stage.report.write_out.as_ref().is_some_and(WriteOut::looks_back),
         ..RequestOptions::default()
@@ -118,6 +120,18 @@ pub(super) fn request(
         carried::give_content(&mut options, body)?;
     }
     Ok(options)
+}
+
+/// One without a date always is.
+impl Wants for TimeCond {
+    fn wants(&self, head: &Head) -> bool {
+        let date = head.get("last-modified").and_then(crate::date::of_http);
+        let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return true };
+        match *self {
+            Self::NewerThan(seconds) => since.as_secs() > seconds,
+            Self::OlderThan(seconds) => since.as_secs() <= seconds,
+        }
+    }
 }
 
 /// Makes `--resolve` known.

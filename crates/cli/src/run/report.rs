@@ -231,9 +231,13 @@ impl Reporter {
         }
     }
 
-    /// The file that content went to; `--out-null` leaves none.
+    /// The file that content went to; `--out-null` leaves none, nor does what `-z` did not want.
     fn file<'t>(&self, told: &Told<'t>) -> Option<&'t Path> {
-        told.file.filter(|path| *path != Path::new(NULL) || !self.operation.outputs.contains(&plan::Output::Null))
+        let is_dropped =
+            told.outcome.facts.status == 304 && told.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
+        told.file
+            .filter(|_| !is_dropped)
+            .filter(|path| *path != Path::new(NULL) || !self.operation.outputs.contains(&plan::Output::Null))
     }
 
     /// What a transfer that was a success leaves besides its body.

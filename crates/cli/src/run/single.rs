@@ -5,9 +5,7 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
 
 use haul::buffer::Lease;
 use haul::sink::checksum::{Checksum, Verified};
@@ -26,7 +24,7 @@ use super::progress::Progress;
 use super::report::{Reporter, Told};
 use super::stores::Stores;
 use super::{by_agent, checksum, local, options, say, stamps};
-use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, TimeCond, append_query};
+use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, append_query};
 
 /// The file of a URL whose path has no name, as by curl.
 const NAMELESS: &str = "curl_response";
@@ -63,6 +61,14 @@ pub(super) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     }
     let message = format!("{} is not among the protocols that --proto allows", target.scheme().as_str());
     Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(shown()))
+}
+
+/// `--disallow-username-in-url`.
+pub(super) fn refuse_user(stage: &StageArgs, target: &Target) -> Result<()> {
+    if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
+        return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
+    }
+    Ok(())
 }
 
 /// Fetches it; the answer is the exit code.
@@ -107,9 +113,7 @@ pub(super) fn run(
     if let Some(tag) = &stage.request.etag_save {
         stamps::can_be_saved(operation, tag)?;
     }
-    if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
-        return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
-    }
+    refuse_user(stage, &target)?;
     if local.is_none()
         && let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())?
     {
@@ -126,22 +130,14 @@ pub(super) fn run(
         (None, Some(checksum)) => Box::new(Verified::new(Waiting::new(standard_output(operation), None), checksum)),
     };
     let named = Arc::new(Mutex::new(file));
-    let wanted = stage.request.time_cond;
-    let unwanted = Arc::new(AtomicBool::new(false));
     let progress = Arc::clone(reporter.progress());
-    let heads = if request.include_head { Heads::Shown } else { Heads::Hidden };
-    let (names, drops) = (Arc::clone(&named), Arc::clone(&unwanted));
-    let sink = Box::new(Counted { sink, progress, named: names, wanted, heads, unwanted: drops });
+    let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named) });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
-    let mut outcome = match local {
+    let outcome = match local {
         Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
     };
-    if unwanted.load(Ordering::Relaxed) {
-        // What curl tells of a body that it did not want.
-        outcome.facts.status = 304;
-    }
     let file = named.lock().unwrap_or_else(PoisonError::into_inner).take();
     conclude(operation, &outcome, url, job.index, &request.method, file.as_deref(), reporter)
 }
@@ -251,26 +247,11 @@ pub(super) fn file_options(operation: &Operation, source: usize, checksum: Optio
     }
 }
 
-/// Whether the heads before a body are for the user.
-#[derive(PartialEq, Eq)]
-enum Heads {
-    Hidden,
-    Shown,
-    /// Those of a body that is dropped are what comes next.
-    Due,
-}
-
 /// Shows how far a body is, and notes the name that its file got.
 struct Counted {
     sink: Box<dyn Sink>,
     progress: Arc<Progress>,
     named: Arc<Mutex<Option<PathBuf>>>,
-    /// `-z`: a server may not know conditions.
-    wanted: Option<TimeCond>,
-    /// Heads stand before bodies: those of what is not wanted are shown all the same.
-    heads: Heads,
-    /// The body is older (or newer) than the user wants, and is dropped.
-    unwanted: Arc<AtomicBool>,
 }
 
 impl Counted {
@@ -283,15 +264,6 @@ impl Counted {
 
 impl Sink for Counted {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        if self.wanted.is_some_and(|wanted| is_unwanted(wanted, begin)) {
-            self.unwanted.store(true, Ordering::Relaxed);
-            if self.heads == Heads::Shown {
-                self.heads = Heads::Due;
-                return self.sink.begin(begin);
-            }
-            *self.named.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            return Ok(());
-        }
         self.progress.body_begins(begin.length, begin.offset);
         let outcome = self.sink.begin(begin);
         self.note_name();
@@ -299,28 +271,17 @@ impl Sink for Counted {
     }
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
-        if self.unwanted.load(Ordering::Relaxed) {
-            // They come first, and in one piece.
-            if self.heads != Heads::Due {
-                return Ok(());
-            }
-            self.heads = Heads::Shown;
-            return self.sink.bytes(lease);
-        }
         self.progress.body_bytes(lease.bytes().len());
         self.sink.bytes(lease)
     }
 
     fn pieces(&mut self, pieces: &mut [IoSlice<'_>]) -> Result<()> {
-        if self.unwanted.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         self.progress.body_bytes(pieces.iter().map(|piece| piece.len()).sum());
         self.sink.pieces(pieces)
     }
 
     fn direct(&mut self) -> Option<BorrowedFd<'_>> {
-        if self.unwanted.load(Ordering::Relaxed) { None } else { self.sink.direct() }
+        self.sink.direct()
     }
 
     fn moved(&mut self, bytes: u64) {
@@ -357,9 +318,6 @@ impl Sink for Counted {
     }
 
     fn finish(&mut self) -> Result<()> {
-        if self.unwanted.load(Ordering::Relaxed) && self.heads == Heads::Hidden {
-            return Ok(());
-        }
         let outcome = self.sink.finish();
         self.note_name();
         outcome
@@ -367,16 +325,6 @@ impl Sink for Counted {
 
     fn file_name(&self) -> Option<&Path> {
         self.sink.file_name()
-    }
-}
-
-/// Whether a reply's date is not the one that is wanted. One without a date always is.
-fn is_unwanted(wanted: TimeCond, begin: &Begin<'_>) -> bool {
-    let date = begin.head.get("last-modified").and_then(crate::date::of_http);
-    let Some(since) = date.and_then(|date| date.duration_since(UNIX_EPOCH).ok()) else { return false };
-    match wanted {
-        TimeCond::NewerThan(seconds) => since.as_secs() <= seconds,
-        TimeCond::OlderThan(seconds) => since.as_secs() > seconds,
     }
 }
 

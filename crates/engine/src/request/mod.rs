@@ -28,6 +28,7 @@ pub use builder::{Request, RequestBuilder};
 pub use form::Form;
 pub use pairs::Pair;
 
+use crate::Head;
 use crate::body::DecodeLimits;
 use crate::body::trailers::Trailers;
 use crate::body::upload::Body;
@@ -41,6 +42,12 @@ use crate::state::auth::Auth;
 use crate::state::hsts::Hsts;
 use crate::state::jar::Jar;
 use crate::trace::Trace;
+
+/// Tells by the head of a response whether its content is wanted: [`RequestOptions::wants`].
+pub trait Wants: Send + Sync {
+    /// Whether it is.
+    fn wants(&self, head: &Head) -> bool;
+}
 
 /// Everything about a request but its target. `Debug` shows names and lengths, no values of fields and no content.
 #[derive(Clone)]
@@ -171,6 +178,9 @@ pub struct RequestOptions {
     pub proxy: Option<ProxyOptions>,
     /// Send the URL that redirected as `Referer`, in place of [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
+    /// Which content is wanted, going by its head. What is not is not delivered, as if the server had said 304: there are some that
+    /// know no conditions. Default: all.
+    pub wants: Option<Arc<dyn Wants>>,
     /// Who watches. Default: nobody.
     pub trace: Option<Arc<dyn Trace>>,
     /// Who is asked, while a blocking call waits, whether it shall go on. Default: nobody.
@@ -354,6 +364,7 @@ impl Default for RequestOptions {
             tls: TlsOptions::default(),
             proxy: None,
             auto_referer: false,
+            wants: None,
             trace: None,
             interrupt: None,
             keep_history: false,

@@ -127,6 +127,11 @@ impl Transfer {
         {
             return Disposition::Fail(error);
         }
+        let is_unwanted = options.wants.as_ref().is_some_and(|wants| !wants.wants(head));
+        if is_unwanted && framing != BodyFraming::None && !options.head_only {
+            self.facts.status = 304;
+            return Disposition::Complete;
+        }
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
