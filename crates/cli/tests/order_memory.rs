@@ -232,3 +232,16 @@ fn a_pattern_is_what_the_bodies_are() {
     let pattern = Pattern::new(1);
     assert_eq!(pattern.slice(0, 1000)[..900], pattern.slice(0, 900));
 }
+
+#[test]
+fn heads_and_bodies_that_go_to_standard_output_by_name_stand_in_order() {
+    let origin = Origin::builder().start().unwrap();
+    let (slow, quick) = (origin.url("/delay/100/small/1"), origin.url("/small/2"));
+    for name in ["-", "/dev/stdout", "/dev/fd/1"] {
+        assert_eq!(run_haul(["-o", name, &slow, "-o", name, &quick]).text(), "small 1\nsmall 2\n", "{name}");
+    }
+    let got = run_haul(["-D", "-", &slow, &quick]).text();
+    let parts: Vec<&str> = got.split("\r\n\r\n").collect();
+    assert!(parts[0].starts_with("HTTP/1.1 200") && parts[1].starts_with("small 1\nHTTP/1.1 200"), "{got}");
+    assert_eq!(parts[2..], ["small 2\n"]);
+}

@@ -239,6 +239,17 @@ pub enum Output {
     Null,
 }
 
+impl Output {
+    /// Whether it is standard output, by whatever name.
+    pub fn is_stdout(&self) -> bool {
+        match self {
+            Self::Stdout => true,
+            Self::File(name) => matches!(name.as_str(), "-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1"),
+            Self::RemoteName | Self::Null => false,
+        }
+    }
+}
+
 /// What becomes of an output file that exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {

@@ -171,7 +171,7 @@ impl Sources {
     /// The item of a URL; `None` if there is nothing to do for it.
     fn item(&mut self, source: usize, url: String, parts: &Parts) -> Result<Option<Item>> {
         let url = self.prepared(url)?;
-        if self.operation.stages.len() > 1 || matches!(self.operation.output_of(source), Output::Stdout) {
+        if self.operation.stages.len() > 1 || self.operation.output_of(source).is_stdout() {
             if self.list.is_some() {
                 let message = "the checksums of many bodies are compared only where each goes to a file of its own";
                 return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(&url)));

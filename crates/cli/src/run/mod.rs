@@ -32,6 +32,7 @@ mod trace;
 mod ways;
 mod words;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -114,6 +115,7 @@ fn carry_out(
     before: Before,
 ) -> ControlFlow<u8, u8> {
     stores.begin(operation);
+    let operation = &*heads_in_turn(plan, operation);
     let outcome = Reporter::new(&plan.global, operation, Arc::clone(progress), before).and_then(|reporter| {
         let reporter = Arc::new(reporter);
         let code = match single_url(operation) {
@@ -135,6 +137,22 @@ fn carry_out(
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }
     }
+}
+
+/// `-D -` of many URLs whose bodies go to standard output, too: each head stands before its own body (`-i`), where it would stand
+/// amid another's if it were written as it comes.
+fn heads_in_turn<'o>(plan: &Plan, operation: &'o Operation) -> Cow<'o, Operation> {
+    let one_by_one = single_url(operation).is_some() || serial::is_wanted(plan, operation);
+    let mut in_turn = Cow::Borrowed(operation);
+    if !one_by_one && (0..operation.urls.len()).all(|source| operation.output_of(source).is_stdout()) {
+        let last = operation.stages.len() - 1;
+        let report = &operation.stages[last].report;
+        if report.dump_header.as_deref() == Some(Path::new("-")) && !report.include {
+            let report = &mut in_turn.to_mut().stages[last].report;
+            (report.include, report.dump_header) = (true, None);
+        }
+    }
+    in_turn
 }
 
 /// Says what kept a transfer from beginning; the answer is its exit code.

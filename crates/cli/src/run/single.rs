@@ -178,7 +178,7 @@ fn conclude(
 /// Standard output: of text only where it is a terminal and not asked for by name (`-o -`).
 pub(super) fn standard_output(operation: &Operation) -> Descriptor {
     let output = Descriptor::stdout();
-    if operation.outputs.contains(&Output::Stdout) { output } else { output.text_on_terminal() }
+    if operation.outputs.iter().any(Output::is_stdout) { output } else { output.text_on_terminal() }
 }
 
 /// The file that a source's content goes to; none for standard output.
