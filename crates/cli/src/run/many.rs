@@ -171,19 +171,31 @@ impl Sources {
     /// The item of a URL; `None` if there is nothing to do for it.
     fn item(&mut self, source: usize, url: String, parts: &Parts) -> Result<Option<Item>> {
         let url = self.prepared(url)?;
+        let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
+        let stage = &self.operation.stages[0];
+        if stage.request.no_user_in_url
+            && let Ok(target) = target_of(stage, &url)
+        {
+            refuse_user(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
+        }
+        Ok(Some(Item { url, destination }))
+    }
+
+    /// Where the content of a URL goes; `None` if it is there already.
+    fn destination(&mut self, source: usize, url: &str, parts: &Parts) -> Result<Option<Destination>> {
         if self.operation.stages.len() > 1 || self.operation.output_of(source).is_stdout() {
             if self.list.is_some() {
                 let message = "the checksums of many bodies are compared only where each goes to a file of its own";
-                return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(&url)));
+                return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(url)));
             }
-            return Ok(Some(Item { url, destination: Destination::Output }));
+            return Ok(Some(Destination::Output));
         }
         // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
         let path_as_is = self.operation.stages[0].transfer.path_as_is;
-        let parsed = Target::parse_near(&url, self.near.as_ref(), Scheme::Http, path_as_is);
+        let parsed = Target::parse_near(url, self.near.as_ref(), Scheme::Http, path_as_is);
         self.near = parsed.as_ref().map(Target::origin).ok();
-        let destination = match parsed {
-            Ok(target) => match file_for(&self.operation, source, &target, &url, parts)? {
+        Ok(Some(match parsed {
+            Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
                 Some(path) if self.operation.existing_of(source) == Existing::Skip && path.exists() => return Ok(None),
                 Some(path) => {
                     let list = self.list.as_ref();
@@ -194,8 +206,7 @@ impl Sources {
                 None => Destination::Output,
             },
             Err(_) => Destination::Output,
-        };
-        Ok(Some(Item { url, destination }))
+        }))
     }
 
     /// A URL of the list as the engine takes it: with the query that is added to each, and its scheme if that is not http.
@@ -204,11 +215,6 @@ impl Sources {
         let redirect = &stage.transfer.redirect;
         if redirect.protocols != Protocols::default() {
             target_of(stage, &url)?;
-        }
-        if stage.request.no_user_in_url
-            && let Ok(target) = target_of(stage, &url)
-        {
-            refuse_user(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
         }
         let url = match &stage.request.query {
             Some(query) => append_query(&url, query),
