@@ -111,9 +111,11 @@ impl Date {
         if let Some((clock, sign)) =
             word.strip_prefix('+').map(|rest| (rest, 1)).or(word.strip_prefix('-').map(|rest| (rest, -1)))
         {
-            let number: i64 = clock.parse().ok()?;
+            // Nothing but four digits is counted with: a server chooses them.
+            let is_zone = clock.len() == 4 && clock.bytes().all(|byte| byte.is_ascii_digit()) && self.time.is_some();
+            let number: i64 = clock.parse().ok().filter(|_| is_zone)?;
             self.zone = sign * (number / 100 * 3600 + number % 100 * 60);
-            return (clock.len() == 4 && self.time.is_some()).then_some(());
+            return Some(());
         }
         if let Some((day, time)) = word.split_once(['T', 't']).filter(|(day, _)| day.len() >= 8) {
             self.take(day)?;
@@ -218,6 +220,8 @@ mod tests {
             "20151301",
             "2015-1",
             "1 Jan 2000 +0200",
+            "1 Jan 2000 01:00 +9223372036854775807",
+            "1 Jan 2000 01:00 --200",
             "é",
         ] {
             assert_eq!(parse(text), None, "{text}");
