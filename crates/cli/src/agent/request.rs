@@ -463,3 +463,86 @@ fn get_proxy(reader: &mut Reader<'_>) -> Result<ProxyOptions, Malformed> {
     options.tls = get_tls(reader)?;
     Ok(options)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::agent::protocol::{Order, Stamp};
+
+    /// One with something of every kind.
+    fn request() -> Request {
+        let login = || Credentials::new("me", "secret").ok();
+        let second = Duration::from_secs(1);
+        let mut options = RequestOptions {
+            fields: vec![("Accept".into(), b"*/*".to_vec())],
+            without: vec!["TE".into()],
+            user_agent: Some("haul".into()),
+            authorization: Some(b"Negotiate x".to_vec()),
+            cookie: Some(b"a=b".to_vec()),
+            auth: Auth { user: login(), bearer: Some(b"token".to_vec().into()), ..Auth::default() },
+            referer: Some("http://r/".into()),
+            range: Some("0-9".into()),
+            request_target: Some("*".into()),
+            max_time: Some(second),
+            read_timeout: Some(second),
+            max_size: Some(1),
+            limit_rate: Some(2),
+            speed_limit: Some(SpeedLimit { bytes_per_second: 3, time: second }),
+            span: Validator::from_bytes(b"\"x\"").map(|validator| Span::Rest {
+                from: 4,
+                to: Some(6),
+                total: 7,
+                validator,
+            }),
+            family: Family::V6,
+            connect_to: vec![ConnectTo { host: None, port: Some(443), to_host: Some("o".into()), to_port: None }],
+            ..RequestOptions::default()
+        };
+        options.connect.keepalive = Some(Keepalive { idle: second, interval: second, count: Some(5) });
+        options.decode_limits.max_output = Some(8);
+        options.redirects.is_post = Some(true);
+        (options.retry.delay, options.retry.max_time) = (Some(second), Some(second));
+        options.tls.ca_file = Some("/ca".into());
+        options.tls.identity = Some(Identity { certificate: "/c".into(), key: Some("/k".into()) });
+        options.tls.alpn = vec![b"h2".to_vec()];
+        let variables = [("http_proxy", "http://e:1"), ("no_proxy", "d")];
+        let mut proxy = ProxyOptions::default();
+        proxy.proxy = Proxy::parse("socks5h://p:1").ok().map(|proxy| proxy.with_credentials(login()));
+        proxy.environment = Environment::read(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        });
+        proxy.no_proxy = Some(NoProxy::parse("d,10.0.0.0/8"));
+        proxy.credentials = login();
+        options.proxy = Some(proxy);
+        Request { url: "https://h/".into(), options }
+    }
+
+    #[test]
+    fn a_request_comes_back_as_it_was_and_no_part_of_it_is_one() {
+        let bytes = request().to_bytes().expect("all of it can go by the agent");
+        let again = Request::from_bytes(&bytes).expect("it was just written");
+        assert_eq!(format!("{:?}", again.options), format!("{:?}", request().options));
+        assert_eq!(again.to_bytes(), Some(bytes.clone()));
+        for cut in 0..bytes.len() {
+            assert!(Request::from_bytes(&bytes[..cut]).is_err(), "{cut}");
+        }
+        assert!(Request::from_bytes(&[&bytes[..], &[0]].concat()).is_err());
+    }
+
+    /// A seed of another day reads as nothing, and all that is behind it is never tried. `UPDATE=1` writes it anew.
+    #[test]
+    fn the_seed_of_the_fuzz_target_is_a_request_of_today() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");
+        let files = vec![Stamp { path: "/a b".into(), what: [1, 2, 3, u64::MAX] }];
+        let order = Order::Call { request: request().to_bytes().unwrap(), files };
+        // The target cuts the frames behind so many bytes.
+        let seed = [&[9][..], &order.to_frame()].concat();
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(path, &seed).unwrap();
+        }
+        assert_eq!(fs::read(path).unwrap(), seed);
+    }
+}
