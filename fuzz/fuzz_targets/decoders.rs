@@ -4,7 +4,8 @@
 use haul::body::{DecodeLimits, Decoder};
 use libfuzzer_sys::fuzz_target;
 
-const CODINGS: [&[u8]; 8] = [b"gzip", b"deflate", b"br", b"zstd", b"gzip, gzip", b"br, deflate", b"zstd, gzip", b"deflate, br, zstd"];
+const CODINGS: [&[u8]; 8] =
+    [b"gzip", b"deflate", b"br", b"zstd", b"gzip, gzip", b"br, deflate", b"zstd, gzip", b"deflate, br, zstd"];
 
 /// What came out, and whether that was the end of it.
 fn decode(coding: &[u8], pieces: &[&[u8]]) -> (Vec<u8>, bool) {

@@ -1,0 +1,46 @@
+//! apt's protocol: messages read the same however they come, are written so that they are read again, and a configuration of
+//! any items and logins of any text do no harm.
+#![no_main]
+
+use std::io::{BufReader, Read};
+
+use haul::Target;
+use haul_cli::apt::config::Config;
+use haul_cli::apt::credentials::{Found, find};
+use haul_cli::apt::message::Message;
+use libfuzzer_sys::fuzz_target;
+
+/// The messages up to the first error, and whether there was one.
+fn messages(source: impl Read, step: usize) -> (Vec<Message>, bool) {
+    let mut reader = BufReader::with_capacity(step.max(1), source);
+    let mut found = Vec::new();
+    loop {
+        match Message::read(&mut reader) {
+            Ok(Some(message)) => found.push(message),
+            Ok(None) => return (found, false),
+            Err(_) => return (found, true),
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&step, text)) = data.split_first() else { return };
+    let (found, failed) = messages(text, 8192);
+    assert_eq!(messages(text, usize::from(step)), (found.clone(), failed));
+    for message in found {
+        let written = message.to_text();
+        let again = Message::read(&mut written.as_bytes()).expect("it was just written").expect("a message");
+        assert_eq!(again.to_text(), written);
+        let config = Config::of(&message);
+        for name in ["dir::etc::netrc", "dir::etc::netrcparts"] {
+            assert!(config.path(name).is_none_or(|path| config.value(name).is_some() && !path.as_os_str().is_empty()));
+        }
+        let _ = config.get("tor+https", "timeout", "a.example");
+    }
+    let text = String::from_utf8_lossy(text);
+    let target = |url| Target::parse(url).expect("a URL");
+    if let Found::Login(..) = find(&text, &target("http://a.example/b")) {
+        assert!(text.contains("http://"), "a login went out in the clear");
+    }
+    assert!(!matches!(find(&text, &target("https://a.example/b")), Found::InTheClear(_)));
+});

@@ -1,0 +1,48 @@
+//! Command lines, a word a line, in every grammar there is: none does harm, and what is wrong with one can be told.
+//!
+//! The first byte picks the grammar. Files that options name are empty, or the input itself: so a line may be a config file's, too.
+#![no_main]
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+use haul_cli::files::Files;
+use haul_cli::ftp::{args, fetch_args};
+use haul_cli::parse::parse_as;
+use haul_cli::persona::Persona;
+use haul_cli::resolve::resolve;
+use libfuzzer_sys::fuzz_target;
+
+struct Input<'a>(&'a [u8]);
+
+impl Files for Input<'_> {
+    fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
+        match path.as_os_str().len() {
+            1 => Ok(Box::new(io::Cursor::new(self.0.to_vec()))),
+            2 => Ok(Box::new(io::empty())),
+            _ => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&pick, text)) = data.split_first() else { return };
+    let words = text.split(|byte| *byte == b'\n').map(|word| OsString::from_vec(word.to_vec()));
+    let persona = match pick % 4 {
+        0 => Persona::Haul,
+        1 => Persona::Curl,
+        2 => return drop(args::Args::parse(words)),
+        _ => return drop(fetch_args::parse(words)),
+    };
+    let mut files = Input(text);
+    match parse_as(persona, words, &mut files) {
+        Err(error) => assert!(!error.to_string().is_empty() && error.exit_code() != 0),
+        Ok(low) if low.special.is_some() => {}
+        Ok(low) => match resolve(low, &mut files) {
+            Err(error) => assert!(!error.to_string().is_empty() && error.exit_code() != 0),
+            Ok(plan) => assert!(plan.operations.iter().all(|operation| !operation.stages.is_empty())),
+        },
+    }
+});

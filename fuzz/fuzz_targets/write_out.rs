@@ -1,0 +1,48 @@
+//! Formats of `-w` on a server's reply: nothing panics, and what claims to be JSON is, whatever the server's bytes.
+//!
+//! The first byte is the length of the format, the rest the fields of the reply.
+#![no_main]
+
+use haul_cli::persona::Persona;
+use haul_cli::write_out::{TransferFacts, WriteOut};
+use haul_proto::h1::{BodyLength, Config, Conn, Event, Request};
+use haul_proto::time::Time;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&length, rest)) = data.split_first() else { return };
+    let (format, fields) = rest.split_at(usize::from(length).min(rest.len()));
+    let mut wire = [b"HTTP/1.1 200 OK\r\n", fields, b"\r\n\r\n"].concat();
+    let mut conn = Conn::new(Config::default());
+    let request = Request {
+        method: "GET",
+        target: "/",
+        fields: &[("Host", b"h")],
+        body: BodyLength::None,
+        expect_continue: false,
+    };
+    conn.enqueue(Time(0), &request).expect("a valid request");
+    conn.advance_output(conn.output().len());
+    let head = match conn.step(Time(0), &mut wire).map(|step| step.event) {
+        Ok(Event::Head { head, .. }) => Some(head),
+        _ => None,
+    };
+    let url = String::from_utf8_lossy(fields);
+    let kind = head.as_ref().and_then(|head| head.get("content-type")).map(String::from_utf8_lossy);
+    let facts = TransferFacts {
+        response_code: 200,
+        url: &url,
+        content_type: kind.as_deref(),
+        head: head.as_ref(),
+        ..TransferFacts::default()
+    };
+    for persona in [Persona::Haul, Persona::Curl] {
+        let (parsed, _) = WriteOut::parse(format);
+        parsed.render(&facts, persona);
+        for json in ["%{json}", "%{header_json}"] {
+            let (parsed, warnings) = WriteOut::parse(json.as_bytes());
+            let text = parsed.render(&facts, persona).stdout;
+            assert!(warnings.is_empty() && serde_json::from_slice::<serde_json::Value>(&text).is_ok());
+        }
+    }
+});
