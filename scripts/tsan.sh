@@ -1,6 +1,6 @@
 #!/bin/sh
 # The engine's tests of threads under ThreadSanitizer, with Rust's own library built for it: workers, batches, the futures'
-# thread, shared connections, jars and passwords.
+# thread, shared connections, jars and passwords; and its models, HAUL_MODELS=100 seeds of each.
 #
 # tokio is the test server's: that epoll hands a socket from one of its threads to another is nothing that the sanitizer sees.
 # Tests that measure rates are left out, for all is ten times as slow.
@@ -18,8 +18,8 @@ suppressions=$(mktemp)
 trap 'rm -f "$suppressions"' EXIT
 echo "race:tokio::runtime" >"$suppressions"
 tests="face_async face_batch face_errors face_uploads fleet_order fleet_failures fleet_pipeline fleet_stages h2_shared \
-direct_bodies carry_state resume secrets_ways"
+direct_bodies carry_state resume secrets_ways fleet_model body_model session_model"
 # shellcheck disable=SC2046 # one word a test
-RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \
+HAUL_MODELS=${HAUL_MODELS:-100} RUSTFLAGS="-Zsanitizer=thread" TSAN_OPTIONS="exitcode=66 history_size=4 suppressions=$suppressions" \
     "$cargo" +nightly test -Zbuild-std --target "$host" --target-dir "${CARGO_TARGET_DIR:-target}/tsan" -p haul \
     $(printf -- '--test %s ' $tests)
