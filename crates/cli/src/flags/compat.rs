@@ -84,7 +84,11 @@ const DIFFERS: &[(&str, &str)] = &[
     ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
     ("form", "no encoders"),
     ("get", "what -d gives goes into the query beside -F and -T, too, which curl refuses"),
-    ("header", "one blank stands behind the colon, whatever was written"),
+    (
+        "header",
+        "one blank stands behind the colon, whatever was written; a name that is no token (RFC 9110 section 5.1) and a Content-Length \
+         that is not the content's are refused",
+    ),
     ("hsts", "nothing is learned with -k"),
     ("key-type", "PEM and DER, whichever the file is"),
     (
