@@ -92,6 +92,7 @@ impl Forwarded {
 /// What the engine says in fields of its own, where that has to be written down first.
 pub(super) struct Written<'a> {
     authority: Cow<'a, str>,
+    /// None where the caller's own fields have it.
     authorization: Option<Vec<u8>>,
     /// What belongs to a signature beside it.
     signed: Vec<(String, String)>,
@@ -189,6 +190,8 @@ impl Transfer {
         let host = host.or_else(|| callers.leave_to_engine("Host").then_some(written.authority.as_bytes()));
         fields.extend(host.map(|value| ("Host", value)));
         fields.extend(forwarded.get("Proxy-Authorization").map(|value| ("Proxy-Authorization", value)));
+        fields.extend(written.authorization.as_deref().map(|value| ("Authorization", value)));
+        fields.extend(written.signed.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
         // Most have no value, and need not be looked for among those that are given.
         let about_request = self.about_request(callers, forwarded, written).into_iter();
         let valued = about_request.filter_map(|(name, value)| Some((name, value?)));
@@ -210,16 +213,10 @@ impl Transfer {
         callers: &Callers<'_>,
         forwarded: &'a Forwarded,
         written: &'a Written<'_>,
-    ) -> [(&'a str, Option<&'a [u8]>); 14] {
+    ) -> [(&'static str, Option<&'a [u8]>); 11] {
         let options = &self.options;
-        let signed = |at: usize| {
-            written.signed.get(at).map_or(("", None), |(name, value)| (name.as_str(), Some(value.as_bytes())))
-        };
         let if_range = self.extent.validator.as_ref().filter(|_| self.may_range && self.extent.is_ranged());
         [
-            ("Authorization", written.authorization.as_deref()),
-            signed(0),
-            signed(1),
             ("Range", written.range.as_deref().map(str::as_bytes)),
             ("Content-Range", written.content_range.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
