@@ -52,7 +52,7 @@ pub struct Job {
     /// Which stage it belongs to, from 0.
     pub stage: usize,
     /// Where its content goes; of one that is over, the file's path is what it got in the end ([`FileOptions::named_by_response`],
-    /// [`Clobber::Number`](crate::sink::file::Clobber::Number)).
+    /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
     pub destination: Destination,
     pub(super) target: Target,
     pub(super) slot: u64,
