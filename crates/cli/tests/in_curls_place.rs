@@ -90,10 +90,24 @@ fn requests_are_signed_with_a_key() {
     assert!(code == 0 && sent.contains("\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\n"), "{sent}");
     assert_eq!(upload(es), (94, String::new()), "nothing is sent with a signature that is wrong");
     // Where nobody is named, or a field says who, nothing is signed.
+    let odd = "http://bucket.example/dt=1/a+b?x=a+b";
     for more in [&[][..], &["-u", "user:secret", "-H", "Authorization: mine"]] {
-        let (code, sent) = signed(&[&[s3, url], more].concat());
-        assert!(code == 0 && !sent.contains("AWS4"), "{more:?} {sent}");
+        let (code, sent) = signed(&[&[s3, odd], more].concat());
+        assert!(code == 0 && !sent.contains("AWS4") && sent.starts_with("GET /dt=1/a+b?x=a+b "), "{more:?} {sent}");
     }
+    // A store is asked in the spelling that is signed, by way of a proxy, too.
+    for (more, expected) in [
+        (&[s3][..], "GET /dt%3D1/a%2Bb?x=a+b HTTP"),
+        (&[es], "GET /dt=1/a+b?x=a+b HTTP"),
+        (&[s3, "--request-target", "/mine"], "GET /mine HTTP"),
+    ] {
+        let (code, sent) = signed(&[more, &me, &[odd]].concat());
+        assert!(code == 0 && sent.starts_with(expected) && sent.contains("AWS4"), "{more:?} {sent}");
+    }
+    let before = peer.connections();
+    curl(&["-s", "-x", &peer.url(""), "--aws-sigv4", s3, me[0], me[1], odd]).ok();
+    let sent = received(&peer, before);
+    assert!(sent.starts_with("GET http://bucket.example/dt%3D1/a%2Bb?x=a+b HTTP") && sent.contains("AWS4"), "{sent}");
     assert_eq!(signed(&[s3, me[0], me[1], "--aws-sigv4", ":amz", url]).0, 2);
 }
 

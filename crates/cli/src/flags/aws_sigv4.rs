@@ -19,7 +19,7 @@ impl Flag for AwsSigV4 {
                   aws:amz. Service and region that are left out are the first labels of the host's name. Host and the \
                   fields of -H are signed, and the content if it is in memory: an upload from a file or from standard \
                   input is told to S3 as UNSIGNED-PAYLOAD, and to other services it is refused, unless -H has its SHA-256 \
-                  as x-amz-content-sha256.",
+                  as x-amz-content-sha256. S3's paths are sent in the encoding that it signs: /dt=1 as /dt%3D1.",
             example: "haul --aws-sigv4 aws:amz:us-east-1:s3 -u KEY:SECRET https://bucket.s3.amazonaws.com/object",
             see_also: &["user", "netrc", "header"],
         }

@@ -68,7 +68,7 @@ const DIFFERS: &[(&str, &str)] = &[
     (
         "aws-sigv4",
         "content that is not in memory is refused where it has to be signed, which curl signs as if there were none; works with \
-         --path-as-is",
+         --path-as-is; to S3 a path is sent in the encoding that S3 signs, where it refuses a `+` or `=` of curl's",
     ),
     (
         "cert",

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use haul_policy::auth::{Choice, Identity, IdentityError, Qop, Signature, Unsigned, choose, parse_challenges};
+use haul_policy::auth::{
+    Choice, Credentials, Identity, IdentityError, Qop, SigV4, Signature, Unsigned, choose, parse_challenges,
+};
 use haul_policy::redirect::Secrets;
 use haul_policy::target::Target;
 use haul_proto::head::Head;
@@ -86,20 +88,32 @@ impl Transfer {
         Ok(value)
     }
 
-    /// What signs the next request, where that is wanted and somebody is named. `given` are the caller's fields that it has: those
-    /// that arrive as they are sent are signed, too.
-    pub(super) fn signature(&self, callers: &Callers<'_>, given: &[Line<'_>]) -> Result<Option<Signature>> {
-        let credentials = self.login.identity.as_ref().and_then(|identity| identity.credentials.as_ref());
-        let (Some(scheme), Some(credentials)) = (&self.options.auth.signature, credentials) else { return Ok(None) };
-        if !callers.leave_to_engine("Authorization") {
-            return Ok(None);
-        }
-        let authority = self.aim.target.authority();
+    /// Who signs the next request and how, where that is wanted and somebody is named.
+    fn signs(&self, callers: &Callers<'_>) -> Option<(&SigV4, &Credentials)> {
+        let credentials = self.login.identity.as_ref()?.credentials.as_ref()?;
+        let scheme = self.options.auth.signature.as_deref()?;
+        callers.leave_to_engine("Authorization").then_some((scheme, credentials))
+    }
+
+    /// The target in the spelling that is signed, where it is another than the caller's.
+    pub(super) fn spelled(&self, callers: &Callers<'_>) -> Option<Target> {
+        self.signs(callers)?.0.spelled(&self.aim.target)
+    }
+
+    /// What signs the next request. `given` are the caller's fields that it has: those that arrive as they are sent are signed, too.
+    pub(super) fn signature(
+        &self,
+        callers: &Callers<'_>,
+        given: &[Line<'_>],
+        target: &Target,
+    ) -> Result<Option<Signature>> {
+        let Some((scheme, credentials)) = self.signs(callers) else { return Ok(None) };
+        let authority = target.authority();
         let own_host = given.iter().find(|(name, _)| is_host(name)).map(|&(_, value)| value);
         let fields: Vec<_> = given.iter().copied().filter(|(name, _)| !is_host(name) && !is_for_hop(name)).collect();
         let request = Unsigned {
             method: &self.aim.method,
-            target: &self.aim.target,
+            target,
             host: own_host.unwrap_or(authority.as_bytes()),
             fields: &fields,
             content: match self.given() {

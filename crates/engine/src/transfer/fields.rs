@@ -13,6 +13,7 @@ use haul_policy::proxy::Fields;
 use haul_policy::range::validator::Validator;
 use haul_policy::redirect::Secrets;
 use haul_policy::secrets::may_go;
+use haul_policy::target::Target;
 use haul_proto::h1::BodyLength;
 
 use super::Transfer;
@@ -107,12 +108,13 @@ pub(super) struct Written<'a> {
 }
 
 impl Transfer {
-    /// What the proxy is told, with the same answer as the connection's key has: what is for a proxy goes to no one else.
-    pub(super) fn forwarded(&mut self, options: &RequestOptions) -> Result<Forwarded> {
+    /// What the proxy is told, with the same answer as the connection's key has: what is for a proxy goes to no one else. The target
+    /// may be `spelled` in another way.
+    pub(super) fn forwarded(&mut self, options: &RequestOptions, spelled: Option<&Target>) -> Result<Forwarded> {
         self.proxy_answered = false;
         let via = Via::of(&self.aim.target, options);
         let Some(hop) = via.forwards() else { return Ok(Forwarded::default()) };
-        let (uri, fields) = hop.forwarded(&self.aim.method, &self.aim.target)?;
+        let (uri, fields) = hop.forwarded(&self.aim.method, spelled.unwrap_or(&self.aim.target))?;
         let forwarded = Forwarded { uri: Some(uri), fields };
         self.proxy_answered = forwarded.get("Proxy-Authorization").is_some();
         if !self.proxy_answered && hop.is_to_ask() {

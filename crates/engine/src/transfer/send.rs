@@ -54,17 +54,19 @@ impl Transfer {
         let callers = Callers::of(&options, own, &self.aim);
         // First who is named: content may have to wait until that is known.
         let authorization = self.authorize(!callers.leave_to_engine("Authorization"))?;
-        let forwarded = self.forwarded(&options)?;
+        let spelled = self.spelled(&callers);
+        let forwarded = self.forwarded(&options, spelled.as_ref())?;
         let given = self.callers_lines(&callers, conn.has_chunks());
         let framing = self.framing(&given);
         self.asked_first = self.asks_first(framing, &given, conn.asks_first());
-        let signature = self.signature(&callers, &given)?;
+        let target = spelled.as_ref().unwrap_or(&self.aim.target);
+        let signature = self.signature(&callers, &given, target)?;
         let written = self.written(&callers, &given, framing, authorization, signature);
         let fields = self.in_order(&callers, &given, &forwarded, &written);
         let own_target = options.request_target.as_deref();
         let request = h1::Request {
             method: &self.aim.method,
-            target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| self.aim.target.path_and_query()),
+            target: own_target.or(forwarded.uri.as_deref()).unwrap_or_else(|| target.path_and_query()),
             fields: &fields,
             body: framing,
             expect_continue: self.asked_first,

@@ -100,6 +100,17 @@ impl SigV4 {
         Ok(SigV4 { algorithm, vendor, region: part()?, service: part()? })
     }
 
+    /// The target that the request is to be signed and sent with, where it is another: some stores sign the path as it was sent, and
+    /// others, AWS's own among them, as they would encode it themselves. In their encoding both are the same.
+    pub fn spelled(&self, target: &Target) -> Option<Target> {
+        let (_, service) = self.place(target.host()).ok()?;
+        if !is_store(&service) {
+            return None;
+        }
+        let path = segments_of(target.path(), encoded_anew);
+        (path != target.path()).then(|| target.with_path(&path))
+    }
+
     /// Signs a request. What it is sent with must be what was signed.
     ///
     /// # Errors
@@ -107,7 +118,7 @@ impl SigV4 {
     /// cannot be read beforehand and the service takes none that is not signed.
     pub fn sign(&self, credentials: &Credentials, request: &Unsigned<'_>) -> Result<Signature, AuthError> {
         let (region, service) = self.place(request.target.host())?;
-        let is_store = STORES.contains(&&*service);
+        let is_store = is_store(&service);
         let (date_name, hash_name) = (format!("x-{}-date", self.vendor), format!("x-{}-content-sha256", self.vendor));
         let own = |name: &str| request.fields.iter().find(|(field, _)| field.eq_ignore_ascii_case(name));
 
@@ -133,8 +144,7 @@ impl SigV4 {
 
         let (lines, names) = canonical_fields(request, &fields);
         let path = request.target.path();
-        let segments = || path.split('/').map(|segment| percent(segment.as_bytes())).collect::<Vec<_>>();
-        let path = if is_store { path.to_owned() } else { segments().join("/") };
+        let path = if is_store { path.to_owned() } else { segments_of(path, |segment| percent(segment.as_bytes())) };
         let query = canonical_query(request.target.query().unwrap_or_default());
         let head = format!("{}\n{path}\n{query}\n", request.method);
         let canonical = [head.as_bytes(), &lines, format!("\n{names}\n{hash}").as_bytes()].concat();
@@ -202,7 +212,9 @@ fn with_single_blanks(value: &[u8]) -> Vec<u8> {
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (encoded_anew(name), encoded_anew(value))
+        // A bare plus is a blank, as in forms.
+        let anew = |text: &str| encoded_anew(&text.replace('+', " "));
+        (anew(name), anew(value))
     };
     let mut pairs: Vec<_> = query.split('&').filter(|text| !text.is_empty()).map(pair).collect();
     pairs.sort();
@@ -210,9 +222,18 @@ fn canonical_query(query: &str) -> String {
     pairs.join("&")
 }
 
-/// Decoded and encoded again. A bare plus is a blank, as in forms.
+/// Decoded and encoded again.
 fn encoded_anew(text: &str) -> String {
-    percent(&decoded(text.replace('+', " ").as_bytes()))
+    percent(&decoded(text.as_bytes()))
+}
+
+/// A path with each segment changed.
+fn segments_of(path: &str, change: impl Fn(&str) -> String) -> String {
+    path.split('/').map(change).collect::<Vec<_>>().join("/")
+}
+
+fn is_store(service: &str) -> bool {
+    STORES.contains(&service)
 }
 
 /// The time that a request's own date says: `20150830T123600Z`.
@@ -359,6 +380,27 @@ mod tests {
         let (lines, names) = canonical_fields(&Unsigned { host: b"h:1", fields: &fields, ..get(&target) }, &[]);
         assert_eq!(names, "content-type;host;x-a;x-b");
         assert_eq!(lines, b"content-type:text/plain\nhost:h:1\nx-a:1\nx-b:two words,more\n");
+    }
+
+    /// Whoever encodes the path anew sees what was signed.
+    #[test]
+    fn a_stores_path_is_spelled_as_stores_sign_it() {
+        let spelled = |option, url: &str| {
+            let target = Target::parse(url).unwrap();
+            SigV4::parse(option).unwrap().spelled(&target).map(|target| target.to_url())
+        };
+        let s3 = "aws:amz:us-east-1:s3";
+        for (path, expected) in [
+            ("dt=2026-01-02/a+b;c@d%2be%7ef/gr%c3%bc?x=a+b", "dt%3D2026-01-02/a%2Bb%3Bc%40d%2Be~f/gr%C3%BC?x=a+b"),
+            ("(a)!'*,$&:", "%28a%29%21%27%2A%2C%24%26%3A"),
+            ("a%2fb//100%25/%zz", "a%2Fb//100%25/%25zz"),
+        ] {
+            let expected = format!("http://s3.example/{expected}");
+            assert_eq!(spelled(s3, &format!("http://s3.example/{path}")), Some(expected.clone()), "{path}");
+            assert_eq!(spelled(s3, &expected), None, "{path}");
+        }
+        assert_eq!(spelled("aws:amz:us-east-1:es", "http://s3.example/a=b"), None, "others encode what was sent");
+        assert!(spelled("aws", "http://s3.eu.example/a=b").is_some(), "the host's name says the service");
     }
 
     #[test]

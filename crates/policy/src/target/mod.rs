@@ -220,6 +220,12 @@ impl Target {
         self.userinfo = None;
     }
 
+    /// The same with another path, which is encoded as a URL's is.
+    pub(crate) fn with_path(&self, path: &str) -> Target {
+        let line = [path, &self.line[self.path_len..]].concat();
+        Target { line: line.into_boxed_str(), path_len: path.len(), ..self.clone() }
+    }
+
     /// The value of the Host field: brackets round IPv6, the port only when it is not the default.
     pub fn authority(&self) -> Cow<'_, str> {
         self.origin.authority()
