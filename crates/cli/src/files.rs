@@ -147,8 +147,9 @@ impl Files for SystemFiles {
         let _ = write!(io::stderr(), "{prompt}");
         let mut line = Vec::new();
         // What stands behind the line is for who reads there next.
-        stdin().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line)?;
-        Ok(without_end(line))
+        let outcome = stdin().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line);
+        let _ = writeln!(io::stderr());
+        outcome.map(|_| without_end(line))
     }
 }
 

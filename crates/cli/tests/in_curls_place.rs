@@ -208,6 +208,33 @@ fn a_token_beside_other_schemes_waits_to_be_asked_for() {
     assert!(received(&peer, 0).contains("\r\nAuthorization: Bearer t\r\n"), "alone it is sent at once");
 }
 
+/// To curl it was a transfer, and a script that reads the code from `-w` finds one.
+#[test]
+fn what_ended_before_it_began_is_written_out() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "content").unwrap();
+    let (bad, there) = ("http://127.0.0.1:1/a b", "http://127.0.0.1:1/");
+    for (args, code) in [
+        (&[bad][..], 3),
+        (&[bad, "-O"], 3),
+        (&[bad, "-T", "file"], 3),
+        (&["http://127.0.0.1:99999/", "-T", "file"], 3),
+        (&[there, "-T", "nonesuch"], 26),
+        (&[there, "-T", "file"], 7),
+    ] {
+        let ran = curl_in(dir.path(), &[&["-s", "-w", "%{http_code} %{exitcode}"], args].concat());
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("000 {code}"), "{args:?}");
+        assert_eq!(ran.code, code, "{args:?}");
+    }
+}
+
+#[test]
+fn the_line_of_a_prompt_ends_without_a_terminal_too() {
+    let mut command = program("setsid");
+    let ran = run(command.args(["--wait", HAUL, "curl", "-q", "-s", "-u", "me", "http://127.0.0.1:1/"]));
+    assert_eq!((ran.code, &*ran.stderr), (7, "Enter host password for user 'me':\n"));
+}
+
 #[test]
 fn a_host_is_told_as_it_was_asked_for() {
     let peer = page("x");

@@ -95,7 +95,10 @@ impl Serial<'_> {
         };
         let sent = match upload.for_url(url, self.operation) {
             // A file that is not there ends all, to curl too: the exit code of what follows would hide it.
-            Err(error) if error.kind() == ErrorKind::Read => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Read => {
+                self.write_out_unbegun(index, url, &error)?;
+                return Err(error);
+            }
             sent => sent,
         };
         let done = sent.and_then(|(place, upload)| {
@@ -108,7 +111,11 @@ impl Serial<'_> {
             Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
                 self.tell(index, url, &error)?
             }
-            done => done?,
+            Err(error) => {
+                self.write_out_unbegun(index, url, &error)?;
+                return Err(error);
+            }
+            Ok(code) => code,
         };
         if global.persona.is_curl() && began {
             // Behind each transfer, as by curl.
@@ -129,11 +136,17 @@ impl Serial<'_> {
     /// Tells why there was no transfer; the answer is the exit code.
     fn tell(&self, index: usize, url: &str, error: &Error) -> Result<u8> {
         let code = super::tell(self.plan, self.reporter.progress(), error);
-        // To curl it was a transfer that ended before it began.
-        if matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme) {
-            self.reporter.print(self.reporter.tell_unusable(url, index as u64, error))?;
-        }
+        self.write_out_unbegun(index, url, error)?;
         Ok(code)
+    }
+
+    /// `-w` of what was a transfer to curl, though it ended before it began.
+    fn write_out_unbegun(&self, index: usize, url: &str, error: &Error) -> Result<()> {
+        let is_transfer = matches!(error.kind(), ErrorKind::Url | ErrorKind::UnsupportedScheme | ErrorKind::Read);
+        match self.plan.global.persona.is_curl() && is_transfer {
+            true => self.reporter.print(self.reporter.tell_unusable(url, index as u64, error)),
+            false => Ok(()),
+        }
     }
 }
 
