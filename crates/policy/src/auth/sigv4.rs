@@ -107,9 +107,10 @@ impl SigV4 {
         if !is_store(&service) {
             return None;
         }
-        // To them an encoded slash is one like all others.
+        // To them an encoded slash is one like all others; but not where who stands between may take what is beside it for a dot segment.
         let path = percent_path(&decoded(target.path().as_bytes()));
-        (path != target.path()).then(|| target.with_path(&path))
+        let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
+        (path != target.path() && !has_dots).then(|| target.with_path(&path))
     }
 
     /// Signs a request. What it is sent with must be what was signed.
@@ -398,6 +399,7 @@ mod tests {
             assert_eq!(spelled(s3, &format!("http://s3.example/{path}")), Some(expected.clone()), "{path}");
             assert_eq!(spelled(s3, &expected), None, "{path}");
         }
+        assert_eq!(spelled(s3, "http://s3.example/a%2F..%2Fb"), None, "no dot segment is made");
         assert_eq!(spelled("aws:amz:us-east-1:es", "http://s3.example/a=b"), None, "others encode what was sent");
         assert!(spelled("aws", "http://s3.eu.example/a=b").is_some(), "the host's name says the service");
     }
