@@ -195,6 +195,7 @@ fn a_success_that_comes_early_does_not_end_its_request() {
     const LEN: usize = 20 << 20;
     let early = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nearly";
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n";
+    let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nearly";
     for driver in DRIVERS {
         let put = |script: Vec<Step>, wait: Duration| {
             let peer = RawPeer::start(vec![script]);
@@ -216,6 +217,9 @@ fn a_success_that_comes_early_does_not_end_its_request() {
             // In place of 100: the content goes on.
             (vec![Step::ReadHead, Step::send(early), Step::ReadBytes(LEN)], asked),
             (vec![Step::ReadHead, Step::send(chunked), Step::ReadBytes(LEN), Step::send("0\r\n\r\n")], asked),
+            // It closes, and ends behind the content: that goes when nothing else came for a while, as it does unasked.
+            (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], Duration::from_millis(20)),
+            (vec![Step::ReadHead, Step::send(closing), Step::ReadBytes(LEN), Step::Close], unasked),
         ] {
             let (got, peer) = put(script, wait);
             assert_eq!((got.exit, &got.body[..]), (0, &b"early"[..]), "{driver:?} {}", got.message);

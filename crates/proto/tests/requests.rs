@@ -217,6 +217,20 @@ fn a_refusal_while_waiting_withdraws_the_body() {
 }
 
 #[test]
+fn a_success_that_closes_leaves_the_body_to_its_time() {
+    let config = Config { expect_timeout: Duration::from_millis(300), ..Config::default() };
+    let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for (rest, credit) in [(&b""[..], Some(4)), (b"0\r\n\r\n", None)] {
+        let mut conn = asked(config, &[expecting()]);
+        feed(&mut conn, closing, &[], End::Open);
+        assert_eq!(conn.body_credit(), Some(0));
+        feed(&mut conn, rest, &[], End::Open);
+        conn.handle_timeout(Time(0) + Duration::from_millis(300));
+        assert_eq!((conn.body_credit(), conn.poll_timeout()), (credit, None));
+    }
+}
+
+#[test]
 fn expect_without_a_body_is_nothing_and_is_not_added_twice() {
     let mut conn = Conn::new(Config::default());
     conn.enqueue(Time(0), &Request { expect_continue: true, ..get() }).unwrap();
