@@ -164,6 +164,40 @@ fn a_body_that_uses_up_its_window_may_end() {
     }
 }
 
+/// A window that came at once is used up when the rate lets its bytes go: the next one is announced before it is waited for.
+#[test]
+fn a_window_used_up_at_a_rate_is_announced_before_the_next_receive() {
+    const WINDOWS: usize = 8;
+    for driver in DRIVERS {
+        let peer = FramePeer::start(|_, conn| {
+            conn.preface()?;
+            let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
+            conn.send([settings(&[]), settings_ack()].concat())?;
+            let asked = conn.request()?;
+            let body = body(WINDOWS * window as usize);
+            let length = body.len().to_string();
+            conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
+            for (i, part) in body.chunks(window as usize).enumerate() {
+                let mut left = if i == 0 { 0 } else { part.len() };
+                while left > 0 {
+                    let update = conn.frame_of(Frame::WINDOW_UPDATE)?;
+                    let bytes = u32::from_be_bytes(update.payload[..4].try_into().unwrap()) as usize;
+                    left = left.saturating_sub(if update.stream == asked.stream { bytes } else { 0 });
+                }
+                conn.send(
+                    part.chunks(16 << 10).flat_map(|piece| data(asked.stream, false, piece)).collect::<Vec<u8>>(),
+                )?;
+            }
+            conn.send(data(asked.stream, true, b""))?;
+            conn.drain()
+        });
+        let limit = Some(Duration::from_secs(20));
+        let paced = RequestOptions { limit_rate: Some(400_000), max_time: limit, ..defaults() };
+        let got = driver.get(&Client::new(), &peer.url("/"), &paced);
+        assert!(got.body == body(WINDOWS * 25_000) && got.exit == 0, "{driver:?}: {} {:?}", got.exit, got.message);
+    }
+}
+
 #[derive(Debug)]
 enum Said {
     Window(u32),

@@ -244,10 +244,16 @@ impl Link {
         if self.conn.has_due() {
             return self.conclude(Progress::More, now, finished);
         }
+        let was_held = !self.held.is_empty();
         self.release_held(now, waker, finished);
         if !self.active.is_empty() && self.held.len() == self.active.len() && self.pace.resumes_at.is_some() {
             // All are at their rate.
             return self.after(Progress::Throttled, now, finished);
+        }
+        // What that announced must not wait for this receive, which may block: the peer may have used up its windows. Of a
+        // connection that is broken the receive says so.
+        if was_held {
+            let _ = self.pump();
         }
         let progress = match self.stream.receive(buffer) {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
