@@ -3,7 +3,7 @@
 mod common;
 mod h2;
 
-use std::io::{self};
+use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use haul::Client;
 use haul::fleet::{Destination, FleetOptions, Item};
 use haul::request::{RequestOptions, SpeedLimit};
 use haul::sink::file::FileOptions;
-use testkit::frames::{Frame, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack};
+use testkit::frames::{Conn, Frame, FramePeer, data, headers, headers_open, ping, rst, settings, settings_ack};
 
 #[test]
 fn interim_responses_are_passed_over() {
@@ -145,9 +145,7 @@ fn the_first_window_is_no_way_around_the_rate() {
 fn a_body_that_uses_up_its_window_may_end() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
-            conn.preface()?;
-            let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
-            conn.send([settings(&[]), settings_ack()].concat())?;
+            let window = greet(conn)?;
             let asked = conn.request()?;
             let length = window.to_string();
             conn.send(headers(asked.stream, false, &[(":status", "200"), ("content-length", &length)]))?;
@@ -170,9 +168,7 @@ fn a_window_used_up_at_a_rate_is_announced_before_the_next_receive() {
     const WINDOWS: usize = 8;
     for driver in DRIVERS {
         let peer = FramePeer::start(|_, conn| {
-            conn.preface()?;
-            let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
-            conn.send([settings(&[]), settings_ack()].concat())?;
+            let window = greet(conn)?;
             let asked = conn.request()?;
             let body = body(WINDOWS * window as usize);
             let length = body.len().to_string();
@@ -196,6 +192,14 @@ fn a_window_used_up_at_a_rate_is_announced_before_the_next_receive() {
         let got = driver.get(&Client::new(), &peer.url("/"), &paced);
         assert!(got.body == body(WINDOWS * 25_000) && got.exit == 0, "{driver:?}: {} {:?}", got.exit, got.message);
     }
+}
+
+/// As [`Conn::greet`]; the answer is what a stream's window begins with.
+fn greet(conn: &mut Conn) -> io::Result<u32> {
+    conn.preface()?;
+    let Some(Said::Window(window)) = begins(&conn.next_frame()?) else { unreachable!("SETTINGS come first") };
+    conn.send([settings(&[]), settings_ack()].concat())?;
+    Ok(window)
 }
 
 #[derive(Debug)]
