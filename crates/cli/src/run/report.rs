@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +17,7 @@ use haul::{Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
 use haul_policy::redirect::location_text;
 use haul_policy::secrets::without_userinfo;
-use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::fs::OFlags;
 
 use super::many::Numbers;
 use super::progress::Progress;
@@ -440,12 +441,10 @@ fn opened(path: &Path) -> Result<Place> {
         _ => {
             let name = path.display();
             let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
-            let file = File::create(path).map_err(cannot)?;
             // Content may go to the same file (-D FILE -o FILE): what is written here comes behind whatever is there.
-            if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-                fcntl_setfl(&file, OFlags::APPEND).map_err(|error| cannot(error.into()))?;
-            }
-            Place::new(name.to_string(), Box::new(file))
+            let mut options = File::options();
+            options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits() as i32);
+            Place::new(name.to_string(), Box::new(options.open(path).map_err(cannot)?))
         }
     })
 }

@@ -97,11 +97,11 @@ pub(super) fn run(
         Some(local) => local.target.clone(),
         None => target_of(stage, url)?,
     };
-    let named = match &local {
-        None if job.given != url => target_of(stage, job.given)?,
-        _ => target.clone(),
+    let given = match &local {
+        None if job.given != url => Some(target_of(stage, job.given)?),
+        _ => None,
     };
-    let file = file_for(operation, job.index, &named, job.given, job.parts)?;
+    let file = file_for(operation, job.index, given.as_ref().unwrap_or(&target), job.given, job.parts)?;
     if operation.existing_of(job.index) == Existing::Skip
         && let Some(there) = file.as_deref().filter(|file| file.exists())
     {
@@ -213,13 +213,19 @@ pub(super) fn file_for(
         Some(dir) => dir.join(name),
         None => name.into(),
     };
+    refuse_to_go_on(operation, source, &path)?;
+    Ok(Some(path))
+}
+
+/// `-C -` with content: what the file has already is not to be gone on with.
+fn refuse_to_go_on(operation: &Operation, source: usize, path: &Path) -> Result<()> {
     let request = &operation.stages[0].request;
-    let goes_on = request.continue_at == Some(ContinueAt::OutputSize) && request.body.is_some();
-    let goes_on = goes_on && operation.upload_of(source).is_none();
+    let has_content = request.body.is_some() && operation.upload_of(source).is_none();
+    let goes_on = has_content && request.continue_at == Some(ContinueAt::OutputSize);
     if goes_on && path.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(Error::new(ErrorKind::Setup, "cannot mix --continue-at with --data"));
     }
-    Ok(Some(path))
+    Ok(())
 }
 
 /// How an operation's files are written.

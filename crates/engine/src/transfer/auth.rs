@@ -90,8 +90,8 @@ impl Transfer {
 
     /// Who signs the next request and how, where that is wanted and somebody is named.
     fn signs(&self, callers: &Callers<'_>) -> Option<(&SigV4, &Credentials)> {
-        let credentials = self.login.identity.as_ref()?.credentials.as_ref()?;
         let scheme = self.options.auth.signature.as_deref()?;
+        let credentials = self.login.identity.as_ref()?.credentials.as_ref()?;
         callers.leave_to_engine("Authorization").then_some((scheme, credentials))
     }
 

@@ -238,10 +238,10 @@ impl Conn {
                     // Answered before the body was let go: it is not wanted, unless the server says that it reads on by keeping
                     // the connection (RFC 9110 §10.1.1). A success that closes says neither: servers that answer as they read
                     // end it behind the body. So that goes when its time comes, if the response is not complete before.
-                    match is_success {
-                        true if self.receiver.reads_on => self.sender.release(),
-                        true => {}
-                        false => self.sender.abandon(),
+                    if self.receiver.reads_on {
+                        self.sender.release();
+                    } else if !is_success {
+                        self.sender.abandon();
                     }
                 }
                 self.receiver.state = match framing {
