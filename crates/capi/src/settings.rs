@@ -69,7 +69,7 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
             if let Some(text) = user_agent {
                 text::check_field("User-Agent", text.as_bytes())?;
             }
-            options.user_agent = user_agent.map(str::to_owned);
+            options.user_agent = user_agent.map(Into::into);
             Ok(())
         })
     }

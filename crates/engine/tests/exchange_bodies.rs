@@ -265,14 +265,14 @@ fn no_content_is_said_to_be_none_and_little_is_sent_unasked() {
             let head = asked(driver, &|options| options.method = method.into());
             assert_eq!(head.contains("content-length: 0\r\n"), says, "{head}");
         }
-        let as_curl = asked(driver, &|options| (options.method, options.says_empty) = ("POST".into(), false));
+        let as_curl = asked(driver, &|options| (options.method, options.as_curl.omits_empty) = ("POST".into(), true));
         assert!(!as_curl.contains("content-length"), "{as_curl}");
         for spares in [false, true] {
             let once = asked(driver, &|options| {
                 options.method = "POST".into();
                 options.fields.push(("Content-Length".into(), b"3".to_vec()));
                 options.body = Some(haul::body::upload::Body::reader(&b"abc"[..]));
-                options.spares_once = spares;
+                options.as_curl.spares_once = spares;
             });
             assert_eq!((once.contains("content-length: 3\r\n"), once.contains("expect")), (true, spares), "{once}");
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{DRIVERS, Driver, Got, bounded, following, impatient, retrying, start_origin};
 use haul::net::dns::{DnsOptions, Resolver};
+use haul::request::AsCurl;
 use haul::sink::output::{Output, Waiting};
 use haul::{Client, ErrorKind, RequestOptions, Target};
 use testkit::origin::Origin;
@@ -491,7 +492,11 @@ fn coded_content_that_is_broken() {
     let head = |length: usize, coding: &str| {
         format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Encoding: {coding}\r\n\r\n").into_bytes()
     };
-    let decoding = RequestOptions { decode: true, decodes_all: true, ..RequestOptions::default() };
+    let decoding = RequestOptions {
+        decode: true,
+        as_curl: AsCurl { decodes_all: true, ..AsCurl::default() },
+        ..RequestOptions::default()
+    };
     let half = coded.len() / 2;
     let mut flipped = coded.clone();
     flipped[half] ^= 0x55;

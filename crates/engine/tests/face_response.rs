@@ -38,7 +38,8 @@ fn a_part_is_asked_for_plain_and_coded_parts_come_as_they_are() {
             assert!(asked.contains("ange: bytes=5-9\r\n") && !asked.contains("Accept-Encoding"), "{asked}");
         }
         // As by curl, whose exit code programs go by.
-        let request = get().header("Range", "bytes=5-9").options(|options| options.decodes_all = true).build().unwrap();
+        let request =
+            get().header("Range", "bytes=5-9").options(|options| options.as_curl.decodes_all = true).build().unwrap();
         let error = client.call(request).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
         assert!(peer.saw(2, b"Accept-Encoding: "));
@@ -57,7 +58,7 @@ fn content_of_a_coding_that_nobody_knows_comes_as_it_is() {
             assert_eq!((response.status(), response.header("content-encoding")), (404, Some(coding)));
             assert_eq!(response.text().unwrap(), "hello");
             assert_eq!(client.call(get().build().unwrap()).unwrap().body, b"hello");
-            let error = get().options(|options| options.decodes_all = true).send().unwrap_err();
+            let error = get().options(|options| options.as_curl.decodes_all = true).send().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::ContentCoding, "{error}");
         }
     });

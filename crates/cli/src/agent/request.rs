@@ -24,7 +24,7 @@ use haul::net::dns::Family;
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::net::socket::Keepalive;
 use haul::net::tls::{Identity, TlsOptions, TlsVersion};
-use haul::request::{ConnectTo, Liberties, Span, SpeedLimit};
+use haul::request::{AsCurl, ConnectTo, Liberties, Span, SpeedLimit};
 use haul::state::auth::{Allowed, Auth, Credentials, Netrc};
 use haul_policy::proxy::{Environment, NoProxy, Proxy};
 use haul_policy::range::validator::Validator;
@@ -85,8 +85,6 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         auth,
         cookie,
         jar,
-        // It belongs to `jar`.
-        cookies_by_host: _,
         hsts,
         alt_svc,
         referer,
@@ -97,26 +95,17 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         content_range: _,
         expect_timeout: _,
         decode,
-        // All callers are commands.
-        decodes_all: _,
-        says_empty: _,
         decode_limits,
         include_head,
         // It goes with `include_head`.
         head_only: _,
-        // It belongs to `include_head`.
-        connect_heads: _,
         fail,
         fail_with_body,
         redirects,
         retry,
-        retries_whole,
-        // Only content is held back.
-        probes: _,
-        spares_once: _,
         resume,
-        trusts_end,
         request_target,
+        as_curl,
         liberties,
         max_time,
         read_timeout,
@@ -140,6 +129,20 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
         interrupt,
         keep_history,
     } = options;
+    let AsCurl {
+        // It belongs to `jar`.
+        cookies_by_host: _,
+        // All callers are commands.
+        decodes_all: _,
+        // It belongs to `include_head`.
+        connect_heads: _,
+        retries_whole,
+        // They are about content.
+        omits_empty: _,
+        probes: _,
+        spares_once: _,
+        trusts_end,
+    } = as_curl;
     let stays =
         jar.is_some() || hsts.is_some() || alt_svc.is_some() || body.is_some() || trace.is_some() || wants.is_some();
     let is_own =
@@ -165,10 +168,10 @@ fn put(writer: &mut Writer, options: &RequestOptions) -> Option<()> {
     let text = |writer: &mut Writer, value: &Option<String>| {
         writer.maybe(value.as_deref(), Writer::text);
     };
-    text(writer, user_agent);
-    writer.maybe(authorization.as_deref(), Writer::bytes).maybe(cookie.as_deref(), Writer::bytes);
+    for value in [user_agent, authorization, cookie, referer] {
+        writer.maybe(value.as_deref(), Writer::bytes);
+    }
     put_auth(writer, auth)?;
-    text(writer, referer);
     text(writer, range);
     text(writer, request_target);
     writer
@@ -215,23 +218,21 @@ fn get(reader: &mut Reader<'_>) -> Result<RequestOptions, Malformed> {
         method: reader.text()?,
         fields: reader.list(|reader| Ok((reader.text()?, reader.bytes()?.to_vec())))?,
         without: reader.list(Reader::text)?,
-        user_agent: reader.maybe(Reader::text)?,
+        user_agent: reader.maybe(Reader::bytes)?.map(<[u8]>::to_vec),
         authorization: reader.maybe(Reader::bytes)?.map(<[u8]>::to_vec),
         cookie: reader.maybe(Reader::bytes)?.map(<[u8]>::to_vec),
+        referer: reader.maybe(Reader::bytes)?.map(<[u8]>::to_vec),
         auth: get_auth(reader)?,
-        referer: reader.maybe(Reader::text)?,
         range: reader.maybe(Reader::text)?,
         request_target: reader.maybe(Reader::text)?,
         decode: reader.flag()?,
-        decodes_all: true,
-        says_empty: false,
         fail: reader.flag()?,
         fail_with_body: reader.flag()?,
         resume: reader.flag()?,
         path_as_is: reader.flag()?,
         prior_knowledge: reader.flag()?,
         auto_referer: reader.flag()?,
-        trusts_end: reader.flag()?,
+        as_curl: AsCurl { omits_empty: true, decodes_all: true, trusts_end: reader.flag()?, ..AsCurl::default() },
         redirects: get_redirects(reader)?,
         retry: get_retry(reader)?,
         max_time: reader.maybe(Reader::time)?,

@@ -299,9 +299,9 @@ impl Acquirer {
         options.interrupt = is_on("dependonstdin", true).then(|| Interrupt::new(is_left_alone));
         options.connect.timeout = patience;
         if let Some(agent) = get("user-agent") {
-            options.user_agent = Some(agent.to_owned());
+            options.user_agent = Some(agent.into());
         }
-        options.referer = get("referer").map(str::to_owned);
+        options.referer = get("referer").map(Into::into);
         if config.is_set("acquire::forceipv4", false) {
             options.family = Family::V4;
         } else if config.is_set("acquire::forceipv6", false) {

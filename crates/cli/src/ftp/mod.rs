@@ -146,7 +146,7 @@ impl Fetcher {
             ..RequestOptions::default()
         };
         if let Some(user_agent) = &args.user_agent {
-            options.user_agent = Some(user_agent.clone()).filter(|text| !text.is_empty());
+            options.user_agent = Some(user_agent.as_str().into()).filter(|agent: &Vec<u8>| !agent.is_empty());
         }
         if let Some(limit) = args.connect_timeout {
             options.connect.timeout = limit;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use haul::net::dns::Family;
-use haul::request::{ConnectTo, Liberties, SpeedLimit, Split, Wants};
+use haul::request::{AsCurl, ConnectTo, Liberties, SpeedLimit, Split, Wants};
 use haul::trace::Trace;
 use haul::{Client, Head, RequestOptions, Result};
 use haul_policy::auth::Allowed;
@@ -27,30 +27,22 @@ pub(super) fn request(
     stores: &mut Stores,
 ) -> Result<RequestOptions> {
     let (request, transfer) = (&stage.request, &stage.transfer);
-    let text = |bytes: &Option<Vec<u8>>| bytes.clone().and_then(|bytes| String::from_utf8(bytes).ok());
     let mut options = RequestOptions {
         method: request.method.clone(),
-        user_agent: text(&request.user_agent),
-        referer: text(&request.referer),
+        user_agent: request.user_agent.clone(),
+        referer: request.referer.clone(),
         auth: carried::auth(&request.auth),
         cookie: request.cookie.clone(),
-        cookies_by_host: transfer.cookies.as_curl,
         range: request.range.clone(),
         decode: stage.asks_compressed(),
-        decodes_all: true,
-        says_empty: false,
-        spares_once: true,
         include_head: stage.report.include || request.head,
         head_only: request.head,
-        connect_heads: global.persona.is_curl() && !stage.proxy.suppress_connect_headers,
         fail: transfer.fail,
         fail_with_body: transfer.fail_with_body,
         resume: !global.persona.is_curl(),
-        trusts_end: global.persona.is_curl(),
-        // With Digest alone curl sends nothing before it is asked who it is, be it by a proxy.
-        probes: global.persona.is_curl() && [request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
         request_target: request.request_target.clone(),
         content_type: request.content_type.clone(),
+        as_curl: as_curl(global, stage),
         liberties: Liberties { http10: transfer.http_version == HttpVersion::Http10, ..transfer.liberties },
         redirects: RedirectRules { is_post: request.is_post, ..transfer.redirect.rules(request.custom_method) },
         retry: RetryRules {
@@ -64,7 +56,6 @@ pub(super) fn request(
             waits_as_curl: global.persona.is_curl(),
             ..RetryRules::default()
         },
-        retries_whole: global.persona.is_curl(),
         auto_referer: request.auto_referer,
         max_time: transfer.max_time,
         max_size: transfer.max_filesize,
@@ -101,12 +92,6 @@ pub(super) fn request(
     options.connect.timeout = transfer.connect_timeout;
     ways::connect(&transfer.connection, &mut options.connect)?;
     stores.give(stage, &mut options)?;
-    for (name, value) in [("User-Agent", &request.user_agent), ("Referer", &request.referer)] {
-        // What is no text is sent as it was given.
-        if let Some(value) = value.as_ref().filter(|value| std::str::from_utf8(value).is_err()) {
-            options.fields.push((name.to_owned(), value.clone()));
-        }
-    }
     for field in &request.fields {
         match field {
             FieldArg::Set { name, value } => options.fields.push((name.clone(), value.clone())),
@@ -120,6 +105,22 @@ pub(super) fn request(
         carried::give_content(&mut options, body)?;
     }
     Ok(options)
+}
+
+/// What the command does as curl whatever its name, and what in curl's place alone.
+fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
+    let is_curl = global.persona.is_curl();
+    AsCurl {
+        cookies_by_host: stage.transfer.cookies.as_curl,
+        omits_empty: true,
+        decodes_all: true,
+        connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
+        retries_whole: is_curl,
+        // With Digest alone curl sends nothing before it is asked who it is, be it by a proxy.
+        probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
+        spares_once: true,
+        trusts_end: is_curl,
+    }
 }
 
 /// One without a date always is.

@@ -52,7 +52,7 @@ impl Default for ClientBuilder {
 
 impl ClientBuilder {
     /// `User-Agent`, in place of `haul/VERSION`.
-    pub fn user_agent(mut self, name: impl Into<String>) -> Self {
+    pub fn user_agent(mut self, name: impl Into<Vec<u8>>) -> Self {
         self.options.user_agent = Some(name.into());
         self
     }

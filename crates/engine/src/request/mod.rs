@@ -9,6 +9,7 @@
 //! options.fields.push(("Content-Type".into(), b"application/x-www-form-urlencoded".to_vec()));
 //! ```
 
+mod as_curl;
 mod builder;
 mod form;
 mod pairs;
@@ -24,6 +25,7 @@ pub use haul_policy::redirect::RedirectRules;
 pub use haul_policy::retry::RetryRules;
 pub use haul_proto::h1::Liberties;
 
+pub use as_curl::AsCurl;
 pub use builder::{Request, RequestBuilder};
 pub use form::Form;
 pub use pairs::Pair;
@@ -59,7 +61,7 @@ pub struct RequestOptions {
     /// Names of fields that the engine would make and shall not. Default: none.
     pub without: Vec<String>,
     /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
-    pub user_agent: Option<String>,
+    pub user_agent: Option<Vec<u8>>,
     /// `Authorization` as it is, sent only to the first target's origin; there it goes before [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
     /// In whose name. Default: that of the target's own user, by Basic.
@@ -68,17 +70,13 @@ pub struct RequestOptions {
     pub cookie: Option<Vec<u8>>,
     /// Where cookies are kept and taken from. Default: none are.
     pub jar: Option<Jar>,
-    /// Cookies are those of the host that a `Host` field of the caller's names, as by curl, where that field may go along.
-    /// A `Cookie` field of the caller's stands beside the jar's, as by curl, and not in its place. Default no: they are the
-    /// target's.
-    pub cookies_by_host: bool,
     /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
     /// certificate was not checked is not believed. Default: none is known.
     pub hsts: Option<Hsts>,
     /// Where the Alt-Svc fields of replies are kept, and which alternatives are gone to. Default: none.
     pub alt_svc: Option<AltSvc>,
     /// `Referer`. Default: none.
-    pub referer: Option<String>,
+    pub referer: Option<Vec<u8>>,
     /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2). Default: none.
     pub range: Option<String>,
     /// The content to send. Where its length is known `Content-Length` is set from it, else it goes by chunks. A method
@@ -89,9 +87,6 @@ pub struct RequestOptions {
     /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). A server has
     /// to know that it takes parts. Default: none.
     pub content_range: Option<String>,
-    /// A request without content says so (`Content-Length: 0`) where its method gives content a meaning: POST, PUT, PATCH (RFC 9110
-    /// section 8.6). Default yes; curl does not.
-    pub says_empty: bool,
     /// How long the server is waited for that is asked whether it wants the content (`Expect: 100-continue`), as it is with
     /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
     pub expect_timeout: Duration,
@@ -101,9 +96,6 @@ pub struct RequestOptions {
     /// content that cannot be decoded ([`is_decodable`](crate::body::is_decodable)) is given as it came, its
     /// `Content-Encoding` with it.
     pub decode: bool,
-    /// With [`decode`](Self::decode), as by curl: compressed content is asked for even where a part is, and what cannot be decoded
-    /// fails ([`ErrorKind::ContentCoding`](crate::ErrorKind::ContentCoding)). Default no.
-    pub decodes_all: bool,
     /// Bounds of decoding. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
     /// Deliver the response's head before its body, and before that the heads of the redirects that led to it; of those, what
@@ -112,8 +104,6 @@ pub struct RequestOptions {
     /// The head is all that is wanted, whatever the method: the body is not delivered, nor read. Default no. HEAD
     /// needs no such word.
     pub head_only: bool,
-    /// With [`include_head`](Self::include_head): what proxies answer to CONNECT belongs to it. Default no.
-    pub connect_heads: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
     pub fail: bool,
     /// With [`fail`](Self::fail): deliver the body of such a response all the same, and fail then. Default no.
@@ -122,25 +112,13 @@ pub struct RequestOptions {
     pub redirects: RedirectRules,
     /// Which failures are tried again. Default: none.
     pub retry: RetryRules,
-    /// Whether another try is the whole anew, from the first URL and method on, and a response whose status asks for it is
-    /// delivered all the same, as by curl: to a file the next one takes its place, elsewhere it stands behind it. Default
-    /// no: the request that failed is sent again, and only the last response is delivered.
-    pub retries_whole: bool,
-    /// Whether content waits until the server has asked who sends it, where that has to be known from a challenge: the first
-    /// request then has none. Default no: only content that can be read once waits so.
-    pub probes: bool,
-    /// Whether content that can be read once is asked for first (`Expect`, RFC 9110 section 10.1.1) however short it is, so that
-    /// a redirect or a challenge does not cost it. Default no: only above 1 MiB, or if its length is not known.
-    pub spares_once: bool,
     /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
     pub resume: bool,
-    /// The server's word counts where it can do no harm, as by curl. With [`resume_from`](Self::resume_from), what begins
-    /// behind the end is complete though no Content-Range says where the end is; a 206 that nobody asked for is delivered as it
-    /// is, and so is a 401 whose challenge cannot be answered. Default no.
-    pub trusts_end: bool,
     /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
     /// A proxy that forwards is told the same. Default: none.
     pub request_target: Option<String>,
+    /// What is done as curl does it. Default: nothing.
+    pub as_curl: AsCurl,
     /// What is done otherwise than HTTP/1.1 says. Part of the pool's key. Default: nothing.
     pub liberties: Liberties,
     /// How long each attempt may take in all. Default: no limit.
@@ -321,7 +299,6 @@ impl Default for RequestOptions {
             auth: Auth::default(),
             cookie: None,
             jar: None,
-            cookies_by_host: false,
             hsts: None,
             alt_svc: None,
             referer: None,
@@ -331,20 +308,14 @@ impl Default for RequestOptions {
             content_range: None,
             expect_timeout: Duration::from_secs(1),
             decode: false,
-            says_empty: true,
-            decodes_all: false,
             decode_limits: DecodeLimits::default(),
             include_head: false,
             head_only: false,
-            connect_heads: false,
             fail: false,
             fail_with_body: false,
-            probes: false,
-            spares_once: false,
             resume: true,
-            retries_whole: false,
-            trusts_end: false,
             request_target: None,
+            as_curl: AsCurl::default(),
             liberties: Liberties::default(),
             redirects: RedirectRules { follow: false, ..RedirectRules::default() },
             retry: RetryRules { max: 0, ..RetryRules::default() },

@@ -36,7 +36,7 @@ impl fmt::Debug for RequestOptions {
             .field("method", &self.method)
             .field("fields", &Names(&self.fields))
             .field("without", &self.without)
-            .field("user_agent", &self.user_agent)
+            .field("user_agent", &self.user_agent.as_deref().map(String::from_utf8_lossy))
             .field("authorization", &Hidden::of(self.authorization.as_deref()))
             .field("auth", &self.auth)
             .field("cookie", &Hidden::of(self.cookie.as_deref()))
@@ -124,7 +124,7 @@ mod tests {
         let client = Client::builder().header("X-Api-Key", SECRET).options(|options| {
             options.authorization = Some(SECRET.into());
             options.cookie = Some(SECRET.into());
-            options.referer = Some(format!("http://u:{SECRET}@h/"));
+            options.referer = Some(format!("http://u:{SECRET}@h/").into());
             options.body = Some(SECRET.into());
         });
         hides(&format!("{client:?} {client:#?}"));

@@ -20,7 +20,7 @@ pub(super) struct Aim {
     pub(super) same_origin: bool,
     /// It was led from TLS into the clear.
     pub(super) is_downgraded: bool,
-    pub(super) referer: Option<String>,
+    pub(super) referer: Option<Vec<u8>>,
     /// How many redirects have led here.
     pub(super) hops: u32,
     /// The first target's origin.
@@ -31,7 +31,7 @@ pub(super) struct Aim {
 
 impl Aim {
     /// What the caller asks for.
-    pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<String>) -> Self {
+    pub(super) fn new(target: Target, method: Cow<'static, str>, with_body: bool, referer: Option<Vec<u8>>) -> Self {
         Self {
             first: target.origin(),
             target,
@@ -60,7 +60,7 @@ impl Aim {
     pub(super) fn follow(&mut self, hop: Hop, tells: bool) {
         self.hops += 1;
         if tells {
-            self.referer = referer(&self.target, &hop.target);
+            self.referer = referer(&self.target, &hop.target).map(String::into_bytes);
         }
         let target = std::mem::replace(&mut self.target, hop.target);
         let method = std::mem::replace(&mut self.method, method(&hop.method));
@@ -72,7 +72,7 @@ impl Aim {
     }
 
     /// What redirects led to is left: the caller's target is asked again.
-    pub(super) fn begin_anew(&mut self, with_body: bool, referer: Option<String>) {
+    pub(super) fn begin_anew(&mut self, with_body: bool, referer: Option<Vec<u8>>) {
         let (target, method) = match self.left.take() {
             Some(left) => *left,
             None => (self.target.clone(), self.method.clone()),

@@ -99,8 +99,10 @@ impl Transfer {
             match self.extent.judge(head, framing) {
                 Verdict::Ordinary => {}
                 // Servers exist that call all that they send a part.
-                _ if options.trusts_end && head.status() == 206 && !self.extent.is_ranged() => {}
-                Verdict::Refused(_) if options.trusts_end && self.is_fixed && self.is_behind_end(head, framing) => {
+                _ if options.as_curl.trusts_end && head.status() == 206 && !self.extent.is_ranged() => {}
+                Verdict::Refused(_)
+                    if options.as_curl.trusts_end && self.is_fixed && self.is_behind_end(head, framing) =>
+                {
                     return Disposition::Complete;
                 }
                 Verdict::Refused(_) if self.is_fixed && self.extent.may_look_back(head) => return Disposition::Again,
@@ -114,7 +116,7 @@ impl Transfer {
         }
         // What is no part of it is not added to what is there.
         if self.is_fixed && self.may_range && self.extent.is_ranged() && !matches!(status, 206 | 304) {
-            if options.trusts_end && self.is_behind_end(head, framing) {
+            if options.as_curl.trusts_end && self.is_behind_end(head, framing) {
                 return Disposition::Complete;
             }
             let message = format!("asked for a range, the server answered {status}");
@@ -150,7 +152,7 @@ impl Transfer {
         let is_reason = options.fail || retry::is_transient_status(status);
         let may_retry = self.may_retry(Trouble::Status(status), retry_after);
         let wait = may_retry.filter(|_| is_reason && self.cannot_send_again().is_none());
-        if let Some(wait) = wait.filter(|_| !options.retries_whole) {
+        if let Some(wait) = wait.filter(|_| !options.as_curl.retries_whole) {
             return Some(Disposition::Retry(wait));
         }
         if !options.fail || options.fail_with_body {

@@ -127,7 +127,7 @@ impl Transfer {
 
     /// Its content may not be sent before it is known who is to be named: where that is so, the next request has none.
     pub(super) fn waits_to_be_asked(&mut self) {
-        let waits = self.is_once() || self.options.probes && self.has_content();
+        let waits = self.is_once() || self.options.as_curl.probes && self.has_content();
         self.login.is_probe |= waits && !self.login.is_unasked;
     }
 
@@ -177,7 +177,7 @@ impl Transfer {
         }
         let choice = match choose(&parse_challenges(head.get_all("www-authenticate")), allowed) {
             Ok(choice) => choice,
-            Err(_) if self.options.trusts_end => return None,
+            Err(_) if self.options.as_curl.trusts_end => return None,
             Err(error) => return Some(Disposition::Fail(refused(error))),
         };
         let is_new = match (&choice, &identity.credentials) {

@@ -10,11 +10,11 @@ impl Transfer {
     /// is of no use to who asked for a part of the plain one.
     pub(super) fn asks_coded(&self) -> bool {
         let options = &self.options;
-        options.decode && !self.extent.is_plain_part() && (options.decodes_all || !self.wants_part)
+        options.decode && !self.extent.is_plain_part() && (options.as_curl.decodes_all || !self.wants_part)
     }
 
     /// Whether what comes is decoded.
     pub(super) fn decodes(&self, head: &Head) -> bool {
-        self.options.decode && (self.options.decodes_all || is_decodable(head))
+        self.options.decode && (self.options.as_curl.decodes_all || is_decodable(head))
     }
 }

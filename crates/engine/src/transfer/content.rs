@@ -49,7 +49,7 @@ impl Transfer {
     /// How the next request's content is framed, with what its fields say.
     pub(super) fn framing(&self, fields: &[(&str, &[u8])]) -> BodyLength {
         let Some(body) = self.given() else {
-            let says_so = self.options.says_empty && matches!(&*self.aim.method, "POST" | "PUT" | "PATCH");
+            let says_so = !self.options.as_curl.omits_empty && matches!(&*self.aim.method, "POST" | "PUT" | "PATCH");
             return if says_so { BodyLength::Known(0) } else { BodyLength::None };
         };
         if self.login.is_probe {
@@ -80,7 +80,9 @@ impl Transfer {
             && match framing {
                 // What is not there is not asked for (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
-                BodyLength::Known(length) => length > WORTH_ASKING || self.options.spares_once && self.is_once(),
+                BodyLength::Known(length) => {
+                    length > WORTH_ASKING || self.options.as_curl.spares_once && self.is_once()
+                }
                 // Of chunks that the user asks for, the length may be known all the same.
                 BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }

@@ -39,7 +39,8 @@ impl Transfer {
                 }
                 self.aim.follow(*hop, self.options.auto_referer);
                 if self.options.auto_referer {
-                    self.facts.referer = self.aim.referer.as_deref().map(Box::from);
+                    let referer = self.aim.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
+                    self.facts.referer = referer.map(Box::from);
                 }
                 self.facts.redirects = self.aim.hops;
                 self.facts.redirected = now.saturating_duration_since(self.facts.started);
@@ -93,7 +94,7 @@ impl Transfer {
         self.tries_behind = None;
         // Content that has changed has no rest.
         let is_final = self.is_part || error.kind() == ErrorKind::Changed || self.cannot_send_again().is_some();
-        match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.retries_whole && !is_final) {
+        match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
             Some(wait) if !self.has_begun || self.body.restart() => {
                 // What is there already still is, and so is what tells its rest from another's.
                 let rest = self.is_fixed.then(|| self.extent.clone());
@@ -191,7 +192,7 @@ impl Transfer {
             _ => false,
         });
         let is_plain = self.may_range && self.aim.method == "GET" && !self.options.include_head;
-        self.options.retries_whole && is_plain && brings && self.extent.at > self.from && self.body.keeps()
+        self.options.as_curl.retries_whole && is_plain && brings && self.extent.at > self.from && self.body.keeps()
     }
 
     pub(super) fn may_retry(&self, trouble: Trouble, retry_after: Option<Duration>) -> Option<Duration> {
@@ -206,7 +207,7 @@ impl Transfer {
         self.facts.retries += 1;
         let at = clock::after(now, wait);
         self.begins_at(at);
-        if self.options.retries_whole {
+        if self.options.as_curl.retries_whole {
             self.ask_anew();
             let Facts { retries, requests, .. } = *self.facts;
             *self.facts = Facts { retries, requests, ..Facts::new(at) };

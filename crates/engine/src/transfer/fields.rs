@@ -222,11 +222,11 @@ impl Transfer {
             ("Range", written.range.as_deref().map(str::as_bytes)),
             ("Content-Range", written.content_range.as_deref().map(str::as_bytes)),
             ("If-Range", if_range.map(Validator::if_range)),
-            ("User-Agent", options.user_agent.as_deref().map(str::as_bytes)),
+            ("User-Agent", options.user_agent.as_deref()),
             ("Accept", Some(b"*/*")),
             ("TE", self.asks_transfer_coding(callers).then_some(b"gzip")),
             ("Accept-Encoding", self.asks_coded().then(|| crate::body::accept_encoding().as_bytes())),
-            ("Referer", self.aim.referer.as_deref().map(str::as_bytes)),
+            ("Referer", self.aim.referer.as_deref()),
             ("Proxy-Connection", forwarded.get("Proxy-Connection")),
             ("Alt-Used", written.alt_used.as_deref().map(str::as_bytes)),
             ("Transfer-Encoding", written.is_chunked.then_some(b"chunked")),
@@ -257,7 +257,7 @@ impl Transfer {
     /// The cookies of the jar, then those of the user's word (as by curl). A field of the user's takes the place of both; in
     /// curl's ways the jar's have a field beside it.
     fn cookie(&self, is_made: bool) -> Option<Vec<u8>> {
-        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.cookies_by_host);
+        let jar = self.options.jar.as_ref().filter(|_| is_made || self.options.as_curl.cookies_by_host);
         let kept = jar.and_then(|jar| jar.cookie_for(&self.cookie_target()));
         let given = self.options.cookie.as_deref().filter(|_| is_made && self.aim.secrets == Secrets::Keep);
         match (kept, given) {

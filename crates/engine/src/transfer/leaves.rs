@@ -30,8 +30,12 @@ impl Transfer {
     /// Whose cookies are sent and taken.
     pub(super) fn cookie_target(&self) -> Cow<'_, Target> {
         let is_host = |(name, _): &&(String, Vec<u8>)| name.eq_ignore_ascii_case("host");
-        let named =
-            self.options.fields.iter().find(is_host).filter(|_| self.options.cookies_by_host && self.aim.same_origin);
+        let named = self
+            .options
+            .fields
+            .iter()
+            .find(is_host)
+            .filter(|_| self.options.as_curl.cookies_by_host && self.aim.same_origin);
         let named = named.and_then(|(_, host)| {
             let (scheme, host) = (self.aim.target.scheme().as_str(), std::str::from_utf8(host).ok()?.trim());
             Target::parse(&format!("{scheme}://{host}{}", self.aim.target.path_and_query())).ok()

@@ -93,7 +93,7 @@ impl Transfer {
         if let Some(trace) = &self.options.trace {
             trace.event(&Event::Connect { head });
         }
-        if self.options.include_head && self.options.connect_heads {
+        if self.options.include_head && self.options.as_curl.connect_heads {
             self.keep_aside(head);
         }
     }

@@ -86,8 +86,7 @@ impl Exchange {
         let authorization = hop.memory.authorization(&hop.proxy, hop.auth, "CONNECT", &authority)?;
         self.answered = authorization.is_some();
         self.rounds += 1;
-        let agent = hop.user_agent.as_deref().map(str::as_bytes);
-        let mut fields = connect_fields(&self.target, authorization.as_deref(), agent, &hop.fields);
+        let mut fields = connect_fields(&self.target, authorization.as_deref(), hop.user_agent.as_deref(), &hop.fields);
         hop.leave_out(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
         self.again = false;

@@ -44,7 +44,7 @@ pub struct Hop {
     /// Names of fields that it is not sent.
     pub without: Vec<String>,
     /// The User-Agent of a CONNECT.
-    pub user_agent: Option<String>,
+    pub user_agent: Option<Vec<u8>>,
     /// What it said of how it is to be answered.
     pub memory: Memory,
 }
