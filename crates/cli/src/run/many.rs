@@ -1,31 +1,23 @@
-//! Many URLs: the plan's sources as one iterator, and the fleet.
+//! Many URLs: the plan's stages and sources for the fleet.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use haul::fleet::{Destination, Fleet, FleetOptions, Item, Stage};
+use haul::fleet::{Fleet, FleetOptions, Stage};
 use haul::pipeline::Pattern;
 use haul::sink::Sink;
 use haul::sink::file::FileSink;
 use haul::sink::output::Output as Descriptor;
-use haul::{Client, Error, ErrorKind, Result, Target};
-use haul_policy::glob::{Expansions, Parts};
-use haul_policy::protocols::Protocols;
-use haul_policy::target::{Origin, Scheme};
+use haul::{Client, Result};
 
 use super::checksum;
+use super::numbers::Numbers;
 use super::options;
 use super::report::{Reporter, ReporterRef};
-use super::single::{NULL, file_for, file_options, refuse_user, standard_output, target_of};
+use super::single::{NULL, file_options, standard_output};
+use super::sources::Sources;
 use super::stores::Stores;
-use crate::files::stdin;
-use crate::plan::{Checksum, Existing, Operation, Output, Plan, UrlSource, append_query};
-use crate::urls;
-
-/// The longest line of an input file: no URL is longer.
-const MAX_LINE: u64 = 8 << 20;
+use crate::plan::{Checksum, Operation, Output, Plan, UrlSource};
 
 /// Fetches all of them; the answer is the exit code.
 pub(super) fn run(
@@ -100,221 +92,5 @@ fn may_wait(source: UrlSource<'_>) -> bool {
         UrlSource::Argument(_) => false,
         UrlSource::InputFile("-") => true,
         UrlSource::InputFile(path) => !std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file()),
-    }
-}
-
-/// The items of an operation, one after the other: no source is ever read ahead.
-struct Sources {
-    operation: Operation,
-    /// Checksums of the files, and where they are from.
-    list: Option<(Vec<u8>, String)>,
-    at: usize,
-    current: Current,
-    /// The origin of the last URL, which the next one is likely to have too.
-    near: Option<Origin>,
-    made: u64,
-    numbers: Numbers,
-}
-
-/// Which source a transfer is of: curl numbers URLs by that, all of a glob alike.
-#[derive(Clone, Default)]
-pub(super) struct Numbers {
-    runs: Arc<Mutex<Vec<Run>>>,
-}
-
-/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of them are one.
-struct Run {
-    first: u64,
-    source: u64,
-    step: u64,
-}
-
-impl Run {
-    fn of(&self, transfer: u64) -> u64 {
-        self.source + self.step * (transfer - self.first)
-    }
-}
-
-impl Numbers {
-    fn made(&self, transfer: u64, source: u64) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(run) = runs.last_mut() {
-            if transfer == run.first + 1 {
-                run.step = u64::from(source > run.source);
-            }
-            if run.of(transfer) == source {
-                return;
-            }
-        }
-        runs.push(Run { first: transfer, source, step: 0 });
-    }
-
-    /// The number of the source of a transfer.
-    pub(super) fn of(&self, transfer: u64) -> u64 {
-        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = runs.partition_point(|run| run.first <= transfer);
-        at.checked_sub(1).map_or(transfer, |at| runs[at].of(transfer))
-    }
-}
-
-enum Current {
-    None,
-    Glob(Expansions),
-    File { reader: Box<dyn BufRead + Send>, name: String },
-}
-
-impl Sources {
-    fn new(operation: &Operation, list: Option<(Vec<u8>, String)>, numbers: Numbers) -> Self {
-        Self { operation: operation.clone(), list, at: 0, current: Current::None, near: None, made: 0, numbers }
-    }
-
-    /// The item of a URL; `None` if there is nothing to do for it.
-    fn item(&mut self, source: usize, url: String, parts: &Parts) -> Result<Option<Item>> {
-        let url = self.prepared(url)?;
-        let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
-        let stage = &self.operation.stages[0];
-        if stage.request.no_user_in_url
-            && let Ok(target) = target_of(stage, &url)
-        {
-            refuse_user(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
-        }
-        Ok(Some(Item { url, destination }))
-    }
-
-    /// Where the content of a URL goes; `None` if it is there already.
-    fn destination(&mut self, source: usize, url: &str, parts: &Parts) -> Result<Option<Destination>> {
-        if self.operation.stages.len() > 1 || self.operation.output_of(source).is_stdout() {
-            if self.list.is_some() {
-                let message = "the checksums of many bodies are compared only where each goes to a file of its own";
-                return Err(Error::new(ErrorKind::Setup, message).with_url(crate::usage::shown_url(url)));
-            }
-            return Ok(Some(Destination::Output));
-        }
-        // Only a name taken from the URL needs a URL that can be parsed; the engine says why another one cannot.
-        let path_as_is = self.operation.stages[0].transfer.path_as_is;
-        let parsed = Target::parse_near(url, self.near.as_ref(), Scheme::Http, path_as_is);
-        self.near = parsed.as_ref().map(Target::origin).ok();
-        Ok(Some(match parsed {
-            Ok(target) => match file_for(&self.operation, source, &target, url, parts)? {
-                Some(path) if self.operation.existing_of(source) == Existing::Skip && path.exists() => return Ok(None),
-                Some(path) => {
-                    let list = self.list.as_ref();
-                    let checksum =
-                        list.map(|(list, place)| checksum::listed(list, place, &target, Some(&path))).transpose()?;
-                    Destination::File { path, options: file_options(&self.operation, source, checksum) }
-                }
-                None => Destination::Output,
-            },
-            Err(_) => Destination::Output,
-        }))
-    }
-
-    /// A URL of the list as the engine takes it: with the query that is added to each, and its scheme if that is not http.
-    fn prepared(&self, url: String) -> Result<String> {
-        let stage = &self.operation.stages[0];
-        let redirect = &stage.transfer.redirect;
-        if redirect.protocols != Protocols::default() {
-            target_of(stage, &url)?;
-        }
-        let url = match &stage.request.query {
-            Some(query) => append_query(&url, query),
-            None => url,
-        };
-        let has_scheme = redirect.default_scheme == Scheme::Http || url.contains("://");
-        Ok(if has_scheme { url } else { format!("{}://{url}", redirect.default_scheme.as_str()) })
-    }
-
-    /// Opens the next source. `None` when there is no other.
-    fn open_next(&mut self) -> Option<Result<Option<Item>>> {
-        let index = self.at;
-        let source = self.operation.urls.get(index)?;
-        self.at += 1;
-        Some(match source {
-            UrlSource::Argument(url) if !self.operation.is_glob(index, url) => {
-                let url = url.to_owned();
-                self.item(index, url, &Parts::default())
-            }
-            UrlSource::Argument(url) => super::glob(url).map(|glob| {
-                self.current = Current::Glob(glob.iter());
-                None
-            }),
-            UrlSource::InputFile(name) => {
-                let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
-                    "-" => Ok(Box::new(BufReader::with_capacity(64 << 10, stdin()))),
-                    name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
-                };
-                match reader {
-                    Ok(reader) => {
-                        self.current = Current::File { reader, name: name.to_owned() };
-                        Ok(None)
-                    }
-                    Err(error) => Err(unreadable(name, error)),
-                }
-            }
-        })
-    }
-}
-
-fn unreadable(name: &str, error: std::io::Error) -> Error {
-    Error::with_source(ErrorKind::Read, format!("failed to read the list {name}"), error)
-}
-
-impl Iterator for Sources {
-    type Item = Result<Item>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let item = self.pull()?;
-        // haul counts transfers, so nobody asks.
-        if self.operation.in_place {
-            self.numbers.made(self.made, self.at.saturating_sub(1) as u64);
-            self.made += 1;
-        }
-        Some(item)
-    }
-}
-
-impl Sources {
-    fn pull(&mut self) -> Option<Result<Item>> {
-        loop {
-            let found = match self.next_of_current() {
-                Some(found) => found,
-                None => self.open_next()?,
-            };
-            if let Some(item) = found.transpose() {
-                return Some(item);
-            }
-        }
-    }
-
-    /// What comes next of the source that is open: `None` at its end, or without one.
-    fn next_of_current(&mut self) -> Option<Result<Option<Item>>> {
-        let source = self.at.saturating_sub(1);
-        let next = match &mut self.current {
-            Current::None => return None,
-            Current::Glob(expansions) => Ok(expansions.next().map(|expansion| (expansion.url, expansion.parts))),
-            Current::File { reader, name } => next_line(reader, name).map(|url| url.map(|url| (url, Parts::default()))),
-        };
-        if let Ok(Some((url, parts))) = next {
-            return Some(self.item(source, url, &parts));
-        }
-        // A list that cannot be read has no further lines.
-        self.current = Current::None;
-        next.err().map(Err)
-    }
-}
-
-/// The next line that holds a URL, without what is around it.
-fn next_line(reader: &mut dyn BufRead, name: &str) -> Result<Option<String>> {
-    loop {
-        let mut line = Vec::new();
-        let read = reader.take(MAX_LINE).read_until(b'\n', &mut line).map_err(|error| unreadable(name, error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        if read as u64 == MAX_LINE {
-            return Err(Error::new(ErrorKind::Read, format!("a line of the list {name} is longer than a URL can be")));
-        }
-        let Some(text) = urls::in_line(&line) else { continue };
-        return Ok(Some(urls::as_text(text).into_owned()));
     }
 }

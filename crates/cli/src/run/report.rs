@@ -1,32 +1,27 @@
 //! What is told of transfers: a line for each failure, `-w` behind each body, heads for `-D` and `-v`.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use haul::fleet::{Destination, Job, Report};
 use haul::sink::output::Output;
 use haul::trace::{Event, Trace};
 use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Result, Target};
-use haul_policy::file_url;
-use haul_policy::redirect::location_text;
-use haul_policy::secrets::without_userinfo;
-use rustix::fs::OFlags;
 
-use super::many::Numbers;
+use super::numbers::Numbers;
 use super::progress::Progress;
 use super::single::NULL;
-use super::trace::{Place, Tracer};
+use super::told::Told;
+use super::trace::Tracer;
 use super::{say, stamps, words};
 use crate::persona::Persona;
-use crate::plan::{self, Global, Operation, StageArgs, TraceForm, UnixSocket, WriteOut};
-use crate::write_out::{TransferFacts, written};
+use crate::plan::{self, Global, Operation, UnixSocket, WriteOut};
+use crate::write_out::TransferFacts;
 
 /// Reports the transfers of one operation.
 pub(super) struct Reporter {
@@ -51,24 +46,13 @@ pub(super) struct Before {
     began: Arc<Mutex<Option<Instant>>>,
 }
 
-/// One transfer as the report needs it.
-pub(super) struct Told<'a> {
-    /// With the query that is added to each.
-    pub(super) url: &'a str,
-    pub(super) number: u64,
-    pub(super) stage: usize,
-    pub(super) method: &'a str,
-    pub(super) file: Option<&'a Path>,
-    pub(super) outcome: &'a Outcome,
-}
-
 impl Reporter {
     pub(super) fn new(global: &Global, operation: &Operation, progress: Arc<Progress>, before: Before) -> Result<Self> {
         Ok(Self {
             persona: global.persona,
             shows_errors: global.shows_errors(),
             write_out: operation.stages.iter().map(|stage| stage.report.write_out.clone()).collect(),
-            traces: operation.stages.iter().map(|stage| trace(global, operation, stage)).collect::<Result<_>>()?,
+            traces: operation.stages.iter().map(|stage| Tracer::of(global, operation, stage)).collect::<Result<_>>()?,
             progress,
             operation: operation.clone(),
             is_silent: global.silent,
@@ -104,10 +88,9 @@ impl Reporter {
 
     /// Tells of a transfer that is over; what belongs on standard output behind its body is returned.
     pub(super) fn tell(&self, told: &Told<'_>) -> Option<Vec<u8>> {
-        let error = told.outcome.result.as_ref().err();
+        let error = told.error();
         let transfer = self.before.transfers.fetch_add(1, Ordering::Relaxed);
-        let is_local = self.persona.is_curl() && file_url::is_one(told.url);
-        let was_reached = is_local || told.outcome.facts.requests > 0;
+        let was_reached = told.is_local(self.persona) || told.outcome.facts.requests > 0;
         self.progress.transfer_over(&told.outcome.facts, was_reached, error.is_some());
         if let (Some(error), Some(Some(tracer))) = (error, self.traces.get(told.stage)) {
             // Also where -s keeps the line below from being said.
@@ -124,51 +107,28 @@ impl Reporter {
             self.progress.clear();
             say(&words::beside(Persona::Curl, &error));
         }
+        self.written_out(told, transfer)
+    }
+
+    /// What `-w` tells of a transfer; what belongs on standard output is returned.
+    fn written_out(&self, told: &Told<'_>, transfer: u64) -> Option<Vec<u8>> {
         let write_out = self.write_out.get(told.stage)?.as_ref()?;
-        let text = error.map(|error| words::of(self.persona, error, Some(told.outcome)));
-        let fragment = match told.outcome.facts.redirects {
-            0 => told.url.split_once('#').map(|(_, fragment)| fragment),
-            _ => told.outcome.target.fragment(),
-        };
-        let (scheme, url_effective) = match is_local {
-            true => ("file", told.url.to_owned()),
-            false => {
-                let target = &told.outcome.target;
-                let mut url = with_fragment(with_port(target), fragment);
-                let host = written::host(told.url, target.host_text()).filter(|_| told.outcome.facts.redirects == 0);
-                if let Some(host) = host {
-                    let from = target.scheme().as_str().len() + "://".len();
-                    url.replace_range(from..from + target.host_text().len(), host);
-                }
-                (target.scheme().as_str(), url)
-            }
-        };
-        let url = match self.persona {
-            Persona::Curl => Cow::Borrowed(told.url),
-            _ if error.is_some_and(|error| error.kind() == ErrorKind::Url && error.is_setup()) => {
-                without_userinfo(told.url)
-            }
-            _ => without_user(told.url),
-        };
-        let request = &self.operation.stages.get(told.stage)?.request;
-        let follows = self.operation.stages.get(told.stage)?.transfer.redirect.follow;
-        let is_refused =
-            |error: &Error| matches!(error.kind(), ErrorKind::TooManyRedirects | ErrorKind::UnsupportedScheme);
-        // What followed a redirect and failed has no other.
-        let is_left = !follows || error.is_none_or(is_refused);
-        let redirect_url = redirect_url(told.outcome).filter(|_| is_left);
-        let referer = request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
-        let referer = told.outcome.facts.referer.as_deref().or(referer);
+        let stage = self.operation.stages.get(told.stage)?;
+        let text = told.error().map(|error| words::of(self.persona, error, Some(told.outcome)));
+        let (scheme, url_effective) = told.effective(self.persona);
+        let url = told.shown_url(self.persona);
+        let redirect_url = told.redirect_url(stage.transfer.redirect.follow);
+        let referer = stage.request.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());
         let is_curl = self.persona.is_curl();
         let facts = TransferFacts {
             url_number: told.number + if is_curl { self.before.urls } else { 0 },
             transfer_number: if is_curl { transfer } else { told.number },
             redirect_url: redirect_url.as_deref(),
-            referer,
+            referer: told.outcome.facts.referer.as_deref().or(referer),
             scheme,
             remote_socket: self.socket(told),
             filename: self.file(told).and_then(Path::to_str),
-            ..facts(told, &url, &url_effective, text.as_deref())
+            ..told.facts(&url, &url_effective, text.as_deref())
         };
         Some(self.printed(write_out, &facts))
     }
@@ -185,7 +145,7 @@ impl Reporter {
             url_number: number + self.before.urls,
             transfer_number: transfer,
             scheme: "",
-            ..facts(&told, url, url, Some(&text))
+            ..told.facts(url, url, Some(&text))
         };
         Some(self.printed(write_out, &facts))
     }
@@ -243,7 +203,7 @@ impl Reporter {
 
     /// What a transfer that was a success leaves besides its body.
     fn leave_behind(&self, told: &Told<'_>) {
-        if told.outcome.result.is_err() {
+        if told.error().is_some() {
             return;
         }
         if let Some(path) = self.file(told).filter(|_| self.operation.remote_time || self.operation.xattr) {
@@ -304,147 +264,4 @@ pub(super) struct ReporterRef {
     pub(super) reporter: Arc<Reporter>,
     pub(super) methods: Vec<String>,
     pub(super) numbers: Numbers,
-}
-
-/// A URL as it was given, but for its user and password: what is printed ends up in logs.
-fn without_user(url: &str) -> Cow<'_, str> {
-    let from = url.find("://").map_or(0, |colon| colon + 3);
-    let authority = url[from..].find(['/', '\\', '?', '#']).map_or(&url[from..], |length| &url[from..from + length]);
-    match authority.rfind('@') {
-        Some(at) => Cow::Owned(format!("{}{}", &url[..from], &url[from + at + 1..])),
-        None => Cow::Borrowed(url),
-    }
-}
-
-fn facts<'a>(told: &'a Told<'_>, url: &'a str, url_effective: &'a str, error: Option<&'a str>) -> TransferFacts<'a> {
-    let (outcome, facts) = (told.outcome, &told.outcome.facts);
-    let content_type = outcome.head.as_ref().and_then(|head| head.get_all("content-type").last());
-    TransferFacts {
-        response_code: facts.status,
-        url,
-        url_effective,
-        size_download: facts.body_bytes,
-        size_delivered: facts.decoded_bytes.unwrap_or(facts.body_bytes),
-        time_namelookup: facts.resolved,
-        time_connect: facts.connected,
-        time_appconnect: facts.secured,
-        time_starttransfer: facts.first_byte,
-        time_total: facts.total,
-        num_connects: facts.connects.into(),
-        num_redirects: facts.redirects.into(),
-        content_type: content_type.and_then(|value| std::str::from_utf8(value).ok()),
-        exit_code: outcome.result.as_ref().err().map_or(0, Error::exit_code),
-        error,
-        method: facts.method.as_deref().unwrap_or(told.method),
-        filename: told.file.and_then(Path::to_str),
-        scheme: outcome.target.scheme().as_str(),
-        http_version: match facts.version {
-            Some(haul::Version::Http10) => "1",
-            Some(haul::Version::Http11) => "1.1",
-            Some(haul::Version::Http2) => "2",
-            _ => "",
-        },
-        connection: facts.connection,
-        remote_ip: facts.peer.map(|peer| peer.ip()),
-        remote_socket: None,
-        remote_port: facts.peer.map(|peer| peer.port()),
-        local_ip: facts.local.map(|local| local.ip()),
-        local_port: facts.local.map(|local| local.port()),
-        url_number: told.number,
-        transfer_number: told.number,
-        connect_code: facts.connect_status,
-        num_retries: facts.retries.into(),
-        proxy_used: facts.proxy_used,
-        proxy_verify_result: words::verify_result(outcome, true),
-        verify_result: words::verify_result(outcome, false),
-        redirect_url: None,
-        referer: None,
-        size_header: facts.head_bytes,
-        size_request: facts.request_bytes,
-        size_upload: facts.upload_bytes,
-        time_pretransfer: facts.sent,
-        time_redirect: facts.redirected,
-        head: outcome.head.as_ref(),
-        history: &outcome.history,
-        now: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
-    }
-}
-
-/// A URL with the port that was written though it is its scheme's own, as curl tells it.
-fn with_port(target: &Target) -> String {
-    let port = target.explicit_port().filter(|port| *port == target.scheme().default_port());
-    match port {
-        Some(port) => {
-            format!("{}://{}:{port}{}", target.scheme().as_str(), target.authority(), target.path_and_query())
-        }
-        None => target.to_url(),
-    }
-}
-
-/// A fragment is no part of a request, but of what the user wrote, or the server.
-fn with_fragment(url: String, fragment: Option<&str>) -> String {
-    match fragment {
-        Some(fragment) => format!("{url}#{fragment}"),
-        None => url,
-    }
-}
-
-/// Where a redirect that was not followed leads.
-fn redirect_url(outcome: &Outcome) -> Option<String> {
-    let head = outcome.head.as_ref().filter(|head| (300..400).contains(&head.status()))?;
-    let location = location_text(head.get_all("location").find(|location| !location.is_empty())?);
-    match outcome.target.join(&location) {
-        Ok(target) => Some(with_fragment(with_port(&target), target.fragment())),
-        // One that haul cannot go to is told as it is.
-        Err(error) => (error.exit_code() == 1).then(|| crate::usage::shown_url(&location)),
-    }
-}
-
-/// What `-v`, `--trace` and `-D` want to see.
-fn trace(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Tracer>>> {
-    let args = &global.trace;
-    let heads = match &stage.report.dump_header {
-        Some(path) => {
-            // What is wrong with it is told when the file is opened.
-            let _ = stamps::make_directories(operation, path);
-            Some(opened(path)?)
-        }
-        None => None,
-    };
-    let retries_as_curl = global.persona.is_curl() && stage.transfer.retry.count > 0;
-    let tells_retries = retries_as_curl && !global.silent;
-    let tells_failures = retries_as_curl && global.shows_errors();
-    if heads.is_none() && args.form == TraceForm::Off && !tells_retries && !tells_failures {
-        return Ok(None);
-    }
-    let out = match &args.file {
-        Some(path) => opened(path)?,
-        None => Place::new("standard error", Box::new(std::io::stderr())),
-    };
-    let connect_heads = !stage.proxy.suppress_connect_headers;
-    Ok(Some(Arc::new(Tracer {
-        args: args.clone(),
-        out,
-        heads,
-        connect_heads,
-        tells_retries,
-        tells_failures,
-        is_told: AtomicBool::new(false),
-    })))
-}
-
-/// A file that is written anew; `-` is standard output, `%` standard error.
-fn opened(path: &Path) -> Result<Place> {
-    Ok(match path.as_os_str().as_encoded_bytes() {
-        b"-" => Place::new("standard output", Box::new(std::io::stdout())),
-        b"%" => Place::new("standard error", Box::new(std::io::stderr())),
-        _ => {
-            let name = path.display();
-            let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
-            // Content may go to the same file (-D FILE -o FILE): what is written here comes behind whatever is there.
-            let mut options = File::options();
-            options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits() as i32);
-            Place::new(name.to_string(), Box::new(options.open(path).map_err(cannot)?))
-        }
-    })
 }

@@ -21,8 +21,9 @@ use haul_policy::glob::Parts;
 
 use super::carried::Part;
 use super::progress::Progress;
-use super::report::{Reporter, Told};
+use super::report::Reporter;
 use super::stores::Stores;
+use super::told::Told;
 use super::{by_agent, checksum, local, options, say, stamps};
 use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, append_query};
 

@@ -10,58 +10,32 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use haul::trace::{Event, Trace};
-use haul::{Error, ErrorKind};
+use haul::{Error, Result};
 
-use super::words;
+use super::place::Place;
+use super::{stamps, words};
 use crate::persona::Persona;
-use crate::plan::{TraceArgs, TraceForm};
+use crate::plan::{Global, Operation, StageArgs, TraceArgs, TraceForm};
 
 /// What is said and heard, to where the user wants it.
 pub(super) struct Tracer {
-    pub(super) args: TraceArgs,
-    pub(super) out: Place,
+    args: TraceArgs,
+    out: Place,
     /// `-D`.
-    pub(super) heads: Option<Place>,
+    heads: Option<Place>,
     /// Whether `-D` has the answers of proxies too.
-    pub(super) connect_heads: bool,
+    connect_heads: bool,
     /// Whether a further try is told of, which curl does unless it is silent.
-    pub(super) tells_retries: bool,
+    tells_retries: bool,
     /// Whether what the last one failed of is, as by curl.
-    pub(super) tells_failures: bool,
+    tells_failures: bool,
     /// That the trace lacks something was said.
-    pub(super) is_told: AtomicBool,
-}
-
-/// A file that is written to as things happen.
-pub(super) struct Place {
-    out: Mutex<Box<dyn Write + Send>>,
-    name: String,
-    /// That something is missing in it, and why the first of it could not be written.
-    failed: OnceLock<Error>,
-}
-
-impl Place {
-    pub(super) fn new(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {
-        Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new() }
-    }
-
-    fn write(&self, bytes: &[u8]) {
-        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
-            let lost = || Error::with_source(ErrorKind::Write, format!("failed to write {}", self.name), error);
-            self.failed.get_or_init(lost);
-        }
-    }
-
-    fn failure(&self) -> Option<Error> {
-        self.failed.get().map(Error::again)
-    }
+    is_told: AtomicBool,
 }
 
 impl fmt::Debug for Tracer {
@@ -71,6 +45,39 @@ impl fmt::Debug for Tracer {
 }
 
 impl Tracer {
+    /// What `-v`, `--trace` and `-D` want to see; `None` where nobody does.
+    pub(super) fn of(global: &Global, operation: &Operation, stage: &StageArgs) -> Result<Option<Arc<Self>>> {
+        let args = &global.trace;
+        let heads = match &stage.report.dump_header {
+            Some(path) => {
+                // What is wrong with it is told when the file is opened.
+                let _ = stamps::make_directories(operation, path);
+                Some(Place::open(path)?)
+            }
+            None => None,
+        };
+        let retries_as_curl = global.persona.is_curl() && stage.transfer.retry.count > 0;
+        let tells_retries = retries_as_curl && !global.silent;
+        let tells_failures = retries_as_curl && global.shows_errors();
+        if heads.is_none() && args.form == TraceForm::Off && !tells_retries && !tells_failures {
+            return Ok(None);
+        }
+        let out = match &args.file {
+            Some(path) => Place::open(path)?,
+            None => Place::stderr(),
+        };
+        let connect_heads = !stage.proxy.suppress_connect_headers;
+        Ok(Some(Arc::new(Self {
+            args: args.clone(),
+            out,
+            heads,
+            connect_heads,
+            tells_retries,
+            tells_failures,
+            is_told: AtomicBool::new(false),
+        })))
+    }
+
     /// That the file of a trace lacks something; told once.
     pub(super) fn lost(&self) -> Option<Error> {
         self.out.failure().filter(|_| self.args.file.is_some() && !self.is_told.swap(true, Ordering::Relaxed))

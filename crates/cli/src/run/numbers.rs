@@ -1,0 +1,45 @@
+//! The numbers of URLs as curl counts them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Which source a transfer is of: curl numbers URLs by that, all of a glob alike.
+#[derive(Clone, Default)]
+pub(super) struct Numbers {
+    runs: Arc<Mutex<Vec<Run>>>,
+}
+
+/// Transfers whose sources are all the same (a glob), or each the next one (a list): a million of them are one.
+struct Run {
+    first: u64,
+    source: u64,
+    step: u64,
+}
+
+impl Run {
+    fn of(&self, transfer: u64) -> u64 {
+        self.source + self.step * (transfer - self.first)
+    }
+}
+
+impl Numbers {
+    /// A transfer of this source comes.
+    pub(super) fn made(&self, transfer: u64, source: u64) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(run) = runs.last_mut() {
+            if transfer == run.first + 1 {
+                run.step = u64::from(source > run.source);
+            }
+            if run.of(transfer) == source {
+                return;
+            }
+        }
+        runs.push(Run { first: transfer, source, step: 0 });
+    }
+
+    /// The number of the source of a transfer.
+    pub(super) fn of(&self, transfer: u64) -> u64 {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = runs.partition_point(|run| run.first <= transfer);
+        at.checked_sub(1).map_or(transfer, |at| runs[at].of(transfer))
+    }
+}

@@ -1,0 +1,61 @@
+//! Files that are written to as things happen: those of `-D`, `-v`, `--trace` and its like.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use haul::{Error, ErrorKind, Result};
+use rustix::fs::OFlags;
+
+/// A file that is written to as things happen.
+pub(super) struct Place {
+    out: Mutex<Box<dyn Write + Send>>,
+    name: String,
+    /// That something is missing in it, and why the first of it could not be written.
+    failed: OnceLock<Error>,
+}
+
+impl Place {
+    /// A file that is written anew; `-` is standard output, `%` standard error.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Write`] where it cannot be opened.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        Ok(match path.as_os_str().as_encoded_bytes() {
+            b"-" => Self::new("standard output", Box::new(std::io::stdout())),
+            b"%" => Self::stderr(),
+            _ => {
+                let name = path.display();
+                let cannot = |error| Error::with_source(ErrorKind::Write, format!("failed to open {name}"), error);
+                // Content may go to the same file (-D FILE -o FILE): what is written here comes behind whatever is there.
+                let mut options = File::options();
+                options.write(true).create(true).truncate(true).custom_flags(OFlags::APPEND.bits() as i32);
+                Self::new(name.to_string(), Box::new(options.open(path).map_err(cannot)?))
+            }
+        })
+    }
+
+    pub(super) fn stderr() -> Self {
+        Self::new("standard error", Box::new(std::io::stderr()))
+    }
+
+    fn new(name: impl Into<String>, out: Box<dyn Write + Send>) -> Self {
+        Self { out: Mutex::new(out), name: name.into(), failed: OnceLock::new() }
+    }
+
+    /// Writes it, and through.
+    pub(super) fn write(&self, bytes: &[u8]) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = out.write_all(bytes).and_then(|()| out.flush()) {
+            let lost = || Error::with_source(ErrorKind::Write, format!("failed to write {}", self.name), error);
+            self.failed.get_or_init(lost);
+        }
+    }
+
+    /// Why something is missing in it.
+    pub(super) fn failure(&self) -> Option<Error> {
+        self.failed.get().map(Error::again)
+    }
+}
