@@ -32,7 +32,7 @@ MANDIR := $(DATADIR)/man/man1
 .PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
-	generate install uninstall clean
+	generate install uninstall clean msrv
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ header: ## make crates/capi/include/haul.h anew (needs cbindgen 0.28 or later)
 # The C programs of the tests once under valgrind, once with ASan, its leak check included.
 c-memory: ## the C interface under valgrind and AddressSanitizer
 	sh scripts/c-memory.sh
+
+msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup installs it; 4 minutes and 1 GB)
+	rustup run --install $$(sed -n 's/^rust-version = "\(.*\)"/\1.0/p' Cargo.toml) cargo check $(LOCKED) --workspace
 
 tsan: ## the engine's tests of threads under ThreadSanitizer (needs a nightly toolchain with its sources)
 	sh scripts/tsan.sh
