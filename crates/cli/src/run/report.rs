@@ -198,7 +198,7 @@ impl Reporter {
             told.outcome.facts.status == 304 && told.outcome.head.as_ref().is_some_and(|head| head.status() != 304);
         told.file
             .filter(|_| !is_dropped)
-            .filter(|path| *path != Path::new(NULL) || !self.operation.outputs.contains(&plan::Output::Null))
+            .filter(|path| path.as_os_str() != NULL || !self.operation.outputs.contains(&plan::Output::Null))
     }
 
     /// What a transfer that was a success leaves besides its body.

@@ -411,7 +411,7 @@ impl Supply for Run {
             state.ended(usize::try_from(outcome.tag).unwrap_or(usize::MAX))
         };
         if let (Destination::File { path: given, .. }, Some(named)) = (&mut job.destination, path.sink().file_name())
-            && given != named
+            && given.as_os_str() != named.as_os_str()
         {
             named.clone_into(given);
         }
