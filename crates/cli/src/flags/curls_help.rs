@@ -14,15 +14,15 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     (
         "auth",
         "Authentication",
-        "anyauth aws-sigv4 basic digest location location-trusted netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth proxy-basic \
-         proxy-pass proxy-user socks5-basic user",
+        "anyauth aws-sigv4 basic delegation digest location location-trusted netrc netrc-file netrc-optional oauth2-bearer pass proxy-anyauth \
+         proxy-basic proxy-pass proxy-tlsv1 proxy-user service-name socks5-basic socks5-gssapi-nec socks5-gssapi-service user",
     ),
     (
         "connection",
         "Where connections lead",
-        "abstract-unix-socket connect-timeout connect-to continue-at happy-eyeballs-timeout-ms interface ipv4 ipv6 keepalive keepalive-cnt \
-         keepalive-time limit-rate local-port max-filesize max-time parallel parallel-immediate parallel-max parallel-max-host proto \
-         proto-default proto-redir rate request resolve speed-limit speed-time tcp-fastopen tcp-nodelay unix-socket",
+        "abstract-unix-socket connect-timeout connect-to continue-at happy-eyeballs-timeout-ms interface ip-tos ipv4 ipv6 keepalive \
+         keepalive-cnt keepalive-time limit-rate local-port max-filesize max-time parallel parallel-immediate parallel-max parallel-max-host \
+         proto proto-default proto-redir rate request resolve speed-limit speed-time tcp-fastopen tcp-nodelay unix-socket vlan-priority",
     ),
     (
         "curl",
@@ -64,9 +64,10 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
         "proxy",
         "Proxies",
         "anyauth digest haproxy-clientip haproxy-protocol noproxy preproxy proxy proxy-anyauth proxy-basic proxy-cacert proxy-capath \
-         proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-header proxy-http2 proxy-insecure proxy-key \
-         proxy-key-type proxy-pass proxy-pinnedpubkey proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-user \
-         proxy1.0 proxytunnel socks4 socks4a socks5 socks5-basic socks5-hostname suppress-connect-headers",
+         proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-header proxy-http2 proxy-insecure proxy-key proxy-key-type \
+         proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers proxy-tlsv1 \
+         proxy-user proxy1.0 proxytunnel socks4 socks4a socks5 socks5-basic socks5-gssapi-nec socks5-gssapi-service socks5-hostname \
+         suppress-connect-headers",
     ),
     (
         "timeout",
@@ -78,9 +79,9 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
         "TLS",
         "alpn ca-native cacert capath cert cert-type ciphers crlfile curves insecure key key-type pass pinnedpubkey proxy-ca-native \
          proxy-cacert proxy-capath proxy-cert proxy-cert-type proxy-ciphers proxy-crlfile proxy-digest proxy-insecure proxy-key \
-         proxy-key-type proxy-pass proxy-pinnedpubkey proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers sessionid ssl \
-         ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort tls-max tls13-ciphers tlsv1 tlsv1.0 tlsv1.1 \
-         tlsv1.2 tlsv1.3",
+         proxy-key-type proxy-pass proxy-pinnedpubkey proxy-service-name proxy-ssl-allow-beast proxy-ssl-auto-client-cert proxy-tls13-ciphers \
+         proxy-tlsv1 sessionid ssl ssl-allow-beast ssl-auto-client-cert ssl-no-revoke ssl-reqd ssl-revoke-best-effort tls-max tls13-ciphers \
+         tlsv1 tlsv1.0 tlsv1.1 tlsv1.2 tlsv1.3",
     ),
     (
         "upload",

@@ -47,6 +47,15 @@ pub(super) const CRLF: Inert = Inert(&Spec {
     ..NOTHING
 });
 
+pub(super) const DELEGATION: Inert = Inert(&Spec {
+    long: "delegation",
+    takes: Takes::Value("level"),
+    doc: "Taken for scripts written for curl. It is about Negotiate, which haul does not speak: --negotiate is refused.",
+    example: "haul --delegation none https://example.com/",
+    see_also: &["anyauth"],
+    ..NOTHING
+});
+
 pub(super) const DISABLE_EPRT: Inert = Inert(&Spec {
     long: "disable-eprt",
     doc: "Taken for scripts written for curl. It is about connections of FTP.",
@@ -123,6 +132,15 @@ pub(super) const NPN: Inert = Inert(&Spec {
     ..NOTHING
 });
 
+pub(super) const PROXY_SERVICE_NAME: Inert = Inert(&Spec {
+    long: "proxy-service-name",
+    takes: Takes::Value("name"),
+    doc: "Taken for scripts written for curl. It is about Negotiate, which haul does not speak: --negotiate is refused.",
+    example: "haul --proxy-service-name x https://example.com/",
+    see_also: &["proxy-anyauth"],
+    ..NOTHING
+});
+
 pub(super) const PROXY_SSL_ALLOW_BEAST: Inert = Inert(&Spec {
     long: "proxy-ssl-allow-beast",
     doc: "Taken for scripts written for curl. The flaw that it works around is one of \
@@ -141,12 +159,46 @@ pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
     ..NOTHING
 });
 
+pub(super) const PROXY_TLSV1: Inert = Inert(&Spec {
+    long: "proxy-tlsv1",
+    doc: "Taken for scripts written for curl. TLS 1.2 or newer is spoken to proxies in any case, as by --tlsv1 to servers.",
+    example: "haul --proxy-tlsv1 https://example.com/",
+    see_also: &["tlsv1"],
+    ..NOTHING
+});
+
 pub(super) const RANDOM_FILE: Inert = Inert(&Spec {
     long: "random-file",
     takes: Takes::Value("file"),
     doc: "Taken for scripts written for curl. It is ignored by curl too.",
     example: "haul --random-file x https://example.com/",
     see_also: &["insecure"],
+    ..NOTHING
+});
+
+pub(super) const SERVICE_NAME: Inert = Inert(&Spec {
+    long: "service-name",
+    takes: Takes::Value("name"),
+    doc: "Taken for scripts written for curl. It is about Negotiate, which haul does not speak: --negotiate is refused.",
+    example: "haul --service-name x https://example.com/",
+    see_also: &["anyauth"],
+    ..NOTHING
+});
+
+pub(super) const SOCKS5_GSSAPI_NEC: Inert = Inert(&Spec {
+    long: "socks5-gssapi-nec",
+    doc: "Taken for scripts written for curl. It is about GSS-API with SOCKS proxies, which haul does not speak: --socks5-gssapi is refused.",
+    example: "haul --socks5-gssapi-nec https://example.com/",
+    see_also: &["socks5"],
+    ..NOTHING
+});
+
+pub(super) const SOCKS5_GSSAPI_SERVICE: Inert = Inert(&Spec {
+    long: "socks5-gssapi-service",
+    takes: Takes::Value("name"),
+    doc: "Taken for scripts written for curl. It is about GSS-API with SOCKS proxies, which haul does not speak: --socks5-gssapi is refused.",
+    example: "haul --socks5-gssapi-service x https://example.com/",
+    see_also: &["socks5"],
     ..NOTHING
 });
 

@@ -88,6 +88,7 @@ mod inert;
 mod input_file;
 mod insecure;
 mod interface;
+mod ip_tos;
 mod ipv4;
 mod ipv6;
 mod json;
@@ -218,6 +219,7 @@ mod user_agent;
 mod variable;
 mod verbose;
 mod version;
+mod vlan_priority;
 mod write_out;
 mod xattr;
 
@@ -408,6 +410,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &data_binary::DataBinary,
     &data_raw::DataRaw,
     &data_urlencode::DataUrlencode,
+    &inert::DELEGATION,
     &digest::Digest,
     &disable::Disable,
     &inert::DISABLE_EPRT,
@@ -451,6 +454,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &input_file::InputFile,
     &insecure::Insecure,
     &interface::Interface,
+    &ip_tos::IpTos,
     &ipv4::Ipv4,
     &ipv6::Ipv6,
     &json::Json,
@@ -516,9 +520,11 @@ pub const FLAGS: &[&dyn Flag] = &[
     &proxy_key_type::ProxyKeyType,
     &proxy_pass::ProxyPass,
     &proxy_pinnedpubkey::ProxyPinnedpubkey,
+    &inert::PROXY_SERVICE_NAME,
     &inert::PROXY_SSL_ALLOW_BEAST,
     &inert::PROXY_SSL_AUTO_CLIENT_CERT,
     &proxy_tls13_ciphers::ProxyTls13Ciphers,
+    &inert::PROXY_TLSV1,
     &proxy_user::ProxyUser,
     &proxy1_0::Proxy10,
     &proxytunnel::Proxytunnel,
@@ -540,6 +546,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &retry_connrefused::RetryConnrefused,
     &retry_delay::RetryDelay,
     &retry_max_time::RetryMaxTime,
+    &inert::SERVICE_NAME,
     &sessionid::Sessionid,
     &show_error::ShowError,
     &show_headers::ShowHeaders,
@@ -549,6 +556,8 @@ pub const FLAGS: &[&dyn Flag] = &[
     &socks4a::Socks4a,
     &socks5::Socks5,
     &socks5_basic::Socks5Basic,
+    &inert::SOCKS5_GSSAPI_NEC,
+    &inert::SOCKS5_GSSAPI_SERVICE,
     &socks5_hostname::Socks5Hostname,
     &sort::Sort,
     &speed_limit::SpeedLimit,
@@ -596,6 +605,7 @@ pub const FLAGS: &[&dyn Flag] = &[
     &variable::Variable,
     &verbose::Verbose,
     &version::Version,
+    &vlan_priority::VlanPriority,
     &write_out::WriteOut,
     &xattr::Xattr,
 ];

@@ -21,6 +21,10 @@ pub struct ConnectionArgs {
     pub interface: Option<Interface>,
     /// `--local-port`: the ports to try in order as one's own, none of them 0.
     pub local_port: Option<RangeInclusive<u16>>,
+    /// `--ip-tos`: the type of service of what is sent.
+    pub type_of_service: Option<u8>,
+    /// `--vlan-priority`: the priority of what is sent, 0 to 7.
+    pub priority: Option<u8>,
     /// Head start of IPv6 (RFC 8305 section 5). Default 200 ms, as curl's.
     pub happy_eyeballs: Duration,
     /// TCP keepalive; `None` is `--no-keepalive`.
@@ -37,6 +41,8 @@ impl Default for ConnectionArgs {
             unix_socket: None,
             interface: None,
             local_port: None,
+            type_of_service: None,
+            priority: None,
             happy_eyeballs: Duration::from_millis(200),
             keepalive: Some(KeepaliveArgs::default()),
             haproxy_protocol: false,

@@ -21,6 +21,7 @@ pub(super) fn connect(args: &ConnectionArgs, options: &mut ConnectOptions) -> Re
     });
     options.interface = args.interface.as_ref().map(interface).transpose()?;
     options.local_ports = args.local_port.as_ref().map(|ports| Ports { first: *ports.start(), last: *ports.end() });
+    (options.type_of_service, options.priority) = (args.type_of_service, args.priority);
     options.unix_socket = args.unix_socket.as_ref().map(|socket| match socket {
         plan::UnixSocket::Path(path) => UnixSocket::Path(path.clone()),
         plan::UnixSocket::Abstract(name) => UnixSocket::Abstract(name.clone()),

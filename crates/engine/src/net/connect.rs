@@ -56,6 +56,10 @@ pub struct ConnectOptions {
     pub interface: Option<Interface>,
     /// Which ports they leave from (`--local-port`). Default: any.
     pub local_ports: Option<Ports>,
+    /// The type of service of what is sent, all eight bits: DS field (RFC 2474 section 3) and ECN (`--ip-tos`). Default: the system's.
+    pub type_of_service: Option<u8>,
+    /// The priority of what is sent, 0 to 7 (`--vlan-priority`), as far as the system has such. Default: the system's.
+    pub priority: Option<u8>,
     /// The local socket that all of them go to, whatever the URL says, and past any proxy (`--unix-socket`,
     /// `--abstract-unix-socket`).
     pub unix_socket: Option<UnixSocket>,
@@ -74,6 +78,8 @@ impl Default for ConnectOptions {
             keepalive: Some(Keepalive::default()),
             interface: None,
             local_ports: None,
+            type_of_service: None,
+            priority: None,
             unix_socket: None,
             haproxy_protocol: false,
             haproxy_client: None,
@@ -92,6 +98,8 @@ impl ConnectOptions {
             keepalive,
             interface,
             local_ports,
+            type_of_service,
+            priority,
             unix_socket,
             haproxy_protocol,
             haproxy_client,
@@ -99,6 +107,8 @@ impl ConnectOptions {
         *keepalive == other.keepalive
             && *interface == other.interface
             && *local_ports == other.local_ports
+            && *type_of_service == other.type_of_service
+            && *priority == other.priority
             && *unix_socket == other.unix_socket
             && *haproxy_protocol == other.haproxy_protocol
             && *haproxy_client == other.haproxy_client
@@ -175,7 +185,7 @@ impl Connector {
             deadline: clock::after(now, options.timeout),
             attempt_delay: options.attempt_delay,
             keepalive: options.keepalive,
-            bind: Bind { ports: options.local_ports, ..Bind::default() },
+            bind: Bind::of(options),
             unix: None,
             failure: None,
             could_not_bind: false,

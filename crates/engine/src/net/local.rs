@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use rustix::net::SocketAddrUnix;
 use socket2::SockRef;
 
+use super::connect::ConnectOptions;
 use super::socket::Socket;
 use crate::{Error, ErrorKind, Result};
 
@@ -84,7 +85,7 @@ impl Ports {
     }
 }
 
-/// What a socket is bound to before it connects.
+/// What a socket is bound to before it connects, and how what it sends is marked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bind {
     /// The interface.
@@ -93,14 +94,30 @@ pub struct Bind {
     pub addresses: Option<Vec<IpAddr>>,
     /// Ports.
     pub ports: Option<Ports>,
+    /// The type of service.
+    pub type_of_service: Option<u8>,
+    /// The priority.
+    pub priority: Option<u8>,
 }
 
 impl Bind {
+    /// As these say, but for the interface, whose addresses have to be looked up.
+    #[must_use]
+    pub fn of(options: &ConnectOptions) -> Self {
+        Self {
+            ports: options.local_ports,
+            type_of_service: options.type_of_service,
+            priority: options.priority,
+            ..Self::default()
+        }
+    }
+
     /// Binds a socket that will connect to `peer`.
     ///
     /// # Errors
     /// The system's; `AddrNotAvailable` where there is no address of the peer's family.
     pub fn apply(&self, socket: &Socket, peer: &SocketAddr) -> io::Result<()> {
+        self.mark(socket, peer);
         let mut address =
             self.addresses.as_ref().map(|addresses| fitting(addresses.iter().copied(), peer)).transpose()?;
         if let Some(device) = &self.device {
@@ -123,6 +140,18 @@ impl Bind {
             }
         }
         Err(io::ErrorKind::AddrInUse.into())
+    }
+
+    /// What the system does not let be marked goes unmarked, as by curl.
+    fn mark(&self, socket: &Socket, peer: &SocketAddr) {
+        let socket = SockRef::from(socket);
+        if let Some(service) = self.type_of_service.map(u32::from) {
+            let _ = if peer.is_ipv4() { socket.set_tos_v4(service) } else { socket.set_tclass_v6(service) };
+        }
+        #[cfg(target_os = "linux")]
+        if let Some(priority) = self.priority {
+            let _ = socket.set_priority(priority.into());
+        }
     }
 
     /// The error of a connection that could not leave from here.
@@ -218,6 +247,25 @@ impl fmt::Display for UnixSocket {
         match self {
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Abstract(name) => write!(f, "@{}", name.escape_ascii()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_is_sent_is_marked() {
+        let options = ConnectOptions { type_of_service: Some(0xb8), priority: Some(5), ..ConnectOptions::default() };
+        for peer in ["127.0.0.1:9", "[::1]:9"] {
+            let peer = peer.parse().unwrap();
+            let socket = Socket::open(&peer, false).unwrap();
+            Bind::of(&options).apply(&socket, &peer).unwrap();
+            let socket = SockRef::from(&socket);
+            let service = if peer.is_ipv4() { socket.tos_v4() } else { socket.tclass_v6() };
+            assert_eq!((service.unwrap(), socket.priority().unwrap()), (0xb8, 5), "{peer}");
         }
     }
 }

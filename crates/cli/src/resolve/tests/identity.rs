@@ -185,12 +185,21 @@ fn connections_are_as_told() {
     );
     assert_eq!(connection(&["--keepalive-time", "0", "--keepalive-cnt", "0"]), Default::default());
     assert_eq!(connection(&["--happy-eyeballs-timeout-ms", "0"]), Default::default());
+    for (name, service) in
+        [("EF", 0xb8), ("CS0", 0), ("VOICE-ADMIT", 0xb0), ("255", 255), ("LOWCOST", 2), ("AF11", 0x28)]
+    {
+        assert_eq!(connection(&["--ip-tos", name]).type_of_service, Some(service), "{name}");
+    }
+    assert_eq!(connection(&["--vlan-priority", "7"]).priority, Some(7));
     let proxied = connection(&["--haproxy-clientip", "::1"]);
     assert!(proxied.haproxy_protocol && proxied.haproxy_client.is_some_and(|address| address.is_ipv6()));
     for args in [
         &["--local-port", "5-3"][..],
         &["--haproxy-clientip", "h"],
         &["--keepalive-cnt", "128"],
+        &["--ip-tos", "ef"],
+        &["--ip-tos", "256"],
+        &["--vlan-priority", "8"],
         &["--cert-type", "P12"],
         &["--interface", "ifhost!a"],
         &["--unix-socket", ""],

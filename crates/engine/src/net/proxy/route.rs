@@ -44,7 +44,7 @@ impl Route {
             Some(address) => Ok(Some(Arc::from([address]))),
             None => ask(host, port, family).map_err(|error| of_kind(error, kind)),
         };
-        let mut bind = Bind { ports: key.connect.local_ports, ..Bind::default() };
+        let mut bind = Bind::of(&key.connect);
         if let Some(interface) = &key.connect.interface {
             bind.device.clone_from(&interface.device);
             if let Some(host) = &interface.host {

@@ -1,0 +1,69 @@
+//! `--ip-tos`.
+
+use super::prelude::*;
+
+/// Names of the type of service: DSCPs with their bits in place (RFC 2474, RFC 2597, RFC 3246, RFC 5865, RFC 8622), those of ECN
+/// (RFC 3168 section 5) and the older ones of RFC 1349. Sorted.
+const NAMES: [(&str, u8); 31] = [
+    ("AF11", 0x28),
+    ("AF12", 0x30),
+    ("AF13", 0x38),
+    ("AF21", 0x48),
+    ("AF22", 0x50),
+    ("AF23", 0x58),
+    ("AF31", 0x68),
+    ("AF32", 0x70),
+    ("AF33", 0x78),
+    ("AF41", 0x88),
+    ("AF42", 0x90),
+    ("AF43", 0x98),
+    ("CE", 0x03),
+    ("CS0", 0x00),
+    ("CS1", 0x20),
+    ("CS2", 0x40),
+    ("CS3", 0x60),
+    ("CS4", 0x80),
+    ("CS5", 0xa0),
+    ("CS6", 0xc0),
+    ("CS7", 0xe0),
+    ("ECT0", 0x02),
+    ("ECT1", 0x01),
+    ("EF", 0xb8),
+    ("LE", 0x04),
+    ("LOWCOST", 0x02),
+    ("LOWDELAY", 0x10),
+    ("MINCOST", 0x02),
+    ("RELIABILITY", 0x04),
+    ("THROUGHPUT", 0x08),
+    ("VOICE-ADMIT", 0xb0),
+];
+
+pub(super) struct IpTos;
+
+impl Flag for IpTos {
+    fn spec(&self) -> &'static Spec {
+        &Spec {
+            long: "ip-tos",
+            short: None,
+            takes: Takes::Value("value"),
+            category: Category::Connection,
+            important: false,
+            help: "Type of service of what is sent",
+            doc: "The type of service (IPv4) or traffic class (IPv6) of what is sent: a number from 0 to 255, or a name: AF11 to AF43, \
+                  CS0 to CS7, EF, LE, VOICE-ADMIT, ECT0, ECT1, CE, LOWCOST, LOWDELAY, MINCOST, RELIABILITY, THROUGHPUT. Default: the \
+                  system's. It goes unmarked where the system does not let it be marked.",
+            example: "haul --ip-tos CS5 https://example.com/",
+            see_also: &["vlan-priority", "interface"],
+        }
+    }
+
+    fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
+        let name = value.content()?;
+        let service = match NAMES.binary_search_by(|(known, _)| (*known).cmp(name)) {
+            Ok(at) => NAMES[at].1,
+            Err(_) => value.number_in(0, 0xff)? as u8,
+        };
+        args.transfer().connection.type_of_service = Some(service);
+        Ok(())
+    }
+}
