@@ -4,6 +4,7 @@ mod common;
 
 use std::fs;
 
+use common::agent::Agent;
 use common::{REFUSED, page, run_haul, short_body};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
@@ -101,6 +102,25 @@ fn what_is_wrong_with_a_certificate_is_told_as_a_number_also_where_it_is_accepte
     };
     assert!(told(&trusted).contains("*  SSL certificate verify ok.\n"), "{}", told(&trusted));
     assert!(told(&other).contains("*  SSL certificate verification failed"), "{}", told(&other));
+}
+
+#[test]
+fn certificates_are_shown_by_the_agent_too_and_only_where_there_are_some() {
+    let identity = Identity::generate();
+    let shown = identity.chain_pem().replace('\r', "");
+    let origin = Origin::builder().identity(identity).start().unwrap();
+    let url = origin.https_url("/small");
+    let agent = Agent::new();
+    let format = ["-s", "-k", "-o", "/dev/null", "-w", "%{num_certs}\n%{certs}"];
+    for said in [run_haul(format.iter().chain([&&*url])).text(), agent.run(&[&format[..], &[&url]].concat()).text()] {
+        assert!(said.starts_with("1\nSubject:") && said.ends_with(&shown), "{said}");
+        for name in ["Issuer:", "Version:2", "Serial Number:", "Start date:", "Expire date:"] {
+            assert!(said.contains(&format!("\n{name}")), "{name}: {said}");
+        }
+    }
+    let json = run_haul(["-s", "-k", "-o", "/dev/null", "-w", "%{json}", &url]).text();
+    assert!(json.contains("\"num_certs\":1,") && json.contains("-----END CERTIFICATE-----\\n\""), "{json}");
+    assert_eq!(run_haul(format.iter().chain([&&*origin.url("/small")])).text(), "0\n");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is known of a transfer: sizes, times, addresses. The numbers behind `--write-out` and `--stats`.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haul_proto::head::{Head, Version};
@@ -51,6 +52,9 @@ pub struct Facts {
     /// What is wrong with the certificate of the last server, where it was looked at and accepted all the same
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
     pub certificate_fault: Option<Box<str>>,
+    /// The certificates that the last server showed, its own first, in DER, where they were to be kept
+    /// ([`TlsOptions::keep_certificates`](crate::net::tls::TlsOptions::keep_certificates)).
+    pub certificates: Option<Arc<[Vec<u8>]>>,
     /// Our address.
     pub local: Option<SocketAddr>,
     /// The name was resolved.
@@ -93,6 +97,7 @@ impl Facts {
             connection: None,
             peer: None,
             certificate_fault: None,
+            certificates: None,
             local: None,
             resolved: Duration::ZERO,
             connected: Duration::ZERO,

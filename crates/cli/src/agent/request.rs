@@ -393,6 +393,7 @@ fn put_tls(writer: &mut Writer, tls: &TlsOptions) {
     writer
         .flag(tls.verify)
         .flag(tls.examine)
+        .flag(tls.keep_certificates)
         .maybe(tls.ca_file.as_deref(), Writer::path)
         .maybe(tls.ca_path.as_deref(), Writer::path);
     writer.maybe(tls.identity.as_ref(), |writer, identity| {
@@ -409,6 +410,7 @@ fn get_tls(reader: &mut Reader<'_>) -> Result<TlsOptions, Malformed> {
     let mut tls = TlsOptions::default();
     tls.verify = reader.flag()?;
     tls.examine = reader.flag()?;
+    tls.keep_certificates = reader.flag()?;
     tls.ca_file = reader.maybe(Reader::path)?;
     tls.ca_path = reader.maybe(Reader::path)?;
     tls.identity =

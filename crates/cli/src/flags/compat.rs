@@ -123,7 +123,7 @@ const DIFFERS: &[(&str, &str)] = &[
     ("verbose", "secrets are left out"),
     (
         "write-out",
-        "certs is empty and num_certs is 0: no certificates are kept; URLs are told of without their password, and that fetched last without its \
+        "certs has names, serial number, dates and the certificate itself, but neither extensions nor keys in words; URLs are told of without their password, and that fetched last without its \
          user; time_queue is 0; %time{} has the words of the C locale",
     ),
 ];

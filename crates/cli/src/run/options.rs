@@ -88,6 +88,7 @@ pub(super) fn request(
     let tells = |write_out: &plan::WriteOut| write_out.tells_of_certificate();
     options.tls.examine =
         transfer.tls.insecure && (options.trace.is_some() || stage.report.write_out.as_ref().is_some_and(tells));
+    options.tls.keep_certificates = stage.report.write_out.as_ref().is_some_and(plan::WriteOut::shows_certificates);
     options.decode_limits.max_output = transfer.max_filesize;
     options.connect.timeout = transfer.connect_timeout;
     ways::connect(&transfer.connection, &mut options.connect)?;

@@ -119,6 +119,7 @@ impl Told<'_> {
             connection: facts.connection,
             remote_ip: facts.peer.map(|peer| peer.ip()),
             remote_socket: None,
+            certificates: facts.certificates.as_deref().unwrap_or_default(),
             remote_port: facts.peer.map(|peer| peer.port()),
             local_ip: facts.local.map(|local| local.ip()),
             local_port: facts.local.map(|local| local.port()),

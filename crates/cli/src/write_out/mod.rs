@@ -14,6 +14,7 @@
 //! assert_eq!(printed.stdout, b"200 http://h/\n");
 //! ```
 
+mod certificates;
 mod json;
 mod render;
 mod time;
@@ -99,6 +100,13 @@ impl WriteOut {
     /// Whether it says how the server's certificate fared.
     pub fn tells_of_certificate(&self) -> bool {
         self.tokens.iter().any(|token| matches!(token, Token::Json | Token::Variable(Variable::VerifyResult)))
+    }
+
+    /// Whether it shows the certificates themselves.
+    pub fn shows_certificates(&self) -> bool {
+        let shows =
+            |token: &Token| matches!(token, Token::Json | Token::Variable(Variable::Certs | Variable::NumCerts));
+        self.tokens.iter().any(shows)
     }
 
     /// Parses a format, and names what is unknown in it, which prints as nothing.

@@ -8,7 +8,7 @@ use haul::transfer::Redirected;
 use haul::{Head, Target};
 use haul_policy::Host;
 
-use super::{Variable, written};
+use super::{Variable, certificates, written};
 
 /// What `-w` can tell about one transfer. `Default` is a transfer that got nowhere.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +55,8 @@ pub struct TransferFacts<'a> {
     pub connection: Option<u64>,
     /// The address connected to.
     pub remote_ip: Option<IpAddr>,
+    /// The certificates that the server showed, its own first, in DER.
+    pub certificates: &'a [Vec<u8>],
     /// The file of the local socket connected to.
     pub remote_socket: Option<&'a str>,
     /// The port connected to, where there is one.
@@ -110,12 +112,14 @@ impl TransferFacts<'_> {
 
     pub(super) fn append(&self, variable: Variable, into: &mut Vec<u8>) {
         let written = match variable {
-            Variable::Certs | Variable::FtpEntryPath => Ok(()),
+            Variable::Certs => certificates::append(self.certificates, into),
+            Variable::FtpEntryPath => Ok(()),
             Variable::ConnId => match self.connection {
                 Some(number) => write!(into, "{number}"),
                 None => write!(into, "-1"),
             },
-            Variable::NumCerts | Variable::TlsEarlyData => write!(into, "0"),
+            Variable::NumCerts => write!(into, "{}", self.certificates.len()),
+            Variable::TlsEarlyData => write!(into, "0"),
             Variable::ProxyVerifyResult => write!(into, "{}", self.proxy_verify_result),
             Variable::VerifyResult => write!(into, "{}", self.verify_result),
             Variable::TimeQueue => seconds(into, Duration::ZERO),

@@ -18,7 +18,7 @@ macro_rules! variables {
 }
 
 variables! {
-    "certs" Certs "The server's certificates; none is kept.";
+    "certs" Certs "The server's certificates, in words and as PEM.";
     "conn_id" ConnId "Number of the last connection, from 0; -1 without one.";
     "content_type" ContentType "`Content-Type` of the last reply.";
     "errormsg" ErrorMessage "What went wrong; empty after a success.";
@@ -31,7 +31,7 @@ variables! {
     "local_ip" LocalIp "The local address of the last connection.";
     "local_port" LocalPort "The local port of the last connection; -1 without one.";
     "method" Method "The method of the last request.";
-    "num_certs" NumCerts "How many certificates `certs` has: none.";
+    "num_certs" NumCerts "How many certificates `certs` has.";
     "num_connects" NumConnects "New connections made.";
     "num_headers" NumHeaders "Fields of the last reply.";
     "num_redirects" NumRedirects "Redirects followed.";

@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -122,6 +123,12 @@ impl Stream {
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.tls.as_ref()?.tls.certificate_fault()
+    }
+
+    /// The certificates that the server showed, where they were to be kept.
+    #[must_use]
+    pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
+        self.tls.as_ref()?.tls.certificates()
     }
 
     /// What the TLS handshake has agreed on and the server's certificate, in lines for people; the cipher by its name of RFC 8446,

@@ -16,6 +16,7 @@ impl Transfer {
         self.facts.connection = Some(stream.number);
         self.facts.local = stream.local.or(self.facts.local);
         self.facts.certificate_fault = stream.certificate_fault().map(Box::from);
+        self.facts.certificates = stream.certificates().cloned();
         let Some(trace) = &self.options.trace else { return };
         let host = self.peer_host();
         let text = match stream.peer {

@@ -26,6 +26,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use haul::facts::Facts;
@@ -341,6 +342,7 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
         connection,
         peer,
         certificate_fault,
+        certificates,
         local,
         resolved,
         connected,
@@ -352,6 +354,11 @@ fn put_facts(writer: &mut Writer, facts: &Facts) {
     writer.number((*status).into()).number((*connect_status).into()).flag(*proxy_used);
     writer.maybe(method.as_deref(), Writer::text).maybe(referer.as_deref(), Writer::text);
     writer.maybe(certificate_fault.as_deref(), Writer::text);
+    writer.maybe(certificates.as_deref(), |writer, shown| {
+        writer.list(shown, |writer, certificate| {
+            writer.bytes(certificate);
+        })
+    });
     for count in [request_bytes, upload_bytes, head_bytes, body_bytes] {
         writer.number(*count);
     }
@@ -377,6 +384,7 @@ fn get_facts(reader: &mut Reader<'_>, started: Instant) -> Result<Facts, Malform
         method: reader.maybe(Reader::text)?.map(Box::from),
         referer: reader.maybe(Reader::text)?.map(Box::from),
         certificate_fault: reader.maybe(Reader::text)?.map(Box::from),
+        certificates: reader.maybe(|reader| reader.list(|reader| Ok(reader.bytes()?.to_vec())))?.map(Arc::from),
         request_bytes: reader.number()?,
         upload_bytes: reader.number()?,
         head_bytes: reader.number()?,

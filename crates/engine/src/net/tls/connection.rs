@@ -1,6 +1,7 @@
 //! A TLS connection as its user sees it: first a handshake, then data, both over the caller's buffers.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rustls::{
     CertificateError, HandshakeKind, InvalidMessage, ProtocolVersion, SupportedCipherSuite,
@@ -31,6 +32,7 @@ pub struct Tls {
     held: usize,
     agreed: Option<Agreed>,
     examiner: Option<(Examiner, ServerName<'static>)>,
+    keeps_certificates: bool,
 }
 
 enum Phase {
@@ -57,6 +59,8 @@ struct Agreed {
     resumed: bool,
     /// The server's own certificate.
     certificate: Option<CertificateDer<'static>>,
+    /// All that it showed, in DER, where they were to be kept.
+    chain: Option<Arc<[Vec<u8>]>>,
     /// What is wrong with it, where that was to be told and nothing else.
     fault: Option<String>,
 }
@@ -74,7 +78,8 @@ impl Tls {
         let examiner = context.examiner.clone().map(|examiner| (examiner, name.clone()));
         let connection =
             UnbufferedClientConnection::new(context.config.clone(), name).map_err(|error| failed(error.into()))?;
-        Ok(Self { phase: Phase::Handshake(Box::new(connection)), held: 0, agreed: None, examiner })
+        let phase = Phase::Handshake(Box::new(connection));
+        Ok(Self { phase, held: 0, agreed: None, examiner, keeps_certificates: context.keeps_certificates })
     }
 
     /// The server's certificate in words; none if the session was resumed and it showed none.
@@ -88,6 +93,13 @@ impl Tls {
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.agreed.as_ref()?.fault.as_deref()
+    }
+
+    /// The certificates that the server showed, its own first, in DER, where they were to be kept
+    /// ([`TlsOptions::keep_certificates`](super::TlsOptions::keep_certificates)).
+    #[must_use]
+    pub fn certificates(&self) -> Option<&Arc<[Vec<u8>]>> {
+        self.agreed.as_ref()?.chain.as_ref()
     }
 
     /// Whether the server's certificate names this host, too.
@@ -253,6 +265,7 @@ impl Tls {
             cipher: common.suite.as_str().unwrap_or("unknown"),
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            chain: self.keeps_certificates.then(|| chain.iter().map(|shown| shown.to_vec()).collect()),
             certificate: chain.first().map(|leaf| leaf.clone().into_owned()),
             fault: self.examiner.take().and_then(|(examiner, name)| Some(why(&examiner.fault(chain, &name)?))),
         };

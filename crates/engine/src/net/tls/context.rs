@@ -56,6 +56,9 @@ pub struct TlsOptions {
     /// Whether a certificate that need not be acceptable is looked at all the same: what is wrong with it is among the facts
     /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)) and changes nothing. Default no.
     pub examine: bool,
+    /// Whether the certificates that the server shows are among the facts ([`Facts::certificates`](crate::facts::Facts::certificates)).
+    /// Default no: of its own alone is kept what the pool has to know.
+    pub keep_certificates: bool,
     /// A PEM file of the certificates to trust (`--cacert`), in place of the system's.
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
@@ -97,6 +100,7 @@ impl Default for TlsOptions {
         Self {
             verify: true,
             examine: false,
+            keep_certificates: false,
             ca_file: None,
             ca_path: None,
             ca_pem: None,
@@ -123,6 +127,7 @@ pub struct TlsContext {
     tickets: Mutex<HashMap<Place, Arc<ClientSessionMemoryCache>>>,
     resumes: bool,
     pub(super) examiner: Option<Examiner>,
+    pub(super) keeps_certificates: bool,
 }
 
 /// Where a server is. Session tickets (RFC 8446 §4.6.1) are kept for each place, as connections are: what answers on
@@ -152,7 +157,13 @@ const TICKETS: usize = 8;
 
 impl TlsContext {
     fn new(config: ClientConfig) -> Self {
-        Self { config: Arc::new(config), tickets: Mutex::default(), resumes: true, examiner: None }
+        Self {
+            config: Arc::new(config),
+            tickets: Mutex::default(),
+            resumes: true,
+            examiner: None,
+            keeps_certificates: false,
+        }
     }
 
     /// The same for a server at this place, with the tickets of that place only.
@@ -167,7 +178,12 @@ impl TlsContext {
         if self.resumes {
             config.resumption = Resumption::store(Arc::clone(store) as _);
         }
-        Self { resumes: self.resumes, examiner: self.examiner.clone(), ..Self::new(config) }
+        Self {
+            resumes: self.resumes,
+            examiner: self.examiner.clone(),
+            keeps_certificates: self.keeps_certificates,
+            ..Self::new(config)
+        }
     }
 }
 
@@ -262,7 +278,12 @@ impl Built {
         if !options.resume {
             config.resumption = Resumption::disabled();
         }
-        Ok(TlsContext { resumes: options.resume, examiner, ..TlsContext::new(config) })
+        Ok(TlsContext {
+            resumes: options.resume,
+            examiner,
+            keeps_certificates: options.keep_certificates,
+            ..TlsContext::new(config)
+        })
     }
 
     fn verifier(

@@ -50,6 +50,7 @@ pub use identity::{Identity, Passphrase, Pem};
 pub use pinned::{Pin, key_pin};
 pub use record::{Opened, State};
 pub use roots::system_bundle;
+pub use shown::certificate_details;
 
 /// The longest record on the wire: header, 2^14 bytes and what TLS 1.2 allows a cipher to add (RFC 5246 §6.2.3). A
 /// buffer of this size always has room for the next record.

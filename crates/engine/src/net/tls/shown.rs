@@ -43,6 +43,33 @@ pub(super) fn lines(der: &[u8]) -> Vec<String> {
     ]
 }
 
+/// A certificate in DER by curl's names (`CURLINFO_CERTINFO`): what it is of and by whom, the version as it is written (2 is the
+/// third), the serial number, the dates. Nothing of what cannot be read as one.
+#[must_use]
+pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
+    let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
+    let certificate = certificate.tbs_certificate();
+    let validity = certificate.validity();
+    // A number whose first bit is set has a zero before it, as its sign.
+    let serial = match certificate.serial_number().as_bytes() {
+        [0, rest @ ..] if !rest.is_empty() => rest,
+        all => all,
+    };
+    vec![
+        ("Subject", one_line(certificate.subject())),
+        ("Issuer", one_line(certificate.issuer())),
+        ("Version", (certificate.version() as u8).to_string()),
+        ("Serial Number", serial.iter().map(|byte| format!("{byte:02x}")).collect()),
+        ("Start date", date(validity.not_before)),
+        ("Expire date", date(validity.not_after)),
+    ]
+}
+
+fn one_line(name: &Name) -> String {
+    let attribute = |each: &AttributeTypeAndValue| attribute(each).replacen('=', " = ", 1);
+    name.iter().map(attribute).collect::<Vec<_>>().join(", ")
+}
+
 /// From the country down, as it is written in the certificate; RFC 4514 would begin at the other end.
 fn name(name: &Name) -> String {
     name.iter().map(attribute).collect::<Vec<_>>().join("; ")
@@ -75,6 +102,7 @@ mod tests {
         let mut params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
         params.not_before = rcgen::date_time_ymd(2026, 1, 2);
         params.not_after = rcgen::date_time_ymd(2026, 11, 22);
+        params.serial_number = Some(rcgen::SerialNumber::from(vec![0x80, 0xff]));
         params.distinguished_name = rcgen::DistinguishedName::new();
         params.distinguished_name.push(rcgen::DnType::CountryName, "US");
         params.distinguished_name.push(rcgen::DnType::CommonName, "a.example");
@@ -94,11 +122,20 @@ mod tests {
     }
 
     #[test]
+    fn details_have_curls_names() {
+        let details = certificate_details(made().der());
+        let of = |wanted| details.iter().find(|(name, _)| *name == wanted).unwrap().1.as_str();
+        assert_eq!((of("Subject"), of("Issuer")), ("C = US, CN = a.example", "C = US, CN = a.example"));
+        assert_eq!((of("Version"), of("Serial Number")), ("2", "80ff"));
+        assert_eq!((of("Start date"), of("Expire date")), ("Jan  2 00:00:00 2026 GMT", "Nov 22 00:00:00 2026 GMT"));
+    }
+
+    #[test]
     fn what_is_no_certificate_is_not_told_of() {
         let certificate = made();
         let der = certificate.der();
         for cut in 0..der.len() {
-            assert!(lines(&der[..cut]).is_empty(), "cut at {cut}");
+            assert!(lines(&der[..cut]).is_empty() && certificate_details(&der[..cut]).is_empty(), "cut at {cut}");
         }
     }
 }

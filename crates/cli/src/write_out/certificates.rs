@@ -1,0 +1,24 @@
+//! `%{certs}`: the certificates that a server showed, in curl's form.
+
+use std::io::{self, Write};
+
+use crate::base64::encode;
+
+/// How long the lines of PEM are (RFC 7468 section 2).
+const LINE: usize = 64;
+
+/// Each in words, a line for each, and itself in PEM.
+pub(super) fn append(certificates: &[Vec<u8>], into: &mut Vec<u8>) -> io::Result<()> {
+    for der in certificates {
+        for (name, value) in haul::net::tls::certificate_details(der) {
+            writeln!(into, "{name}:{value}")?;
+        }
+        writeln!(into, "-----BEGIN CERTIFICATE-----")?;
+        for line in encode(der).as_bytes().chunks(LINE) {
+            into.extend_from_slice(line);
+            into.push(b'\n');
+        }
+        writeln!(into, "-----END CERTIFICATE-----")?;
+    }
+    Ok(())
+}
