@@ -39,9 +39,14 @@ impl Phase {
     }
 }
 
-/// The exception for an error of the engine. `ErrorKind`'s own names are the kinds.
+/// The exception for an error of the engine. `ErrorKind`'s own names are the kinds; and `TlsRefused`, for what a server of TLS 1.3
+/// says to our certificate once the handshake is over.
 pub(crate) fn failure(error: &Error, phase: Phase) -> PyErr {
-    Failure::new_err((format!("{:?}", error.kind()), error.cause(), error.url().map(str::to_owned), phase.name()))
+    let kind = match error.kind() {
+        ErrorKind::Receive if error.is_tls() => "TlsRefused".to_owned(),
+        kind => format!("{kind:?}"),
+    };
+    Failure::new_err((kind, error.cause(), error.url().map(str::to_owned), phase.name()))
 }
 
 /// The exception for what was refused before anything was sent.

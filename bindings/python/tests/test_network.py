@@ -12,13 +12,16 @@ import pickle
 import socket
 import ssl
 import struct
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
+import trustme
 import urllib3
+from conftest import Pages
 
 import haul
 from haul.adapters import HaulAdapter
@@ -83,6 +86,43 @@ def test_certificates_are_paths_of_any_kind_and_nothing_else(
         for cert in (b"/none/such.pem", (bundle, b"/none/such.pem"), [Path(bundle), Path("/none/such.pem")]):
             with pytest.raises(OSError, match="invalid path: /none/such.pem"):
                 its.get(secure_pages.url, cert=cert)
+
+
+def test_a_certificate_of_ours_that_is_refused_is_an_error_of_tls(
+    session: requests.Session, authority: trustme.CA, bundle: str, tmp_path: Path
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.verify_mode = ssl.CERT_REQUIRED
+    authority.issue_cert("localhost").configure_cert(context)
+    authority.configure_trust(context)
+    theirs = tmp_path / "theirs.pem"
+    trustme.CA().issue_cert("me@example.test").private_key_and_cert_chain_pem.write_to_path(str(theirs))
+    with Pages() as server:
+        server.is_tls = True  # type: ignore[attr-defined]
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        for its, refusal in ((haul.Session(), haul.exceptions.SSLError), (session, requests.exceptions.SSLError)):
+            for cert, alert in ((None, "CertificateRequired"), (str(theirs), "UnknownCA")):
+                with pytest.raises(refusal, match=alert) as raised:
+                    its.get(server.url, verify=bundle, cert=cert)
+        # Where programs look for what OpenSSL says.
+        error = raised.value.args[0].reason.args[0]
+        assert isinstance(error, ssl.SSLError) and error.reason == "TLSV1_ALERT_UNKNOWN_CA"
+        assert "tlsv1 alert unknown ca" in str(error)
+        server.shutdown()
+
+
+def test_a_refused_handshake_is_told_in_the_words_of_openssl(session: requests.Session) -> None:
+    # It has no certificate.
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with Pages() as server:
+        server.is_tls = True  # type: ignore[attr-defined]
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        with pytest.raises(requests.exceptions.SSLError, match="sslv3 alert handshake failure"):
+            session.get(server.url, verify=False)
+        server.shutdown()
 
 
 def test_the_environment_names_certificates(
@@ -241,6 +281,10 @@ def test_the_adapter_takes_a_timeout_of_urllib3(session: requests.Session, pages
     assert session.get(pages.url, timeout=Timeout(total=3)).ok
     with pytest.raises(requests.exceptions.ReadTimeout):
         session.get(f"{pages.url}/never", timeout=Timeout(total=0.1))
+    # Clients whose user names no limit hand it on.
+    default = Timeout.DEFAULT_TIMEOUT
+    assert session.get(pages.url, timeout=default).ok
+    assert session.get(pages.url, timeout=(5, default)).ok
 
 
 def test_streams_of_the_adapter(session: requests.Session, pages: Any, httpbin: Any) -> None:

@@ -375,6 +375,7 @@ def test_a_timeout_of_urllib3_with_a_total(pages: Any) -> None:
         with pytest.raises(haul.ReadTimeout):
             haul.get(f"{pages.url}/never", timeout=timeout)
     assert haul.get(pages.url, timeout=Timeout()).ok
+    assert haul.get(pages.url, timeout=Timeout.DEFAULT_TIMEOUT).ok
 
 
 def test_a_length_of_the_programs_own_gives_way_to_the_bodys(pages: Any) -> None:

@@ -101,6 +101,7 @@ pub struct haul_error {
     url: Option<CString>,
     errno: c_int,
     is_connect: bool,
+    is_tls: bool,
 }
 
 /// Why a call failed, on its way to `guard`.
@@ -112,7 +113,7 @@ impl Fault {
     #[must_use]
     pub fn new(status: haul_status, text: impl Into<String>) -> Self {
         let (text, url) = (c_text(text.into()), None);
-        Self(Box::new(haul_error { status, text, url, errno: 0, is_connect: false }))
+        Self(Box::new(haul_error { status, text, url, errno: 0, is_connect: false, is_tls: false }))
     }
 
     /// An argument or a setting that cannot be used.
@@ -150,6 +151,7 @@ impl From<haul::Error> for Fault {
             url: error.url().map(|url| c_text(url.to_owned())),
             errno: error.io_source().and_then(std::io::Error::raw_os_error).unwrap_or(0),
             is_connect: error.is_connect(),
+            is_tls: error.is_tls(),
         }))
     }
 }
@@ -322,7 +324,10 @@ pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool
 pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
     use haul_status::{CaFile, ClientCertificate, PeerCertificate, TlsHandshake};
     // SAFETY: as in haul_error_code.
-    matches!(unsafe { haul_error_code(error) }, TlsHandshake | PeerCertificate | ClientCertificate | CaFile)
+    let has_code =
+        matches!(unsafe { haul_error_code(error) }, TlsHandshake | PeerCertificate | ClientCertificate | CaFile);
+    // SAFETY: as above. Of TLS 1.3 the server's word on our certificate comes in the place of the response.
+    has_code || unsafe { error.as_ref() }.is_some_and(|error| error.is_tls)
 }
 
 /// The call was wrong: an argument, a setting, a URL.

@@ -289,9 +289,14 @@ impl Error {
     }
 
     /// Whether TLS could not be set up: the handshake failed, the peer's certificate or key or ours is not acceptable, or
-    /// what TLS was to be set up with cannot be used.
+    /// what TLS was to be set up with cannot be used. In TLS 1.3 a server may say that it does not accept ours
+    /// when the request is on its way: that is TLS's, too.
     #[must_use]
     pub fn is_tls(&self) -> bool {
+        self.is_tls_setup() || self.is_refusal()
+    }
+
+    fn is_tls_setup(&self) -> bool {
         matches!(
             self.kind(),
             ErrorKind::TlsHandshake
@@ -369,7 +374,7 @@ impl Error {
             | ErrorKind::Protocol
             | ErrorKind::Http2
             | ErrorKind::Http2Stream => self.inner.stage == Stage::Connecting,
-            _ => self.is_tls(),
+            _ => self.is_tls_setup(),
         };
         is_of_connections && self.inner.stage < Stage::Sent
     }

@@ -118,6 +118,15 @@ fn a_server_that_refuses_is_not_asked_again() {
 }
 
 #[test]
+fn a_refusal_in_the_place_of_the_response_is_tls_s() {
+    let rig = Rig::start();
+    let client = Client::builder().options(|options| *options = rig.options(None, None)).build();
+    let error = client.get(&rig.url).send().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Receive);
+    assert!(error.is_tls() && !error.is_connect(), "the request was sent: {error}");
+}
+
+#[test]
 fn who_we_are_keeps_connections_apart() {
     let rig = Rig::start();
     let target = Target::parse(&rig.url).unwrap();

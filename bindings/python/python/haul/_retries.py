@@ -34,6 +34,22 @@ __all__ = ["Attempts", "as_requests", "as_urllib3"]
 _HOLDING = (ConnectionError, Timeout, ChunkedEncodingError, ContentDecodingError)
 
 
+# OpenSSL's names of alerts that say what a server does not like about us.
+_ALERTS = {
+    "HandshakeFailure": "SSLV3_ALERT_HANDSHAKE_FAILURE",
+    "BadCertificate": "SSLV3_ALERT_BAD_CERTIFICATE",
+    "UnsupportedCertificate": "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+    "CertificateRevoked": "SSLV3_ALERT_CERTIFICATE_REVOKED",
+    "CertificateExpired": "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+    "CertificateUnknown": "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+    "UnknownCA": "TLSV1_ALERT_UNKNOWN_CA",
+    "AccessDenied": "TLSV1_ALERT_ACCESS_DENIED",
+    "ProtocolVersion": "TLSV1_ALERT_PROTOCOL_VERSION",
+    "InsufficientSecurity": "TLSV1_ALERT_INSUFFICIENT_SECURITY",
+    "CertificateRequired": "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+}
+
+
 class Attempts:
     """The attempts of one request."""
 
@@ -105,7 +121,7 @@ def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bo
     if not isinstance(error, _HOLDING):
         return cls(*error.args, request=request)  # type: ignore[no-any-return]
     cause = as_urllib3(failure, request.url, proxied)
-    if failure.args[3] == "connect":
+    if failure.args[3] == "connect" or (isinstance(error, SSLError) and failure.args[3] == "wait"):
         cause = urllib3.MaxRetryError(_pool(request.url), request.path_url, cause)
     return cls(cause, request=request)  # type: ignore[no-any-return]
 
@@ -113,13 +129,13 @@ def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bo
 def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exception:
     """urllib3's exception: what requests waits for while it reads a body, and a ``Retry`` counts by."""
     kind, message, _, phase = failure.args
+    if kind == "PeerCertificate":
+        return urllib3.SSLError(_as_openssl(ssl.SSLCertVerificationError, "CERTIFICATE_VERIFY_FAILED", message))
+    if isinstance(from_failure(failure), SSLError):
+        alert = re.search(r"alert: (\w+)", message)
+        name = _ALERTS.get(alert[1]) if alert else None
+        return urllib3.SSLError(_as_openssl(ssl.SSLError, name, message) if name else ssl.SSLError(1, message))
     if phase == "connect":
-        if kind == "PeerCertificate":
-            # OpenSSL's words, which programs look for.
-            words = f"[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {message}"
-            return urllib3.SSLError(ssl.SSLCertVerificationError(1, words))
-        if isinstance(from_failure(failure), SSLError):
-            return urllib3.SSLError(message)
         error = _no_connection(kind, message, _connection(url))
         return urllib3.ProxyError(message, error) if proxied else error
     if kind == "Timeout":
@@ -139,6 +155,13 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
         came, length = map(int, counts.groups())
         return urllib3.ProtocolError(f"Connection broken: {message}", urllib3.IncompleteRead(came, length - came))
     return urllib3.ProtocolError(message)
+
+
+def _as_openssl(cls: type[ssl.SSLError], name: str, message: str) -> ssl.SSLError:
+    """What went wrong by OpenSSL's name and in its words, which programs look for."""
+    error = cls(1, f"[SSL: {name}] {name.lower().replace('_', ' ')}: {message}")
+    error.reason = name
+    return error
 
 
 def _no_connection(kind: str, message: str, connection: HTTPConnection) -> Exception:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from time import monotonic
 
@@ -193,7 +194,8 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
         connect = connect if isinstance(connect, (int, float)) else None
         read = read if isinstance(read, (int, float)) else None
     else:
-        raise ValueError(f"Timeout value connect was {timeout!r}, but it must be an int, float or None.")
+        connect = read = timeout
+    connect, read = (None if _is_urllib3_default(value) else value for value in (connect, read))
     for name, value in (("connect", connect), ("read", read)):
         if value is None:
             continue
@@ -204,6 +206,12 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
                 f"Attempted to set {name} timeout to {value}, but the timeout cannot be set to a value less than or equal to 0."
             )
     return connect, read
+
+
+def _is_urllib3_default(value: Any) -> bool:
+    """Whether it is ``urllib3.Timeout.DEFAULT_TIMEOUT``: clients hand it on to requests where their user names no limit."""
+    urllib3 = sys.modules.get("urllib3")
+    return urllib3 is not None and value is urllib3.Timeout.DEFAULT_TIMEOUT
 
 
 def trust(verify: Any, cert: Any, url: str) -> dict[str, Any]:

@@ -159,6 +159,7 @@ _BY_KIND: Mapping[str, type[RequestException]] = {
     "ProxyResolve": ProxyError,
     "Proxy": ProxyError,
     "TlsHandshake": SSLError,
+    "TlsRefused": SSLError,
     "PeerCertificate": SSLError,
     "ClientCertificate": SSLError,
     "ContentCoding": ContentDecodingError,
