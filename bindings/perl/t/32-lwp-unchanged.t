@@ -53,6 +53,16 @@ $other->conn_cache(undef);
 isnt($connection->($other), $connection->($ua), 'not who wants to keep none');
 isnt($connection->($other), $connection->($other), 'which has a new one each time');
 
+# "This is called frequently as the response is received."
+{
+    package t::Told;
+    our @ISA = 'LWP::UserAgent';
+    sub progress { my ($self, $status) = @_; push @{ $self->{told} }, $status }
+}
+my $told = t::Told->new;
+$told->get($server->url('/x'));
+is("@{ $told->{told} }", 'begin 1 end', "a subclass is told how far it is");
+
 # NTLM and Negotiate log connections in, not requests.
 my $logs_in = LWP::UserAgent->new;
 my $as = sub { my ($how) = @_; (split ' ', $logs_in->get($server->url('/c'), Authorization => $how)->content)[1] };

@@ -161,6 +161,8 @@ sub _outgoing {
 sub _wants_stream {
     my ($ua, $arg, $size_hint) = @_;
     return 1 if defined $arg || defined $ua->{max_size} || $ua->{show_progress};
+    # A subclass may have its own, to be told how far it is.
+    return 1 if $ua->can('progress') != LWP::UserAgent->can('progress');
     my $handlers = $ua->{handlers} or return 0;
     return 1 if $handlers->{response_data} && @{ $handlers->{response_data} };
     for my $handler (@{ $handlers->{response_header} || [] }) {
