@@ -221,12 +221,29 @@ fn what_ended_before_it_began_is_written_out() {
         (&[bad, "-T", "file"], 3),
         (&["http://127.0.0.1:99999/", "-T", "file"], 3),
         (&[there, "-T", "nonesuch"], 26),
+        (&[there, "-F", "a=@nonesuch"], 26),
+        (&[there, "-F", "a=<nonesuch"], 26),
         (&[there, "-T", "file"], 7),
     ] {
         let ran = curl_in(dir.path(), &[&["-s", "-w", "%{http_code} %{exitcode}"], args].concat());
         assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("000 {code}"), "{args:?}");
         assert_eq!(ran.code, code, "{args:?}");
     }
+}
+
+/// curl opens a form's files when it begins to send them: `-s` says nothing of one that is not there, and what is behind `--next` goes on.
+#[test]
+fn a_file_of_a_form_that_is_not_there_fails_that_transfer_alone() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    for (form, said) in [("a=@none", "none: No such file"), ("a=<none", "none: No such file"), ("a=@.", ".: ")] {
+        let ran = curl_in(dir.path(), &["-sS", "-F", form, &url, "--next", "-s", &url]);
+        assert_eq!((ran.code, ran.stdout.as_slice()), (0, &b"x"[..]), "{form}");
+        assert!(ran.stderr.starts_with(&format!("curl: (26) failed to read {said}")), "{}", ran.stderr);
+        let ran = curl_in(dir.path(), &["-s", "-F", form, &url]);
+        assert_eq!((ran.code, &*ran.stderr), (26, ""), "{form}");
+    }
+    assert_eq!(peer.connections(), 3, "nothing was sent of the forms");
 }
 
 #[test]

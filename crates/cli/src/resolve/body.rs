@@ -125,12 +125,15 @@ impl Resolver<'_> {
         })
     }
 
-    /// Refuses a file that cannot be read now: half a form is not to be sent before that is found.
+    /// Refuses a file that cannot be read now: half of a command's requests are not to be sent before that is found. To curl
+    /// it is the end of the transfer that sends the form, which `-s` and `-w` are about.
     fn source(&mut self, path: PathBuf) -> Result<Source, UsageError> {
         if path == Path::new("-") {
             return Ok(Source::Stdin);
         }
-        self.size(&path, "--form")?;
+        if !self.persona.is_curl() {
+            self.size(&path, "--form")?;
+        }
         Ok(Source::File(path))
     }
 
