@@ -67,6 +67,20 @@ fn bodies_come_whole_wherever_they_go() {
     assert!(coded == testkit::pattern::text(origin.site().seed(), 300_000), "decoded by the agent");
 }
 
+/// Tomcat's validators are weak, and it ends a connection on which a few streams were reset (ENHANCE_YOUR_CALM).
+#[test]
+fn an_opening_that_cannot_be_gone_on_from_costs_no_connection() {
+    let origin = origin();
+    let agent = Agent::new();
+    for bytes in [100_000, 147_457, 400_000] {
+        for _ in 0..3 {
+            let body = agent.run(&["-s", &origin.url(&format!("/weak/{bytes}"))]).ok();
+            assert!(body == origin.pattern().slice(0, bytes), "{bytes} bytes");
+        }
+    }
+    assert_eq!(origin.connections(), 1);
+}
+
 #[test]
 fn what_is_said_of_a_call_is_what_is_said_without_an_agent() {
     let origin = origin();

@@ -46,7 +46,9 @@ impl Entity {
             return finish(reply.status(StatusCode::NOT_MODIFIED), Source::one(Bytes::new()));
         }
         let mut selected = request.get(header::RANGE).map_or(Selected::Whole, |value| select(value, len));
-        if request.contains_key(header::IF_RANGE) && !is_etag(header::IF_RANGE) {
+        // Weak validators never match there (RFC 9110 section 13.1.5).
+        let may_match = !self.etag.starts_with("W/");
+        if request.contains_key(header::IF_RANGE) && !(may_match && is_etag(header::IF_RANGE)) {
             selected = Selected::Whole;
         }
         let (from, to) = match selected {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `/1` `/2` `/3` `/AS<number>` | the site; Range, If-Range, If-None-Match; `?enc=CODING[,CODING…]` codes it in that order, `?enc=auto` by Accept-Encoding |
 //! | `/bytes/N` | N bytes of [`Pattern`] with Content-Length and the strong ETag `"SEED-N"`; Range (206, 416), If-Range, If-None-Match |
+//! | `/weak/N` | the same with the weak ETag `W/"SEED-N"` |
 //! | `/chunked/N` | the same bytes, chunked; `?trailer=1` adds a trailer `X-Total: N` |
 //! | `/close/N` | the same bytes up to the end of the connection (an HTTP/1.0 reply) |
 //! | `/text/N` | N bytes of [`text`](crate::pattern::text), coded as Accept-Encoding or `?enc=` asks |

@@ -98,8 +98,9 @@ fn direct(state: &State, asked: &Asked, path: &str, route: &str, argument: &str)
         ("echo", _) => echo(asked),
         ("small", _) if argument.is_empty() => plain(StatusCode::OK, "small\n"),
         ("small", Some(n)) => plain(StatusCode::OK, format!("small {n}\n")),
-        ("bytes", Some(n)) => {
-            let etag = format!("\"{}-{n}\"", state.site.seed());
+        ("bytes" | "weak", Some(n)) => {
+            let strength = if route == "weak" { "W/" } else { "" };
+            let etag = format!("{strength}\"{}-{n}\"", state.site.seed());
             let entity =
                 Entity { content: Content::Pattern(state.pattern, n), etag, media_type: "application/octet-stream" };
             entity.reply(&asked.parts.headers)

@@ -9,6 +9,7 @@ use haul_proto::h1::BodyFraming;
 
 use super::{Credit, Disposition, Transfer};
 use crate::buffer::Lease;
+use crate::request::Span;
 use crate::sink::Wake;
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
@@ -54,12 +55,18 @@ impl Transfer {
     #[must_use]
     pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver);
+        let worth_draining = match (&self.disposition, &self.options.span) {
+            // An opening that was not to be had as such, for whose server has weak validators only. It would be asked for at every
+            // call, and with Tomcat a few streams that are reset end the connection of all that are on it.
+            (Disposition::Again, Some(Span::Opening(bytes))) => WORTH_DRAINING.max(*bytes),
+            _ => WORTH_DRAINING,
+        };
         unwanted
             && match framing {
                 BodyFraming::None => false,
                 _ if self.options.head_only => true,
-                BodyFraming::Length(length) => length > WORTH_DRAINING,
-                BodyFraming::Chunked => self.facts.body_bytes > WORTH_DRAINING,
+                BodyFraming::Length(length) => length > worth_draining,
+                BodyFraming::Chunked => self.facts.body_bytes > worth_draining,
                 BodyFraming::UntilClose => true,
             }
     }
