@@ -57,14 +57,15 @@ impl NoProxy {
     }
 }
 
-/// The list, as [`NoProxy::parse`] takes it.
+/// The list, as [`NoProxy::parse`] takes it: the same comes of it. Names stand between the dots that are taken away there, for
+/// one that was `.*` or `.10.0.0.1` would be all hosts without them, or an address.
 impl core::fmt::Display for NoProxy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (number, entry) in self.entries.iter().enumerate() {
             f.write_str(if number == 0 { "" } else { "," })?;
             match entry {
                 Entry::All => f.write_str("*")?,
-                Entry::Name(name) => f.write_str(name)?,
+                Entry::Name(name) => write!(f, ".{name}.")?,
                 Entry::Network(network, bits) => write!(f, "{network}/{bits}")?,
             }
         }

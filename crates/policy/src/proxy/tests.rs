@@ -291,8 +291,17 @@ fn what_socks_cannot_express() {
 
 #[test]
 fn a_list_is_written_as_it_is_read() {
-    for text in ["", "*", "example.com,10.0.0.0/8,fd00::/8", ".Internal. [::1],x"] {
+    // The last line: names that without the dots at their ends would be all hosts, a network, or other names.
+    for text in [
+        "",
+        "*",
+        "example.com,10.0.0.0/8,fd00::/8",
+        ".Internal. [::1],x",
+        ".* .10.0.0.1 .10.0.0.0/8 .[::1] ..a a.. .a/b",
+    ] {
         let list = NoProxy::parse(text);
         assert_eq!(NoProxy::parse(&list.to_string()), list, "{text}");
     }
+    let nobody = NoProxy::parse(&NoProxy::parse(".*").to_string());
+    assert!(!nobody.matches(Target::parse("http://a.example/").unwrap().host()));
 }
