@@ -145,7 +145,7 @@ hostile: build tools ## the command and the library against REPLIES=10000 replie
 hostile-slice: build tools ## the same for the command in some seconds: 400 replies
 	$(TARGET_DIR)/release/hostile --haul $(TARGET_DIR)/release/haul --seed $(SEED) --replies 400 --json ''
 
-torture: ## each descriptor, thread and allocation of 60 command lines, and of 56 cases in C, refused one by one (an hour)
+torture: ## each descriptor, thread and allocation of 60 command lines, and of 56 cases in C, refused one by one (some minutes)
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-capi --test torture -- --nocapture
 	HAUL_TORTURE=all $(CARGO) test $(LOCKED) -p haul-cli --test torture -- --nocapture
 

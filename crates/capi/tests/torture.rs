@@ -26,7 +26,7 @@ fn torture(workshop: &Workshop, what: &str, preload: Option<&str>) {
     if let Some(library) = preload {
         command.env("LD_PRELOAD", library);
     }
-    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY", "RUST_BACKTRACE"] {
         command.env_remove(name);
     }
     command.args([origin.url(""), origin.https_url("")]).arg(ca).arg(what).args(extent());
