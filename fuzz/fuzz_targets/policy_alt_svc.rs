@@ -9,14 +9,22 @@ const NOW: u64 = 1_800_000_000;
 
 fuzz_target!(|data: &[u8]| {
     let site = Target::parse("https://a.example/").expect("a URL");
-    let mut known = AltSvc::new();
-    known.load(&String::from_utf8_lossy(data), NOW);
+    let mut file = AltSvc::new();
+    file.load(&String::from_utf8_lossy(data), NOW);
+    let mut known = file.clone();
     known.on_field(&site, Protocol::H1, data, NOW);
-    if let Some(found) = known.find(&site, NOW, |_| true) {
+    let written = known.write(NOW);
+    // What was heard is in the file, and nothing else has changed there.
+    known.apply_to(&mut file);
+    assert_eq!(file.write(NOW), written);
+    // Each alternative that fails makes room for another one.
+    for _ in 0..known.len() {
+        let Some(found) = known.find(&site, NOW, |_| true).cloned() else { break };
         assert!(!found.host.is_empty() && found.expires > NOW);
         assert!(found.host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~:".contains(&b)));
+        known.fails(&site, found.protocol, &found.host, found.port);
     }
-    let written = known.write(NOW);
+    assert_eq!(known.find(&site, NOW, |_| true), None);
     let mut again = AltSvc::new();
     again.load(&written, NOW);
     assert_eq!(again.write(NOW), written);

@@ -1,12 +1,28 @@
-//! Content-Disposition: the name that comes of it stays in its directory, and is not hidden.
+//! Content-Disposition and URLs: the name that comes of them stays in its directory, and is not hidden.
 #![no_main]
 
-use haul_policy::filename::{MAX_NAME, from_disposition, sanitise};
+use haul_policy::Target;
+use haul_policy::filename::{MAX_NAME, as_curl, as_written, from_disposition, from_target, sanitise};
 use libfuzzer_sys::fuzz_target;
 
+fn stays(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', '\\', '\0']) && !matches!(name, "." | "..")
+}
+
 fuzz_target!(|data: &[u8]| {
-    let Some(name) = from_disposition(data) else { return };
-    assert!(!name.is_empty() && name.len() <= MAX_NAME);
-    assert!(!name.contains(['/', '\\']) && !name.starts_with('.') && !name.chars().any(char::is_control));
-    assert_eq!(sanitise(&name).as_deref(), Some(&*name), "it is harmless already");
+    if let Some(name) = from_disposition(data) {
+        assert!(stays(&name) && name.len() <= MAX_NAME);
+        assert!(!name.starts_with('.') && !name.chars().any(char::is_control));
+        assert_eq!(sanitise(&name).as_deref(), Some(&*name), "it is harmless already");
+    }
+    let Ok(url) = str::from_utf8(data) else { return };
+    for as_is in [false, true] {
+        let Ok(target) = Target::parse_with(url, haul_policy::Scheme::Http, as_is) else { continue };
+        let (named, curls, written) = (from_target(&target), as_curl(&target), as_written(&target, url));
+        assert_eq!((named.is_ok(), written.is_ok()), (curls.is_ok(), curls.is_ok()));
+        if let (Ok(named), Ok(curls), Ok(written)) = (named, curls, written) {
+            assert!(stays(&named) && stays(&curls) && stays(&written));
+            assert!(!named.starts_with('.') && named.bytes().all(|b| b.is_ascii_graphic()));
+        }
+    }
 });

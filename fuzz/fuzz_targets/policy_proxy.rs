@@ -9,6 +9,8 @@ fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
     let hosts = ["http://a.example/", "http://10.1.2.3/", "http://[fd00::1]/"];
     let rules = NoProxy::parse(&text);
+    // Another process that is told of the list acts by the same.
+    assert_eq!(NoProxy::parse(&rules.to_string()), rules);
     let matches = hosts.map(|url| rules.matches(Target::parse(url).expect("a URL").host()));
     // Adding to a list takes nothing from it.
     let more = NoProxy::parse(&format!("{text},b.example"));

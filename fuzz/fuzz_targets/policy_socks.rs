@@ -8,9 +8,8 @@ use libfuzzer_sys::fuzz_target;
 
 type Seen = (Vec<Vec<u8>>, Result<Option<usize>, SocksError>);
 
-fn play(kind: ProxyKind, replies: &[u8], size: usize) -> Seen {
-    let me = Credentials::new("u", "p").expect("no control byte");
-    let mut handshake = Handshake::new(kind, Destination::Name("h.example"), 80, Some(&me)).expect("a short name");
+fn play(kind: ProxyKind, me: Option<&Credentials>, replies: &[u8], size: usize) -> Seen {
+    let mut handshake = Handshake::new(kind, Destination::Name("h.example"), 80, me).expect("a short name");
     let (mut used_in_all, mut sent) = (0, Vec::new());
     for chunk in replies.chunks(size.max(1)) {
         let mut rest = chunk;
@@ -23,7 +22,10 @@ fn play(kind: ProxyKind, replies: &[u8], size: usize) -> Seen {
                     match step {
                         Step::NeedMore => break assert!(rest.is_empty() && handshake.wants() > 0),
                         Step::Send(bytes) => sent.push(bytes),
-                        Step::Done => return (sent, Ok(Some(used_in_all))),
+                        Step::Done => {
+                            assert_eq!((handshake.wants(), handshake.feed(rest)), (0, Ok((0, Step::Done))));
+                            return (sent, Ok(Some(used_in_all)));
+                        }
                     }
                 }
             }
@@ -35,7 +37,11 @@ fn play(kind: ProxyKind, replies: &[u8], size: usize) -> Seen {
 fuzz_target!(|data: &[u8]| {
     let Some((&pick, replies)) = data.split_first() else { return };
     let kind = if pick & 1 == 0 { ProxyKind::Socks4a } else { ProxyKind::Socks5h };
-    let whole = play(kind, replies, replies.len());
-    assert_eq!(play(kind, replies, 1), whole);
-    assert_eq!(play(kind, replies, usize::from(pick / 2)), whole);
+    let me = Credentials::new("u", "p").expect("no control byte");
+    let me = Some(&me).filter(|_| pick & 2 == 0);
+    let whole = play(kind, me, replies, replies.len());
+    assert_eq!(play(kind, me, replies, 1), whole);
+    assert_eq!(play(kind, me, replies, usize::from(pick / 4)), whole);
+    // The password goes to who asks for it, and to nobody else.
+    assert!(whole.0.iter().all(|sent| sent != b"\x01\x01u\x01p" || me.is_some() && replies.starts_with(&[5, 2])));
 });
