@@ -29,7 +29,7 @@ DOCDIR := $(DATADIR)/doc/haul
 MANDIR := $(DATADIR)/man/man1
 
 .DEFAULT_GOAL := help
-.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan c-soak demo test setup fmt \
+.PHONY: help build bindings libhaul perl perl-test perl-soak lwp-suite header c-memory tsan miri c-soak demo test setup fmt \
 	fmt-check lint unit faults fault-tests faults-slice hostile hostile-slice torture purity licences fuzz-check doc \
 	python python-test python-soak bench fuzz-smoke instructions http-tiny-suite agent-kills tools bench-smoke scorecard \
 	generate install uninstall clean msrv
@@ -82,6 +82,9 @@ msrv: ## check with the oldest toolchain that Cargo.toml promises (rustup instal
 
 tsan: ## the engine's tests of threads under ThreadSanitizer (needs a nightly toolchain with its sources)
 	sh scripts/tsan.sh
+
+miri: ## the unit tests of the C interface and of the parsers in Miri (needs a nightly toolchain with it)
+	sh scripts/miri.sh
 
 c-soak: ## 200,000 requests in C; memory must stay flat
 	HAUL_C_SOAK=200000 $(CARGO) test $(LOCKED) -p haul-capi --test costs -- --nocapture memory_stays_flat

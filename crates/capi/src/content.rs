@@ -376,3 +376,38 @@ unsafe fn file_piece(path: *const c_char) -> Result<Piece, Fault> {
     let path = unsafe { file(path) }?;
     Piece::file(path).map_err(|error| Fault::new(haul_status::Read, format!("cannot read {}: {error}", path.display())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives what lies behind `user`, two bytes at a time, then what is no number of bytes that fit.
+    unsafe extern "C" fn two_by_two(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize {
+        // SAFETY: the test's own bytes, and `buffer` has room for `len`.
+        unsafe {
+            let rest = &mut *user.cast::<&[u8]>();
+            let Some((two, after)) = rest.split_at_checked(2) else { return len + 1 };
+            std::ptr::copy_nonoverlapping(two.as_ptr().cast(), buffer, two.len());
+            *rest = after;
+            two.len()
+        }
+    }
+
+    #[test]
+    fn a_function_fills_the_buffer_and_cannot_say_that_it_wrote_more() {
+        let mut rest = &b"abcd"[..];
+        let mut reader = CallbackReader { read: two_by_two, user: User((&raw mut rest).cast()) };
+        let mut read = Vec::new();
+        assert!(reader.read_to_end(&mut read).is_err());
+        assert_eq!(read, b"abcd");
+    }
+
+    #[test]
+    fn borrowed_bytes_are_read_to_their_end() {
+        let (bytes, mut read) = (vec![7; TOGETHER + 1], Vec::new());
+        BorrowedReader { bytes: Borrowed::of(&bytes), at: 0 }.read_to_end(&mut read).unwrap();
+        assert!(read == bytes);
+        let nothing = Borrowed::of(&[]);
+        assert_eq!(BorrowedReader { bytes: nothing, at: 0 }.read(&mut read).unwrap(), 0);
+    }
+}

@@ -192,3 +192,52 @@ impl Sink for Filler {
 fn refused(text: &str) -> Error {
     Error::new(ErrorKind::Write, text)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_void;
+
+    use super::*;
+
+    /// Memory that moves whenever more of it is asked for.
+    unsafe extern "C" fn moving(user: *mut c_void, size: usize) -> *mut c_void {
+        // SAFETY: it is the test's, which does not look at it meanwhile.
+        let held = unsafe { &mut *user.cast::<Vec<u8>>() };
+        let mut larger = vec![0; size];
+        larger[..held.len()].copy_from_slice(held);
+        *held = larger;
+        held.as_mut_ptr().cast()
+    }
+
+    unsafe extern "C" fn none(_user: *mut c_void, _size: usize) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+
+    fn into(reserve: haul_reserve_fn, memory: &mut Vec<u8>) -> Filler {
+        Filler::new(Output { reserve, user: User((&raw mut *memory).cast()), ..Output::KEPT }, Vec::new())
+    }
+
+    #[test]
+    fn a_body_is_whole_in_memory_that_moves_as_it_grows() {
+        let mut memory = Vec::new();
+        let mut filler = into(Some(moving), &mut memory);
+        filler.expect(Some(2)).unwrap();
+        filler.put(b"what is thrown away").unwrap();
+        assert!(filler.restart());
+        for piece in [&b"ab"[..], b"", b"cdefghijklmnopqrstuvw", b"xyz"] {
+            filler.put(piece).unwrap();
+        }
+        let body = filler.finish();
+        // SAFETY: the memory is still there, and as long as was said.
+        assert_eq!(unsafe { body.lent.bytes() }, b"abcdefghijklmnopqrstuvwxyz");
+        assert_eq!((body.len, body.is_kept), (26, false));
+    }
+
+    #[test]
+    fn no_memory_ends_a_body_that_has_bytes() {
+        let mut filler = into(Some(none), &mut Vec::new());
+        filler.put(b"").unwrap();
+        assert_eq!(filler.put(b"a").unwrap_err().kind(), ErrorKind::Write);
+        assert!(filler.finish().lent.data.is_null());
+    }
+}

@@ -419,3 +419,45 @@ where
     // SAFETY: the caller's word.
     guard_or(or, || unsafe { response.as_ref() }.map_or(or, look))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The value of the field with this number, as C reads it.
+    ///
+    /// # Safety
+    /// The response that `reply` is of lives.
+    unsafe fn value<'a>(reply: &haul_reply, index: usize) -> &'a [u8] {
+        assert!(index < reply.header_count);
+        // SAFETY: the caller's word, and so many fields are there.
+        unsafe { (*reply.headers.add(index)).value.bytes() }
+    }
+
+    #[test]
+    fn what_a_reply_points_to_stays_as_long_as_its_response() {
+        let head = |raw: &str| Head::from_raw(raw.as_bytes()).unwrap();
+        let target = Target::parse("http://h.example/a").unwrap();
+        let hop = |to: &str| {
+            let head = head(&format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\n\r\n"));
+            Redirected { target: target.clone(), head }
+        };
+        let mut made = haul_response_new().unwrap();
+        made.take_history(["/b", "/c", "/d"].map(hop).into());
+        made.take_head(Some(head("HTTP/1.1 200 OK\r\nA: 1\r\nB: 2\r\n\r\n")), &target, false);
+        let response = Box::into_raw(made);
+        let mut reply = plain(None, "", &[]);
+        // SAFETY: the response is freed once, after all that looks at it.
+        unsafe {
+            for (index, to) in ["/b", "/c", "/d"].into_iter().enumerate() {
+                assert_eq!(haul_response_redirect(response, index, &raw mut reply), haul_status::Ok);
+                assert_eq!((reply.status, value(&reply, 0)), (302, to.as_bytes()));
+            }
+            assert_eq!(haul_response_redirect(response, 3, &raw mut reply), haul_status::Setup);
+            assert_eq!(haul_response_reply(response, &raw mut reply), haul_status::Ok);
+            assert_eq!((reply.url.bytes(), value(&reply, 1)), (&b"http://h.example/a"[..], &b"2"[..]));
+            assert_eq!(haul_response_header(response, c"b".as_ptr()).bytes(), b"2");
+            haul_response_free(Some(Box::from_raw(response)));
+        }
+    }
+}
