@@ -322,12 +322,8 @@ pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool
 /// TLS failed: the handshake, a certificate of either side, or the file of those to trust.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
-    use haul_status::{CaFile, ClientCertificate, PeerCertificate, TlsHandshake};
     // SAFETY: as in haul_error_code.
-    let has_code =
-        matches!(unsafe { haul_error_code(error) }, TlsHandshake | PeerCertificate | ClientCertificate | CaFile);
-    // SAFETY: as above. Of TLS 1.3 the server's word on our certificate comes in the place of the response.
-    has_code || unsafe { error.as_ref() }.is_some_and(|error| error.is_tls)
+    unsafe { error.as_ref() }.is_some_and(|error| error.is_tls)
 }
 
 /// The call was wrong: an argument, a setting, a URL.

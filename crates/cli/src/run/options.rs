@@ -27,6 +27,7 @@ pub(super) fn request(
     stores: &mut Stores,
 ) -> Result<RequestOptions> {
     let (request, transfer) = (&stage.request, &stage.transfer);
+    let tells = |what: fn(&WriteOut) -> bool| stage.report.write_out.as_ref().is_some_and(what);
     let mut options = RequestOptions {
         method: request.method.clone(),
         user_agent: request.user_agent.clone(),
@@ -81,14 +82,12 @@ pub(super) fn request(
         expect_timeout: transfer.expect100_timeout,
         wants: request.time_cond.map(|condition| Arc::new(condition) as _),
         trace,
-        keep_history: stage.report.write_out.as_ref().is_some_and(WriteOut::looks_back),
+        keep_history: tells(WriteOut::looks_back),
         ..RequestOptions::default()
     };
     // A look at a certificate that is accepted whatever it is costs the certificates to trust: for those who read of it alone.
-    let tells = |write_out: &plan::WriteOut| write_out.tells_of_certificate();
-    options.tls.examine =
-        transfer.tls.insecure && (options.trace.is_some() || stage.report.write_out.as_ref().is_some_and(tells));
-    options.tls.keep_certificates = stage.report.write_out.as_ref().is_some_and(plan::WriteOut::shows_certificates);
+    options.tls.examine = transfer.tls.insecure && (options.trace.is_some() || tells(WriteOut::tells_of_certificate));
+    options.tls.keep_certificates = tells(WriteOut::shows_certificates);
     options.decode_limits.max_output = transfer.max_filesize;
     options.connect.timeout = transfer.connect_timeout;
     ways::connect(&transfer.connection, &mut options.connect)?;

@@ -36,10 +36,10 @@ pub(super) fn lines(der: &[u8]) -> Vec<String> {
     let validity = certificate.validity();
     vec![
         "Server certificate:".to_owned(),
-        format!(" subject: {}", name(certificate.subject())),
+        format!(" subject: {}", name(certificate.subject(), "=", "; ")),
         format!(" start date: {}", date(validity.not_before)),
         format!(" expire date: {}", date(validity.not_after)),
-        format!(" issuer: {}", name(certificate.issuer())),
+        format!(" issuer: {}", name(certificate.issuer(), "=", "; ")),
     ]
 }
 
@@ -56,8 +56,8 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
         all => all,
     };
     vec![
-        ("Subject", one_line(certificate.subject())),
-        ("Issuer", one_line(certificate.issuer())),
+        ("Subject", name(certificate.subject(), " = ", ", ")),
+        ("Issuer", name(certificate.issuer(), " = ", ", ")),
         ("Version", (certificate.version() as u8).to_string()),
         ("Serial Number", serial.iter().map(|byte| format!("{byte:02x}")).collect()),
         ("Start date", date(validity.not_before)),
@@ -65,26 +65,21 @@ pub fn certificate_details(der: &[u8]) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn one_line(name: &Name) -> String {
-    let attribute = |each: &AttributeTypeAndValue| attribute(each).replacen('=', " = ", 1);
-    name.iter().map(attribute).collect::<Vec<_>>().join(", ")
-}
-
 /// From the country down, as it is written in the certificate; RFC 4514 would begin at the other end.
-fn name(name: &Name) -> String {
-    name.iter().map(attribute).collect::<Vec<_>>().join("; ")
+fn name(name: &Name, equals: &str, between: &str) -> String {
+    name.iter().map(|each| attribute(each, equals)).collect::<Vec<_>>().join(between)
 }
 
 /// Not by its `Display`: that has a table of all object identifiers there are, which every start of every program with haul in it
 /// would relocate (44,000 instructions).
-fn attribute(attribute: &AttributeTypeAndValue) -> String {
+fn attribute(attribute: &AttributeTypeAndValue, equals: &str) -> String {
     let oid = attribute.oid.to_string();
     let kind = KINDS.iter().find(|(known, _)| *known == oid).map_or(oid.as_str(), |(_, kind)| kind);
     let value = attribute.value.decode_as::<DirectoryString>();
     // A mail address is an IA5String, whose bytes are those of its text.
     let text = value
         .map_or_else(|_| String::from_utf8_lossy(attribute.value.value()).into(), |text| text.value().into_owned());
-    format!("{kind}={text}")
+    format!("{kind}{equals}{text}")
 }
 
 fn date(time: Time) -> String {
