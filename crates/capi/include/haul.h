@@ -97,6 +97,8 @@ typedef enum {
   HAUL_STATUS_HTTP_STATUS = 22,
   // A callback that takes the body refused.
   HAUL_STATUS_WRITE = 23,
+  // The request's body has no known length, and HTTP/1.0 sends none without.
+  HAUL_STATUS_UPLOAD = 25,
   // The request's body, or a file, could not be read.
   HAUL_STATUS_READ = 26,
   // A time limit ran out.

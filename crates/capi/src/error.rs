@@ -49,6 +49,8 @@ pub enum haul_status {
     HttpStatus = 22,
     /// A callback that takes the body refused.
     Write = 23,
+    /// The request's body has no known length, and HTTP/1.0 sends none without.
+    Upload = 25,
     /// The request's body, or a file, could not be read.
     Read = 26,
     /// A time limit ran out.
@@ -176,6 +178,7 @@ fn status_of(kind: ErrorKind) -> haul_status {
         ErrorKind::PartialBody => haul_status::PartialBody,
         ErrorKind::Status => haul_status::HttpStatus,
         ErrorKind::Write => haul_status::Write,
+        ErrorKind::Upload => haul_status::Upload,
         ErrorKind::Read => haul_status::Read,
         ErrorKind::Timeout => haul_status::Timeout,
         ErrorKind::Range => haul_status::Range,

@@ -467,6 +467,18 @@ fn a_reply_does_not_write_over_what_was_sent() {
 }
 
 #[test]
+fn an_upload_that_cannot_be_says_why_before_anything_is_sent() {
+    let peer = RawPeer::start(vec![answer("")]);
+    let ran = curl(&["-0", "-T", "-", &peer.url("/")]);
+    assert_eq!((ran.code, peer.received(0).len()), (25, 0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("HTTP/1.0 cannot send a body of unknown length"), "{}", ran.stderr);
+    let ran = curl(&["-T", "there-is-none", "http://127.0.0.1:1/a b"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let ran = curl(&["-T", "there-is-none", "http://127.0.0.1:1/ab"]);
+    assert_eq!(ran.code, 26, "{}", ran.stderr);
+}
+
+#[test]
 fn where_nothing_is_there_content_may_be_sent_with_what_goes_on() {
     let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
     let url = peer.url("/page");

@@ -73,6 +73,8 @@ pub enum ErrorKind {
     Status,
     /// The output could not be written. Exit 23.
     Write,
+    /// The content has no known length, and HTTP/1.0 sends none without. Exit 25.
+    Upload,
     /// A local file could not be read. Exit 26.
     Read,
     /// A time limit ran out. Exit 28.
@@ -146,6 +148,7 @@ impl ErrorKind {
             Self::PartialBody => 18,
             Self::Status => 22,
             Self::Write => 23,
+            Self::Upload => 25,
             Self::Read => 26,
             Self::Timeout => 28,
             Self::Range => 33,

@@ -356,7 +356,7 @@ static void trailers_and_versions(void) {
     body.data = reply.body, body.len = reply.body_len;
     CHECK(contains(body, "\"HTTP/1.0\""));
     call.flags = HAUL_CALL_HTTP_1_0, source.at = 0;
-    CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_SETUP);
+    CHECK(haul_client_call(client, &call, place, &reply) == HAUL_STATUS_UPLOAD);
     haul_client *aged = haul_client_new();
     CHECK(haul_client_set_http(aged, HAUL_HTTP_1_0) == HAUL_STATUS_OK);
     old.flags = 0;

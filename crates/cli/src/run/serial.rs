@@ -174,8 +174,14 @@ impl Sent {
             Sent::Nothing => (url.to_owned(), None),
             Sent::Stdin => (url.to_owned(), Some(Part::stdin(request)?)),
             Sent::File(file, _) => {
-                let part = Part::of(Path::new(file), request)?;
-                (name_upload(url, file), Some(part))
+                let place = name_upload(url, file);
+                // A file is not opened for a URL that is none, as by curl.
+                if let Err(error) = single::target_of(&operation.stages[0], &place)
+                    && error.kind() == ErrorKind::Url
+                {
+                    return Err(error);
+                }
+                (place, Some(Part::of(Path::new(file), request)?))
             }
         })
     }

@@ -16,6 +16,9 @@ use crate::{Error, ErrorKind, Result};
 fn cannot_be_sent(error: Box<dyn std::error::Error + Send + Sync>, fields: &[Line<'_>]) -> Error {
     let of_h1 = error.downcast_ref().and_then(h1::RequestError::field);
     let of_h2 = error.downcast_ref().and_then(h2::RequestError::field);
+    if let Some(h1::RequestError::ChunksInHttp10) = error.downcast_ref() {
+        return Error::with_source(ErrorKind::Upload, "the content cannot be sent", error);
+    }
     let message = match of_h1.or(of_h2).and_then(|index| fields.get(index)) {
         Some((name, _)) => format!("the request cannot be sent for its header {name:?}"),
         None => "the request cannot be sent".to_owned(),
@@ -33,7 +36,7 @@ impl Transfer {
     /// Puts the request into the connection's machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Read`] if the netrc file is none;
+    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if content needs a length; [`ErrorKind::Read`] if the netrc file is none;
     /// [`ErrorKind::Rewind`] if the content is gone.
     pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
         let own = std::mem::take(&mut self.own.fields);

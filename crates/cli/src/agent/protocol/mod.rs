@@ -151,7 +151,7 @@ impl Stamp {
 
 /// The kinds of failure that an agent's transfers end with, each at the place that stands for it in a frame. Any other
 /// goes as the first of its exit code, or else as the last of all.
-const KINDS: [ErrorKind; 32] = [
+const KINDS: [ErrorKind; 33] = [
     ErrorKind::UnsupportedScheme,
     ErrorKind::Setup,
     ErrorKind::Url,
@@ -183,6 +183,7 @@ const KINDS: [ErrorKind; 32] = [
     ErrorKind::CaFile,
     ErrorKind::Proxy,
     ErrorKind::Interrupted,
+    ErrorKind::Upload,
     ErrorKind::Receive,
 ];
 
