@@ -95,6 +95,7 @@ pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_fi
     unsafe {
         set(client, |options| {
             options.tls.ca_file = path(ca_file)?;
+            options.tls.common_name = true;
             Ok(())
         })
     }
@@ -107,6 +108,7 @@ pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_pa
     unsafe {
         set(client, |options| {
             options.tls.ca_path = path(ca_path)?;
+            options.tls.common_name = true;
             Ok(())
         })
     }

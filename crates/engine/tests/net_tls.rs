@@ -329,6 +329,34 @@ fn a_certificate_listed_itself_is_trusted() {
 }
 
 #[test]
+fn a_common_name_counts_where_it_is_allowed_below_a_given_authority_and_without_alternatives() {
+    let authority = Authority::new();
+    let shake = |identity: rig::Identity, trust: TlsOptions, common_name, name| {
+        let mut options = trust;
+        options.common_name = common_name;
+        let shaken = Pair::new(&ServerSetup::new(identity), &options, name).shake();
+        shaken.map(|_| ()).map_err(|error| error.kind())
+    };
+    let refused = Err(ErrorKind::PeerCertificate);
+    let by_subject = || authority.issue_by_subject("server.test", &[]);
+    assert_eq!(shake(by_subject(), options(&authority), true, "server.test"), Ok(()));
+    assert_eq!(shake(by_subject(), options(&authority), false, "server.test"), refused);
+    assert_eq!(shake(by_subject(), options(&authority), true, "other.test"), refused);
+    assert_eq!(shake(by_subject(), options(&Authority::named("other")), true, "server.test"), refused);
+    // Listed by itself.
+    assert_eq!(shake(by_subject(), by_subject().trusted(), true, "server.test"), refused);
+    let own = by_subject();
+    let trusted = own.trusted();
+    assert_eq!(shake(own.clone(), trusted.clone(), true, "server.test"), Ok(()));
+    assert_eq!(shake(own, trusted, true, "other.test"), refused);
+    let with_another = authority.issue_by_subject("server.test", &["other.test"]);
+    assert_eq!(shake(with_another, options(&authority), true, "server.test"), refused);
+    // An authority that is bound to names vouches for none that nobody holds to that.
+    let bound = Authority::bound_to("example.test");
+    assert_eq!(shake(bound.issue_by_subject("server.test", &[]), options(&bound), true, "server.test"), refused);
+}
+
+#[test]
 fn without_verification_the_peer_must_still_hold_the_key() {
     let authority = Authority::new();
     let stolen = authority.issue("localhost").with_other_key();

@@ -394,6 +394,7 @@ fn put_tls(writer: &mut Writer, tls: &TlsOptions) {
         .flag(tls.verify)
         .flag(tls.examine)
         .flag(tls.keep_certificates)
+        .flag(tls.common_name)
         .maybe(tls.ca_file.as_deref(), Writer::path)
         .maybe(tls.ca_path.as_deref(), Writer::path);
     writer.maybe(tls.identity.as_ref(), |writer, identity| {
@@ -411,6 +412,7 @@ fn get_tls(reader: &mut Reader<'_>) -> Result<TlsOptions, Malformed> {
     tls.verify = reader.flag()?;
     tls.examine = reader.flag()?;
     tls.keep_certificates = reader.flag()?;
+    tls.common_name = reader.flag()?;
     tls.ca_file = reader.maybe(Reader::path)?;
     tls.ca_path = reader.maybe(Reader::path)?;
     tls.identity =

@@ -83,6 +83,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
 pub(super) fn tls(args: &TlsArgs, version: HttpVersion) -> Result<TlsOptions> {
     let mut options = TlsOptions::default();
     options.verify = !args.insecure;
+    options.common_name = true;
     options.ca_file = args.cacert.clone().or_else(|| match args.capath {
         Some(_) => None,
         // Set to nothing it is not set, as to curl: so people turn it off.

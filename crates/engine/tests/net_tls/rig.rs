@@ -7,7 +7,9 @@ use std::{
 };
 
 use haul::net::tls::{Handshake, State, Tls, TlsContexts, TlsOptions, TlsVersion};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, GeneralSubtree, IsCa, Issuer, KeyPair, NameConstraints, date_time_ymd,
+};
 use rustls::{
     IoState, ServerConfig, ServerConnection,
     crypto::aws_lc_rs,
@@ -29,8 +31,22 @@ impl Authority {
     }
 
     pub(crate) fn named(name: &str) -> Self {
+        Self::made(name, None)
+    }
+
+    /// It may issue for names below this one alone.
+    pub(crate) fn bound_to(domain: &str) -> Self {
+        let below = NameConstraints {
+            permitted_subtrees: vec![GeneralSubtree::DnsName(domain.to_owned())],
+            excluded_subtrees: Vec::new(),
+        };
+        Self::made("bound", Some(below))
+    }
+
+    fn made(name: &str, constraints: Option<NameConstraints>) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.name_constraints = constraints;
         params.distinguished_name.push(DnType::CommonName, name);
         let key = KeyPair::generate().unwrap();
         let pem = params.self_signed(&key).unwrap().pem();
@@ -40,6 +56,16 @@ impl Authority {
     pub(crate) fn issue(&self, name: &str) -> Identity {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Identity::new(&certificate.pem(), &key)
+    }
+
+    /// For a server that has its name as the subject's common name, beside these alternative ones.
+    pub(crate) fn issue_by_subject(&self, name: &str, alternatives: &[&str]) -> Identity {
+        let key = KeyPair::generate().unwrap();
+        let mut params =
+            CertificateParams::new(alternatives.iter().map(|&name| name.to_owned()).collect::<Vec<_>>()).unwrap();
+        params.distinguished_name.push(DnType::CommonName, name);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         Identity::new(&certificate.pem(), &key)
     }

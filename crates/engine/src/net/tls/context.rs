@@ -59,6 +59,10 @@ pub struct TlsOptions {
     /// Whether the certificates that the server shows are among the facts ([`Facts::certificates`](crate::facts::Facts::certificates)).
     /// Default no: of its own alone is kept what the pool has to know.
     pub keep_certificates: bool,
+    /// Whether the last common name of the subject is taken for the server's name where a certificate has no `subjectAltName`, as by curl
+    /// with OpenSSL. Only below certificates that are given here to be trusted, none of which constrains names: the system's
+    /// authorities leave none out. Default no (RFC 9525 section 2).
+    pub common_name: bool,
     /// A PEM file of the certificates to trust (`--cacert`), in place of the system's.
     pub ca_file: Option<PathBuf>,
     /// A directory of PEM files named by subject hash (`--capath`), in place of the system's.
@@ -101,6 +105,7 @@ impl Default for TlsOptions {
             verify: true,
             examine: false,
             keep_certificates: false,
+            common_name: false,
             ca_file: None,
             ca_path: None,
             ca_pem: None,
@@ -210,6 +215,7 @@ enum Trust {
         file: Option<PathBuf>,
         directory: Option<PathBuf>,
         pem: Option<Pem>,
+        common_name: bool,
     },
     /// The same, less what these lists revoke.
     Unrevoked {
@@ -294,9 +300,12 @@ impl Built {
         let trust = match options {
             TlsOptions { verify: false, .. } => Trust::Anyone,
             TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => Trust::System,
-            TlsOptions { ca_file, ca_path, ca_pem, .. } => {
-                Trust::Given { file: ca_file.clone(), directory: ca_path.clone(), pem: ca_pem.clone() }
-            }
+            TlsOptions { ca_file, ca_path, ca_pem, common_name, .. } => Trust::Given {
+                file: ca_file.clone(),
+                directory: ca_path.clone(),
+                pem: ca_pem.clone(),
+                common_name: *common_name,
+            },
         };
         let trust = match &options.crl_file {
             Some(lists) if trust != Trust::Anyone => Trust::Unrevoked { trust: Box::new(trust), lists: lists.clone() },
@@ -327,12 +336,15 @@ fn verifier_of(
             match bundle {
                 Some(bundle) => {
                     let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
-                    Arc::new(Lazily::new(bundle, Box::new(move || all_of_the_system(&provider, &revoked).ok())))
+                    Arc::new(Lazily::new(
+                        Arc::new(bundle),
+                        Box::new(move || all_of_the_system(&provider, &revoked).ok()),
+                    ))
                 }
                 None => all_of_the_system(provider, revoked)?,
             }
         }
-        Trust::Given { file, directory, pem } => {
+        Trust::Given { file, directory, pem, common_name } => {
             let mut certificates = Vec::new();
             if let Some(pem) = pem {
                 certificates.extend(roots::of_pem(pem.text()).map_err(|error| {
@@ -349,10 +361,11 @@ fn verifier_of(
                 certificates.extend(read_directory(directory)?);
             }
             let place = file.as_ref().or(directory.as_ref());
-            trusting(certificates, provider, revoked, || {
+            let verifier = trusting(certificates, provider, revoked, || {
                 let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
                 Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
-            })?
+            })?;
+            Arc::new(ListedOrSigned { common_name: *common_name, ..verifier })
         }
     })
 }
@@ -362,13 +375,14 @@ fn all_of_the_system(
     revoked: &[CertificateRevocationListDer<'static>],
 ) -> Result<Arc<dyn ServerCertVerifier>> {
     let found = rustls_native_certs::load_native_certs();
-    trusting(found.certs, provider, revoked, || {
+    let verifier = trusting(found.certs, provider, revoked, || {
         let message = "found no CA certificates on this system";
         match found.errors.into_iter().next() {
             Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
             None => Error::new(ErrorKind::CaFile, message),
         }
-    })
+    })?;
+    Ok(Arc::new(verifier))
 }
 
 fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
@@ -396,7 +410,7 @@ fn trusting(
     provider: &Arc<CryptoProvider>,
     revoked: &[CertificateRevocationListDer<'static>],
     none: impl FnOnce() -> Error,
-) -> Result<Arc<dyn ServerCertVerifier>> {
+) -> Result<ListedOrSigned> {
     let mut roots = RootCertStore::empty();
     // Bundles may hold certificates no one can use any more (a negative serial number); they hurt nobody.
     let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
@@ -418,7 +432,7 @@ fn trusting(
         let kind = if revoked.is_empty() { ErrorKind::CaFile } else { ErrorKind::CrlFile };
         Error::with_source(kind, "cannot use the CA certificates", error)
     })?;
-    Ok(Arc::new(ListedOrSigned::new(signed, certificates)))
+    Ok(ListedOrSigned { signed, listed: certificates, common_name: false })
 }
 
 fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {

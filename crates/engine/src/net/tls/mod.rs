@@ -41,6 +41,7 @@ mod pinned;
 mod record;
 mod roots;
 mod shown;
+mod subject;
 mod verify;
 
 pub(crate) use alert::Alert;

@@ -20,16 +20,24 @@ use rustls::{
 };
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
+use super::subject;
+
 /// Accepts a chain to a trusted certificate, or a trusted certificate itself.
 #[derive(Debug)]
 pub(super) struct ListedOrSigned {
-    signed: Arc<WebPkiServerVerifier>,
-    listed: Vec<CertificateDer<'static>>,
+    pub(super) signed: Arc<WebPkiServerVerifier>,
+    pub(super) listed: Vec<CertificateDer<'static>>,
+    /// As [`TlsOptions::common_name`](super::TlsOptions::common_name).
+    pub(super) common_name: bool,
 }
 
 impl ListedOrSigned {
-    pub(super) fn new(signed: Arc<WebPkiServerVerifier>, listed: Vec<CertificateDer<'static>>) -> Self {
-        Self { signed, listed }
+    /// Whether the name is the subject's, and that may count.
+    fn names_by_subject(&self, chain: (&CertificateDer<'_>, &[CertificateDer<'_>]), name: &ServerName<'_>) -> bool {
+        let (end_entity, intermediates) = chain;
+        self.common_name
+            && subject::names(end_entity, name)
+            && !self.listed.iter().chain(intermediates).any(subject::is_constraining)
     }
 }
 
@@ -46,11 +54,16 @@ impl ServerCertVerifier for ListedOrSigned {
             Err(Error::InvalidCertificate(refusal)) => refusal,
             other => return other,
         };
-        if !only_lacks_an_issuer(&refusal) || !self.listed.iter().any(|listed| listed == end_entity) {
+        // The name is looked at last.
+        let is_trusted = is_of_the_name(&refusal)
+            || only_lacks_an_issuer(&refusal) && self.listed.iter().any(|listed| listed == end_entity);
+        if !is_trusted {
             return Err(Error::InvalidCertificate(refusal));
         }
-        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-        Ok(ServerCertVerified::assertion())
+        match verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name) {
+            Err(refusal) if !self.names_by_subject((end_entity, intermediates), server_name) => Err(refusal),
+            _ => Ok(ServerCertVerified::assertion()),
+        }
     }
 
     fn verify_tls12_signature(
@@ -88,6 +101,10 @@ fn only_lacks_an_issuer(refusal: &CertificateError) -> bool {
     }
 }
 
+fn is_of_the_name(refusal: &CertificateError) -> bool {
+    matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
+}
+
 /// Says what is wrong with a certificate that was accepted whatever it is.
 #[derive(Clone, Debug)]
 pub(super) struct Examiner {
@@ -106,11 +123,8 @@ impl Examiner {
             return Some(CertificateError::UnknownIssuer);
         };
         match verifier.verify_server_cert(end_entity, others, name, &[], UnixTime::now()) {
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            ))
-            | Ok(_) => None,
-            Err(Error::InvalidCertificate(fault)) => Some(fault),
+            Ok(_) => None,
+            Err(Error::InvalidCertificate(fault)) => (!is_of_the_name(&fault)).then_some(fault),
             Err(_) => Some(CertificateError::BadEncoding),
         }
     }

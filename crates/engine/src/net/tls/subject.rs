@@ -1,0 +1,101 @@
+//! Names that a certificate has as its subject's common name alone.
+//!
+//! What a client looks for is a `subjectAltName` (RFC 9525 section 2), and webpki knows nothing else. Private authorities, and those
+//! who make a certificate by hand (`openssl req -x509 -subj /CN=localhost`), leave it out all the same, and curl with OpenSSL, apt and
+//! Perl's LWP take the common name in its place. So does
+//! [`TlsOptions::common_name`](super::TlsOptions::common_name), by the rules of RFC 6125 section 6.4.4, where webpki has found
+//! everything but the name in order.
+
+use std::net::IpAddr;
+
+use rustls_pki_types::{CertificateDer, ServerName};
+use x509_cert::Certificate;
+use x509_cert::attr::AttributeTypeAndValue;
+use x509_cert::der::Decode;
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::ext::pkix::name::DirectoryString;
+
+const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
+const SUBJECT_ALT_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.17");
+const NAME_CONSTRAINTS: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.29.30");
+
+/// Whether the certificate has no `subjectAltName`, and the last of its subject's common names is this name, or a wildcard
+/// for its first label.
+pub(super) fn names(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> bool {
+    let Ok(certificate) = Certificate::from_der(certificate) else { return false };
+    if has_extension(&certificate, SUBJECT_ALT_NAME) {
+        return false;
+    }
+    let is_common_name = |attribute: &&AttributeTypeAndValue| attribute.oid == COMMON_NAME;
+    let subject = certificate.tbs_certificate().subject();
+    let Some(common) = subject.iter().filter(is_common_name).last() else { return false };
+    let Ok(common) = common.value.decode_as::<DirectoryString>() else { return false };
+    is_name(&common.value(), name)
+}
+
+fn is_name(common: &str, name: &ServerName<'_>) -> bool {
+    match name {
+        ServerName::IpAddress(address) => common.parse() == Ok(IpAddr::from(*address)),
+        ServerName::DnsName(name) => {
+            let name = name.as_ref();
+            let name = name.strip_suffix('.').unwrap_or(name);
+            let is_below = |parent: &str| {
+                // Not `*.example`: nobody is given all of a top-level domain.
+                let rest = name.split_once('.').map(|(_, rest)| rest);
+                parent.contains('.') && rest.is_some_and(|rest| rest.eq_ignore_ascii_case(parent))
+            };
+            common.eq_ignore_ascii_case(name) || common.strip_prefix("*.").is_some_and(is_below)
+        }
+        _ => false,
+    }
+}
+
+/// Whether it bounds the names that are issued below it. webpki holds alternative names to that, and nobody would hold common names to it.
+pub(super) fn is_constraining(certificate: &CertificateDer<'_>) -> bool {
+    Certificate::from_der(certificate).is_ok_and(|certificate| has_extension(&certificate, NAME_CONSTRAINTS))
+}
+
+fn has_extension(certificate: &Certificate, oid: ObjectIdentifier) -> bool {
+    let extensions = certificate.tbs_certificate().extensions();
+    extensions.is_some_and(|extensions| extensions.iter().any(|extension| extension.extn_id == oid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(common: &str, name: &str) -> bool {
+        is_name(common, &ServerName::try_from(name.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn a_common_name_is_the_host_or_a_wildcard_for_its_first_label() {
+        for (common, name) in [
+            ("localhost", "localhost"),
+            ("LocalHost", "localhost"),
+            ("www.example.com", "www.example.com."),
+            ("*.example.com", "www.Example.com"),
+            ("127.0.0.1", "127.0.0.1"),
+            ("::1", "::1"),
+        ] {
+            assert!(named(common, name), "{common} is {name}");
+        }
+        for (common, name) in [
+            ("", "localhost"),
+            ("localhost", "localhost.example"),
+            ("localhost ", "localhost"),
+            ("localhost\0.example", "localhost"),
+            ("*.example.com", "example.com"),
+            ("*.example.com", "a.b.example.com"),
+            ("*.com", "example.com"),
+            ("*", "localhost"),
+            ("w*.example.com", "www.example.com"),
+            ("*.*.com", "www.example.com"),
+            ("*.0.0.1", "127.0.0.1"),
+            ("127.0.0.1", "127.0.0.2"),
+            ("example.com", "127.0.0.1"),
+        ] {
+            assert!(!named(common, name), "{common} is not {name}");
+        }
+    }
+}
