@@ -33,7 +33,7 @@ pub enum Manner {
     #[default]
     Standard,
     /// As curl: the longest paths, domains and names first, then the newest. Files have the newest first, under the heading
-    /// of curl's. A path has no slash at its end.
+    /// of curl's. A path has no slash at its end; a Path attribute may stand in quotes, and one without a slash is `/`.
     Curl,
 }
 
@@ -96,7 +96,7 @@ impl Jar {
         if secure && !is_secure {
             return Err(Refusal::Insecure);
         }
-        let written_path = path.filter(|path| path.first() == Some(&b'/'));
+        let written_path = path.and_then(|path| self.path_of(path));
         // A Domain that names the host alone is none to the store, but __Host- forbids having written it.
         let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
@@ -104,9 +104,9 @@ impl Jar {
         }
         let expires = match self.manner {
             Manner::Standard => expires,
-            // The latest moment that there is falls on a minute.
+            // The latest moment that there is falls on a minute, the nearest.
             Manner::Curl => {
-                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.next_multiple_of(60) } else { at })
+                expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
             }
         };
         let cookie = self.in_manner(Cookie::new(CookieParts {
@@ -131,14 +131,14 @@ impl Jar {
 
     /// Adds a cookie that a program made; it counts as a change. Its expiry is not looked at.
     pub fn insert(&mut self, cookie: Cookie) -> Stored {
-        self.put(cookie, None, false)
+        self.put(self.in_manner(cookie), None, false)
     }
 
     /// Adds cookies that a file holds: they are no change. For a file other than the one that will be written,
     /// [`insert`](Jar::insert) them.
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
-            self.put(cookie, None, true);
+            self.put(self.in_manner(cookie), None, true);
         }
     }
 
@@ -274,6 +274,20 @@ impl Jar {
     }
 
     /// curl keeps `/a/` as `/a`, so that it is sent to both, and one replaces the other.
+    /// What a Path attribute says; `None`: nothing, and the default path counts (§5.6.4).
+    fn path_of<'p>(&self, written: &'p [u8]) -> Option<&'p [u8]> {
+        let is_path = |path: &&[u8]| path.first() == Some(&b'/');
+        match self.manner {
+            Manner::Standard => Some(written).filter(is_path),
+            // Servers that know cookies of RFC 2109 write quotes.
+            Manner::Curl if written.is_empty() => None,
+            Manner::Curl => {
+                let inner = written.strip_prefix(b"\"").map(|rest| rest.strip_suffix(b"\"").unwrap_or(rest));
+                Some(inner.unwrap_or(written)).filter(is_path).or(Some(b"/"))
+            }
+        }
+    }
+
     fn in_manner(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.manner == Manner::Curl && path.len() > 1 && path.ends_with(b"/") {
@@ -284,7 +298,6 @@ impl Jar {
 
     fn put(&mut self, cookie: Cookie, now: Option<u64>, from_file: bool) -> Stored {
         self.clock += 1;
-        let cookie = self.in_manner(cookie);
         let (key, clock) = (cookie.key(), self.clock);
         let changed = if from_file { 0 } else { clock };
         // What is set again is not to be deleted from the file.

@@ -425,7 +425,7 @@ fn curls_manner() {
     let text = String::from_utf8(netscape::write(&jar, now)).unwrap();
     let lines: Vec<&str> = text.lines().skip(4).collect();
     // Paths end without a slash, and 400 days on a minute.
-    let end = (now + MAX_AGE).next_multiple_of(60);
+    let end = (now + MAX_AGE + 30) / 60 * 60;
     assert_eq!(lines[0], format!("www.h.example\tFALSE\t/dir\tFALSE\t{end}\tc\t4"));
     assert_eq!(
         lines[1..3],
@@ -459,6 +459,38 @@ fn in_curls_manner_a_path_with_and_without_its_last_slash_is_one() {
     jar.set(&site, b"b=1; Path=/", NOW).unwrap();
     assert_eq!(sent(&jar, "https://h.example/x"), "b=1");
     assert_eq!(sent(&jar_of("https://h.example/", &["a=1; Path=/p/"]), "https://h.example/p"), "");
+}
+
+#[test]
+fn in_curls_manner_a_path_may_stand_in_quotes_and_one_without_a_slash_is_the_root() {
+    for (path, curls, standard) in [
+        ("\"/\"", "/", "/a/b"),
+        ("\"/a\"", "/a", "/a/b"),
+        ("\"/a/", "/a", "/a/b"),
+        ("\"", "/", "/a/b"),
+        ("a", "/", "/a/b"),
+        ("", "/a/b", "/a/b"),
+        ("/a\"", "/a\"", "/a\""),
+        ("/a//", "/a/", "/a//"),
+    ] {
+        for (manner, expected) in [(Manner::Curl, curls), (Manner::Standard, standard)] {
+            let mut jar = Jar::of(manner);
+            jar.set(&target("https://h.example/a/b/c"), format!("n=1; Path={path}").as_bytes(), NOW).unwrap();
+            let stored: Vec<_> = jar.iter().map(|cookie| cookie.parts().path.clone()).collect();
+            assert_eq!(stored, [expected.as_bytes()], "{path} {manner:?}");
+        }
+    }
+}
+
+#[test]
+fn in_curls_manner_the_latest_end_falls_on_the_nearest_minute() {
+    for (second, expected) in [(0, 0), (29, 0), (30, 60), (59, 60)] {
+        let mut jar = Jar::of(Manner::Curl);
+        let minute = NOW / 60 * 60;
+        jar.set(&target("https://h.example/"), b"n=1; Max-Age=99999999", minute + second).unwrap();
+        let ends: Vec<_> = jar.iter().filter_map(|cookie| cookie.parts().expires).collect();
+        assert_eq!(ends, [minute + MAX_AGE + expected], "{second}");
+    }
 }
 
 #[test]
