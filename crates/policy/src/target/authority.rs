@@ -78,9 +78,11 @@ fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
 fn bracketed(text: &str) -> Result<Host, TargetError> {
     let (address, zone) = match text.split_once('%') {
         Some((address, zone)) => {
-            let zone = zone.strip_prefix("25").filter(|z| !z.is_empty()).unwrap_or(zone);
+            // RFC 6874 has it behind `%25`. A bare `%` is meant, too, unless it encodes: to curl `[fe80::1%31]` is `fe80::11`.
+            let (zone, is_bare) = zone.strip_prefix("25").map_or((zone, true), |zone| (zone, false));
+            let encodes = is_bare && zone.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
-            if zone.is_empty() || zone.len() > 15 || !zone.bytes().all(plain) {
+            if encodes || zone.is_empty() || zone.len() > 15 || !zone.bytes().all(plain) {
                 return Err(Flaw::Ipv6.into());
             }
             (address, Some(zone.to_owned()))

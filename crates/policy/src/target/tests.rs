@@ -186,6 +186,18 @@ fn lenient_ipv4() {
 }
 
 #[test]
+fn a_bare_zone_that_reads_as_an_encoded_byte_is_refused() {
+    // Whoever undoes percent-encoding first, as curl, sees ::1, fe80::11, fe80::1:1 in the first three.
+    for text in ["[::%31]", "[fe80::1%31]", "[fe80::1%3a1]", "[fe80::1%12]", "[fe80::1%aab]", "[::1%25]"] {
+        assert_eq!(flaw(&format!("http://{text}/")), Flaw::Ipv6, "{text}");
+    }
+    for (text, zone) in [("%1", "1"), ("%2531", "31"), ("%2525", "25"), ("%eno1", "eno1"), ("%lo", "lo"), ("%b", "b")] {
+        let expected = Host::V6("fe80::1".parse().unwrap(), Some(zone.into()));
+        assert_eq!(t(&format!("http://[fe80::1{text}]/")).host(), &expected, "{text}");
+    }
+}
+
+#[test]
 fn ipv6_and_zones() {
     let target = t("http://[FE80:0::1%25eth0]:8080/x");
     assert_eq!(target.host(), &Host::V6("fe80::1".parse().unwrap(), Some("eth0".into())));
