@@ -96,7 +96,7 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
                 break;
             }
             // What an item has besides is skipped, and an item that is none.
-            let _ = cursor.item(&mut found, first);
+            cursor.items(&mut found, first);
             cursor.skip_item();
         }
     }
@@ -109,7 +109,7 @@ pub(super) fn parse_parameters(field: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = vec![Challenge { scheme: AuthScheme::Digest, token68: None, parameters: Vec::new() }];
     let mut cursor = Cursor { rest: field };
     while cursor.skip_separators() && found.len() == 1 {
-        let _ = cursor.item(&mut found, 0);
+        cursor.items(&mut found, 0);
         cursor.skip_item();
     }
     found.swap_remove(0).parameters
@@ -151,6 +151,18 @@ impl<'f> Cursor<'f> {
 
     fn at_end_of_item(&self) -> bool {
         self.rest.first().is_none_or(|b| *b == b',')
+    }
+
+    /// An item, and further parameters before the next comma: servers forget commas, and curl goes on without.
+    fn items(&mut self, found: &mut Vec<Challenge>, first: usize) {
+        while self.item(found, first).is_some() && self.at_parameter() {}
+    }
+
+    /// Whether a name and its `=` follow.
+    fn at_parameter(&mut self) -> bool {
+        self.skip_blanks();
+        let count = self.rest.iter().take_while(|b| is_tchar(**b)).count();
+        count > 0 && self.rest.get(count) == Some(&b'=')
     }
 
     /// A parameter of the last challenge, or a new one with its first parameter or its token68.

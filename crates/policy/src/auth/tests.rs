@@ -48,6 +48,20 @@ fn challenges() {
 }
 
 #[test]
+fn parameters_whose_comma_was_forgotten_are_of_their_challenge() {
+    for (field, expected) in [
+        ("Digest realm=\"r\" nonce=\"n\" qop=auth", "Digest(realm=r,nonce=n,qop=auth)"),
+        ("Digest realm=\"r\"nonce=n qop=\"auth\", Basic realm=x", "Digest(realm=r,nonce=n,qop=auth) Basic(realm=x)"),
+        ("Basic realm=a charset=UTF-8", "Basic(realm=a,charset=UTF-8)"),
+        // Another scheme needs its comma.
+        ("Basic realm=a Digest nonce=n", "Basic(realm=a)"),
+        ("Basic realm=\"a\"; nonce=n", "Basic(realm=a)"),
+    ] {
+        assert_eq!(read(&[field]), expected, "{field}");
+    }
+}
+
+#[test]
 fn hostile_challenges_are_bounded() {
     let many = "Basic realm=x,".repeat(10_000);
     assert_eq!(parse_challenges([many.as_bytes()]).len(), MAX_CHALLENGES);
