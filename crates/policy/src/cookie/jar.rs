@@ -33,7 +33,7 @@ pub enum Manner {
     #[default]
     Standard,
     /// As curl: the longest paths, domains and names first, then the newest. Files have the newest first, under the heading
-    /// of curl's. A path has no slash at its end; a Path attribute may stand in quotes, and one without a slash is `/`.
+    /// of curl's. A path has no slash at its end.
     Curl,
 }
 
@@ -96,7 +96,7 @@ impl Jar {
         if secure && !is_secure {
             return Err(Refusal::Insecure);
         }
-        let written_path = path.and_then(|path| self.path_of(path));
+        let written_path = path.filter(|path| path.first() == Some(&b'/'));
         // A Domain that names the host alone is none to the store, but __Host- forbids having written it.
         let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
@@ -274,20 +274,6 @@ impl Jar {
     }
 
     /// curl keeps `/a/` as `/a`, so that it is sent to both, and one replaces the other.
-    /// What a Path attribute says; `None`: nothing, and the default path counts (§5.6.4).
-    fn path_of<'p>(&self, written: &'p [u8]) -> Option<&'p [u8]> {
-        let is_path = |path: &&[u8]| path.first() == Some(&b'/');
-        match self.manner {
-            Manner::Standard => Some(written).filter(is_path),
-            // Servers that know cookies of RFC 2109 write quotes.
-            Manner::Curl if written.is_empty() => None,
-            Manner::Curl => {
-                let inner = written.strip_prefix(b"\"").map(|rest| rest.strip_suffix(b"\"").unwrap_or(rest));
-                Some(inner.unwrap_or(written)).filter(is_path).or(Some(b"/"))
-            }
-        }
-    }
-
     fn in_manner(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.manner == Manner::Curl && path.len() > 1 && path.ends_with(b"/") {
