@@ -105,6 +105,27 @@ def test_a_body_is_rewound_for_a_307(pages: Any) -> None:
         haul.post(f"{pages.url}/307", data=Once())
 
 
+def test_a_body_that_was_produced_goes_nowhere_a_second_time(pages: Any) -> None:
+    class Readable:
+        left = [b"x"]
+
+        def read(self, size: int = -1) -> bytes:
+            return self.left.pop() if self.left else b""
+
+    class Anew:
+        def __iter__(self) -> Any:
+            return iter([b"x"])
+
+    pages.routes["/307"] = lambda handler: handler.answer(b"", 307, Location="/to")
+    pages.routes["/303"] = lambda handler: handler.answer(b"", 303, Location="/to")
+    for body in (iter([b"x"]), (piece for piece in [b"x"]), Readable()):
+        with pytest.raises(haul.exceptions.UnrewindableBodyError):
+            haul.put(f"{pages.url}/307", data=body)
+    assert pages.bodies == [b"x"] * 3, "no empty one in its place"
+    assert haul.put(f"{pages.url}/307", data=Anew()).status_code == 200 and pages.bodies[-2:] == [b"x", b"x"]
+    assert haul.put(f"{pages.url}/303", data=iter([b"y"])).request.method == "GET" and pages.bodies[-2:] == [b"y", b""]
+
+
 def test_an_empty_location_leads_nowhere(pages: Any) -> None:
     pages.routes["/empty"] = lambda handler: handler.answer(b"here", 302, Location="")
     response = haul.get(f"{pages.url}/empty")

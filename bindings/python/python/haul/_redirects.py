@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ._asked import PreparedRequest
+from ._bodies import is_stream
 from ._haul import Failure, is_secret_field, join, split_url
 from .cookies import CookieJar, cookiejar_from_dict
 from .exceptions import (
@@ -142,7 +143,7 @@ class SessionRedirectMixin:
         cookie = self._cookies_behind(url, is_first, first_cookies)
         if cookie:
             headers["Cookie"] = cookie
-        if request._body_position is not None and ("Content-Length" in headers or "Transfer-Encoding" in headers):
+        if request.body is not None:
             _rewind(request)
 
     def _cookies_behind(self, url: str, is_first: bool, first_cookies: Any) -> str | None:
@@ -189,10 +190,18 @@ def _is_downgrade(url: str, response: Response) -> bool:
 
 
 def _rewind(request: PreparedRequest) -> None:
+    position = request._body_position
+    if position is None and not _is_spent(request.body):
+        return
     seek = getattr(request.body, "seek", None)
-    if seek is None or request._body_position is False:
+    if seek is None or position is None or position is False:
         raise UnrewindableBodyError("Unable to rewind request body for redirect.")
     try:
-        seek(request._body_position)
+        seek(position)
     except OSError:
         raise UnrewindableBodyError("An error occurred when rewinding request body for redirect.") from None
+
+
+def _is_spent(body: Any) -> bool:
+    """Whether a body that was sent has nothing to give a second time. requests sends it on as an empty one."""
+    return is_stream(body) and iter(body) is body or hasattr(body, "read")
