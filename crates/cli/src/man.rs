@@ -15,9 +15,9 @@ pub fn page() -> String {
          .B haul\n.RI [ options ...]\n.IR url ...\n.br\n.B haul curl\n.RI [ options ...]\n.IR url ...\n.br\n\
          .B haul ftp | haul fetch | haul apt\\-method\n.SH DESCRIPTION\n\
          haul fetches and sends HTTP bodies: one large body over several connections where that helps, thousands of small ones \
-         over few. Its options are curl's wherever curl has them. Called as \"haul curl\", or by a link of the name curl, it has \
-         curl's defaults, messages and exit codes too. As \"haul ftp\", \"haul fetch\" and \"haul apt\\-method\" it stands in for \
-         OpenBSD's ftp(1), FreeBSD's fetch(1) and a method of apt (docs/package\\-managers.md).\n.SH EXAMPLES\n.nf\n\
+         over a few. Where curl has an option for something, haul uses the same name. Called as \"haul curl\", or through a link named \
+         curl, it also has curl's defaults, messages and exit codes. \"haul ftp\", \"haul fetch\" and \"haul apt\\-method\" replace \
+         OpenBSD's ftp(1), FreeBSD's fetch(1) and apt's http method (docs/package\\-managers.md).\n.SH EXAMPLES\n.nf\n\
          haul https://example.com/\nhaul \\-\\-input\\-file urls.txt > pages\nhaul \\-O https://example.com/file.tar.gz\n\
          haul https://example.com/file.tar.gz | tar zx\n.fi\n.SH OPTIONS\n"
     );
@@ -28,50 +28,50 @@ pub fn page() -> String {
     text
 }
 
-/// What is behind the options: headings, each with what it names and what that is.
+/// The sections after the options: headings, each with its entries and their descriptions.
 const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     (
         "FILES",
         &[
-            ("~/.netrc", "Who one is, with --netrc."),
+            ("~/.netrc", "User names and passwords, with --netrc."),
             (
                 "$CURL_HOME/.curlrc, $XDG_CONFIG_HOME/curlrc, ~/.curlrc, ~/.config/curlrc",
-                "Options. The first one that exists is read, in curl's place alone.",
+                "Options. The first file that exists is read, only in curl's place.",
             ),
             (
                 ".NAME.haul-part",
-                "Beside NAME: what there is of a large body so far. The same command goes on from there.",
+                "Beside NAME: the part of a large body that has arrived so far. The same command continues from there.",
             ),
         ],
     ),
     (
         "ENVIRONMENT",
         &[
-            ("http_proxy, https_proxy, all_proxy, no_proxy", "Through whom connections go."),
-            ("CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR", "Whom to trust."),
-            ("SSLKEYLOGFILE", "Where the keys of TLS connections are written, to look into them."),
-            ("NETRC", "The file of --netrc."),
-            ("HAUL_AGENT", "The socket of an agent: as --agent with it."),
-            ("XDG_RUNTIME_DIR", "Where the socket of --agent is if none is named."),
-            ("TMPDIR", "Where values of --sort and --unique wait that do not fit in memory."),
+            ("http_proxy, https_proxy, all_proxy, no_proxy", "Proxies to use, and hosts to reach without one."),
+            ("CURL_CA_BUNDLE, SSL_CERT_FILE, SSL_CERT_DIR", "CA certificates to trust."),
+            ("SSLKEYLOGFILE", "File to which the secrets of TLS connections are written, for tools that decrypt them."),
+            ("NETRC", "The file that --netrc reads."),
+            ("HAUL_AGENT", "The socket of an agent, as with --agent=SOCKET."),
+            ("XDG_RUNTIME_DIR", "Directory of the socket of --agent if none is named."),
+            ("TMPDIR", "Directory of temporary files for --sort and --unique, when their values do not fit in memory."),
         ],
     ),
     (
         "EXIT STATUS",
         &[
-            ("0", "Everything asked for was delivered whole."),
+            ("0", "Everything was delivered in full."),
             ("2", "The command line cannot be used."),
-            ("6, 7", "The host has no address, or none that takes the connection."),
-            ("18, 52, 56", "The reply broke off, or did not come."),
+            ("6, 7", "The host name has no address, or no address accepts the connection."),
+            ("18, 52, 56", "The reply broke off, or there was none."),
             ("22", "The status was 400 or above."),
             ("23", "The output could not be written."),
-            ("28", "A time limit ran out."),
+            ("28", "A time limit was reached."),
             ("35, 60", "The TLS handshake failed, or the certificate is not acceptable."),
             ("47", "More redirects than --max-redirs."),
             (
                 "others",
-                "The numbers are curl's; docs/exit-codes.md lists them. With many URLs it is the first failure's, in the order \
-                 of the input.",
+                "The numbers are curl's; docs/exit-codes.md lists them. With many URLs the code is that of the first failure in \
+                 input order.",
             ),
         ],
     ),
@@ -102,7 +102,7 @@ fn option(text: &mut String, spec: &Spec) {
     text.push_str(&format!(".sp\n.RS 4\n.nf\n{}\n.fi\n.RE\n", line(spec.example)));
 }
 
-/// Text of which no line begins with what roff takes for its own.
+/// Text whose first character roff cannot take for a request.
 fn line(text: &str) -> String {
     let escaped = escaped(text);
     if escaped.starts_with(['.', '\'']) { format!("\\&{escaped}") } else { escaped }

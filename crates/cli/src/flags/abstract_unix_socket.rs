@@ -14,8 +14,8 @@ impl Flag for AbstractUnixSocket {
             category: Category::Connection,
             important: false,
             help: "Connect to this abstract Unix socket",
-            doc: "As --unix-socket, in the abstract namespace of Linux; PATH is without the \"@\" or NUL \
-                  in front.",
+            doc: "Like --unix-socket, in the abstract namespace of Linux; PATH is given without the leading \"@\" or \
+                  NUL.",
             example: "haul --abstract-unix-socket app http://localhost/",
             see_also: &["unix-socket"],
         }

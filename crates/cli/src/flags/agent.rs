@@ -14,10 +14,11 @@ impl Flag for Agent {
             category: Category::Connection,
             important: false,
             help: "Keep connections warm between calls",
-            doc: "Lets a small background process of your own carry the request out and keep its connections, TLS sessions and \
-                  names for the next call. It is started when there is none. SOCKET is where it is reached, by default \
-                  haul/agent under XDG_RUNTIME_DIR; its directory must be yours alone. The variable HAUL_AGENT does the \
-                  same. What cannot go that way (uploads, many URLs, -v) goes without.",
+            doc: "Hands the request to a small background process of your own, which keeps connections, TLS sessions \
+                  and DNS answers for the next call. The process is started if it is not running. SOCKET is where to \
+                  reach it, by default haul/agent under XDG_RUNTIME_DIR; its directory must be accessible to you \
+                  alone. Setting HAUL_AGENT has the same effect. What the agent cannot do (uploads, many URLs, -v) \
+                  runs without it.",
             example: "haul --agent=/run/user/1000/haul/agent https://example.com/",
             see_also: &["agent-idle", "agent-status", "agent-stop"],
         }

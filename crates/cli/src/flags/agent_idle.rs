@@ -13,8 +13,8 @@ impl Flag for AgentIdle {
             category: Category::Connection,
             important: false,
             help: "End an idle agent after this long",
-            doc: "How long an agent that is started for this call waits for another one before it ends, in whole \
-                  seconds from 1. Default 60.",
+            doc: "How long an agent started by this call waits for the next call before it ends, in whole seconds, at \
+                  least 1. Default 60.",
             example: "haul --agent --agent-idle 300 https://example.com/",
             see_also: &["agent"],
         }

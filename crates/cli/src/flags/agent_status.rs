@@ -13,9 +13,9 @@ impl Flag for AgentStatus {
             takes: Takes::Once,
             category: Category::Connection,
             important: false,
-            help: "Ask the agent how it is",
-            doc: "Prints the agent's socket, process number, age in seconds, idle limit, calls under way, and the calls, \
-                  requests and connections so far. Exit 7 when there is none; none is started.",
+            help: "Print the agent's status",
+            doc: "Prints the agent's socket, process ID, age in seconds, idle limit, calls in progress, and totals of \
+                  calls, requests and connections. Exits with 7 if no agent is running; it does not start one.",
             example: "haul --agent=/run/user/1000/haul/agent --agent-status",
             see_also: &["agent"],
         }

@@ -13,8 +13,8 @@ impl Flag for AgentStop {
             takes: Takes::Once,
             category: Category::Connection,
             important: false,
-            help: "End the agent",
-            doc: "Ends the agent when the calls under way are done. Exit 7 when there is none.",
+            help: "Stop the agent",
+            doc: "Stops the agent once the calls in progress are done. Exits with 7 if no agent is running.",
             example: "haul --agent-stop",
             see_also: &["agent"],
         }

@@ -12,9 +12,9 @@ impl Flag for Alpn {
             takes: Takes::Switch,
             category: Category::Tls,
             important: false,
-            help: "Agree on the HTTP version in TLS",
-            doc: "Offers HTTP/2 and HTTP/1.1 in the TLS handshake, which is the default; \
-                  --no-alpn offers nothing, and HTTP/1.1 is spoken.",
+            help: "Negotiate the HTTP version in TLS",
+            doc: "Offers HTTP/2 and HTTP/1.1 in the TLS handshake, which is the default. --no-alpn offers nothing, so \
+                  HTTP/1.1 is used.",
             example: "haul --no-alpn https://example.com/",
             see_also: &["http1.1"],
         }

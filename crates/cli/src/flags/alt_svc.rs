@@ -12,12 +12,11 @@ impl Flag for AltSvc {
             takes: Takes::Value("filename"),
             category: Category::Http,
             important: false,
-            help: "Keep where else origins are served",
-            doc: "Where else origins are served (Alt-Svc, RFC 7838) is kept in FILE, and requests go \
-                  there where haul speaks what is spoken there (h1, h2); where that fails they go to the \
-                  origin. Not with --insecure, and not through proxies. FILE is read at the start and \
-                  written at the end, and need not be there; \"\" keeps it in memory for this run. By \
-                  default nothing is kept.",
+            help: "Remember alternative services in this file",
+            doc: "Remembers in FILE where else an origin is served (Alt-Svc, RFC 7838) and sends requests there, over \
+                  HTTP/1.1 or HTTP/2. If the alternative fails, the request goes to the origin. Not used with \
+                  --insecure or through a proxy. FILE is read at the start and written at the end, and need not \
+                  exist; \"\" keeps the entries in memory for this run. By default nothing is remembered.",
             example: "haul --alt-svc known https://example.com/",
             see_also: &["proto", "hsts"],
         }

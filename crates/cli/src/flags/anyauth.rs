@@ -14,8 +14,8 @@ impl Flag for Anyauth {
             category: Category::Auth,
             important: false,
             help: "Allow every authentication haul has",
-            doc: "Waits for a challenge and answers the strongest of Digest and Basic. NTLM and Negotiate \
-                  are not among them. Costs a request more, and a body that can be read once only, such as \
+            doc: "Waits for a challenge and answers the strongest scheme offered of Digest and Basic; NTLM and \
+                  Negotiate are not supported. Costs an extra request. A body that can be read only once, such as \
                   standard input, cannot be sent again.",
             example: "haul --anyauth -u me:secret https://example.com/",
             see_also: &["user", "basic", "digest", "proxy-anyauth"],

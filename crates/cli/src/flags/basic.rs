@@ -14,8 +14,8 @@ impl Flag for Basic {
             category: Category::Auth,
             important: false,
             help: "Allow Basic authentication",
-            doc: "Sends user and password as they are (RFC 7617), so that only https hides them. With -u \
-                  and nothing else this is the default, and needs no challenge. --no-basic forbids it.",
+            doc: "Sends user and password unencrypted (RFC 7617), so that only https protects them. This is the \
+                  default for -u, without waiting for a challenge. --no-basic forbids it.",
             example: "haul --basic -u me:secret https://example.com/",
             see_also: &["user", "anyauth", "proxy-basic"],
         }

@@ -12,7 +12,7 @@ impl Flag for CaNative {
             takes: Takes::Switch,
             category: Category::Tls,
             important: false,
-            help: "Trust the system's certificates",
+            help: "Trust the system's CA certificates (default)",
             doc: "Trusts the CA certificates of the system, which is the default.",
             example: "haul --ca-native https://example.com/",
             see_also: &["proxy-ca-native"],

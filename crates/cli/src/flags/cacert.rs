@@ -13,8 +13,8 @@ impl Flag for Cacert {
             category: Category::Tls,
             important: false,
             help: "Trust the CA certificates in this file",
-            doc: "Verifies servers against the PEM certificates in FILE instead of the system's roots. \
-                  A later --then inherits it.",
+            doc: "Verifies servers against the PEM certificates in FILE instead of the system's CA certificates. A \
+                  later --then inherits it.",
             example: "haul --cacert ca.pem https://example.com/",
             see_also: &["insecure"],
         }

@@ -12,8 +12,8 @@ impl Flag for Capath {
             takes: Takes::Value("dir"),
             category: Category::Tls,
             important: false,
-            help: "Trust the certificates of a directory",
-            doc: "Trusts the CA certificates in DIR, PEM files, instead of the system's.",
+            help: "Trust the CA certificates in this directory",
+            doc: "Trusts the CA certificates (PEM files) in DIR instead of the system's.",
             example: "haul --capath /etc/ssl/certs https://example.com/",
             see_also: &["proxy-capath"],
         }

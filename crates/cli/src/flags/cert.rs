@@ -15,9 +15,9 @@ impl Flag for Cert {
             category: Category::Tls,
             important: false,
             help: "Show this client certificate",
-            doc: "Shows the server the certificate in FILE, with its key if that stands there too. What is \
-                  behind a colon opens an encrypted key; \"\\\\:\" is a colon of the name. A later --then \
-                  does not inherit it.",
+            doc: "Presents the certificate in FILE to the server; the key is read from the same file if it is there. \
+                  Text after a colon is the passphrase of an encrypted key; write \"\\:\" for a colon that belongs to \
+                  the file name. A later --then does not inherit it.",
             example: "haul --cert me.pem --key me.key https://example.com/",
             see_also: &["key", "pass", "cert-type"],
         }

@@ -13,8 +13,8 @@ impl Flag for CertType {
             takes: Takes::Value("type"),
             category: Category::Tls,
             important: false,
-            help: "How the client certificate is written",
-            doc: "PEM, which is the default, or DER, of --cert. P12, ENG and PROV are not supported.",
+            help: "Format of the client certificate",
+            doc: "Format of --cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported.",
             example: "haul --cert-type DER --cert me.der --key me.key https://example.com/",
             see_also: &["cert", "key-type"],
         }

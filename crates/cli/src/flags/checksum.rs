@@ -13,14 +13,13 @@ impl Flag for Checksum {
             takes: Takes::Value("algorithm:hex"),
             category: Category::Output,
             important: false,
-            help: "Compare a body with its checksum",
-            doc: "Computes the checksum of the body while it is written, and fails if it is another than \
-                  the one given: the file does not get its name then. Either ALGORITHM:HEX, with sha256, \
-                  sha384, sha512, or sha1 for what has nothing better (it is broken: it finds damage, not \
-                  malice), for one URL; or the URL (http, https) or file name of a list as of sha256sum, \
-                  in which the file is looked up by its name. The checksum is of the whole file, also \
-                  where -C adds to it, and of what is written: with --compressed, of the decoded body. Not \
-                  with --extract.",
+            help: "Verify the checksum of a body",
+            doc: "Computes the checksum of the body as it is written and fails if it differs from the one given; the \
+                  file then does not get its name. Give either ALGORITHM:HEX for one URL, with sha256, sha384 or \
+                  sha512 (or sha1 if nothing better is published: it detects damage, not malice), or the URL (http, \
+                  https) or name of a list as written by sha256sum, in which the file is looked up by its name. The \
+                  checksum covers the whole file, even where -C appends to it, and what is written: with \
+                  --compressed, the decoded body. Not with --extract.",
             example: "haul --checksum https://example.com/SHA256SUMS -O https://example.com/file.iso",
             see_also: &["remote-name", "output"],
         }

@@ -14,8 +14,8 @@ impl Flag for Ciphers {
             category: Category::Tls,
             important: false,
             help: "Offer these cipher suites",
-            doc: "Offers these suites of TLS 1.2, by OpenSSL's names, with colons between them. \
-                  Names that are not known are passed over; if none is left, that is exit 59.",
+            doc: "Offers these TLS 1.2 cipher suites, by their OpenSSL names, separated by colons. Unknown names are \
+                  skipped; if none is left, haul exits with 59.",
             example: "haul --ciphers ECDHE-RSA-AES128-GCM-SHA256 https://example.com/",
             see_also: &["proxy-ciphers"],
         }

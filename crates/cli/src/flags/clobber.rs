@@ -12,10 +12,10 @@ impl Flag for Clobber {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "Replace files that exist",
-            doc: "Files that exist are replaced, which is the default but for names that the server gives \
-                  by -J. --no-clobber writes beside them, to the first of FILE.1 to FILE.100 that is not \
-                  there, and fails with 23 if all are.",
+            help: "Replace existing files (default)",
+            doc: "Replaces existing files, which is the default except for names that the server chooses with -J. \
+                  --no-clobber writes to the first of FILE.1 to FILE.100 that does not exist, and fails with 23 if \
+                  all do.",
             example: "haul --no-clobber -O https://example.com/file.tar.gz",
             see_also: &["skip-existing", "remote-header-name", "output"],
         }

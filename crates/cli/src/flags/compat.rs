@@ -8,7 +8,7 @@
 
 use super::{FLAGS, find_long, unsupported};
 
-/// Options of haul that curl has not.
+/// Options of haul that curl does not have.
 const OWN: &[&str] = &[
     "agent",
     "agent-idle",
@@ -29,106 +29,103 @@ const OWN: &[&str] = &[
     "unordered",
 ];
 
-/// What has no effect, and why.
+/// Options without an effect, and why.
 const INERT: &[(&str, &str)] = &[
-    ("append", "about FTP"),
-    ("crlf", "about FTP and SMTP; what is sent by HTTP goes as it is"),
-    ("delegation", "about Negotiate"),
-    ("disable-eprt", "about FTP"),
-    ("disable-epsv", "about FTP"),
-    ("egd-file", "by curl too"),
-    ("false-start", "by curl too"),
-    ("ftp-create-dirs", "about FTP"),
-    ("ftp-pasv", "about FTP"),
-    ("ftp-port", "about FTP"),
-    ("ftp-skip-pasv-ip", "about FTP"),
-    ("npn", "by curl too"),
-    ("parallel-immediate", "haul always does so for HTTP/1"),
-    ("proxy-service-name", "about Negotiate"),
-    ("proxy-ssl-allow-beast", "about TLS 1.0"),
-    ("proxy-ssl-auto-client-cert", "about Windows"),
-    ("proxy-tlsv1", "1.2 or newer is spoken in any case"),
-    ("random-file", "by curl too"),
-    ("service-name", "about Negotiate"),
+    ("append", "concerns FTP only"),
+    ("crlf", "concerns FTP and SMTP only; HTTP bodies are sent unchanged"),
+    ("delegation", "concerns Negotiate only"),
+    ("disable-eprt", "concerns FTP only"),
+    ("disable-epsv", "concerns FTP only"),
+    ("egd-file", "in curl neither"),
+    ("false-start", "in curl neither"),
+    ("ftp-create-dirs", "concerns FTP only"),
+    ("ftp-pasv", "concerns FTP only"),
+    ("ftp-port", "concerns FTP only"),
+    ("ftp-skip-pasv-ip", "concerns FTP only"),
+    ("npn", "in curl neither"),
+    ("parallel-immediate", "haul always does this for HTTP/1"),
+    ("proxy-service-name", "concerns Negotiate only"),
+    ("proxy-ssl-allow-beast", "concerns TLS 1.0 only"),
+    ("proxy-ssl-auto-client-cert", "concerns Windows only"),
+    ("proxy-tlsv1", "TLS 1.2 or newer is always used"),
+    ("random-file", "in curl neither"),
+    ("service-name", "concerns Negotiate only"),
     ("socks5-basic", "always on"),
-    ("socks5-gssapi-nec", "about GSS-API"),
-    ("socks5-gssapi-service", "about GSS-API"),
-    ("ssl", "about FTP and mail"),
-    ("ssl-allow-beast", "about TLS 1.0"),
-    ("ssl-auto-client-cert", "about Windows"),
-    ("ssl-no-revoke", "about Windows"),
-    ("ssl-reqd", "about FTP and mail"),
-    ("ssl-revoke-best-effort", "about Windows"),
-    ("sslv2", "by curl too"),
-    ("sslv3", "by curl too"),
-    ("styled-output", "heads are printed as they came"),
-    ("tcp-fastopen", "a hint"),
+    ("socks5-gssapi-nec", "concerns GSS-API only"),
+    ("socks5-gssapi-service", "concerns GSS-API only"),
+    ("ssl", "concerns FTP and mail only"),
+    ("ssl-allow-beast", "concerns TLS 1.0 only"),
+    ("ssl-auto-client-cert", "concerns Windows only"),
+    ("ssl-no-revoke", "concerns Windows only"),
+    ("ssl-reqd", "concerns FTP and mail only"),
+    ("ssl-revoke-best-effort", "concerns Windows only"),
+    ("sslv2", "in curl neither"),
+    ("sslv3", "in curl neither"),
+    ("styled-output", "header fields are printed as they arrived"),
+    ("tcp-fastopen", "haul connects without TCP Fast Open"),
     ("tcp-nodelay", "always on"),
-    ("use-ascii", "about FTP; what is sent by HTTP goes as it is"),
+    ("use-ascii", "concerns FTP only; HTTP bodies are delivered unchanged"),
 ];
 
-/// What works otherwise than in curl, in the persona of curl, and how.
+/// Options that work differently from curl's in curl's place, and how.
 const DIFFERS: &[(&str, &str)] = &[
-    ("alt-svc", "one that cannot be reached is passed over, and the origin asked; none is used with -k"),
-    ("anyauth", "before -T - a request without content finds out what is asked for"),
+    ("alt-svc", "if the alternative cannot be reached, the origin is asked; not used with -k"),
+    ("anyauth", "with -T - a request without a body is sent first, to learn which scheme the server wants"),
     (
         "aws-sigv4",
-        "content that is not in memory is refused where it has to be signed, which curl signs as if there were none; works with \
-         --path-as-is; to S3 a path is sent in the encoding that S3 signs, where it refuses a `+` or `=` of curl's",
+        "a body that is not in memory but has to be signed is refused, where curl signs as if it were empty; works with \
+         --path-as-is; for S3 the path is sent in the encoding that S3 signs, so that `+` and `=` work, which S3 refuses from curl",
     ),
-    (
-        "cert",
-        "a server that asks for one after the handshake gets none: rustls neither renegotiates nor authenticates then",
-    ),
-    ("cert-type", "PEM and DER, whichever the file is"),
-    ("ciphers", "the suites that rustls has"),
-    ("compressed", "not asked for with -C, which counts bytes of the content as it is"),
+    ("cert", "only during the handshake: rustls supports neither renegotiation nor post-handshake authentication"),
+    ("cert-type", "only PEM and DER, recognised from the file"),
+    ("ciphers", "only the cipher suites that rustls has"),
+    ("compressed", "not sent with -C, which counts bytes of the unencoded content"),
     (
         "continue-at",
-        "416 is no success where its Content-Range says another size; a further try asks by If-Range where it can, and adds nothing of changed content (36); not with -T -, which has no length",
+        "416 is a failure if its Content-Range gives another size; a retry uses If-Range where it can and appends nothing of changed content (36); not with -T -, which has no length",
     ),
-    ("cookie", "lines of Set-Cookie in a file that name no Domain are of the first URL's host alone"),
-    ("form", "no encoders"),
-    ("get", "what -d gives goes into the query beside -F and -T, too, which curl refuses"),
+    ("cookie", "Set-Cookie lines in a file that have no Domain apply to the host of the first URL only"),
+    ("form", "`;encoder=` is not supported"),
+    ("get", "may be combined with -F and -T, which curl refuses"),
     (
         "header",
-        "one blank stands behind the colon, whatever was written; a name that is no token (RFC 9110 section 5.1) and a Content-Length \
-         that is not the content's are refused",
+        "one space follows the colon, whatever was written; a name that is not a token (RFC 9110 section 5.1) and a wrong \
+         Content-Length are refused",
     ),
-    ("hsts", "nothing is learned with -k"),
-    ("key-type", "PEM and DER, whichever the file is"),
+    ("hsts", "nothing is remembered with -k"),
+    ("key-type", "only PEM and DER, recognised from the file"),
     (
         "location",
-        "305 and 304 lead nowhere; credentials stay with scheme, host and port; a `Content-Type` of `-H` goes where its content goes, and the \
-         content of PUT, PATCH and DELETE goes along on 301 and 302",
+        "304 and 305 are not followed; credentials stay with scheme, host and port; a `Content-Type` of `-H` is sent only with the \
+         body, and PUT, PATCH and DELETE keep their body after 301 and 302",
     ),
-    ("parallel", "uploads go one after the other"),
-    ("pass", "keys of PKCS#8; of PEM's older encryption none"),
-    ("proxy-cert-type", "PEM and DER, whichever the file is"),
-    ("proxy-key-type", "PEM and DER, whichever the file is"),
-    ("proxy-pass", "keys of PKCS#8; of PEM's older encryption none"),
+    ("parallel", "uploads run one after the other"),
+    ("pass", "PKCS#8 keys only; the older encryption of PEM is not supported"),
+    ("proxy-cert-type", "only PEM and DER, recognised from the file"),
+    ("proxy-key-type", "only PEM and DER, recognised from the file"),
+    ("proxy-pass", "PKCS#8 keys only; the older encryption of PEM is not supported"),
     (
         "remote-header-name",
-        "a leading dot, a colon and what could deceive in the name become `_`, and `filename*` goes before `filename`",
+        "a leading dot, a colon and misleading characters become `_`; `filename*` takes precedence over `filename`",
     ),
-    ("retry", "a body that broke off and has gone out in part to a pipe is not sent there again"),
-    ("time-cond", "2015-10-21 is a date, too: curl 8.22 does not know it, and asks without a condition"),
-    ("tlsv1", "1.2 or newer"),
-    ("tlsv1.0", "1.2 or newer"),
-    ("tlsv1.1", "1.2 or newer"),
+    ("retry", "a body that broke off after part of it went to a pipe is not written there again"),
+    ("time-cond", "2015-10-21 is a date, too; curl 8.22 does not know this form and sends no condition"),
+    ("tlsv1", "means TLS 1.2 or newer"),
+    ("tlsv1.0", "means TLS 1.2 or newer"),
+    ("tlsv1.1", "means TLS 1.2 or newer"),
     ("trace", "secrets are left out"),
     ("trace-ascii", "secrets are left out"),
-    ("trace-config", "components of curl show nothing more"),
-    ("url-query", "goes along with what -G takes from -d; curl leaves it out then"),
+    ("trace-config", "the names of curl's components have no effect"),
+    ("url-query", "may be combined with -G, where curl ignores it"),
     ("verbose", "secrets are left out"),
     (
         "write-out",
-        "certs has names, serial number, dates and the certificate itself, but neither extensions nor keys in words; URLs are told of without their password, and that fetched last without its \
-         user; time_queue is 0; %time{} has the words of the C locale",
+        "certs has names, serial number, dates and the certificate itself, but neither extensions nor keys as text; URLs are shown without \
+         their password, and the one fetched last without its user; time_queue is 0; %time{} uses the C locale",
     ),
 ];
 
-/// How an option of curl fares here.
+/// What becomes of an option of curl here.
 fn fares(name: &str) -> String {
     if let Some(why) = unsupported::why(name.as_bytes()) {
         return format!("refused: {why}");
@@ -153,9 +150,9 @@ pub fn page() -> String {
     names.extend(unsupported::all().map(|(name, _)| name));
     names.sort_unstable();
     let mut text = String::from(
-        "# curl's options\n\nEvery option of curl's manual, and how it fares as `haul curl` (or by a link of the name \
-         `curl`). What is refused\nends with exit code 2 and a line that says why; nothing is passed over in silence. \
-         Made from the table of flags;\na test holds it to that.\n\n| option | |\n|---|---|\n",
+        "# curl's options\n\nEvery option in curl's manual, and what it does with `haul curl` (or through a link named `curl`). A \
+         refused option ends\nthe run with exit code 2 and a line that says why; no option is ignored silently. This page is \
+         generated from the table of\nflags, and a test keeps the two in step.\n\n| option | |\n|---|---|\n",
     );
     for name in names {
         let own = find_long(name.as_bytes()).and_then(|flag| flag.spec().short);

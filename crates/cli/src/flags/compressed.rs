@@ -13,8 +13,8 @@ impl Flag for Compressed {
             category: Category::Http,
             important: false,
             help: "Ask for a compressed reply",
-            doc: "Asks for gzip, deflate, br or zstd and hands out the decoded body. Stages with \
-                  --extract ask for it unless --no-compressed is given; others do not unless this is.",
+            doc: "Asks for gzip, deflate, br or zstd and delivers the decoded body. On by default only for stages \
+                  with --extract; --no-compressed turns it off there.",
             example: "haul --compressed https://example.com/",
             see_also: &["extract"],
         }

@@ -13,9 +13,9 @@ impl Flag for Config {
             category: Category::General,
             important: false,
             help: "Read options from a file",
-            doc: "Reads options as if they stood here: one a line, \"name = value\" or \"-x value\", with \
-                  # for comments and quotes around values with blanks. \"-\" is standard input. A file \
-                  may name others, five deep.",
+            doc: "Reads options from FILE as if they stood here: one a line, \"name = value\" or \"-x value\". Lines \
+                  that begin with # are comments; values with spaces need quotes. \"-\" is standard input. A file may \
+                  name other files, up to five levels deep.",
             example: "haul -K urls.txt",
             see_also: &["input-file", "disable"],
         }

@@ -13,9 +13,9 @@ impl Flag for ConnectTimeout {
             takes: Takes::Value("seconds"),
             category: Category::Limits,
             important: false,
-            help: "Most time for a connection to come up",
-            doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. \
-                  Default 300; 0 is the default too. Exit 28 when it is over.",
+            help: "Maximum time to connect",
+            doc: "Limits name resolution, connection and TLS handshake together, in decimal seconds. Default 300, \
+                  which 0 means too. Exits with 28 when the time is up.",
             example: "haul --connect-timeout 2.5 https://example.com/",
             see_also: &["max-time"],
         }

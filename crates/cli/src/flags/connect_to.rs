@@ -14,11 +14,11 @@ impl Flag for ConnectTo {
             takes: Takes::Value("host1:port1:host2:port2"),
             category: Category::Connection,
             important: false,
-            help: "Connect to another host than the URL's",
-            doc: "Requests for HOST1:PORT1 go over a connection to HOST2:PORT2, with everything else \
-                  (Host, SNI, certificate check) as in the URL. An empty HOST1 or PORT1 fits all, an \
-                  empty HOST2 or PORT2 keeps the request's. IPv6 addresses stand in brackets. May be \
-                  repeated; the first that fits is used.",
+            help: "Connect to a host other than the URL's",
+            doc: "Sends requests for HOST1:PORT1 over a connection to HOST2:PORT2. Everything else (Host, SNI, \
+                  certificate check) stays as in the URL. An empty HOST1 or PORT1 matches all; an empty HOST2 or \
+                  PORT2 keeps that of the request. IPv6 addresses stand in brackets. May be repeated; the first match \
+                  is used.",
             example: "haul --connect-to example.com:443:staging.example.com:8443 https://example.com/",
             see_also: &["resolve"],
         }

@@ -13,15 +13,14 @@ impl Flag for ContinueAt {
             takes: Takes::Value("offset"),
             category: Category::Output,
             important: false,
-            help: "Go on with a file that is there in part",
-            doc: "Asks for the body from byte OFFSET on and appends it to the output. \"-\" takes the size \
-                  of the output file as OFFSET, which needs -o or -O; in curl's place standard output has \
-                  none, and all is asked for. A server that sends no ranges is an \
-                  error (33), not a second copy of the beginning. The body is asked for without \
-                  compression. Not with --range, --remove-on-error or --no-clobber, and \"-\" not with \
-                  --remote-header-name. What haul itself left unfinished under a temporary name is resumed \
-                  without this option. With -T the file is sent from OFFSET on, with Content-Range; \"-\" then sends all \
-                  of it.",
+            help: "Resume a partial file",
+            doc: "Asks for the body from byte OFFSET on and appends it to the output. \"-\" takes the size of the \
+                  output file as OFFSET, which needs -o or -O; in curl's place, \"-\" with standard output asks for \
+                  the whole body. If the server does not send ranges, the transfer fails with 33 rather than write \
+                  the beginning twice. The body is requested uncompressed. Not with --range, --remove-on-error or \
+                  --no-clobber; \"-\" not with --remote-header-name. Files that haul itself left unfinished under a \
+                  temporary name are resumed without this option. With -T, sends the file from OFFSET on, with \
+                  Content-Range; \"-\" then sends all of it.",
             example: "haul -C - -O https://example.com/file.tar.gz",
             see_also: &["range", "remote-name", "skip-existing"],
         }

@@ -14,11 +14,11 @@ impl Flag for Cookie {
             category: Category::Http,
             important: false,
             help: "Send cookies, or read them from a file",
-            doc: "Text with a \"=\", \"name=value; name2=value2\", is sent as Cookie to the origin of the \
-                  URL alone, not along a redirect elsewhere. Other text names a file of cookies (Netscape \
-                  format or Set-Cookie lines; \"-\" is standard input), each of which goes to its own \
-                  hosts; one that is not there holds none, and \"\" only keeps what servers set. The file \
-                  is not written: --cookie-jar. May be repeated.",
+            doc: "Text that contains \"=\", as in \"name=value; name2=value2\", is sent as Cookie to the origin of \
+                  the URL, and not along a redirect to another. Other text names a file of cookies (Netscape format \
+                  or Set-Cookie lines; \"-\" is standard input), each of which goes only to its own hosts. A file \
+                  that does not exist counts as empty, and \"\" just keeps the cookies that servers set. The file is \
+                  never written: see --cookie-jar. May be repeated.",
             example: "haul -b 'session=42' https://example.com/",
             see_also: &["cookie-jar", "junk-session-cookies", "header"],
         }

@@ -13,10 +13,10 @@ impl Flag for CookieJar {
             category: Category::Http,
             important: false,
             help: "Write cookies to this file at the end",
-            doc: "Keeps the cookies that servers set and sends them back, and writes all that are held to \
-                  FILE at the end, readable for its owner alone; \"-\" is standard output. To read it as \
-                  well, name it in --cookie too. Many processes may share one file: each writes its own \
-                  changes. A later --then inherits it.",
+            doc: "Keeps the cookies that servers set, sends them back, and writes all cookies held to FILE at the \
+                  end, readable by its owner only; \"-\" is standard output. To read the file as well, name it in \
+                  --cookie too. Many processes may share one file: each writes its own changes. A later --then \
+                  inherits it.",
             example: "haul -b jar -c jar https://example.com/",
             see_also: &["cookie", "junk-session-cookies"],
         }

@@ -12,8 +12,8 @@ impl Flag for CreateDirs {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "Make the directories of an output",
-            doc: "Makes missing directories of a file that -o or --output-dir names.",
+            help: "Create missing directories for output files",
+            doc: "Creates missing directories for the files that -o or --output-dir names.",
             example: "haul --create-dirs -o 'pages/#1/index.html' 'http://example.com/[1-3]'",
             see_also: &["output", "output-dir"],
         }

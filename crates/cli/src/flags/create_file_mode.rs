@@ -13,9 +13,9 @@ impl Flag for CreateFileMode {
             category: Category::Output,
             important: false,
             help: "Permissions of new files",
-            doc: "The permissions of files that haul creates, as an octal number of at most 0777, less what \
-                  the umask forbids; a file that is replaced gets them too. Default 0666 less the umask. In \
-                  curl the option is for uploads of other protocols.",
+            doc: "Permissions of the files that haul creates, as an octal number up to 0777, minus the umask; a file \
+                  that is replaced gets them too. Default 0666 minus the umask. In curl this option concerns other \
+                  protocols only.",
             example: "haul --create-file-mode 0600 -o file https://example.com/file",
             see_also: &["output", "create-dirs"],
         }

@@ -12,8 +12,8 @@ impl Flag for Crlfile {
             takes: Takes::Value("file"),
             category: Category::Tls,
             important: false,
-            help: "Refuse what a list revokes",
-            doc: "Refuses certificates that are on a list of FILE (PEM).",
+            help: "Refuse certificates revoked in this list",
+            doc: "Refuses certificates that a revocation list in FILE (PEM) names.",
             example: "haul --crlfile revoked.pem https://example.com/",
             see_also: &["proxy-crlfile"],
         }

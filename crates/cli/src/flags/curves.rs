@@ -14,8 +14,8 @@ impl Flag for Curves {
             category: Category::Tls,
             important: false,
             help: "Use these groups for the key exchange",
-            doc: "Offers these groups (X25519, P-256, prime256v1, secp384r1, X25519MLKEM768), \
-                  with colons between them, the preferred first.",
+            doc: "Offers these key exchange groups, separated by colons, preferred first: X25519, P-256 (prime256v1), \
+                  P-384 (secp384r1), X25519MLKEM768.",
             example: "haul --curves X25519:P-256 https://example.com/",
             see_also: &["ciphers"],
         }

@@ -14,9 +14,9 @@ impl Flag for Data {
             category: Category::Post,
             important: true,
             help: "Send data in a POST",
-            doc: "Sends DATA as a form (application/x-www-form-urlencoded). \"@file\" reads a file, \"@-\" \
-                  standard input, without their CR, LF and NUL bytes. Repeated data is joined by \"&\". \
-                  A POST is not tried again after a failure that the server may have seen.",
+            doc: "Sends DATA as a form (application/x-www-form-urlencoded). \"@file\" reads a file, \"@-\" standard \
+                  input, dropping CR, LF and NUL bytes. Repeated data is joined with \"&\". A POST is not retried \
+                  after a failure if the server may have seen it.",
             example: "haul -d name=value -d @more https://example.com/form",
             see_also: &["data-binary", "data-raw", "json"],
         }

@@ -14,7 +14,7 @@ impl Flag for DataAscii {
             category: Category::Post,
             important: false,
             help: "Send data in a POST",
-            doc: "The same as --data, by its oldest name.",
+            doc: "The same as --data; its oldest name.",
             example: "haul --data-ascii name=value https://example.com/form",
             see_also: &["data"],
         }

@@ -13,8 +13,8 @@ impl Flag for DataBinary {
             takes: Takes::Value("data"),
             category: Category::Post,
             important: false,
-            help: "Send data in a POST, files as they are",
-            doc: "As --data, but the bytes of \"@file\" are sent as they are.",
+            help: "Send data in a POST, files byte for byte",
+            doc: "Like --data, but \"@file\" is sent byte for byte.",
             example: "haul --data-binary @picture.png -H 'Content-Type: image/png' https://example.com/upload",
             see_also: &["data"],
         }

@@ -13,8 +13,8 @@ impl Flag for DataRaw {
             takes: Takes::Value("data"),
             category: Category::Post,
             important: false,
-            help: "Send data in a POST, \"@\" is nothing special",
-            doc: "As --data, but a leading \"@\" is data.",
+            help: "Send data in a POST, \"@\" is not special",
+            doc: "Like --data, but a leading \"@\" is part of the data.",
             example: "haul --data-raw @home https://example.com/form",
             see_also: &["data"],
         }

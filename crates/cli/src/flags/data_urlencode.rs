@@ -14,8 +14,8 @@ impl Flag for DataUrlencode {
             category: Category::Post,
             important: false,
             help: "Send data in a POST, percent-encoded",
-            doc: "As --data, but encoded as forms are: \"content\", \"=content\", \"name=content\", \
-                  \"@file\" or \"name@file\". The name is taken as it is, a blank becomes \"+\".",
+            doc: "Like --data, but encodes the content as forms are: \"content\", \"=content\", \"name=content\", \
+                  \"@file\" or \"name@file\". The name is sent as given; a space becomes \"+\".",
             example: "haul --data-urlencode 'q=a b&c' https://example.com/search",
             see_also: &["data", "url-query", "get"],
         }

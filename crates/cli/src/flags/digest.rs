@@ -14,9 +14,9 @@ impl Flag for Digest {
             category: Category::Auth,
             important: false,
             help: "Allow Digest authentication",
-            doc: "Answers a Digest challenge (RFC 7616: MD5, SHA-256, SHA-512-256, their -sess variants, \
-                  auth and auth-int), so that the password itself is not sent. Costs a request more, whose \
-                  reply is the challenge.",
+            doc: "Answers a Digest challenge (RFC 7616: MD5, SHA-256, SHA-512-256, their -sess variants, auth and \
+                  auth-int), so that the password itself is not sent. Costs an extra request, whose reply is the \
+                  challenge.",
             example: "haul --digest -u me:secret https://example.com/",
             see_also: &["user", "anyauth", "proxy-digest"],
         }

@@ -13,8 +13,8 @@ impl Flag for Disable {
             category: Category::General,
             important: false,
             help: "Read no default config file",
-            doc: "In curl's place, as the first option: .curlrc is not read. haul itself reads no file of \
-                  its own accord, so there is nothing to disable.",
+            doc: "As the first option, in curl's place: does not read .curlrc. haul itself reads no default config \
+                  file, so there is nothing to disable.",
             example: "haul -q https://example.com/",
             see_also: &["config"],
         }

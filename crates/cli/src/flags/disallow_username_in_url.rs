@@ -12,8 +12,8 @@ impl Flag for DisallowUsernameInUrl {
             takes: Takes::Switch,
             category: Category::Auth,
             important: false,
-            help: "Refuse URLs with a user",
-            doc: "Fails (67) if a URL, or one that a redirect leads to, has a user name in it.",
+            help: "Refuse URLs with a user name",
+            doc: "Fails with 67 if a URL, or one that a redirect leads to, contains a user name.",
             example: "haul --disallow-username-in-url https://example.com/",
             see_also: &["user"],
         }

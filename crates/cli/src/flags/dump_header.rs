@@ -13,8 +13,8 @@ impl Flag for DumpHeader {
             category: Category::Output,
             important: false,
             help: "Write reply headers to a file",
-            doc: "Writes the status line and the fields of each reply to FILE, as they come; \"-\" is standard output, \
-                  where of many URLs each head stands before its body.",
+            doc: "Writes the status line and header fields of each reply to FILE as they arrive. \"-\" is standard \
+                  output; with many URLs each head then stands before its body.",
             example: "haul -D headers.txt -o body https://example.com/",
             see_also: &["include"],
         }

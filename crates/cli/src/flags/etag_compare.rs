@@ -12,9 +12,9 @@ impl Flag for EtagCompare {
             takes: Takes::Value("file"),
             category: Category::Http,
             important: false,
-            help: "Fetch only what has another entity tag",
-            doc: "Sends the entity tag of FILE as If-None-Match: the server answers 304 without \
-                  a body if it has nothing else. A file that is not there is an empty tag. Of one URL only.",
+            help: "Fetch only if the entity tag has changed",
+            doc: "Sends the entity tag stored in FILE as If-None-Match; the server answers 304 without a body if the \
+                  content is unchanged. A missing file counts as an empty tag. For one URL only.",
             example: "haul --etag-compare tag --etag-save tag -o page https://example.com/",
             see_also: &["etag-save", "time-cond"],
         }

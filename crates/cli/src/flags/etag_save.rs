@@ -12,9 +12,9 @@ impl Flag for EtagSave {
             takes: Takes::Value("file"),
             category: Category::Http,
             important: false,
-            help: "Keep the entity tag in a file",
-            doc: "Writes the ETag of the reply to FILE, for --etag-compare of a later run; \"-\" \
-                  is standard output. Of one URL only.",
+            help: "Save the entity tag to a file",
+            doc: "Writes the ETag of the reply to FILE, for --etag-compare in a later run; \"-\" is standard output. \
+                  For one URL only.",
             example: "haul --etag-save tag -o page https://example.com/",
             see_also: &["etag-compare"],
         }

@@ -13,9 +13,9 @@ impl Flag for Expect100Timeout {
             category: Category::Post,
             important: false,
             help: "How long to wait for 100 Continue",
-            doc: "A large body is announced with \"Expect: 100-continue\" and sent when the server says \
-                  so, or after this time (RFC 9110 section 10.1.1). Default 1 second. -H Expect: announces \
-                  nothing.",
+            doc: "A large body is announced with \"Expect: 100-continue\" and sent when the server agrees, or when \
+                  this time has passed (RFC 9110 section 10.1.1). In decimal seconds, default 1. \"-H Expect:\" turns \
+                  the announcement off.",
             example: "haul --expect100-timeout 2.5 -T big.iso https://example.com/inbox/",
             see_also: &["upload-file", "connect-timeout"],
         }

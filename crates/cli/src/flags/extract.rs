@@ -13,9 +13,9 @@ impl Flag for Extract {
             category: Category::Extract,
             important: true,
             help: "Print matches instead of bodies",
-            doc: "Prints each match of REGEX (Rust syntax, over bytes), a line each: group 1 if there \
-                  is one, else the whole match. Matches across read boundaries are found. Belongs to \
-                  the stage that the last --then opened.",
+            doc: "Prints each match of REGEX (Rust syntax, over bytes), one a line: group 1 if there is one, else the \
+                  whole match. Matches that span several reads are found. Belongs to the stage opened by the last \
+                  --then.",
             example: "haul --extract 'href=\"([^\"]+)\"' https://example.com/",
             see_also: &["then", "unique", "sort"],
         }

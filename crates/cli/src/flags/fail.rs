@@ -12,9 +12,9 @@ impl Flag for Fail {
             takes: Takes::Switch,
             category: Category::Http,
             important: true,
-            help: "Take a status of 400 and more as a failure (default)",
-            doc: "A reply of 400 or more prints no body, is one line on stderr and makes the exit code \
-                  22. This is the default; --no-fail prints such bodies and exits 0.",
+            help: "Treat a status of 400 or above as a failure (default)",
+            doc: "For a status of 400 or above, prints one line on stderr instead of the body and exits with 22. This \
+                  is the default; --no-fail delivers such bodies and exits with 0.",
             example: "haul --no-fail https://example.com/missing",
             see_also: &["retry"],
         }

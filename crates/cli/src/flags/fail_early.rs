@@ -13,8 +13,8 @@ impl Flag for FailEarly {
             category: Category::Limits,
             important: false,
             help: "Stop at the first failure",
-            doc: "Ends the run at the first transfer that fails, retries included, instead of going on \
-                  with the others.",
+            doc: "Ends the run at the first transfer that fails, after its retries, instead of going on with the \
+                  others.",
             example: "haul --fail-early https://example.com/a https://example.com/b",
             see_also: &["fail", "retry"],
         }

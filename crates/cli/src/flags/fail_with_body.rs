@@ -13,8 +13,7 @@ impl Flag for FailWithBody {
             category: Category::Http,
             important: false,
             help: "Fail on HTTP errors but keep the body",
-            doc: "As --fail, but the body of the reply is printed or written all the same. The \
-                  exit code is 22.",
+            doc: "Like --fail, but the body is still delivered. The exit code is 22.",
             example: "haul --fail-with-body https://example.com/missing",
             see_also: &["fail"],
         }

@@ -12,9 +12,8 @@ impl Flag for Follow {
             takes: Takes::Switch,
             category: Category::Http,
             important: false,
-            help: "Follow redirects as the status says",
-            doc: "Follows redirects; a method of --request is kept only where the status asks \
-                  for it.",
+            help: "Follow redirects, changing the method if told to",
+            doc: "Follows redirects; a method given by --request is kept only where the status calls for it.",
             example: "haul --follow -X POST -d x https://example.com/",
             see_also: &["location", "request"],
         }

@@ -14,11 +14,11 @@ impl Flag for Form {
             category: Category::Post,
             important: true,
             help: "Send a form with files",
-            doc: "Sends a multipart/form-data POST (RFC 7578). CONTENT is text, \"@file\" a file, \"@a,b\" \
-                  several, \"<file\" the text of a file; \"-\" is standard input. Behind it may stand \
-                  \";type=TYPE/SUBTYPE\", \";filename=NAME\" and \";headers=LINE\" or \";headers=@FILE\"; \
-                  double quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. \
-                  Files are streamed, so that their size is no matter. \";encoder=\" is not supported.",
+            doc: "Sends a multipart/form-data POST (RFC 7578). CONTENT is text, \"@file\" a file, \"@a,b\" several \
+                  files, \"<file\" the text of a file; \"-\" is standard input. It may be followed by \
+                  \";type=TYPE/SUBTYPE\", \";filename=NAME\" and \";headers=LINE\" or \";headers=@FILE\"; double \
+                  quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. Files are \
+                  streamed, so they may be of any size. \";encoder=\" is not supported.",
             example: "haul -F name=me -F 'photo=@me.jpg;type=image/jpeg' https://example.com/form",
             see_also: &["form-string", "form-escape", "data"],
         }

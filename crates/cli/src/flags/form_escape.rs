@@ -12,9 +12,9 @@ impl Flag for FormEscape {
             takes: Takes::Switch,
             category: Category::Post,
             important: false,
-            help: "Escape names of a form with a backslash",
-            doc: "A double quote in the name of a field or a file is sent as \"\\\\\" and the quote. By \
-                  default it is \"%22\", as browsers have it.",
+            help: "Escape form names with a backslash",
+            doc: "Sends a double quote in the name of a field or file as a backslash and the quote. By default it is \
+                  sent as \"%22\", as browsers do.",
             example: "haul --form-escape -F 'a=@b' https://example.com/form",
             see_also: &["form"],
         }

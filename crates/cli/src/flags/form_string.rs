@@ -13,8 +13,8 @@ impl Flag for FormString {
             takes: Takes::Value("name=string"),
             category: Category::Post,
             important: false,
-            help: "Send a field of a form as it is",
-            doc: "As --form, but \"@\", \"<\" and \";\" have no meaning.",
+            help: "Send a form field literally",
+            doc: "Like --form, but \"@\", \"<\" and \";\" have no special meaning.",
             example: "haul --form-string 'text=@home; now' https://example.com/form",
             see_also: &["form"],
         }

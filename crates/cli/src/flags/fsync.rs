@@ -12,10 +12,10 @@ impl Flag for Fsync {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "Wait until files are on the disk",
-            doc: "Makes the system write each file and its directory entry to the disk before the transfer \
-                  counts as done, so that it also outlives a power failure. Off by default: a kill of haul \
-                  or of any program loses nothing without it, and it can take longer than the transfer.",
+            help: "Flush files to disk before success",
+            doc: "Flushes each file and its directory entry to disk before the transfer counts as done, so that it \
+                  survives a power failure. Off by default: it is not needed to survive a killed process, and it can \
+                  take longer than the transfer.",
             example: "haul --fsync -o file https://example.com/file",
             see_also: &["output", "create-file-mode"],
         }

@@ -13,8 +13,8 @@ impl Flag for Get {
             category: Category::Http,
             important: false,
             help: "Send data in the URL of a GET",
-            doc: "What --data and its like give goes behind the query of each URL, and the request is a \
-                  GET, or a HEAD with -I. Bytes that no URL may hold are percent-encoded.",
+            doc: "Appends the data of --data and its variants to the query of each URL and sends a GET, or a HEAD \
+                  with -I. Bytes that are not allowed in a URL are percent-encoded.",
             example: "haul -G -d q=haul https://example.com/search",
             see_also: &["data", "data-urlencode", "url-query"],
         }

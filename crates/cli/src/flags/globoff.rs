@@ -13,7 +13,8 @@ impl Flag for Globoff {
             category: Category::Http,
             important: false,
             help: "Take brackets and braces in URLs literally",
-            doc: "Without it, [1-3], [a-z:2] and {a,b} in a URL stand for many URLs.",
+            doc: "Takes brackets and braces in URLs literally. Without it [1-3], [a-z:2] and {a,b} stand for several \
+                  URLs.",
             example: "haul -g 'https://example.com/?list[0]=x'",
             see_also: &["url"],
         }

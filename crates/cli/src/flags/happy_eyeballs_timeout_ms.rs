@@ -18,8 +18,8 @@ impl Flag for HappyEyeballsTimeoutMs {
             category: Category::Connection,
             important: false,
             help: "Head start of IPv6 over IPv4",
-            doc: "How long IPv6 addresses are tried alone before IPv4 ones are tried beside them (RFC \
-                  8305). Default 200 milliseconds, which 0 means too.",
+            doc: "How long only IPv6 addresses are tried before IPv4 ones are tried as well (RFC 8305). Default 200 \
+                  milliseconds, which 0 means too.",
             example: "haul --happy-eyeballs-timeout-ms 300 https://example.com/",
             see_also: &["ipv4", "ipv6", "connect-timeout"],
         }

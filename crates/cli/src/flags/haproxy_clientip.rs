@@ -12,8 +12,8 @@ impl Flag for HaproxyClientip {
             takes: Takes::Value("ip"),
             category: Category::Connection,
             important: false,
-            help: "Begin connections with a PROXY line for this client",
-            doc: "As --haproxy-protocol, with this address at both ends, as by curl.",
+            help: "Send a PROXY line with this address",
+            doc: "Like --haproxy-protocol, with this address as both source and destination, as curl does.",
             example: "haul --haproxy-clientip 192.0.2.1 http://localhost/",
             see_also: &["haproxy-protocol"],
         }

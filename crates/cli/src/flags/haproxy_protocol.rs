@@ -12,9 +12,9 @@ impl Flag for HaproxyProtocol {
             takes: Takes::Switch,
             category: Category::Connection,
             important: false,
-            help: "Begin connections with a PROXY line",
-            doc: "Sends a line of HAProxy's PROXY protocol, version 1, with one's own address and port, \
-                  before anything else on a connection.",
+            help: "Send a PROXY line on each connection",
+            doc: "Sends a line of HAProxy's PROXY protocol, version 1, with this client's address and port, before \
+                  anything else on a connection.",
             example: "haul --haproxy-protocol http://localhost/",
             see_also: &["haproxy-clientip"],
         }

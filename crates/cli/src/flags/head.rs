@@ -13,7 +13,7 @@ impl Flag for Head {
             category: Category::Http,
             important: true,
             help: "Fetch headers only",
-            doc: "Sends HEAD and prints the status line and the fields.",
+            doc: "Sends a HEAD request and prints the status line and header fields.",
             example: "haul -I https://example.com/",
             see_also: &["include", "request"],
         }

@@ -15,10 +15,10 @@ impl Flag for Header {
             category: Category::Http,
             important: true,
             help: "Send a header",
-            doc: "Sends \"Name: value\"; it takes the place of a field of that name that haul sends \
-                  itself. \"Name:\" leaves haul's own out, \"Name;\" sends it empty. \"@file\" reads a \
-                  header a line. Values with CR, LF or NUL are refused. Authorization and Cookie given \
-                  so do not follow a redirect to another origin.",
+            doc: "Sends the field \"Name: value\", in place of the one of that name that haul would send. \"Name:\" \
+                  removes that field, \"Name;\" sends it empty. \"@file\" reads one field a line. Values with CR, LF \
+                  or NUL are refused. Authorization and Cookie given this way do not follow a redirect to another \
+                  origin.",
             example: "haul -H 'Accept: text/html' -H 'User-Agent:' https://example.com/",
             see_also: &["user-agent", "referer", "cookie"],
         }

@@ -14,7 +14,7 @@ impl Flag for Help {
             category: Category::General,
             important: true,
             help: "Show help",
-            doc: "Shows the most used options, those of a category, \"all\", the list of categories \
+            doc: "Shows the most used options, those of a category, \"all\" options, the list of categories \
                   (\"category\"), or everything about one option.",
             example: "haul --help parallel",
             see_also: &["version"],

@@ -13,10 +13,10 @@ impl Flag for Hsts {
             takes: Takes::Value("filename"),
             category: Category::Http,
             important: false,
-            help: "Keep which hosts are https only",
-            doc: "Hosts that asked for it (Strict-Transport-Security, RFC 6797) are reached by https \
-                  alone, over all runs that share FILE. It is read at the start and written at the end, \
-                  and need not be there; \"\" keeps it in memory for this run. By default nothing is kept.",
+            help: "Remember https-only hosts in this file",
+            doc: "Uses https alone for hosts that asked for it (Strict-Transport-Security, RFC 6797), in all runs \
+                  that share FILE. It is read at the start and written at the end, and need not exist; \"\" keeps the \
+                  entries in memory for this run. By default nothing is remembered.",
             example: "haul --hsts known https://example.com/",
             see_also: &["proto", "alt-svc"],
         }

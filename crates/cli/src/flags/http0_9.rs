@@ -12,10 +12,9 @@ impl Flag for Http09 {
             takes: Takes::Switch,
             category: Category::Http,
             important: false,
-            help: "Take a reply without a head",
-            doc: "Takes what does not begin as HTTP for the body of an HTTP/0.9 reply. Without \
-                  it that is a failure (1), since any server of any protocol would seem to \
-                  answer.",
+            help: "Accept a reply without a head",
+            doc: "Accepts a reply that does not begin like HTTP as an HTTP/0.9 body. Otherwise it is a failure (1), \
+                  since a server of any other protocol would seem to answer.",
             example: "haul --http0.9 http://example.com/",
             see_also: &["http1.0"],
         }

@@ -14,7 +14,7 @@ impl Flag for Http10 {
             category: Category::Http,
             important: false,
             help: "Use HTTP/1.0",
-            doc: "Sends requests of HTTP/1.0. Content of unknown length cannot be sent then.",
+            doc: "Sends HTTP/1.0 requests. A body of unknown length cannot be sent.",
             example: "haul -0 http://example.com/",
             see_also: &["http1.1"],
         }

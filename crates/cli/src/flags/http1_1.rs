@@ -14,7 +14,7 @@ impl Flag for Http11 {
             category: Category::Http,
             important: false,
             help: "Use HTTP/1.1 only",
-            doc: "Offers nothing newer, in TLS or otherwise.",
+            doc: "Uses HTTP/1.1 and does not offer anything newer.",
             example: "haul --http1.1 https://example.com/",
             see_also: &["pipeline"],
         }

@@ -14,7 +14,8 @@ impl Flag for Http2 {
             category: Category::Http,
             important: false,
             help: "Use HTTP/2 where the server does",
-            doc: "Offers HTTP/2 in the TLS handshake and takes HTTP/1.1 otherwise, which is the default, too. Over plain HTTP it is\nHTTP/1.1: see --http2-prior-knowledge.",
+            doc: "Offers HTTP/2 in the TLS handshake and falls back to HTTP/1.1; this is the default. Over plain HTTP \
+                  it means HTTP/1.1: see --http2-prior-knowledge.",
             example: "haul --http2 https://example.com/",
             see_also: &["http1.1", "http2-prior-knowledge"],
         }

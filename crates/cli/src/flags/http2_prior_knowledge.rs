@@ -13,8 +13,9 @@ impl Flag for Http2PriorKnowledge {
             takes: Takes::Once,
             category: Category::Http,
             important: false,
-            help: "Use HTTP/2 without asking",
-            doc: "Speaks HTTP/2 at once, also over plain HTTP, without the server having agreed to it. A server that does not speak it\nis a failure.",
+            help: "Use HTTP/2 without negotiation",
+            doc: "Speaks HTTP/2 at once, also over plain HTTP, without negotiating it. Fails if the server does not \
+                  speak it.",
             example: "haul --http2-prior-knowledge http://example.com/",
             see_also: &["http2"],
         }

@@ -13,8 +13,8 @@ impl Flag for IgnoreContentLength {
             category: Category::Http,
             important: false,
             help: "Read until the server closes",
-            doc: "Takes no notice of the length that a reply announces: the body is what comes \
-                  until the server closes. A body that breaks off looks whole then.",
+            doc: "Ignores the announced length: the body is whatever arrives until the server closes the connection. \
+                  A truncated body then looks complete.",
             example: "haul --ignore-content-length http://example.com/",
             see_also: &["raw"],
         }

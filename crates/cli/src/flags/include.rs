@@ -13,7 +13,7 @@ impl Flag for Include {
             category: Category::Output,
             important: true,
             help: "Print reply headers before the body",
-            doc: "Prints the status line and the fields of each reply, then the body.",
+            doc: "Prints the status line and header fields of each reply, then the body.",
             example: "haul -i https://example.com/",
             see_also: &["head", "dump-header"],
         }

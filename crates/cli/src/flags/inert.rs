@@ -1,5 +1,5 @@
-//! Options that mean nothing here and are taken for scripts written for curl; each says why. What they are about is told in
-//! [`compat`](super::compat), too.
+//! Options that are accepted for compatibility with curl and have no effect; the doc of each says why.
+//! [`compat`](super::compat) lists them, too.
 
 use super::prelude::*;
 
@@ -17,14 +17,14 @@ impl Flag for Inert {
     }
 }
 
-/// What most of them are; each has a name, a doc, an example and where to read on.
+/// What they share; each adds its name, doc, example and `see_also`.
 const NOTHING: Spec = Spec {
     long: "",
     short: None,
     takes: Takes::Switch,
     category: Category::General,
     important: false,
-    help: "Nothing",
+    help: "No effect, accepted for compatibility with curl",
     doc: "",
     example: "",
     see_also: &[],
@@ -33,7 +33,7 @@ const NOTHING: Spec = Spec {
 pub(super) const APPEND: Inert = Inert(&Spec {
     long: "append",
     short: Some('a'),
-    doc: "Taken for scripts written for curl. It is about uploads by FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP uploads.",
     example: "haul --append https://example.com/",
     see_also: &["upload-file"],
     ..NOTHING
@@ -41,7 +41,7 @@ pub(super) const APPEND: Inert = Inert(&Spec {
 
 pub(super) const CRLF: Inert = Inert(&Spec {
     long: "crlf",
-    doc: "Taken for scripts written for curl. It is about uploads by FTP and SMTP; what is sent by HTTP goes as it is.",
+    doc: "Accepted for compatibility with curl. It concerns FTP and SMTP uploads; HTTP bodies are sent unchanged.",
     example: "haul --crlf https://example.com/",
     see_also: &["upload-file"],
     ..NOTHING
@@ -50,7 +50,8 @@ pub(super) const CRLF: Inert = Inert(&Spec {
 pub(super) const DELEGATION: Inert = Inert(&Spec {
     long: "delegation",
     takes: Takes::Value("level"),
-    doc: "Taken for scripts written for curl. It is about Negotiate, which haul does not speak: --negotiate is refused.",
+    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
+          --negotiate is refused.",
     example: "haul --delegation none https://example.com/",
     see_also: &["anyauth"],
     ..NOTHING
@@ -58,7 +59,7 @@ pub(super) const DELEGATION: Inert = Inert(&Spec {
 
 pub(super) const DISABLE_EPRT: Inert = Inert(&Spec {
     long: "disable-eprt",
-    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --disable-eprt https://example.com/",
     see_also: &["disable-epsv"],
     ..NOTHING
@@ -66,7 +67,7 @@ pub(super) const DISABLE_EPRT: Inert = Inert(&Spec {
 
 pub(super) const DISABLE_EPSV: Inert = Inert(&Spec {
     long: "disable-epsv",
-    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --disable-epsv https://example.com/",
     see_also: &["disable-eprt"],
     ..NOTHING
@@ -75,7 +76,7 @@ pub(super) const DISABLE_EPSV: Inert = Inert(&Spec {
 pub(super) const EGD_FILE: Inert = Inert(&Spec {
     long: "egd-file",
     takes: Takes::Value("file"),
-    doc: "Taken for scripts written for curl. It is ignored by curl too.",
+    doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --egd-file x https://example.com/",
     see_also: &["insecure"],
     ..NOTHING
@@ -83,7 +84,7 @@ pub(super) const EGD_FILE: Inert = Inert(&Spec {
 
 pub(super) const FALSE_START: Inert = Inert(&Spec {
     long: "false-start",
-    doc: "Taken for scripts written for curl. It is ignored by curl too.",
+    doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --false-start https://example.com/",
     see_also: &["tlsv1.3"],
     ..NOTHING
@@ -91,7 +92,7 @@ pub(super) const FALSE_START: Inert = Inert(&Spec {
 
 pub(super) const FTP_CREATE_DIRS: Inert = Inert(&Spec {
     long: "ftp-create-dirs",
-    doc: "Taken for scripts written for curl. It is about uploads by FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP uploads.",
     example: "haul --ftp-create-dirs https://example.com/",
     see_also: &["create-dirs"],
     ..NOTHING
@@ -99,7 +100,7 @@ pub(super) const FTP_CREATE_DIRS: Inert = Inert(&Spec {
 
 pub(super) const FTP_PASV: Inert = Inert(&Spec {
     long: "ftp-pasv",
-    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --ftp-pasv https://example.com/",
     see_also: &["disable-epsv"],
     ..NOTHING
@@ -109,8 +110,8 @@ pub(super) const FTP_PORT: Inert = Inert(&Spec {
     long: "ftp-port",
     short: Some('P'),
     takes: Takes::Value("address"),
-    doc: "Taken for scripts written for curl, of which some say `-POST` and mean `-X POST`: to curl, too, that is `-P OST`. It is about \
-          connections of FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections. Some scripts say `-POST` and mean `-X \
+          POST`; for curl, too, that is `-P OST`.",
     example: "haul --ftp-port - https://example.com/",
     see_also: &["ftp-pasv", "request"],
     ..NOTHING
@@ -118,7 +119,7 @@ pub(super) const FTP_PORT: Inert = Inert(&Spec {
 
 pub(super) const FTP_SKIP_PASV_IP: Inert = Inert(&Spec {
     long: "ftp-skip-pasv-ip",
-    doc: "Taken for scripts written for curl. It is about connections of FTP.",
+    doc: "Accepted for compatibility with curl. It concerns FTP connections.",
     example: "haul --ftp-skip-pasv-ip https://example.com/",
     see_also: &["ftp-pasv"],
     ..NOTHING
@@ -126,7 +127,7 @@ pub(super) const FTP_SKIP_PASV_IP: Inert = Inert(&Spec {
 
 pub(super) const NPN: Inert = Inert(&Spec {
     long: "npn",
-    doc: "Taken for scripts written for curl. NPN is no more; ALPN has taken its place.",
+    doc: "Accepted for compatibility with curl. NPN is obsolete; ALPN has replaced it.",
     example: "haul --npn https://example.com/",
     see_also: &["alpn"],
     ..NOTHING
@@ -135,7 +136,8 @@ pub(super) const NPN: Inert = Inert(&Spec {
 pub(super) const PROXY_SERVICE_NAME: Inert = Inert(&Spec {
     long: "proxy-service-name",
     takes: Takes::Value("name"),
-    doc: "Taken for scripts written for curl. It is about Negotiate, which haul does not speak: --negotiate is refused.",
+    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
+          --negotiate is refused.",
     example: "haul --proxy-service-name x https://example.com/",
     see_also: &["proxy-anyauth"],
     ..NOTHING
@@ -143,8 +145,7 @@ pub(super) const PROXY_SERVICE_NAME: Inert = Inert(&Spec {
 
 pub(super) const PROXY_SSL_ALLOW_BEAST: Inert = Inert(&Spec {
     long: "proxy-ssl-allow-beast",
-    doc: "Taken for scripts written for curl. The flaw that it works around is one of \
-          TLS 1.0, which haul does not speak.",
+    doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
     example: "haul --proxy-ssl-allow-beast https://example.com/",
     see_also: &["tlsv1.2"],
     ..NOTHING
@@ -152,8 +153,7 @@ pub(super) const PROXY_SSL_ALLOW_BEAST: Inert = Inert(&Spec {
 
 pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
     long: "proxy-ssl-auto-client-cert",
-    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
-          curl too.",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --proxy-ssl-auto-client-cert https://example.com/",
     see_also: &["crlfile"],
     ..NOTHING
@@ -161,7 +161,7 @@ pub(super) const PROXY_SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
 
 pub(super) const PROXY_TLSV1: Inert = Inert(&Spec {
     long: "proxy-tlsv1",
-    doc: "Taken for scripts written for curl. TLS 1.2 or newer is spoken to proxies in any case, as by --tlsv1 to servers.",
+    doc: "Accepted for compatibility with curl. Connections to proxies always use TLS 1.2 or newer.",
     example: "haul --proxy-tlsv1 https://example.com/",
     see_also: &["tlsv1"],
     ..NOTHING
@@ -170,7 +170,7 @@ pub(super) const PROXY_TLSV1: Inert = Inert(&Spec {
 pub(super) const RANDOM_FILE: Inert = Inert(&Spec {
     long: "random-file",
     takes: Takes::Value("file"),
-    doc: "Taken for scripts written for curl. It is ignored by curl too.",
+    doc: "Accepted for compatibility with curl. curl ignores it too.",
     example: "haul --random-file x https://example.com/",
     see_also: &["insecure"],
     ..NOTHING
@@ -179,7 +179,8 @@ pub(super) const RANDOM_FILE: Inert = Inert(&Spec {
 pub(super) const SERVICE_NAME: Inert = Inert(&Spec {
     long: "service-name",
     takes: Takes::Value("name"),
-    doc: "Taken for scripts written for curl. It is about Negotiate, which haul does not speak: --negotiate is refused.",
+    doc: "Accepted for compatibility with curl. It concerns Negotiate authentication, which haul does not support: \
+          --negotiate is refused.",
     example: "haul --service-name x https://example.com/",
     see_also: &["anyauth"],
     ..NOTHING
@@ -187,7 +188,8 @@ pub(super) const SERVICE_NAME: Inert = Inert(&Spec {
 
 pub(super) const SOCKS5_GSSAPI_NEC: Inert = Inert(&Spec {
     long: "socks5-gssapi-nec",
-    doc: "Taken for scripts written for curl. It is about GSS-API with SOCKS proxies, which haul does not speak: --socks5-gssapi is refused.",
+    doc: "Accepted for compatibility with curl. It concerns GSS-API with SOCKS proxies, which haul does not support: \
+          --socks5-gssapi is refused.",
     example: "haul --socks5-gssapi-nec https://example.com/",
     see_also: &["socks5"],
     ..NOTHING
@@ -196,7 +198,8 @@ pub(super) const SOCKS5_GSSAPI_NEC: Inert = Inert(&Spec {
 pub(super) const SOCKS5_GSSAPI_SERVICE: Inert = Inert(&Spec {
     long: "socks5-gssapi-service",
     takes: Takes::Value("name"),
-    doc: "Taken for scripts written for curl. It is about GSS-API with SOCKS proxies, which haul does not speak: --socks5-gssapi is refused.",
+    doc: "Accepted for compatibility with curl. It concerns GSS-API with SOCKS proxies, which haul does not support: \
+          --socks5-gssapi is refused.",
     example: "haul --socks5-gssapi-service x https://example.com/",
     see_also: &["socks5"],
     ..NOTHING
@@ -204,7 +207,8 @@ pub(super) const SOCKS5_GSSAPI_SERVICE: Inert = Inert(&Spec {
 
 pub(super) const SSL: Inert = Inert(&Spec {
     long: "ssl",
-    doc: "Taken for scripts written for curl. It is about connections of FTP and mail; of a URL the scheme decides.",
+    doc: "Accepted for compatibility with curl. It concerns FTP and mail connections; with HTTP the scheme of the URL \
+          decides whether TLS is used.",
     example: "haul --ssl https://example.com/",
     see_also: &["ssl-reqd"],
     ..NOTHING
@@ -212,8 +216,7 @@ pub(super) const SSL: Inert = Inert(&Spec {
 
 pub(super) const SSL_ALLOW_BEAST: Inert = Inert(&Spec {
     long: "ssl-allow-beast",
-    doc: "Taken for scripts written for curl. The flaw that it works around is one of \
-          TLS 1.0, which haul does not speak.",
+    doc: "Accepted for compatibility with curl. It concerns a flaw of TLS 1.0, which haul does not speak.",
     example: "haul --ssl-allow-beast https://example.com/",
     see_also: &["tlsv1.2"],
     ..NOTHING
@@ -221,8 +224,7 @@ pub(super) const SSL_ALLOW_BEAST: Inert = Inert(&Spec {
 
 pub(super) const SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
     long: "ssl-auto-client-cert",
-    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
-          curl too.",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --ssl-auto-client-cert https://example.com/",
     see_also: &["crlfile"],
     ..NOTHING
@@ -230,8 +232,7 @@ pub(super) const SSL_AUTO_CLIENT_CERT: Inert = Inert(&Spec {
 
 pub(super) const SSL_NO_REVOKE: Inert = Inert(&Spec {
     long: "ssl-no-revoke",
-    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
-          curl too.",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --ssl-no-revoke https://example.com/",
     see_also: &["crlfile"],
     ..NOTHING
@@ -239,7 +240,8 @@ pub(super) const SSL_NO_REVOKE: Inert = Inert(&Spec {
 
 pub(super) const SSL_REQD: Inert = Inert(&Spec {
     long: "ssl-reqd",
-    doc: "Taken for scripts written for curl. It is about connections of FTP and mail; of a URL the scheme decides.",
+    doc: "Accepted for compatibility with curl. It concerns FTP and mail connections; with HTTP the scheme of the URL \
+          decides whether TLS is used.",
     example: "haul --ssl-reqd https://example.com/",
     see_also: &["ssl", "proto"],
     ..NOTHING
@@ -247,8 +249,7 @@ pub(super) const SSL_REQD: Inert = Inert(&Spec {
 
 pub(super) const SSL_REVOKE_BEST_EFFORT: Inert = Inert(&Spec {
     long: "ssl-revoke-best-effort",
-    doc: "Taken for scripts written for curl. It concerns the TLS of Windows alone, by \
-          curl too.",
+    doc: "Accepted for compatibility with curl. In curl, too, it only concerns TLS on Windows.",
     example: "haul --ssl-revoke-best-effort https://example.com/",
     see_also: &["crlfile"],
     ..NOTHING
@@ -258,8 +259,7 @@ pub(super) const SSLV2: Inert = Inert(&Spec {
     long: "sslv2",
     short: Some('2'),
     takes: Takes::Once,
-    doc: "Taken for scripts written for curl. It is ignored by curl too, since SSL 2 is \
-          broken.",
+    doc: "Accepted for compatibility with curl. curl ignores it too, since SSL 2 is broken.",
     example: "haul --sslv2 https://example.com/",
     see_also: &["tlsv1.2"],
     ..NOTHING
@@ -269,8 +269,7 @@ pub(super) const SSLV3: Inert = Inert(&Spec {
     long: "sslv3",
     short: Some('3'),
     takes: Takes::Once,
-    doc: "Taken for scripts written for curl. It is ignored by curl too, since SSL 3 is \
-          broken.",
+    doc: "Accepted for compatibility with curl. curl ignores it too, since SSL 3 is broken.",
     example: "haul --sslv3 https://example.com/",
     see_also: &["tlsv1.2"],
     ..NOTHING
@@ -278,7 +277,7 @@ pub(super) const SSLV3: Inert = Inert(&Spec {
 
 pub(super) const TCP_FASTOPEN: Inert = Inert(&Spec {
     long: "tcp-fastopen",
-    doc: "Taken for scripts written for curl. It asks for a shorter way to a connection; the usual one leads there, too.",
+    doc: "Accepted for compatibility with curl. haul connects without TCP Fast Open.",
     example: "haul --tcp-fastopen https://example.com/",
     see_also: &["tcp-nodelay"],
     ..NOTHING
@@ -286,7 +285,7 @@ pub(super) const TCP_FASTOPEN: Inert = Inert(&Spec {
 
 pub(super) const TCP_NODELAY: Inert = Inert(&Spec {
     long: "tcp-nodelay",
-    doc: "Taken for scripts written for curl. haul always sends at once what there is to send, with --no-tcp-nodelay, too.",
+    doc: "Accepted for compatibility with curl. haul always sends data at once, even with --no-tcp-nodelay.",
     example: "haul --tcp-nodelay https://example.com/",
     see_also: &["keepalive"],
     ..NOTHING
@@ -295,7 +294,7 @@ pub(super) const TCP_NODELAY: Inert = Inert(&Spec {
 pub(super) const USE_ASCII: Inert = Inert(&Spec {
     long: "use-ascii",
     short: Some('B'),
-    doc: "Taken for scripts written for curl. It is about transfers by FTP; what is sent by HTTP goes as it is.",
+    doc: "Accepted for compatibility with curl. It concerns FTP transfers; HTTP bodies are delivered unchanged.",
     example: "haul --use-ascii https://example.com/",
     see_also: &["output"],
     ..NOTHING

@@ -13,9 +13,8 @@ impl Flag for InputFile {
             category: Category::Parallel,
             important: true,
             help: "Fetch the URLs in a file, one a line",
-            doc: "Reads URLs from FILE, or from standard input for \"-\", and starts with the first \
-                  line. Memory does not grow with the length of the list. Empty lines and lines that \
-                  begin with # are passed over.",
+            doc: "Reads URLs from FILE, or from standard input for \"-\", and starts with the first line. Memory does \
+                  not grow with the length of the list. Empty lines and lines that begin with # are skipped.",
             example: "haul --input-file list.txt",
             see_also: &["config", "url", "parallel-max"],
         }

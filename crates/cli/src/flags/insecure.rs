@@ -13,8 +13,8 @@ impl Flag for Insecure {
             category: Category::Tls,
             important: true,
             help: "Do not verify the server",
-            doc: "Accepts every certificate. Whoever stands between can read and change everything. A \
-                  later --then inherits it.",
+            doc: "Accepts any certificate: whoever controls the network can read and change everything. A later \
+                  --then inherits it.",
             example: "haul -k https://localhost/",
             see_also: &["cacert"],
         }

@@ -14,8 +14,8 @@ impl Flag for Interface {
             category: Category::Connection,
             important: false,
             help: "Connect from this interface",
-            doc: "Connects from this device, address or host name. \"if!NAME\" is a device, \"host!NAME\" \
-                  an address or host name, \"ifhost!DEVICE!HOST\" both. A device may need privileges.",
+            doc: "Connects from this device, address or host name. \"if!NAME\" is a device, \"host!NAME\" an address \
+                  or host name, \"ifhost!DEVICE!HOST\" both. Using a device may need privileges.",
             example: "haul --interface 127.0.0.1 http://localhost/",
             see_also: &["local-port"],
         }

@@ -48,10 +48,11 @@ impl Flag for IpTos {
             takes: Takes::Value("value"),
             category: Category::Connection,
             important: false,
-            help: "Type of service of what is sent",
-            doc: "The type of service (IPv4) or traffic class (IPv6) of what is sent: a number from 0 to 255, or a name: AF11 to AF43, \
-                  CS0 to CS7, EF, LE, VOICE-ADMIT, ECT0, ECT1, CE, LOWCOST, LOWDELAY, MINCOST, RELIABILITY, THROUGHPUT. Default: the \
-                  system's. It goes unmarked where the system does not let it be marked.",
+            help: "Type of service of outgoing packets",
+            doc: "Sets the type of service (IPv4) or traffic class (IPv6) of outgoing packets: a number from 0 to \
+                  255, or one of AF11 to AF43, CS0 to CS7, EF, LE, VOICE-ADMIT, ECT0, ECT1, CE, LOWCOST, LOWDELAY, \
+                  MINCOST, RELIABILITY, THROUGHPUT. The default is the system's. If the system does not allow it, \
+                  packets go unmarked.",
             example: "haul --ip-tos CS5 https://example.com/",
             see_also: &["vlan-priority", "interface"],
         }

@@ -14,8 +14,8 @@ impl Flag for Json {
             category: Category::Post,
             important: false,
             help: "Send JSON in a POST",
-            doc: "As --data-binary, with Content-Type and Accept application/json unless -H says \
-                  otherwise. Repeated data is joined without \"&\".",
+            doc: "Like --data-binary, with Content-Type and Accept set to application/json unless -H says otherwise. \
+                  Repeated data is joined without \"&\".",
             example: "haul --json '{\"a\":1}' https://example.com/api",
             see_also: &["data", "header"],
         }

@@ -12,9 +12,9 @@ impl Flag for JunkSessionCookies {
             takes: Takes::Switch,
             category: Category::Http,
             important: false,
-            help: "Leave session cookies of a file out",
-            doc: "Cookies without an end, which a browser forgets when it is closed, are not taken from \
-                  the files of --cookie.",
+            help: "Drop session cookies from cookie files",
+            doc: "Drops session cookies (those without an expiry date) from the files of --cookie, as a browser does \
+                  when it is closed.",
             example: "haul -j -b jar https://example.com/",
             see_also: &["cookie", "cookie-jar"],
         }

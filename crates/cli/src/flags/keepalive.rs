@@ -14,8 +14,8 @@ impl Flag for Keepalive {
             category: Category::Connection,
             important: false,
             help: "Probe idle connections (default)",
-            doc: "Sends TCP keepalive probes on idle connections, so that a lost peer is found. \
-                  --no-keepalive sends none.",
+            doc: "Sends TCP keepalive probes on idle connections, so that a dead peer is noticed. --no-keepalive \
+                  sends none.",
             example: "haul --no-keepalive https://example.com/",
             see_also: &["keepalive-time", "keepalive-intvl", "keepalive-cnt"],
         }

@@ -17,8 +17,8 @@ impl Flag for KeepaliveCnt {
             category: Category::Connection,
             important: false,
             help: "Keepalive probes before giving up",
-            doc: "A connection is given up after this many probes without an answer, 1 to 127. Default 9, \
-                  which 0 means too. No effect with --no-keepalive.",
+            doc: "Gives a connection up after this many unanswered probes, 1 to 127. Default 9, which 0 means too. No \
+                  effect with --no-keepalive.",
             example: "haul --keepalive-cnt 3 https://example.com/",
             see_also: &["keepalive", "keepalive-time", "keepalive-intvl"],
         }

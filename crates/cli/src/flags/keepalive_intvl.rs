@@ -14,7 +14,7 @@ impl Flag for KeepaliveIntvl {
             category: Category::Connection,
             important: false,
             help: "Time between keepalive probes",
-            doc: "Seconds between probes. Default: as --keepalive-time. No effect with --no-keepalive.",
+            doc: "Seconds between probes. The default is that of --keepalive-time. No effect with --no-keepalive.",
             example: "haul --keepalive-intvl 5 --keepalive-time 60 https://example.com/",
             see_also: &["keepalive", "keepalive-time", "keepalive-cnt"],
         }

@@ -13,7 +13,7 @@ impl Flag for Key {
             category: Category::Tls,
             important: false,
             help: "Key of the client certificate",
-            doc: "The private key of --cert, if it does not stand in the same file.",
+            doc: "The private key for --cert, if it is not in the same file.",
             example: "haul --cert me.pem --key me.key https://example.com/",
             see_also: &["cert", "pass", "key-type"],
         }

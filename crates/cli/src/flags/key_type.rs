@@ -13,8 +13,8 @@ impl Flag for KeyType {
             takes: Takes::Value("type"),
             category: Category::Tls,
             important: false,
-            help: "How the key is written",
-            doc: "PEM, which is the default, or DER, of --key. ENG and PROV are not supported.",
+            help: "Format of the key",
+            doc: "Format of --key: PEM, which is the default, or DER. ENG and PROV are not supported.",
             example: "haul --key-type DER --key me.der --cert me.pem https://example.com/",
             see_also: &["key", "cert-type"],
         }

@@ -12,9 +12,9 @@ impl Flag for LimitRate {
             takes: Takes::Value("speed"),
             category: Category::Limits,
             important: false,
-            help: "Bytes a second of a transfer at most",
-            doc: "Most bytes of the body a second, over all connections of the transfer together. K, M and \
-                  G (of 1024) may follow the number. 0 is no limit, the default.",
+            help: "Maximum transfer rate of a body",
+            doc: "Maximum rate in bytes a second, over all connections of a transfer together. K, M and G (powers of \
+                  1024) may follow the number. 0, the default, means no limit.",
             example: "haul --limit-rate 2M -O https://example.com/file.tar.gz",
             see_also: &["speed-limit", "split"],
         }

@@ -15,7 +15,7 @@ impl Flag for LocalPort {
             category: Category::Connection,
             important: false,
             help: "Connect from one of these ports",
-            doc: "Connects from this port, or from the first free one of FIRST-LAST.",
+            doc: "Connects from this local port, or from the first free one of FIRST-LAST.",
             example: "haul --local-port 9000-9100 https://example.com/",
             see_also: &["interface"],
         }

@@ -13,9 +13,8 @@ impl Flag for Location {
             category: Category::Http,
             important: true,
             help: "Follow redirects (default)",
-            doc: "Follows up to --max-redirs redirects. This is the default; --no-location prints the \
-                  redirecting reply. Credentials and cookies do not go to another scheme, host or \
-                  port.",
+            doc: "Follows up to --max-redirs redirects. This is the default; --no-location delivers the redirecting \
+                  reply itself. Credentials and cookies do not follow to another scheme, host or port.",
             example: "haul --no-location https://example.com/",
             see_also: &["max-redirs"],
         }

@@ -14,8 +14,8 @@ impl Flag for LocationTrusted {
             category: Category::Auth,
             important: false,
             help: "Follow redirects and send secrets along",
-            doc: "As --location, and credentials, -b and Authorization go to every host that a redirect \
-                  names. Each server on the way learns them and can choose the next. Not from https to \
+            doc: "Like --location, but sends credentials, -b and Authorization to every host that a redirect names. \
+                  Each server on the way learns them and can choose the next. They still do not go from https to \
                   http.",
             example: "haul --location-trusted -u me:secret https://example.com/",
             see_also: &["location", "user"],

@@ -14,7 +14,7 @@ impl Flag for Manual {
             category: Category::General,
             important: false,
             help: "Show the whole manual",
-            doc: "Prints everything about every option.",
+            doc: "Prints the full documentation of every option.",
             example: "haul --manual",
             see_also: &["help"],
         }

@@ -12,9 +12,9 @@ impl Flag for MaxFilesize {
             takes: Takes::Value("bytes"),
             category: Category::Limits,
             important: false,
-            help: "Largest body to take",
-            doc: "Refuses a body of more bytes, as announced, as received or as decoded, with exit 63. \
-                  K, M and G (of 1024) may follow the number. 0 is no limit, the default.",
+            help: "Maximum size of a body",
+            doc: "Refuses a larger body, as announced, as received or as decoded, with exit code 63. K, M and G \
+                  (powers of 1024) may follow the number. 0, the default, means no limit.",
             example: "haul --max-filesize 10M https://example.com/",
             see_also: &["max-memory"],
         }

@@ -12,9 +12,10 @@ impl Flag for MaxMemory {
             takes: Takes::Value("bytes"),
             category: Category::Parallel,
             important: false,
-            help: "Memory for what waits for its turn",
-            doc: "Bytes that may wait while an earlier URL is still being printed. K, M and G (of \
-                  1024) may follow the number. Default 64M; at most 32 MB more are used in all.",
+            help: "Memory for output that waits its turn",
+            doc: "Limits the bytes that wait while an earlier URL is still being printed, and the values that \
+                  --unique and --sort hold. K, M and G (powers of 1024) may follow the number. Default 64M; the \
+                  process uses at most 32 MB beyond it.",
             example: "haul --max-memory 256M --input-file list.txt",
             see_also: &["unordered", "parallel-max"],
         }

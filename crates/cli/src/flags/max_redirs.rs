@@ -12,8 +12,8 @@ impl Flag for MaxRedirs {
             takes: Takes::Value("num"),
             category: Category::Http,
             important: false,
-            help: "Most redirects to follow",
-            doc: "Ends a transfer with exit 47 at one redirect more. Default 50; -1 is no limit.",
+            help: "Maximum number of redirects",
+            doc: "Fails with 47 at the first redirect beyond NUM. Default 50; -1 means no limit.",
             example: "haul --max-redirs 3 https://example.com/",
             see_also: &["location"],
         }

@@ -12,9 +12,9 @@ impl Flag for MaxTime {
             takes: Takes::Value("seconds"),
             category: Category::Limits,
             important: true,
-            help: "Most time for a transfer",
-            doc: "Limits each transfer from start to end, in decimal seconds. Exit 28 when it is over. \
-                  0 is no limit, the default.",
+            help: "Maximum time for a transfer",
+            doc: "Limits each transfer from start to end, in decimal seconds. Exits with 28 when the time is up. 0, \
+                  the default, means no limit.",
             example: "haul -m 2.5 https://example.com/",
             see_also: &["connect-timeout", "retry-max-time"],
         }

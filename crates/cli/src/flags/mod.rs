@@ -1,8 +1,8 @@
-//! The table of flags. One file a flag holds its names, its help, its example and its effect;
-//! parsing, `--help`, the man page, the completions and the table of differences from curl all come from [`FLAGS`].
+//! The table of flags. Each flag has a file of its own with its names, help, example and effect. Parsing, `--help`, the man page,
+//! the completions and the table of differences from curl are all made from [`FLAGS`].
 //!
-//! To add a flag: write its file, name it in the two lists below. A test then holds the table
-//! sorted, the names unique, every flag documented, and every example to what the parser takes.
+//! To add a flag, write its file and name it in the two lists below. Tests then check that the table is sorted, names are unique,
+//! every flag is documented, and the parser accepts every example.
 //!
 //! ```
 //! use haul_cli::flags;
@@ -227,7 +227,7 @@ use crate::args::LowArgs;
 use crate::usage::Reason;
 use crate::value::FlagValue;
 
-/// What a flag's file brings into scope.
+/// What the file of each flag imports.
 mod prelude {
     pub(super) use super::{Category, Flag, Spec, Takes};
     pub(super) use crate::args::LowArgs;
@@ -240,16 +240,16 @@ pub trait Flag: Sync {
     /// Its names and documentation.
     fn spec(&self) -> &'static Spec;
 
-    /// Takes a value over, or says why it is none.
+    /// Stores the value, or says why it is not acceptable.
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason>;
 }
 
 /// Names and documentation of a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
-    /// Name behind `--`.
+    /// Name after `--`.
     pub long: &'static str,
-    /// Letter behind `-`.
+    /// Letter after `-`.
     pub short: Option<char>,
     /// Whether a value follows.
     pub takes: Takes,
@@ -263,16 +263,16 @@ pub struct Spec {
     pub doc: &'static str,
     /// A command line that shows it.
     pub example: &'static str,
-    /// Long names of flags to read as well.
+    /// Long names of related flags.
     pub see_also: &'static [&'static str],
 }
 
-/// What a flag expects behind its name.
+/// What a flag expects after its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing; `--no-` turns it off.
     Switch,
-    /// Nothing; it cannot be turned off.
+    /// Nothing; there is no `--no-` form.
     Once,
     /// A value of this kind. A `file` that begins with a dash is warned about.
     Value(&'static str),
@@ -292,29 +292,29 @@ impl Takes {
 /// The chapters of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
-    /// Who one is.
+    /// User names, passwords, tokens.
     Auth,
-    /// Where connections lead.
+    /// How connections are made.
     Connection,
-    /// What is cut out of pages and where it leads.
+    /// Extraction from pages, and the stages it feeds.
     Extract,
     /// The program itself.
     General,
-    /// Requests and replies.
+    /// Requests and responses.
     Http,
     /// Where bodies go.
     Output,
-    /// Many transfers beside each other.
+    /// Several transfers at a time.
     Parallel,
     /// Requests with a body.
     Post,
-    /// What stands between oneself and servers.
+    /// Proxies.
     Proxy,
     /// Limits of time and size, retries.
     Limits,
     /// Certificates and versions of TLS.
     Tls,
-    /// What is told about transfers.
+    /// What is reported about transfers.
     Verbose,
 }
 

@@ -13,10 +13,9 @@ impl Flag for Netrc {
             category: Category::Auth,
             important: false,
             help: "Take passwords from the netrc file",
-            doc: "Looks for the host of each request in the file that $NETRC names, else in ~/.netrc. What \
-                  it says goes before the password in a URL, but where that names a user only this \
-                  user's entry counts; -u goes before it. A file that cannot be read is \
-                  an error (exit 26).",
+            doc: "Looks up the host of each request in the file that $NETRC names, else in ~/.netrc. Its password \
+                  takes precedence over one in the URL; if the URL names a user, only the entry of that user counts. \
+                  -u takes precedence over both. A file that cannot be read is an error (26).",
             example: "haul -n https://example.com/",
             see_also: &["netrc-file", "netrc-optional", "user"],
         }

@@ -13,7 +13,7 @@ impl Flag for NetrcFile {
             category: Category::Auth,
             important: false,
             help: "Take passwords from this netrc file",
-            doc: "As --netrc, or with it as --netrc-optional, but from FILE.",
+            doc: "Like --netrc, or like --netrc-optional if that is given too, but reads FILE.",
             example: "haul --netrc-file passwords https://example.com/",
             see_also: &["netrc", "netrc-optional"],
         }

@@ -13,7 +13,7 @@ impl Flag for NetrcOptional {
             category: Category::Auth,
             important: false,
             help: "Take passwords from the URL or netrc",
-            doc: "As --netrc, but what a URL says goes first, and no file is no error.",
+            doc: "Like --netrc, but what the URL says takes precedence, and a missing file is not an error.",
             example: "haul --netrc-optional https://example.com/",
             see_also: &["netrc", "netrc-file"],
         }

@@ -12,9 +12,9 @@ impl Flag for Next {
             takes: Takes::Once,
             category: Category::General,
             important: false,
-            help: "Begin a new group of URLs and options",
-            doc: "What follows is carried out after what stands before, with options of its own. Only \
-                  options of the whole run (-s, -S, -v, -Z, --stats, --threads and the like) stay.",
+            help: "Start a new group of URLs and options",
+            doc: "Starts a new group of URLs, with options of its own, which runs after the groups before it. Only \
+                  options of the whole run (-s, -S, -v, -Z, --stats, --threads and the like) carry over.",
             example: "haul -I https://example.com/ --next -d x=1 https://example.com/form",
             see_also: &["config"],
         }

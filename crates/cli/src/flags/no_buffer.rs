@@ -13,7 +13,7 @@ impl Flag for NoBuffer {
             category: Category::Output,
             important: false,
             help: "Write at once",
-            doc: "Taken for scripts written for curl. haul always writes what it has.",
+            doc: "Accepted for compatibility with curl. haul writes output as soon as it has it.",
             example: "haul -N https://example.com/",
             see_also: &["output"],
         }

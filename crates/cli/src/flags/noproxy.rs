@@ -13,8 +13,8 @@ impl Flag for Noproxy {
             category: Category::Proxy,
             important: false,
             help: "Reach these hosts without a proxy",
-            doc: "Names, which stand for all names under them too, addresses and networks (10.0.0.0/8) \
-                  between commas; \"*\" is every host, \"\" none. Takes the place of the variable \
+            doc: "Hosts to reach without a proxy, separated by commas: names, which cover all their subdomains, \
+                  addresses, and networks (10.0.0.0/8). \"*\" is every host, \"\" none. Replaces the variable \
                   no_proxy.",
             example: "haul --noproxy example.com,10.0.0.0/8 -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy"],

@@ -15,8 +15,8 @@ impl Flag for Oauth2Bearer {
             category: Category::Auth,
             important: false,
             help: "Send a bearer token",
-            doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL alone (RFC 6750). Takes \
-                  the place of -u. With --anyauth, --basic or --digest it waits for the server to ask for a token.",
+            doc: "Sends \"Authorization: Bearer TOKEN\" to the origin of the URL only (RFC 6750). Replaces -u. With \
+                  --anyauth, --basic or --digest the token is sent only when the server asks for one.",
             example: "haul --oauth2-bearer TOKEN https://example.com/",
             see_also: &["user"],
         }

@@ -13,8 +13,8 @@ impl Flag for OutNull {
             takes: Takes::Once,
             category: Category::Output,
             important: false,
-            help: "Throw a body away",
-            doc: "Throws the body of the next URL that has no output yet away, without any file.",
+            help: "Discard a body",
+            doc: "Discards the body of the next URL that has no output yet, without writing any file.",
             example: "haul --out-null https://example.com/",
             see_also: &["output"],
         }

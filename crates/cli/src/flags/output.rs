@@ -14,11 +14,11 @@ impl Flag for Output {
             category: Category::Output,
             important: true,
             help: "Write to a file",
-            doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard \
-                  output. \"#1\" in FILE is what the first glob of the URL stands for, \"#2\" the second, \
-                  \"#<name>\" the one that begins with that name: {<name>a,b}; those of --upload-file, \
-                  too. With --then there is one output, that of the last stage. A name that ends in a slash is \
-                  refused (23): --output-dir is for directories.",
+            doc: "Writes the body of the next URL that has no output yet to FILE; \"-\" is standard output. In FILE, \
+                  \"#1\" stands for the current value of the first glob of the URL, \"#2\" for that of the second, \
+                  and \"#<name>\" for that of a glob that begins with a name: {<name>a,b}; globs of --upload-file \
+                  count as well. With --then there is one output, that of the last stage. A name that ends in a slash \
+                  is refused (23): use --output-dir for directories.",
             example: "haul 'http://example.com/[1-3]' -o 'page_#1.html'",
             see_also: &["remote-name", "output-dir", "create-dirs"],
         }

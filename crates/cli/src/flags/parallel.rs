@@ -13,8 +13,8 @@ impl Flag for Parallel {
             category: Category::Parallel,
             important: false,
             help: "Transfer in parallel (default)",
-            doc: "Many URLs are fetched beside each other and printed in input order. This is the \
-                  default; --no-parallel fetches one after the other.",
+            doc: "Fetches many URLs at the same time and prints them in input order. This is the default; \
+                  --no-parallel fetches one after the other.",
             example: "haul --no-parallel 'https://example.com/[1-9]'",
             see_also: &["parallel-max", "parallel-max-host", "unordered"],
         }

@@ -13,8 +13,8 @@ impl Flag for ParallelImmediate {
             category: Category::Parallel,
             important: false,
             help: "Open connections at once",
-            doc: "Opens a connection for each transfer rather than waiting for one that can be \
-                  shared. haul does so for HTTP/1 anyway.",
+            doc: "Opens a connection for each transfer rather than wait for one that can be shared. haul always does \
+                  so for HTTP/1.",
             example: "haul -Z --parallel-immediate https://example.com/a https://example.com/b",
             see_also: &["parallel"],
         }

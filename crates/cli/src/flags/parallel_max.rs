@@ -12,8 +12,8 @@ impl Flag for ParallelMax {
             takes: Takes::Value("num"),
             category: Category::Parallel,
             important: false,
-            help: "Most transfers at once",
-            doc: "Most transfers at once over all hosts, from 1 to 65535. Default 64.",
+            help: "Maximum number of transfers at a time",
+            doc: "Maximum number of transfers at a time, over all hosts, from 1 to 65535. Default 64.",
             example: "haul --parallel-max 200 --input-file list.txt",
             see_also: &["parallel-max-host"],
         }

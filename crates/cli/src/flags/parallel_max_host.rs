@@ -12,8 +12,8 @@ impl Flag for ParallelMaxHost {
             takes: Takes::Value("num"),
             category: Category::Parallel,
             important: false,
-            help: "Most connections to one host",
-            doc: "Most connections to one host, from 1 to 65535. Default 6.",
+            help: "Maximum number of connections to a host",
+            doc: "Maximum number of connections to one host, from 1 to 65535. Default 6.",
             example: "haul --parallel-max-host 20 'https://example.com/[1-900]'",
             see_also: &["parallel-max", "pipeline"],
         }

@@ -14,8 +14,8 @@ impl Flag for Pass {
             category: Category::Tls,
             important: false,
             help: "Passphrase of the key",
-            doc: "Opens the encrypted key of --key or --cert. Other users of the machine may see the \
-                  command line: a config file (-K) hides it.",
+            doc: "Passphrase of the encrypted key of --key or --cert. Other users of the machine may see the command \
+                  line: a config file (-K) hides it.",
             example: "haul --pass secret --cert me.pem https://example.com/",
             see_also: &["cert", "key"],
         }

@@ -12,9 +12,8 @@ impl Flag for PathAsIs {
             takes: Takes::Switch,
             category: Category::Http,
             important: false,
-            help: "Keep \"..\" in paths",
-            doc: "Sends \"/./\" and \"/../\" in the path of a URL as they are, instead of resolving them \
-                  first.",
+            help: "Do not resolve \"..\" in paths",
+            doc: "Sends \"/./\" and \"/../\" in the path of a URL as given, instead of resolving them first.",
             example: "haul --path-as-is https://example.com/../../etc/passwd",
             see_also: &["globoff"],
         }

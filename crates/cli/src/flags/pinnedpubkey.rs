@@ -13,9 +13,8 @@ impl Flag for Pinnedpubkey {
             category: Category::Tls,
             important: false,
             help: "Accept this public key only",
-            doc: "Accepts the server only if its public key is in a file (PEM or DER), or has \
-                  one of these SHA-256 in base64: \"sha256//AAAA...=;sha256//BBBB...=\". Exit 90 \
-                  if not.",
+            doc: "Accepts the server only if its public key is the one in a file (PEM or DER), or has one of these \
+                  SHA-256 hashes in base64: \"sha256//AAAA...=;sha256//BBBB...=\". Otherwise exits with 90.",
             example: "haul --pinnedpubkey key.pem https://example.com/",
             see_also: &["proxy-pinnedpubkey"],
         }

@@ -12,10 +12,10 @@ impl Flag for Pipeline {
             takes: Takes::Value("num"),
             category: Category::Parallel,
             important: false,
-            help: "Requests on the way on one connection",
-            doc: "Sends up to NUM idempotent HTTP/1.1 requests ahead of their replies, from 1 to 1000. \
-                  Default 1. After a break what was not answered is sent again on a fresh connection; \
-                  a server that misbehaves is not pipelined to again.",
+            help: "Requests in flight on one HTTP/1.1 connection",
+            doc: "Sends up to NUM idempotent HTTP/1.1 requests without waiting for their replies, from 1 to 1000. \
+                  Default 1. If the connection breaks, unanswered requests are sent again on a new one; a server that \
+                  misbehaves is not pipelined to again.",
             example: "haul --pipeline 32 --input-file list.txt",
             see_also: &["parallel-max-host"],
         }

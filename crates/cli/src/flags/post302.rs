@@ -13,8 +13,8 @@ impl Flag for Post302 {
             category: Category::Http,
             important: false,
             help: "Keep a POST a POST after a 302",
-            doc: "A POST that a 302 redirects is sent again as a POST with its body. By default it becomes \
-                  a GET, as browsers have it (RFC 9110 section 15.4).",
+            doc: "Sends a POST again as a POST, with its body, after a 302. By default it becomes a GET, as in \
+                  browsers (RFC 9110 section 15.4).",
             example: "haul --post302 -d a=b https://example.com/form",
             see_also: &["location", "request"],
         }

@@ -15,9 +15,9 @@ impl Flag for Preproxy {
             category: Category::Proxy,
             important: false,
             help: "Reach the proxy through this SOCKS proxy",
-            doc: "Connects to this SOCKS proxy first, and through it to the HTTP or HTTPS proxy of \
-                  --proxy; without --proxy, to the server itself, whatever the environment says. \
-                  The protocol is socks4, which is the default, socks4a, socks5 or socks5h.",
+            doc: "Connects to this SOCKS proxy first, and through it to the HTTP or HTTPS proxy of --proxy; without \
+                  --proxy, to the server itself, whatever the environment says. The protocol is socks4, which is the \
+                  default, socks4a, socks5 or socks5h.",
             example: "haul --preproxy socks5h://localhost:1080 -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy", "socks5-hostname"],
         }

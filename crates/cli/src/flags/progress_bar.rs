@@ -13,7 +13,8 @@ impl Flag for ProgressBar {
             category: Category::Verbose,
             important: false,
             help: "Show progress as a bar",
-            doc: "Draws a bar instead of figures, wherever stderr goes; of one body whose length is known.",
+            doc: "Draws a bar instead of figures, even if stderr is not a terminal. Only for a single body whose \
+                  length is known.",
             example: "haul -# -o file https://example.com/file",
             see_also: &["progress-meter"],
         }

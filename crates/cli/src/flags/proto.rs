@@ -15,10 +15,10 @@ impl Flag for Proto {
             category: Category::Connection,
             important: false,
             help: "Use these protocols only",
-            doc: "Allows URLs and redirects these schemes alone; others fail with 1. LIST has words \
-                  between commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows \
-                  only that, \"all\" is all. A word that is no protocol, and a list that allows none, is \
-                  an error. Default http and https; in curl's place files too.",
+            doc: "Allows only these schemes, for URLs and redirects; others fail with 1. The value is a list of words \
+                  separated by commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows only that \
+                  one, \"all\" allows all. An unknown word, or a list that allows nothing, is an error. Default http \
+                  and https; in curl's place file too.",
             example: "haul --proto =https https://example.com/",
             see_also: &["proto-redir", "proto-default"],
         }

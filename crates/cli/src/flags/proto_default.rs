@@ -14,7 +14,7 @@ impl Flag for ProtoDefault {
             category: Category::Connection,
             important: false,
             help: "Protocol of URLs without one",
-            doc: "Scheme of URLs that have none: http, which is the default, or https; in curl's place file, too.",
+            doc: "Scheme of URLs that have none: http, which is the default, or https; in curl's place file too.",
             example: "haul --proto-default https example.com",
             see_also: &["proto"],
         }

@@ -14,9 +14,9 @@ impl Flag for ProtoRedir {
             category: Category::Connection,
             important: false,
             help: "Follow redirects to these protocols only",
-            doc: "Allows redirects these schemes alone, of those that --proto allows. LIST has words \
-                  between commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows \
-                  only that, \"all\" is both. Default http and https.",
+            doc: "Allows redirects only these schemes, among those that --proto allows. The value is a list of words \
+                  separated by commas: \"https\" or \"+https\" allows, \"-http\" forbids, \"=https\" allows only that \
+                  one, \"all\" allows both. Default http and https.",
             example: "haul --proto-redir =https https://example.com/",
             see_also: &["proto", "location"],
         }

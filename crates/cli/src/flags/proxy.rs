@@ -15,10 +15,10 @@ impl Flag for Proxy {
             category: Category::Proxy,
             important: true,
             help: "Use this proxy",
-            doc: "Sends requests through this proxy instead of what the environment names (http_proxy, \
-                  https_proxy, all_proxy; no_proxy counts for both). The protocol is http, which is the \
-                  default, https, socks4, socks4a, socks5 or socks5h; the port 1080, with https 443. User \
-                  and password may stand in it, percent-encoded. \"\" is no proxy at all.",
+            doc: "Sends requests through this proxy instead of the one that the environment names (http_proxy, \
+                  https_proxy, all_proxy; no_proxy applies to both). The protocol is http, which is the default, \
+                  https, socks4, socks4a, socks5 or socks5h; the default port is 1080, for https 443. User and \
+                  password may be part of it, percent-encoded. \"\" means no proxy.",
             example: "haul -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy-user", "noproxy", "preproxy", "proxytunnel", "socks5-hostname"],
         }

@@ -15,8 +15,7 @@ impl Flag for Proxy10 {
             category: Category::Proxy,
             important: false,
             help: "Use this HTTP proxy, with HTTP/1.0",
-            doc: "Sends requests through this proxy, as --proxy does, but that CONNECT says \
-                  HTTP/1.0.",
+            doc: "Like --proxy, but CONNECT requests are HTTP/1.0.",
             example: "haul --proxy1.0 proxy:3128 http://example.com/",
             see_also: &["proxy"],
         }

@@ -14,7 +14,7 @@ impl Flag for ProxyAnyauth {
             category: Category::Proxy,
             important: false,
             help: "Allow every authentication with the proxy",
-            doc: "As --anyauth, for --proxy-user.",
+            doc: "Like --anyauth, for --proxy-user.",
             example: "haul --proxy-anyauth -U me:secret -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy-user", "anyauth"],
         }

@@ -14,7 +14,7 @@ impl Flag for ProxyBasic {
             category: Category::Proxy,
             important: false,
             help: "Allow Basic authentication with the proxy",
-            doc: "As --basic, for --proxy-user.",
+            doc: "Like --basic, for --proxy-user.",
             example: "haul --proxy-basic -U me:secret -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy-user", "basic"],
         }

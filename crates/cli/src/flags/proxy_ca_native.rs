@@ -12,8 +12,8 @@ impl Flag for ProxyCaNative {
             takes: Takes::Switch,
             category: Category::Proxy,
             important: false,
-            help: "Trust the system's certificates, of the proxy",
-            doc: "As --ca-native, for TLS with an https proxy.",
+            help: "Trust the system's CA certificates for the proxy",
+            doc: "Like --ca-native, for an https proxy.",
             example: "haul --proxy-ca-native -x https://proxy https://example.com/",
             see_also: &["ca-native"],
         }

@@ -13,7 +13,7 @@ impl Flag for ProxyCacert {
             category: Category::Proxy,
             important: false,
             help: "Trust these CA certificates for the proxy",
-            doc: "As --cacert, for an https proxy.",
+            doc: "Like --cacert, for an https proxy.",
             example: "haul --proxy-cacert ca.pem -x https://proxy.example https://example.com/",
             see_also: &["cacert", "proxy"],
         }

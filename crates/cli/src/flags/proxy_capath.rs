@@ -12,8 +12,8 @@ impl Flag for ProxyCapath {
             takes: Takes::Value("dir"),
             category: Category::Proxy,
             important: false,
-            help: "Trust the certificates of a directory, of the proxy",
-            doc: "As --capath, for TLS with an https proxy.",
+            help: "Trust the CA certificates in this directory (proxy)",
+            doc: "Like --capath, for an https proxy.",
             example: "haul --proxy-capath /etc/ssl/certs -x https://proxy https://example.com/",
             see_also: &["capath"],
         }

@@ -13,7 +13,7 @@ impl Flag for ProxyCert {
             category: Category::Proxy,
             important: false,
             help: "Show this client certificate to the proxy",
-            doc: "As --cert, for an https proxy.",
+            doc: "Like --cert, for an https proxy.",
             example: "haul --proxy-cert me.pem --proxy-key me.key -x https://proxy.example https://example.com/",
             see_also: &["proxy-key", "proxy-pass", "proxy-cert-type"],
         }

@@ -12,8 +12,8 @@ impl Flag for ProxyCertType {
             takes: Takes::Value("type"),
             category: Category::Proxy,
             important: false,
-            help: "How the client certificate is written (proxy)",
-            doc: "PEM, which is the default, or DER, of --proxy-cert. P12, ENG and PROV are not supported.",
+            help: "Format of the client certificate (proxy)",
+            doc: "Format of --proxy-cert: PEM, which is the default, or DER. P12, ENG and PROV are not supported.",
             example: "haul --proxy-cert-type DER --proxy-cert me.der --proxy-key me.key -x https://proxy.example https://example.com/",
             see_also: &["proxy-cert", "proxy-key-type"],
         }

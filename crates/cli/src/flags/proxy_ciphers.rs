@@ -13,8 +13,8 @@ impl Flag for ProxyCiphers {
             takes: Takes::Value("list"),
             category: Category::Proxy,
             important: false,
-            help: "Offer these cipher suites, of the proxy",
-            doc: "As --ciphers, for TLS with an https proxy.",
+            help: "Offer these cipher suites (proxy)",
+            doc: "Like --ciphers, for an https proxy.",
             example: "haul --proxy-ciphers ECDHE-RSA-AES128-GCM-SHA256 -x https://proxy https://example.com/",
             see_also: &["ciphers"],
         }

@@ -12,8 +12,8 @@ impl Flag for ProxyCrlfile {
             takes: Takes::Value("file"),
             category: Category::Proxy,
             important: false,
-            help: "Refuse what a list revokes, of the proxy",
-            doc: "As --crlfile, for TLS with an https proxy.",
+            help: "Refuse certificates revoked in this list (proxy)",
+            doc: "Like --crlfile, for an https proxy.",
             example: "haul --proxy-crlfile revoked.pem -x https://proxy https://example.com/",
             see_also: &["crlfile"],
         }

@@ -14,7 +14,7 @@ impl Flag for ProxyDigest {
             category: Category::Proxy,
             important: false,
             help: "Allow Digest authentication with the proxy",
-            doc: "As --digest, for --proxy-user.",
+            doc: "Like --digest, for --proxy-user.",
             example: "haul --proxy-digest -U me:secret -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy-user", "digest"],
         }

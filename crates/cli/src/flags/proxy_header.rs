@@ -14,7 +14,7 @@ impl Flag for ProxyHeader {
             category: Category::Proxy,
             important: false,
             help: "Send a header to the proxy",
-            doc: "As --header, but to an HTTP proxy alone, not to servers.",
+            doc: "Like --header, but sent to an HTTP proxy only, not to servers.",
             example: "haul --proxy-header 'X-Team: red' -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy", "header"],
         }

@@ -13,9 +13,9 @@ impl Flag for ProxyHttp2 {
             category: Category::Proxy,
             important: false,
             help: "Offer HTTP/2 to an https proxy",
-            doc: "Where an https proxy takes it, requests for http URLs share one connection with it, and a tunnel to an https \
-                  origin is a stream. Inside of the tunnel HTTP is spoken with the origin as without it. Any other proxy is \
-                  spoken to by HTTP/1.1.",
+            doc: "Offers HTTP/2 to an https proxy. If it accepts, requests for http URLs share one connection to it, \
+                  and each tunnel to an https origin is a stream of that connection. What is spoken with the origin \
+                  inside the tunnel does not change. Other proxies are spoken to over HTTP/1.1.",
             example: "haul --proxy-http2 -x https://proxy.example https://example.com/",
             see_also: &["http2", "proxy"],
         }

@@ -13,8 +13,8 @@ impl Flag for ProxyInsecure {
             category: Category::Proxy,
             important: false,
             help: "Accept any certificate of the proxy",
-            doc: "As --insecure, for an https proxy: whoever is on the way can read and change everything \
-                  that goes through it unencrypted.",
+            doc: "Like --insecure, for an https proxy: whoever controls the network can read and change everything \
+                  that goes through the proxy unencrypted.",
             example: "haul --proxy-insecure -x https://proxy.example https://example.com/",
             see_also: &["insecure", "proxy"],
         }

@@ -13,7 +13,7 @@ impl Flag for ProxyKey {
             category: Category::Proxy,
             important: false,
             help: "Key of the client certificate for the proxy",
-            doc: "The private key of --proxy-cert, if it does not stand in the same file.",
+            doc: "The private key for --proxy-cert, if it is not in the same file.",
             example: "haul --proxy-cert me.pem --proxy-key me.key -x https://proxy.example https://example.com/",
             see_also: &["proxy-cert", "proxy-pass", "proxy-key-type"],
         }

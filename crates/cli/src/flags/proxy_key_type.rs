@@ -13,8 +13,8 @@ impl Flag for ProxyKeyType {
             takes: Takes::Value("type"),
             category: Category::Proxy,
             important: false,
-            help: "How the key is written (proxy)",
-            doc: "PEM, which is the default, or DER, of --proxy-key. ENG and PROV are not supported.",
+            help: "Format of the key (proxy)",
+            doc: "Format of --proxy-key: PEM, which is the default, or DER. ENG and PROV are not supported.",
             example: "haul --proxy-key-type DER --proxy-key me.der --proxy-cert me.pem -x https://proxy.example https://example.com/",
             see_also: &["proxy-key", "proxy-cert-type"],
         }

@@ -14,8 +14,8 @@ impl Flag for ProxyPass {
             category: Category::Proxy,
             important: false,
             help: "Passphrase of the key (proxy)",
-            doc: "Opens the encrypted key of --proxy-key or --proxy-cert. Other users of the machine may \
-                  see the command line: a config file (-K) hides it.",
+            doc: "Passphrase of the encrypted key of --proxy-key or --proxy-cert. Other users of the machine may see \
+                  the command line: a config file (-K) hides it.",
             example: "haul --proxy-pass secret --proxy-cert me.pem -x https://proxy.example https://example.com/",
             see_also: &["proxy-cert", "proxy-key"],
         }

@@ -12,8 +12,8 @@ impl Flag for ProxyPinnedpubkey {
             takes: Takes::Value("hashes"),
             category: Category::Proxy,
             important: false,
-            help: "Accept this public key only, of the proxy",
-            doc: "As --pinnedpubkey, for TLS with an https proxy.",
+            help: "Accept this public key only (proxy)",
+            doc: "Like --pinnedpubkey, for an https proxy.",
             example: "haul --proxy-pinnedpubkey key.pem -x https://proxy https://example.com/",
             see_also: &["pinnedpubkey"],
         }

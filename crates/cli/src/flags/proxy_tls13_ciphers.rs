@@ -13,8 +13,8 @@ impl Flag for ProxyTls13Ciphers {
             takes: Takes::Value("list"),
             category: Category::Proxy,
             important: false,
-            help: "Offer these cipher suites of TLS 1.3, of the proxy",
-            doc: "As --tls13-ciphers, for TLS with an https proxy.",
+            help: "Offer these TLS 1.3 cipher suites (proxy)",
+            doc: "Like --tls13-ciphers, for an https proxy.",
             example: "haul --proxy-tls13-ciphers TLS_AES_128_GCM_SHA256 -x https://proxy https://example.com/",
             see_also: &["tls13-ciphers"],
         }

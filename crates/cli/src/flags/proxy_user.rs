@@ -14,9 +14,9 @@ impl Flag for ProxyUser {
             category: Category::Proxy,
             important: false,
             help: "Send user and password to the proxy",
-            doc: "They go to the proxy alone, before those in its URL, by Basic or by what --proxy-digest \
-                  or --proxy-anyauth allow, or by SOCKS. Without a colon the password is asked for on the \
-                  terminal.",
+            doc: "User and password for the proxy only, taking precedence over those in its URL. Sent by Basic, by \
+                  what --proxy-digest or --proxy-anyauth allow, or by SOCKS. Without a colon the password is asked \
+                  for on the terminal.",
             example: "haul -U me:secret -x http://proxy.example:3128 https://example.com/",
             see_also: &["proxy", "proxy-basic", "proxy-digest", "user"],
         }

@@ -13,7 +13,7 @@ impl Flag for Proxytunnel {
             category: Category::Proxy,
             important: false,
             help: "Tunnel http through the proxy too",
-            doc: "Asks an HTTP proxy for a tunnel (CONNECT) for http URLs as well; https always takes one.",
+            doc: "Asks an HTTP proxy for a tunnel (CONNECT) for http URLs too; https URLs always use one.",
             example: "haul -p -x http://proxy.example:3128 http://example.com/",
             see_also: &["proxy"],
         }

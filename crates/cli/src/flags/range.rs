@@ -14,8 +14,8 @@ impl Flag for Range {
             category: Category::Http,
             important: false,
             help: "Fetch only some bytes",
-            doc: "Sends \"Range: bytes=RANGE\": \"0-499\", \"500-\", \"-500\", or several with commas, whose \
-                  reply is printed as it comes.",
+            doc: "Sends \"Range: bytes=RANGE\": \"0-499\", \"500-\", \"-500\", or several separated by commas, whose \
+                  reply is printed as it arrives.",
             example: "haul -r 0-499 https://example.com/file",
             see_also: &["header"],
         }

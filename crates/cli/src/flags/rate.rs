@@ -13,9 +13,8 @@ impl Flag for Rate {
             takes: Takes::Value("rate"),
             category: Category::Limits,
             important: false,
-            help: "Begin so many transfers in a time",
-            doc: "Begins at most N transfers in a time, of those one after the other: \"2/s\", \
-                  \"3/m\", \"5/h\", \"1/d\", also \"3/10s\".",
+            help: "Maximum rate at which transfers start",
+            doc: "Starts at most N serial transfers in a period: \"2/s\", \"3/m\", \"5/h\", \"1/d\", also \"3/10s\".",
             example: "haul --no-parallel --rate 2/s 'https://example.com/[1-9]'",
             see_also: &["limit-rate", "parallel"],
         }

@@ -12,8 +12,8 @@ impl Flag for Raw {
             takes: Takes::Switch,
             category: Category::Http,
             important: false,
-            help: "Leave transfer codings as they are",
-            doc: "Hands chunked bodies out as they came, with the sizes of the chunks.",
+            help: "Do not undo transfer codings",
+            doc: "Delivers chunked bodies as they arrived, including the chunk sizes.",
             example: "haul --raw http://example.com/",
             see_also: &["compressed"],
         }

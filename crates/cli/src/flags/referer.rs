@@ -13,9 +13,9 @@ impl Flag for Referer {
             takes: Takes::Value("url"),
             category: Category::Http,
             important: false,
-            help: "Send the page that one comes from",
-            doc: "Sends URL as Referer. With \";auto\" behind it, or alone, a redirect sets it to the \
-                  URL that redirected. https to http sends none.",
+            help: "Send this Referer",
+            doc: "Sends URL as Referer. With \";auto\" after it, or alone, each redirect sets it to the URL that \
+                  redirected. Nothing is sent from https to http.",
             example: "haul -e 'https://example.com/;auto' https://example.com/next",
             see_also: &["user-agent", "header"],
         }

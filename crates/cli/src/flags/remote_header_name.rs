@@ -12,11 +12,11 @@ impl Flag for RemoteHeaderName {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "Take the file name that the server gives",
-            doc: "With -O, takes the name of the file from Content-Disposition (RFC 6266) where the reply \
-                  has one, without any directory in it; else from where redirects led, else from the URL. \
-                  A name that the server chose replaces no file: if there is one, the transfer fails with \
-                  23, but for --clobber, --no-clobber and --skip-existing.",
+            help: "With -O, take the file name from the server",
+            doc: "With -O, takes the file name from Content-Disposition (RFC 6266) if the reply has one, without any \
+                  directory in it; else from the URL that redirects led to, else from the URL. A name that the server \
+                  chose never replaces a file: if the file exists, the transfer fails with 23 unless --clobber, \
+                  --no-clobber or --skip-existing is given.",
             example: "haul -O -J https://example.com/download?id=7",
             see_also: &["remote-name", "clobber", "skip-existing"],
         }

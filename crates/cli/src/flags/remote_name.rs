@@ -14,8 +14,8 @@ impl Flag for RemoteName {
             category: Category::Output,
             important: true,
             help: "Write to a file named as in the URL",
-            doc: "Writes the body of the next URL that has no output yet to a file with the last part \
-                  of the URL's path as its name, in the current directory or in --output-dir.",
+            doc: "Writes the body of the next URL that has no output yet to a file named after the last part of the \
+                  URL's path, in the current directory or in --output-dir.",
             example: "haul -O https://example.com/file.tar.gz",
             see_also: &["remote-name-all", "output", "output-dir"],
         }

@@ -12,8 +12,8 @@ impl Flag for RemoteNameAll {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "As -O for every URL",
-            doc: "Every URL without an output of its own gets -O; in curl's place, those that follow.",
+            help: "Use -O for every URL",
+            doc: "Uses -O for every URL that has no output of its own; in curl's place, for the URLs that follow.",
             example: "haul --remote-name-all 'https://example.com/[1-3].html'",
             see_also: &["remote-name"],
         }

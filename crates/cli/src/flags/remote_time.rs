@@ -13,7 +13,7 @@ impl Flag for RemoteTime {
             category: Category::Output,
             important: false,
             help: "Give files the date of the reply",
-            doc: "Sets the time of a file to the Last-Modified of its reply, if there is one.",
+            doc: "Sets the modification time of the file to the Last-Modified of the reply, if there is one.",
             example: "haul -R -O https://example.com/file",
             see_also: &["time-cond", "remote-name"],
         }

@@ -13,9 +13,8 @@ impl Flag for RemoveOnError {
             category: Category::Output,
             important: false,
             help: "Leave no partial file after a failure",
-            doc: "Removes what was written of a file if its transfer fails. By default it stays under a \
-                  temporary name beside the file, for the next run to go on with. No effect on an output \
-                  that is no regular file.",
+            doc: "Removes a partly written file if its transfer fails. By default it stays under a temporary name \
+                  beside the file, for the next run to continue. No effect on outputs that are not regular files.",
             example: "haul --remove-on-error -o file https://example.com/file",
             see_also: &["output", "continue-at", "fail"],
         }

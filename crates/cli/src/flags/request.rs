@@ -15,8 +15,8 @@ impl Flag for Request {
             category: Category::Http,
             important: false,
             help: "Use another method",
-            doc: "Sends METHOD instead of GET, HEAD or POST, and keeps it over redirects. What is sent \
-                  and expected otherwise does not change: for HEAD use -I.",
+            doc: "Sends METHOD instead of GET, HEAD or POST, also after redirects. Nothing else changes, neither the \
+                  body nor what reply is expected: for HEAD use -I.",
             example: "haul -X DELETE https://example.com/item/1",
             see_also: &["head", "data"],
         }

@@ -14,8 +14,8 @@ impl Flag for RequestTarget {
             category: Category::Http,
             important: false,
             help: "Send this as the request target",
-            doc: "Sends PATH in the request line in place of the path and query of the URL: \"*\" \
-                  for OPTIONS.",
+            doc: "Sends PATH in the request line instead of the path and query of the URL, for example \"*\" for \
+                  OPTIONS.",
             example: "haul -X OPTIONS --request-target '*' https://example.com/",
             see_also: &["request", "path-as-is"],
         }

@@ -16,9 +16,9 @@ impl Flag for Resolve {
             category: Category::Connection,
             important: false,
             help: "Use these addresses for a host",
-            doc: "Requests for HOST:PORT connect to these addresses; no name is looked up. HOST \"*\" is \
-                  every host, \"-HOST:PORT\" takes an earlier entry back. A leading \"+\", which makes an \
-                  entry time out in curl, changes nothing here. May be repeated.",
+            doc: "Connects to these addresses for requests to HOST:PORT, without a name lookup. HOST \"*\" is every \
+                  host; \"-HOST:PORT\" removes an earlier entry. A leading \"+\", which makes an entry time out in \
+                  curl, changes nothing here. May be repeated.",
             example: "haul --resolve example.com:443:127.0.0.1,[::1] https://example.com/",
             see_also: &["connect-to"],
         }

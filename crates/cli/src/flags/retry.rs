@@ -13,12 +13,13 @@ impl Flag for Retry {
             category: Category::Limits,
             important: true,
             help: "Try again after a transient failure",
-            doc: "Tries a transfer up to NUM times more after a timeout, a break, or a status of 408, \
-                  429, 500, 502, 503, 504, 522 or 524, if its method may be sent twice (not POST or PATCH; as `curl` any). A body that \
-                  broke goes on at the exact byte if that is provably the same content; else it begins anew, if nothing \
-                  of it has been delivered yet. Default 3; 0 never. Pauses double from one second unless \
-                  --retry-delay is given; Retry-After is obeyed. As `curl` a reply that is tried again is delivered \
-                  all the same: to a file the next one takes its place, on standard output it stands behind it.",
+            doc: "Retries a transfer up to NUM times after a timeout, a broken connection, or a status of 408, 429, \
+                  500, 502, 503, 504, 522 or 524, if its method may be sent twice (not POST or PATCH; as `curl`, any \
+                  method). A body that broke off is continued at the exact byte if the content is provably the same; \
+                  otherwise it starts over, provided nothing of it has been delivered. Default 3; 0 turns retries \
+                  off. Pauses double from one second unless --retry-delay is given; Retry-After is obeyed. As `curl`, \
+                  a reply that is retried is still delivered: in a file the next one replaces it, on standard output \
+                  the next one follows it.",
             example: "haul --retry 5 https://example.com/",
             see_also: &["retry-delay", "retry-max-time", "retry-connrefused", "retry-all-errors"],
         }

@@ -13,8 +13,8 @@ impl Flag for RetryAllErrors {
             category: Category::Limits,
             important: false,
             help: "Try again after every failure",
-            doc: "With it every failure counts as transient, also those that will most likely come \
-                  again. A status is a failure with --fail.",
+            doc: "Retries after any failure, even one that will most likely happen again. With --fail, a status of \
+                  400 or above is a failure.",
             example: "haul --retry 5 --retry-all-errors https://example.com/",
             see_also: &["retry"],
         }

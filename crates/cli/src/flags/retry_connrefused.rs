@@ -13,7 +13,7 @@ impl Flag for RetryConnrefused {
             category: Category::Limits,
             important: false,
             help: "Try again after a refused connection",
-            doc: "With it a refused connection counts as transient.",
+            doc: "Retries when the connection is refused, too.",
             example: "haul --retry 5 --retry-connrefused https://example.com/",
             see_also: &["retry"],
         }

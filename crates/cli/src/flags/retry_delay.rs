@@ -13,8 +13,8 @@ impl Flag for RetryDelay {
             category: Category::Limits,
             important: false,
             help: "Fixed pause before a retry",
-            doc: "Pauses that long before each retry, in decimal seconds, instead of doubling. 0 \
-                  doubles, the default.",
+            doc: "Pauses this long before each retry, in decimal seconds, instead of doubling. 0, the default, means \
+                  doubling.",
             example: "haul --retry 5 --retry-delay 0.5 https://example.com/",
             see_also: &["retry"],
         }

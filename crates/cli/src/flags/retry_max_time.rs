@@ -12,9 +12,9 @@ impl Flag for RetryMaxTime {
             takes: Takes::Value("seconds"),
             category: Category::Limits,
             important: false,
-            help: "No retry later than this",
-            doc: "Starts no retry once this many decimal seconds have passed since the first try. 0 is \
-                  no limit, the default.",
+            help: "Stop retrying after this long",
+            doc: "Starts no retry once this many decimal seconds have passed since the first attempt. 0, the default, \
+                  means no limit.",
             example: "haul --retry 5 --retry-max-time 30 https://example.com/",
             see_also: &["retry", "max-time"],
         }

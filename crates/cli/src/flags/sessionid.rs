@@ -13,8 +13,8 @@ impl Flag for Sessionid {
             category: Category::Tls,
             important: false,
             help: "Resume TLS sessions",
-            doc: "Goes on with an earlier TLS session of the same server, which is the default; \
-                  --no-sessionid makes each handshake a full one.",
+            doc: "Resumes an earlier TLS session with the same server, which is the default; --no-sessionid makes \
+                  each handshake a full one.",
             example: "haul --no-sessionid https://example.com/",
             see_also: &["tlsv1.3"],
         }

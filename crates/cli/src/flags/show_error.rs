@@ -13,7 +13,7 @@ impl Flag for ShowError {
             category: Category::Verbose,
             important: true,
             help: "Show errors even with -s",
-            doc: "Brings the messages about failures back that -s hides.",
+            doc: "Shows the messages about failures that -s would hide.",
             example: "haul -sS https://example.com/",
             see_also: &["silent"],
         }

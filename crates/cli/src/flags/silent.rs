@@ -13,7 +13,7 @@ impl Flag for Silent {
             category: Category::Verbose,
             important: true,
             help: "Show neither progress nor messages",
-            doc: "Prints nothing but what was asked for. -S brings messages about failures back.",
+            doc: "Prints nothing but the output. -S brings messages about failures back.",
             example: "haul -s https://example.com/",
             see_also: &["show-error", "progress-meter"],
         }

@@ -12,10 +12,10 @@ impl Flag for SkipExisting {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "Fetch nothing whose file is there",
-            doc: "Sends no request for a URL whose output file exists, and counts it as a success. Files \
-                  are compared by name alone: haul gives a file its name only when it is whole. With -J a \
-                  name that only the reply tells is known once the reply has begun; its body is not read.",
+            help: "Skip URLs whose output file exists",
+            doc: "Sends no request for a URL whose output file exists, and counts it as a success. Only the name is \
+                  checked: haul gives a file its name when it is complete. With -J a name that only the reply tells \
+                  is known once the reply has begun; its body is then not read.",
             example: "haul --skip-existing -O https://example.com/file.tar.gz",
             see_also: &["clobber", "continue-at", "remote-name"],
         }

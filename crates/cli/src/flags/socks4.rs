@@ -15,8 +15,8 @@ impl Flag for Socks4 {
             category: Category::Proxy,
             important: false,
             help: "Use this proxy by SOCKS4",
-            doc: "As --proxy, and in its place, by SOCKS4, which knows IPv4 addresses only; haul resolves \
-                  names. The port is 1080 if none is given.",
+            doc: "Replaces --proxy with a SOCKS4 proxy, which knows IPv4 addresses only; haul resolves names. The \
+                  default port is 1080.",
             example: "haul --socks4 localhost:1080 https://example.com/",
             see_also: &["proxy", "preproxy"],
         }

@@ -15,8 +15,7 @@ impl Flag for Socks4a {
             category: Category::Proxy,
             important: false,
             help: "Use this proxy by SOCKS4a, which resolves names",
-            doc: "As --proxy, and in its place, by SOCKS4a; the proxy resolves names. The port is 1080 if \
-                  none is given.",
+            doc: "Replaces --proxy with a SOCKS4a proxy, which resolves names itself. The default port is 1080.",
             example: "haul --socks4a localhost:1080 https://example.com/",
             see_also: &["proxy", "preproxy"],
         }

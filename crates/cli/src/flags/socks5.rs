@@ -15,8 +15,7 @@ impl Flag for Socks5 {
             category: Category::Proxy,
             important: false,
             help: "Use this proxy by SOCKS5",
-            doc: "As --proxy, and in its place, by SOCKS5 (RFC 1928); haul resolves names. The port is \
-                  1080 if none is given.",
+            doc: "Replaces --proxy with a SOCKS5 proxy (RFC 1928); haul resolves names. The default port is 1080.",
             example: "haul --socks5 localhost:1080 https://example.com/",
             see_also: &["proxy", "preproxy"],
         }

@@ -13,7 +13,7 @@ impl Flag for Socks5Basic {
             category: Category::Proxy,
             important: false,
             help: "Name a user to SOCKS5 proxies",
-            doc: "Lets a SOCKS5 proxy ask for user and password. haul always does.",
+            doc: "Allows user and password with a SOCKS5 proxy. haul always does.",
             example: "haul --socks5-basic --socks5 proxy:1080 https://example.com/",
             see_also: &["socks5"],
         }

@@ -15,8 +15,8 @@ impl Flag for Socks5Hostname {
             category: Category::Proxy,
             important: false,
             help: "Use this proxy by SOCKS5, which resolves names",
-            doc: "As --proxy, and in its place, by SOCKS5 (RFC 1928); the proxy resolves names, so that \
-                  they are not seen on the local network. The port is 1080 if none is given.",
+            doc: "Replaces --proxy with a SOCKS5 proxy (RFC 1928) that resolves names itself, so that they are not \
+                  seen on the local network. The default port is 1080.",
             example: "haul --socks5-hostname localhost:1080 https://example.com/",
             see_also: &["proxy", "preproxy"],
         }

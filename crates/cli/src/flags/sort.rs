@@ -13,8 +13,8 @@ impl Flag for Sort {
             category: Category::Extract,
             important: false,
             help: "Print values sorted",
-            doc: "Prints what --extract finds sorted by byte, at the end. What does not fit in \
-                  --max-memory waits on disk. Belongs to the stage that the last --then opened.",
+            doc: "Prints the values that --extract finds at the end, sorted by byte. What does not fit in \
+                  --max-memory goes to temporary files. Belongs to the stage opened by the last --then.",
             example: "haul --extract '[0-9]+' --sort https://example.com/",
             see_also: &["extract", "unique"],
         }

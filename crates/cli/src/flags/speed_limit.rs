@@ -17,8 +17,8 @@ impl Flag for SpeedLimit {
             category: Category::Limits,
             important: false,
             help: "Give up on transfers slower than this",
-            doc: "A transfer that moves fewer than this many bytes a second for the time of --speed-time, \
-                  30 seconds if that is not given, fails with 28. 0 is no limit, the default.",
+            doc: "Fails with 28 if a transfer moves fewer than this many bytes a second for --speed-time, or 30 \
+                  seconds if that is not given. 0, the default, means no limit.",
             example: "haul --speed-limit 1000 --speed-time 10 https://example.com/",
             see_also: &["speed-time", "limit-rate", "max-time"],
         }

@@ -14,10 +14,10 @@ impl Flag for SpeedTime {
             takes: Takes::Value("seconds"),
             category: Category::Limits,
             important: false,
-            help: "For how long a transfer may be too slow",
-            doc: "A transfer slower than --speed-limit for this many whole seconds fails with 28. If \
-                  --speed-limit is not given, it is 1 byte a second: nothing at all for so long. 0 is no \
-                  limit, the default.",
+            help: "How long a transfer may be too slow",
+            doc: "Fails with 28 if a transfer is slower than --speed-limit for this many whole seconds. If \
+                  --speed-limit is not given, it is 1 byte a second, so that only a complete stall counts. 0, the \
+                  default, means no limit.",
             example: "haul --speed-time 60 https://example.com/",
             see_also: &["speed-limit", "max-time", "connect-timeout"],
         }

@@ -12,12 +12,11 @@ impl Flag for Split {
             takes: Takes::Value("num"),
             category: Category::Parallel,
             important: false,
-            help: "Most connections for one body",
-            doc: "Most connections over which parts of one body are fetched, from 1 to 256. More than one \
-                  are used only where the server proves that it sends exact parts of one unchanged file, \
-                  and only while they make the transfer faster; the output is the same, in order. Memory \
-                  stays inside --max-memory. 1 turns splitting off. Default is what --parallel-max-host \
-                  says; a number given here stands by itself.",
+            help: "Maximum number of connections for one body",
+            doc: "Maximum number of connections used to fetch parts of one body, from 1 to 256. More than one is used \
+                  only where the server proves that it sends exact parts of one unchanged file, and only while that \
+                  makes the transfer faster; the output is the same, in order. Memory stays within --max-memory. 1 \
+                  turns splitting off. The default is --parallel-max-host; a number given here does not depend on it.",
             example: "haul --split 1 -O https://example.com/file.tar.gz",
             see_also: &["parallel-max-host", "max-memory"],
         }

@@ -13,9 +13,9 @@ impl Flag for Stats {
             takes: Takes::Optional("json"),
             category: Category::Verbose,
             important: true,
-            help: "Print figures of the job",
-            doc: "Prints requests, bytes, wire bytes, packets, connections and time by phase on stderr \
-                  at the end; with \"=json\" as one JSON object.",
+            help: "Print statistics",
+            doc: "Prints requests, bytes, bytes on the wire, packets, connections and time by phase on stderr at the \
+                  end; \"=json\" prints one JSON object.",
             example: "haul --stats=json 'https://example.com/[1-9]'",
             see_also: &["write-out", "verbose"],
         }

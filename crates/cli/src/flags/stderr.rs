@@ -13,7 +13,7 @@ impl Flag for Stderr {
             category: Category::Verbose,
             important: false,
             help: "Write messages to a file",
-            doc: "Writes what would go to stderr to FILE; \"-\" is standard output.",
+            doc: "Writes what would go to stderr to FILE instead; \"-\" is standard output.",
             example: "haul --stderr log https://example.com/",
             see_also: &["show-error", "silent"],
         }

@@ -13,7 +13,7 @@ impl Flag for StyledOutput {
             category: Category::Output,
             important: false,
             help: "Style headers on a terminal",
-            doc: "Taken for scripts written for curl. haul prints heads as they came.",
+            doc: "Accepted for compatibility with curl. haul prints header fields as they arrived.",
             example: "haul --no-styled-output -I https://example.com/",
             see_also: &["include"],
         }

@@ -12,8 +12,8 @@ impl Flag for SuppressConnectHeaders {
             takes: Takes::Switch,
             category: Category::Proxy,
             important: false,
-            help: "Leave heads of CONNECT out",
-            doc: "Leaves what proxies answer to CONNECT out of -D and of what -v shows.",
+            help: "Leave out the proxy's replies to CONNECT",
+            doc: "Leaves out the proxy's replies to CONNECT in -D and -v.",
             example: "haul --suppress-connect-headers -D heads -p -x http://proxy:3128 https://example.com/",
             see_also: &["dump-header", "proxytunnel"],
         }

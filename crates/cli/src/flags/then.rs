@@ -15,10 +15,10 @@ impl Flag for Then {
             category: Category::Extract,
             important: true,
             help: "Fetch a URL for each match",
-            doc: "Feeds each new match of the --extract before it into \"{}\" of TEMPLATE and fetches \
-                  that URL, beginning at once. Options behind it belong to this new stage; how to \
-                  connect, verify, wait and retry is inherited, what is sent is not. A match is \
-                  percent-encoded; a template that is \"{}\" alone takes http and https URLs.",
+            doc: "Inserts each new match of the preceding --extract for \"{}\" in TEMPLATE and fetches that URL, \
+                  starting at once. Options after it belong to this new stage; options about connecting, verifying, \
+                  time limits and retries are inherited, what is sent is not. Matches are percent-encoded; a template \
+                  that consists of \"{}\" alone takes http and https URLs.",
             example: "haul https://example.com/ --extract 'id=([0-9]+)' --then 'https://example.com/item/{}' --extract 'price: (.*)'",
             see_also: &["extract", "unique"],
         }

@@ -12,9 +12,9 @@ impl Flag for Threads {
             takes: Takes::Value("num"),
             category: Category::Parallel,
             important: false,
-            help: "Most worker threads",
-            doc: "Bounds the worker threads, from 1 to 1024. Default one a core; they start when there \
-                  is work for them.",
+            help: "Maximum number of worker threads",
+            doc: "Maximum number of worker threads, from 1 to 1024. The default is one a core; threads start only \
+                  when there is work for them.",
             example: "haul --threads 1 --input-file list.txt",
             see_also: &["parallel-max"],
         }

@@ -13,9 +13,9 @@ impl Flag for TimeCond {
             category: Category::Http,
             important: false,
             help: "Fetch only what is newer",
-            doc: "Fetches a body only if it is newer than a date (\"Wed, 21 Oct 2015 07:28:00 \
-                  GMT\", \"2015-10-21 07:28\", \"20151021\") or than a file; with \"-\" in front, only \
-                  if it is older. A reply of 304 is a success without a body.",
+            doc: "Fetches a body only if it is newer than a date (\"Wed, 21 Oct 2015 07:28:00 GMT\", \"2015-10-21 \
+                  07:28\", \"20151021\") or than a file; with a leading \"-\", only if it is older. A 304 reply is a \
+                  success without a body.",
             example: "haul -z 2024-05-01 -o page https://example.com/",
             see_also: &["etag-compare", "remote-time"],
         }

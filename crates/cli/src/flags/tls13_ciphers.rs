@@ -14,7 +14,7 @@ impl Flag for Tls13Ciphers {
             category: Category::Tls,
             important: false,
             help: "Offer these cipher suites of TLS 1.3",
-            doc: "Offers these suites of TLS 1.3, with colons between them.",
+            doc: "Offers these TLS 1.3 cipher suites, separated by colons.",
             example: "haul --tls13-ciphers TLS_AES_128_GCM_SHA256 https://example.com/",
             see_also: &["proxy-tls13-ciphers"],
         }

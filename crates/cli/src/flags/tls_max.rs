@@ -14,8 +14,8 @@ impl Flag for TlsMax {
             category: Category::Tls,
             important: false,
             help: "Use no newer TLS than this",
-            doc: "The newest version spoken: \"1.2\", \"1.3\" or \"default\". 1.0 and 1.1 are refused, \
-                  for no version would be left.",
+            doc: "The newest TLS version to use: \"1.2\", \"1.3\" or \"default\". 1.0 and 1.1 are refused, since no \
+                  version would be left.",
             example: "haul --tls-max 1.2 https://example.com/",
             see_also: &["tlsv1.2", "tlsv1.3"],
         }

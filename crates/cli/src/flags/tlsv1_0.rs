@@ -14,8 +14,8 @@ impl Flag for Tlsv10 {
             category: Category::Tls,
             important: false,
             help: "Use TLS 1.2 or newer",
-            doc: "Taken for scripts written for curl. haul speaks nothing older than TLS 1.2 \
-                  (RFC 8996), so this is the same as --tlsv1.2.",
+            doc: "Accepted for compatibility with curl. haul speaks nothing older than TLS 1.2 (RFC 8996), so this is \
+                  the same as --tlsv1.2.",
             example: "haul --tlsv1.0 https://example.com/",
             see_also: &["tlsv1.2"],
         }

@@ -14,7 +14,7 @@ impl Flag for Tlsv12 {
             category: Category::Tls,
             important: false,
             help: "Use TLS 1.2 or newer",
-            doc: "Refuses servers that speak nothing newer than TLS 1.1. This is the default.",
+            doc: "Requires TLS 1.2 or newer. This is the default.",
             example: "haul --tlsv1.2 https://example.com/",
             see_also: &["tlsv1.3"],
         }

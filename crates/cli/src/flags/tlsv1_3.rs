@@ -14,7 +14,7 @@ impl Flag for Tlsv13 {
             category: Category::Tls,
             important: false,
             help: "Use TLS 1.3 or newer",
-            doc: "Refuses servers that speak nothing newer than TLS 1.2.",
+            doc: "Requires TLS 1.3 or newer.",
             example: "haul --tlsv1.3 https://example.com/",
             see_also: &["tlsv1.2"],
         }

@@ -13,8 +13,8 @@ impl Flag for TrEncoding {
             category: Category::Http,
             important: false,
             help: "Ask for a compressed transfer",
-            doc: "Asks for a compressed transfer (\"TE: gzip\", RFC 9110 section 10.1.4) and \
-                  undoes what Transfer-Encoding names. Few servers compress transfers rather than content.",
+            doc: "Asks for a compressed transfer (\"TE: gzip\", RFC 9110 section 10.1.4) and undoes what \
+                  Transfer-Encoding names. Few servers do this; most compress the content instead (--compressed).",
             example: "haul --tr-encoding https://example.com/",
             see_also: &["compressed"],
         }

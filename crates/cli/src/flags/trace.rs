@@ -14,9 +14,8 @@ impl Flag for Trace {
             category: Category::Verbose,
             important: false,
             help: "Write all traffic to a file",
-            doc: "Writes heads and bodies of requests and replies to FILE, in hexadecimal digits \
-                  and text; \"-\" is standard output, \"%\" standard error. Values of credentials \
-                  and cookies are left out.",
+            doc: "Writes heads and bodies of requests and replies to FILE, in hexadecimal and as text; \"-\" is \
+                  standard output, \"%\" standard error. Values of credentials and cookies are left out.",
             example: "haul --trace log https://example.com/",
             see_also: &["trace-ascii", "verbose"],
         }

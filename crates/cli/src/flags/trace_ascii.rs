@@ -14,7 +14,7 @@ impl Flag for TraceAscii {
             category: Category::Verbose,
             important: false,
             help: "Write all traffic to a file as text",
-            doc: "As --trace, without hexadecimal digits.",
+            doc: "Like --trace, without the hexadecimal digits.",
             example: "haul --trace-ascii log https://example.com/",
             see_also: &["trace", "verbose"],
         }

@@ -12,9 +12,9 @@ impl Flag for TraceConfig {
             takes: Takes::Value("words"),
             category: Category::Verbose,
             important: false,
-            help: "Say what a trace shows",
-            doc: "Names what a trace shows, with commas: \"time\", \"ids\", \"all\"; a \"-\" in front \
-                  takes one away. Other words of curl (its components) show nothing more here.",
+            help: "Choose what a trace shows",
+            doc: "What a trace shows, separated by commas: \"time\", \"ids\", \"all\"; a leading \"-\" removes one. \
+                  The other words that curl knows (its components) have no effect.",
             example: "haul -v --trace-config time https://example.com/",
             see_also: &["trace", "trace-time"],
         }

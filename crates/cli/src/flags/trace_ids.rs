@@ -13,8 +13,8 @@ impl Flag for TraceIds {
             category: Category::Verbose,
             important: false,
             help: "Number the lines of a trace",
-            doc: "Puts the numbers of transfer and connection before each line of -v or --trace: \
-                  [0-0] in this version, since transfers of -v are told one after the other.",
+            doc: "Puts the numbers of transfer and connection before each line of -v or --trace. They are always \
+                  [0-0], since transfers with -v run one after the other.",
             example: "haul -v --trace-ids https://example.com/",
             see_also: &["trace", "trace-time"],
         }

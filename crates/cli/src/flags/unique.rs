@@ -13,9 +13,9 @@ impl Flag for Unique {
             category: Category::Extract,
             important: false,
             help: "Print each value once",
-            doc: "Prints a value that --extract finds only the first time. What does not fit in \
-                  --max-memory waits on disk. A value that feeds a --then passes once in any case. \
-                  Belongs to the stage that the last --then opened.",
+            doc: "Prints each value that --extract finds only once. What does not fit in --max-memory goes to \
+                  temporary files. Values that feed a --then are always unique. Belongs to the stage opened by the \
+                  last --then.",
             example: "haul --extract '[0-9]+' --unique https://example.com/",
             see_also: &["extract", "sort"],
         }

@@ -14,8 +14,8 @@ impl Flag for UnixSocket {
             category: Category::Connection,
             important: false,
             help: "Connect to this Unix socket",
-            doc: "Connects to the socket at PATH instead of the URL's host; Host, SNI and everything else \
-                  are as in the URL.",
+            doc: "Connects to the Unix socket at PATH instead of the URL's host; Host, SNI and everything else stay \
+                  as in the URL.",
             example: "haul --unix-socket /run/app.sock http://localhost/",
             see_also: &["abstract-unix-socket", "connect-to"],
         }

@@ -12,8 +12,8 @@ impl Flag for Unordered {
             takes: Takes::Switch,
             category: Category::Parallel,
             important: false,
-            help: "Print whole records as they complete",
-            doc: "Prints bodies in order of completion, each whole, instead of input order.",
+            help: "Print bodies as they complete",
+            doc: "Prints bodies in the order in which they complete, each whole, instead of in input order.",
             example: "haul --unordered --input-file list.txt",
             see_also: &["parallel", "max-memory"],
         }

@@ -1,4 +1,4 @@
-//! What curl has and haul has not, and why not: told apart from what nobody has.
+//! Options that curl has and haul does not, and why: they get another message than unknown ones.
 //!
 //! Only looked at when an option is about to be refused, and for `docs/curl-compat.md`, so plain text does.
 //!
@@ -11,46 +11,46 @@
 //! assert_eq!(unsupported::letter_of("quote"), Some('Q'));
 //! ```
 
-/// Reasons, each with the long names of curl's options (without `no-`) that are refused for it.
+/// Reasons, each with the long names of curl's options (without `no-`) that are refused for that reason.
 const REFUSED: &[(&str, &str)] = &[
     (
-        "it belongs to FTP, and haul speaks HTTP alone",
+        "it belongs to FTP, and haul speaks only HTTP",
         "eprt epsv ftp-account ftp-alternative-to-user ftp-method ftp-pret ftp-ssl ftp-ssl-ccc ftp-ssl-ccc-mode ftp-ssl-control ftp-ssl-reqd krb krb4 \
          list-only quote",
     ),
     (
-        "it belongs to mail, and haul speaks HTTP alone",
+        "it belongs to mail, and haul speaks only HTTP",
         "login-options mail-auth mail-from mail-rcpt mail-rcpt-allowfails sasl-authzid sasl-ir upload-flags",
     ),
-    ("it belongs to SSH, and haul speaks HTTP alone", "compressed-ssh hostpubmd5 hostpubsha256 knownhosts pubkey"),
-    ("it belongs to TELNET, and haul speaks HTTP alone", "telnet-option"),
-    ("it belongs to TFTP, and haul speaks HTTP alone", "tftp-blksize tftp-no-options"),
-    ("it belongs to IPFS, and haul speaks HTTP alone", "ipfs-gateway"),
-    ("NTLM is broken: a password can be found from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
+    ("it belongs to SSH, and haul speaks only HTTP", "compressed-ssh hostpubmd5 hostpubsha256 knownhosts pubkey"),
+    ("it belongs to TELNET, and haul speaks only HTTP", "telnet-option"),
+    ("it belongs to TFTP, and haul speaks only HTTP", "tftp-blksize tftp-no-options"),
+    ("it belongs to IPFS, and haul speaks only HTTP", "ipfs-gateway"),
+    ("NTLM is broken: the password can be recovered from what it sends; use --digest", "ntlm ntlm-wb proxy-ntlm"),
     ("Negotiate needs a Kerberos library", "negotiate proxy-negotiate socks5-gssapi"),
     ("names are looked up by the system's resolver", "dns-interface dns-ipv4-addr dns-ipv6-addr dns-servers"),
     ("names are looked up by the system's resolver", "doh-cert-status doh-insecure doh-url"),
-    ("requests are not signed by RFC 9421 yet", "httpsig-algo httpsig-headers httpsig-key httpsig-keyid"),
-    ("HTTP/3 is not there yet", "http3 http3-only proxy-http3"),
-    ("haul is no libcurl, there is no such code to write", "libcurl"),
-    ("rustls has no such thing: stapled answers of OCSP are not looked at", "cert-status"),
+    ("signing by RFC 9421 is not implemented yet", "httpsig-algo httpsig-headers httpsig-key httpsig-keyid"),
+    ("HTTP/3 is not implemented yet", "http3 http3-only proxy-http3"),
+    ("haul does not use libcurl, so there is no such code to write", "libcurl"),
+    ("rustls does not check stapled OCSP responses", "cert-status"),
     (
-        "rustls has no such thing: passwords in TLS",
+        "rustls does not support TLS passwords (SRP)",
         "tlsauthtype tlspassword tlsuser proxy-tlsauthtype proxy-tlspassword proxy-tlsuser",
     ),
-    ("rustls has no such thing: engines", "engine"),
-    ("rustls decides which signatures are good", "sigalgs"),
-    ("rustls has no such thing yet", "ech ssl-sessions"),
-    ("data before the handshake is over can be replayed by anyone", "tls-earlydata"),
-    ("the kernel's default for the machine is used", "mptcp"),
+    ("rustls does not support engines", "engine"),
+    ("rustls decides which signature algorithms are acceptable", "sigalgs"),
+    ("not implemented yet", "ech ssl-sessions"),
+    ("early data can be replayed by anyone", "tls-earlydata"),
+    ("the kernel's default is used", "mptcp"),
     ("no certificates are built in", "dump-ca-embed"),
-    ("Metalink was removed from curl as well", "metalink"),
+    ("Metalink was removed from curl, too", "metalink"),
 ];
 
 /// Letters of curl with the long names they stand for.
 const LETTERS: &[(u8, &str)] = &[(b'Q', "quote"), (b'l', "list-only"), (b't', "telnet-option")];
 
-/// Why haul leaves an option out; `None` for one that it has, or that nobody has.
+/// Why haul refuses an option; `None` if it has it, or if neither program has.
 pub fn why(name: &[u8]) -> Option<&'static str> {
     let has = |names: &str| names.split_ascii_whitespace().any(|known| known.as_bytes() == name);
     REFUSED.iter().find(|(_, names)| has(names)).map(|&(why, _)| why)
@@ -61,17 +61,17 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     REFUSED.iter().flat_map(|&(why, names)| names.split_ascii_whitespace().map(move |name| (name, why)))
 }
 
-/// Whether curl has a long option of this name that haul has not.
+/// Whether curl has a long option of this name and haul does not.
 pub fn has_name(name: &[u8]) -> bool {
     why(name).is_some()
 }
 
-/// The letter of a long name of curl's that haul has not.
+/// The letter of one of curl's long names that haul does not have.
 pub fn letter_of(name: &str) -> Option<char> {
     LETTERS.iter().find(|(_, known)| *known == name).map(|&(letter, _)| char::from(letter))
 }
 
-/// The long name of a letter of curl's that haul has not.
+/// The long name of one of curl's letters that haul does not have.
 pub fn of_letter(letter: u8) -> Option<&'static str> {
     LETTERS.iter().find(|(known, _)| *known == letter).map(|&(_, name)| name)
 }

@@ -14,9 +14,10 @@ impl Flag for UploadFile {
             category: Category::Post,
             important: true,
             help: "Upload a file with PUT",
-            doc: "PUTs FILE to the URL at its position; a URL whose path ends in \"/\" gets the name of \
-                  the file. \"-\" is standard input, \".\" too while the reply is already taken, \"\" none \
-                  for this URL. {a,b} and [1-9] are several files, each sent to the URL, unless -g.",
+            doc: "Sends FILE with PUT to the URL at the same position; a URL whose path ends in \"/\" gets the name \
+                  of the file appended. \"-\" is standard input; \".\" is standard input too, with the reply read \
+                  while it is sent; \"\" uploads nothing to this URL. {a,b} and [1-9] name several files, each sent \
+                  to the URL, unless -g is given.",
             example: "haul -T report.pdf https://example.com/inbox/",
             see_also: &["data-binary", "request", "globoff", "expect100-timeout"],
         }

@@ -14,8 +14,8 @@ impl Flag for Url {
             category: Category::General,
             important: false,
             help: "A URL",
-            doc: "The same as the URL alone; of use in config files. \"@FILE\" is a file with a URL a line (\"@-\" is \
-                  standard input).",
+            doc: "The same as the URL alone; useful in config files. \"@FILE\" is a file with one URL a line (\"@-\" \
+                  is standard input).",
             example: "haul --url https://example.com/",
             see_also: &["config", "input-file"],
         }

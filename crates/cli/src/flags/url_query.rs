@@ -14,9 +14,8 @@ impl Flag for UrlQuery {
             category: Category::Http,
             important: false,
             help: "Add to the query of the URL",
-            doc: "Puts DATA behind the query of each URL, in the five forms of --data-urlencode and \
-                  encoded as by it; \"+text\" is taken as it is. Redirects are not changed. May be \
-                  repeated.",
+            doc: "Appends DATA to the query of each URL, in the five forms of --data-urlencode and encoded the same \
+                  way; \"+text\" is taken as given. URLs of redirects are not changed. May be repeated.",
             example: "haul --url-query 'q=a b' https://example.com/search",
             see_also: &["get", "data-urlencode"],
         }

@@ -14,7 +14,7 @@ impl Flag for UserAgent {
             category: Category::Http,
             important: true,
             help: "Send this User-Agent",
-            doc: "Sends NAME as User-Agent instead of haul/VERSION; an empty one sends none.",
+            doc: "Sends NAME as User-Agent instead of haul/VERSION; an empty NAME sends none.",
             example: "haul -A 'mybot/1.0' https://example.com/",
             see_also: &["header"],
         }

@@ -13,10 +13,10 @@ impl Flag for Variable {
             category: Category::General,
             important: false,
             help: "Set a variable for --expand",
-            doc: "Sets a variable: \"name=text\", \"name@file\", or \"%NAME\" from the environment, \
-                  with \"%NAME=default\" or \"%NAME@file\" for where it is not set. \"name[1-5]@file\" takes those \
-                  bytes. --expand-OPTION replaces \"{{name}}\" in the value of OPTION, \
-                  \"{{name:trim:url}}\" after the functions trim, json, url, b64 and 64dec.",
+            doc: "Sets a variable: \"name=text\", \"name@file\", or \"%NAME\" from the environment, where \
+                  \"%NAME=default\" or \"%NAME@file\" gives a default. \"name[1-5]@file\" takes those bytes. \
+                  --expand-OPTION replaces \"{{name}}\" in the value of OPTION; functions may be applied, as in \
+                  \"{{name:trim:url}}\": trim, json, url, b64 and 64dec.",
             example: "haul --variable id=7 --expand-url 'https://example.com/{{id}}'",
             see_also: &["config"],
         }

@@ -13,7 +13,7 @@ impl Flag for Verbose {
             takes: Takes::Switch,
             category: Category::Verbose,
             important: true,
-            help: "Tell what goes on",
+            help: "Show requests and replies",
             doc: "Shows the heads of requests and replies on stderr, without the values of credentials \
                   and cookies.",
             example: "haul -v https://example.com/",

@@ -14,7 +14,7 @@ impl Flag for Version {
             category: Category::General,
             important: true,
             help: "Show the version",
-            doc: "Shows version, protocols and features.",
+            doc: "Shows the version, protocols and features.",
             example: "haul --version",
             see_also: &["help"],
         }

@@ -12,8 +12,9 @@ impl Flag for VlanPriority {
             takes: Takes::Value("priority"),
             category: Category::Connection,
             important: false,
-            help: "Priority of what is sent",
-            doc: "The priority of what is sent, 0 to 7 (IEEE 802.1Q), where the system has such (Linux: SO_PRIORITY). Default: the system's.",
+            help: "Priority of outgoing packets",
+            doc: "Sets the priority of outgoing packets, 0 to 7 (IEEE 802.1Q), where the system supports it (Linux: \
+                  SO_PRIORITY). The default is the system's.",
             example: "haul --vlan-priority 4 https://example.com/",
             see_also: &["ip-tos"],
         }

@@ -12,9 +12,9 @@ impl Flag for Xattr {
             takes: Takes::Switch,
             category: Category::Output,
             important: false,
-            help: "Note where a file is from",
-            doc: "Stores the URL and the type of a body in the extended attributes of its file: \
-                  user.xdg.origin.url, user.mime_type and their like.",
+            help: "Store the URL in the file's attributes",
+            doc: "Stores the URL and the media type of a body in the extended attributes of its file: \
+                  user.xdg.origin.url, user.mime_type and the like.",
             example: "haul --xattr -O https://example.com/file",
             see_also: &["remote-time"],
         }

@@ -131,9 +131,9 @@ fn refusals_are_in_the_words_of_curl() {
 fn what_only_haul_lacks_is_said() {
     let version = crate::usage::VERSION;
     for (option, why) in [
-        ("--http3", "HTTP/3 is not there yet"),
-        ("--no-epsv", "it belongs to FTP, and haul speaks HTTP alone"),
-        ("-Q", "it belongs to FTP, and haul speaks HTTP alone"),
+        ("--http3", "HTTP/3 is not implemented yet"),
+        ("--no-epsv", "it belongs to FTP, and haul speaks only HTTP"),
+        ("-Q", "it belongs to FTP, and haul speaks only HTTP"),
     ] {
         let expected = format!("haul: option {option}: is not supported by haul {version} ({why})");
         assert_eq!(first_line(&[option, "x"]), expected);
