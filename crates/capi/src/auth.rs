@@ -7,17 +7,17 @@ use haul::state::auth::{Allowed, Auth, Credentials};
 use crate::error::Fault;
 use crate::text;
 
-/// How one shows who one is (RFC 9110 section 11).
+/// How to authenticate (RFC 9110 section 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_auth {
-    /// Not at all.
+    /// No authentication.
     None = 0,
     /// User and password, at once (RFC 7617).
     Basic = 1,
     /// User and password, once the server asks for Digest (RFC 7616).
     Digest = 2,
-    /// User and password, by the best way that the server offers.
+    /// User and password, by the strongest scheme that the server offers.
     Any = 3,
     /// A token, at once (RFC 6750).
     Bearer = 4,

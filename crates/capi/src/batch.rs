@@ -36,13 +36,13 @@ use crate::request::haul_request;
 use crate::response::haul_response;
 use crate::text;
 
-/// In which order replies are given out.
+/// The order in which replies are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_order {
-    /// As the requests were added, the default.
+    /// In the order in which the requests were added, the default.
     Input = 0,
-    /// As the replies are complete.
+    /// In the order in which the replies complete.
     Completion = 1,
 }
 
@@ -57,9 +57,9 @@ pub struct haul_batch {
     fd: OnceCell<OwnedFd>,
 }
 
-/// Takes a finished request of a batch. `user` is what haul_batch_add got; `response` is yours to free, and has
-/// haul_response_error where the request failed. It may add requests. Not 0 stops haul_batch_run with
-/// HAUL_STATUS_INTERRUPTED; what is left can still be taken.
+/// Called with each finished request of a batch. `user` is the pointer given to haul_batch_add. You have to free
+/// `response`; haul_response_error tells whether it failed. The function may add requests. A value other than 0 stops
+/// haul_batch_run with HAUL_STATUS_INTERRUPTED; the remaining requests can still be taken.
 pub type haul_done_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, user: *mut c_void, response: *mut haul_response) -> c_int>;
 
@@ -99,7 +99,7 @@ impl haul_batch {
     }
 }
 
-/// Many requests over this client's connections, with the settings that it has now.
+/// Creates a batch: many requests over this client's connections, with its current settings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<haul_batch>> {
     guard_new(|| {
@@ -116,14 +116,14 @@ pub unsafe extern "C" fn haul_batch_new(client: *mut haul_client) -> Option<Box<
     })
 }
 
-/// Ends a batch. What is under way is broken off.
+/// Frees a batch and cancels its requests in progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_batch_free(batch: Option<Box<haul_batch>>) {
     guard_or((), || drop(batch));
 }
 
-/// How many requests are under way at once, in all (default 64) and to one host (default 6); 0: the default. Before the
-/// first request is added, as all settings of a batch.
+/// The maximum number of requests in progress, in all (default 64) and to one host (default 6); 0: the default. Like all
+/// settings of a batch, to be called before the first request is added.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: usize, per_host: usize) -> haul_status {
     guard(|| {
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn haul_batch_set_parallel(batch: *mut haul_batch, all: us
     })
 }
 
-/// In which order replies are given out; `order` is a haul_order.
+/// The order in which replies are returned; `order` is a haul_order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_int) -> haul_status {
     guard(|| {
@@ -150,8 +150,8 @@ pub unsafe extern "C" fn haul_batch_set_order(batch: *mut haul_batch, order: c_i
     })
 }
 
-/// How many bytes bodies may hold, those under way and those that wait to be taken, before no more is read; one body more
-/// may come besides. Default 64 MiB.
+/// Memory for bodies in bytes, both those in progress and those waiting to be taken. Reading stops when it is used up;
+/// one body may exceed it. Default 64 MiB.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: usize) -> haul_status {
     guard(|| {
@@ -160,7 +160,8 @@ pub unsafe extern "C" fn haul_batch_set_memory(batch: *mut haul_batch, bytes: us
     })
 }
 
-/// Adds a request; never waits. It is copied: change it or free it when you like. It begins at once where there is room.
+/// Adds a request; never waits. The request is copied, so it may be changed or freed afterwards. It starts at once if
+/// the limits allow.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_add(
     batch: *mut haul_batch,
@@ -178,9 +179,9 @@ pub unsafe extern "C" fn haul_batch_add(
     })
 }
 
-/// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not at all). `response` gets
-/// it, to be freed, with haul_response_error where it failed; NULL where none finished in time, or all were taken. `user`
-/// (may be NULL) gets what haul_batch_add got.
+/// Takes the next finished request, waiting at most `timeout_ms` for it (-1: without limit; 0: not at all). `response`
+/// receives a new response, which the caller frees; haul_response_error tells whether it failed. `response` is NULL if
+/// none finished in time, or if all were taken. `user` (may be NULL) receives the pointer given to haul_batch_add.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_next(
     batch: *mut haul_batch,
@@ -205,7 +206,7 @@ pub unsafe extern "C" fn haul_batch_next(
     })
 }
 
-/// Waits for all, and calls `done` for each, in this thread.
+/// Waits for all requests and calls `done` for each, in this thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_run(
     batch: *mut haul_batch,
@@ -226,15 +227,15 @@ pub unsafe extern "C" fn haul_batch_run(
     })
 }
 
-/// How many requests were added and not taken yet.
+/// The number of requests that were added and not taken yet.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_pending(batch: *const haul_batch) -> usize {
     // SAFETY: the header's contract.
     guard_or(0, || unsafe { batch.as_ref() }.map_or(0, haul_batch::pending))
 }
 
-/// A descriptor that can be read as long as haul_batch_next has something: for poll, epoll and event loops. It is not to be
-/// read from, and belongs to the batch. -1 where the system has none left.
+/// A descriptor for poll, epoll and event loops, which is readable while haul_batch_next has something to return. Do not
+/// read from it or close it: it belongs to the batch. -1 if the system has no descriptors left.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_batch_fd(batch: *const haul_batch) -> c_int {
     let mut fd = -1;

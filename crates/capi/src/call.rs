@@ -32,33 +32,33 @@ use crate::streaming::{answered, whole};
 use crate::text::{self, haul_header, haul_slice};
 use crate::trailers;
 
-/// For haul_call's `flags`: ask for gzip and its like, and decode it, whatever the client says.
+/// For haul_call's `flags`: ask for gzip and other codings, and decode them, whatever the client's setting.
 pub const HAUL_CALL_DECODE: u32 = 1;
-/// For haul_call's `flags`: the path of the URL goes out as it is written, with its "." and "..".
+/// For haul_call's `flags`: send the path of the URL as given, with its "." and ".." segments.
 pub const HAUL_CALL_RAW_PATH: u32 = 2;
-/// For haul_call's `flags`: neither send nor take cookies.
+/// For haul_call's `flags`: neither send nor store cookies.
 pub const HAUL_CALL_NO_JAR: u32 = 4;
-/// For haul_call's `flags`: the connection is closed after it, and the server is told so (Connection: close).
+/// For haul_call's `flags`: close the connection afterwards, and tell the server so (Connection: close).
 pub const HAUL_CALL_CLOSE: u32 = 8;
-/// For haul_call's `flags`: the request is one of HTTP/1.0. A body of unknown length cannot be sent then.
+/// For haul_call's `flags`: send an HTTP/1.0 request. A body of unknown length cannot be sent.
 pub const HAUL_CALL_HTTP_1_0: u32 = 16;
 
-/// All of a request, in plain memory that haul only reads during the call. Begin with HAUL_CALL_INIT.
+/// A whole request in plain memory, which haul reads only during the call. Initialise it with HAUL_CALL_INIT.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_call {
-    /// sizeof(haul_call): later versions may have more at the end.
+    /// sizeof(haul_call): later versions may add members at the end.
     pub size: usize,
     /// Empty: GET.
     pub method: haul_slice,
-    /// Where to.
+    /// The URL.
     pub url: haul_slice,
-    /// Header fields besides those of the client; several of a name are all sent. They replace the client's and haul's own of
-    /// the same name. One whose value has `data` NULL only takes those away.
+    /// Header fields of this request; several of the same name are all sent. They replace the client's and haul's own of
+    /// that name. A field whose value has `data` NULL only removes those.
     pub headers: *const haul_header,
     /// How many.
     pub header_count: usize,
-    /// The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB leave in one send with the head.
+    /// The body; `data` NULL: none (`len` 0 with other `data`: an empty one). Up to 64 KiB are sent together with the head.
     pub body: haul_slice,
     /// Not NULL: the body comes from this function instead.
     pub read: haul_read_fn,
@@ -66,9 +66,9 @@ pub struct haul_call {
     pub rewind: haul_rewind_fn,
     /// For `read` and `rewind`.
     pub read_user: *mut c_void,
-    /// How much `read` gives; -1 where that is not known: it goes by chunks.
+    /// The number of bytes from `read`; -1: unknown, the body is sent in chunks.
     pub read_length: i64,
-    /// Shown the head before the body; may be NULL.
+    /// Called with the head before the body; may be NULL.
     pub on_head: haul_head_fn,
     /// Where the body goes: into your memory,
     pub reserve: haul_reserve_fn,
@@ -76,15 +76,16 @@ pub struct haul_call {
     pub on_body: haul_body_fn,
     /// For `on_head`, `reserve` and `on_body`.
     pub user: *mut c_void,
-    /// How long it may take in all, in milliseconds; 0: what the client says.
+    /// Time limit for the whole request, in milliseconds; 0: the client's.
     pub timeout_ms: u64,
-    /// The largest body in bytes; 0: what the client says.
+    /// The maximum size of a body in bytes; 0: the client's setting.
     pub max_size: u64,
-    /// How many redirects are followed; -1: what the client says; 0: none.
+    /// The maximum number of redirects to follow; -1: the client's setting; 0: none.
     pub max_redirects: i32,
-    /// HAUL_CALL_DECODE and its like.
+    /// Any of the HAUL_CALL_... flags.
     pub flags: u32,
-    /// Fields behind the body (RFC 9110 section 6.5); it goes by chunks then, and `read_length` is not looked at. May be NULL.
+    /// Trailer fields after the body (RFC 9110 section 6.5), which is then sent in chunks; `read_length` is ignored. May be
+    /// NULL.
     pub trailers: haul_trailers_fn,
     /// For `trailers`.
     pub trailers_user: *mut c_void,
@@ -119,9 +120,9 @@ impl Default for haul_call {
 
 const FLAGS: u32 = HAUL_CALL_DECODE | HAUL_CALL_RAW_PATH | HAUL_CALL_NO_JAR | HAUL_CALL_CLOSE | HAUL_CALL_HTTP_1_0;
 
-/// Sends the request and waits for all of its reply. `response` keeps it; `reply` (may be NULL) gets its plain part, also
-/// where the call fails after a head has come. No thread is started; on a warm connection a small request is three system
-/// calls. Callbacks may make other calls with this client, but not with this response.
+/// Sends the request and waits for the whole reply. `response` holds it; `reply` (may be NULL) receives its plain part,
+/// also if the call fails after the head has arrived. No thread is started; on a warm connection a small request is
+/// three system calls. Callbacks may make other calls with this client, but not with this response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_call(
     client: *mut haul_client,
@@ -221,7 +222,8 @@ unsafe fn fields(call: &haul_call, without: &mut Vec<String>) -> Result<Vec<(Str
     Ok(fields)
 }
 
-/// Sends a request and waits for all of its reply. `response` gets a new one, to be freed; it is NULL where the call fails.
+/// Sends a request and waits for the whole reply. `response` receives a new response, which the caller frees, or NULL if
+/// the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_perform(
     client: *mut haul_client,

@@ -6,30 +6,31 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::response::haul_reply;
 use crate::text::haul_header;
 
-/// Gives the memory for a body: the start of room for `size` bytes in all, which keeps what earlier calls for this body
-/// left in it (as realloc does). It may move. NULL stops the request with HAUL_STATUS_WRITE. It is asked once where the
-/// length is known and not above 4 MiB, else each time the body outgrows what there is.
+/// Supplies memory for a body: returns the start of `size` bytes in all, which still contain what was written after
+/// earlier calls for this body (like realloc). The memory may move. NULL stops the request with HAUL_STATUS_WRITE.
+/// Called once if the length is known and at most 4 MiB, else each time the body outgrows the memory.
 pub type haul_reserve_fn = Option<unsafe extern "C" fn(user: *mut c_void, size: usize) -> *mut c_void>;
 
-/// Takes a piece of a body. Not 0 stops the request with HAUL_STATUS_WRITE.
+/// Called with each piece of a body. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_body_fn = Option<unsafe extern "C" fn(user: *mut c_void, data: *const c_char, len: usize) -> c_int>;
 
-/// Gives the next bytes of a request's body: at most `len` of them into `buffer`. 0 is the end, HAUL_READ_ERROR a failure.
+/// Supplies the next bytes of a request's body, at most `len`, in `buffer`. Returns their number, 0 at the end, or
+/// HAUL_READ_ERROR.
 pub type haul_read_fn = Option<unsafe extern "C" fn(user: *mut c_void, buffer: *mut c_char, len: usize) -> usize>;
 
-/// Goes back to the first byte of a request's body, since it has to be sent again. Not 0: it cannot be done.
+/// Goes back to the first byte of a request's body, which has to be sent again. Returns 0 if it did.
 pub type haul_rewind_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
-/// Gives the fields that go behind a request's body, when all of that was read: an array of `count` of them, which stays until
-/// the next call or the end of the request. Not 0 stops the request with HAUL_STATUS_READ.
+/// Supplies the trailer fields of a request after its body has been read: an array of `count` fields, which must remain
+/// valid until the next call or the end of the request. A value other than 0 stops the request with HAUL_STATUS_READ.
 pub type haul_trailers_fn =
     Option<unsafe extern "C" fn(user: *mut c_void, trailers: *mut *const haul_header, count: *mut usize) -> c_int>;
 
-/// Asked while something is waited for. Not 0 ends the wait with HAUL_STATUS_INTERRUPTED.
+/// Called during waits. A value other than 0 ends the wait with HAUL_STATUS_INTERRUPTED.
 pub type haul_interrupt_fn = Option<unsafe extern "C" fn(user: *mut c_void) -> c_int>;
 
-/// Is called with the head of the final reply before any of its body (`body` is NULL). The pointers hold during the call.
-/// Not 0 stops the request with HAUL_STATUS_WRITE.
+/// Called with the head of the final reply, before any of its body (`body` is NULL). The pointers are valid during the
+/// call. A value other than 0 stops the request with HAUL_STATUS_WRITE.
 pub type haul_head_fn = Option<unsafe extern "C" fn(user: *mut c_void, head: *const haul_reply) -> c_int>;
 
 /// A pointer of the caller's, that haul hands back and never follows.

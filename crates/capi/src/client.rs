@@ -27,7 +27,7 @@ use crate::text;
 /// How many redirects are followed where nobody says.
 const MAX_REDIRECTS: u32 = 20;
 
-/// Settings, connections, a jar: what requests share.
+/// What requests share: settings, connections, a jar.
 pub struct haul_client {
     shared: RwLock<Shared>,
 }
@@ -75,32 +75,32 @@ fn defaults() -> RequestOptions {
     options
 }
 
-/// A client with default settings, no jar and no connection. It costs nothing before its first request.
+/// Creates a client with default settings and no jar. It opens no connection before its first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_new() -> Option<Box<haul_client>> {
     guard_new(|| Ok(haul_client::with(Shared { engine: Client::new(), options: Arc::new(defaults()) })))
 }
 
-/// Another client with the settings that this one has now, sharing its connections and its jar.
+/// Creates a client with the current settings of this one, which shares its connections and its jar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_clone(client: *const haul_client) -> Option<Box<haul_client>> {
     // SAFETY: the header's contract: NULL or a client that lives. So in all functions here.
     guard_new(|| Ok(haul_client::with(unsafe { text::object(client, "client") }?.shared())))
 }
 
-/// Ends a client. Its connections close with the last client that shares them; responses and batches stay.
+/// Frees a client. Its connections are closed with the last client that shares them; responses and batches remain valid.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_client_free(client: Option<Box<haul_client>>) {
     guard_or((), || drop(client));
 }
 
-/// For haul_client_share: connections, names and TLS sessions.
+/// For haul_client_share: connections, DNS answers and TLS sessions.
 pub const HAUL_SHARE_POOL: u32 = 1;
 /// For haul_client_share: the jar.
 pub const HAUL_SHARE_JAR: u32 = 2;
 
-/// From now on `client` uses those of `with`. `what` is HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A connection is used only
-/// by a client whose settings it fits (certificates, proxies, interface).
+/// Makes `client` use the connections, the jar or both of `with`: `what` is HAUL_SHARE_POOL, HAUL_SHARE_JAR or both. A
+/// connection is only used by clients whose settings match it (certificates, proxies, interface).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_share(
     client: *mut haul_client,
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn haul_client_share(
     })
 }
 
-/// How many idle connections are kept in all, how many to one server, and for how long. 0: the default of each, 256, as many
-/// as there may be, and 118,000 ms. The client gets a pool of its own by it, which is empty: clients that share one share
-/// its limits.
+/// How many idle connections are kept in all, how many to one server, and for how long. 0: the default, which is 256, no
+/// limit of its own, and 118,000 ms. This gives the client a new, empty pool; clients that share a pool share its
+/// limits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_pool(
     client: *mut haul_client,
@@ -164,8 +164,8 @@ pub unsafe extern "C" fn haul_client_close_idle(client: *mut haul_client) {
     });
 }
 
-/// Whether a request to `url` would find an idle connection that is open and silent now. `false` for what is no URL. Another
-/// thread may take it meanwhile, and its server close it.
+/// Whether there is an idle connection for a request to `url` that is open and silent now. `false` if `url` is not a
+/// valid URL. Another thread may take the connection, or its server may close it, before it is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *const c_char) -> bool {
     guard_or(false, || {
@@ -177,8 +177,8 @@ pub unsafe extern "C" fn haul_client_is_warm(client: *const haul_client, url: *c
     })
 }
 
-/// Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any pointer
-/// may be NULL.
+/// Connections opened, requests sent and body bytes received so far by all clients that share the connections. Any
+/// pointer may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_stats(
     client: *const haul_client,

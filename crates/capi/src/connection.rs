@@ -31,17 +31,17 @@ use crate::text;
 
 /// cbindgen:rename-all=None
 ///
-/// Which HTTP is spoken.
+/// The version of HTTP to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_http {
-    /// HTTP/1.0. A body of unknown length cannot be sent then.
+    /// HTTP/1.0. A body of unknown length cannot be sent.
     HAUL_HTTP_1_0 = 10,
     /// HTTP/1.1, the default.
     HAUL_HTTP_1_1 = 11,
-    /// HTTP/2 where the server agrees to it over TLS, else HTTP/1.1.
+    /// HTTP/2 if the server agrees to it over TLS, else HTTP/1.1.
     HAUL_HTTP_2 = 20,
-    /// HTTP/2 without asking, also in the clear (RFC 9113 section 3.3).
+    /// HTTP/2 without negotiation, also without TLS (RFC 9113 section 3.3).
     HAUL_HTTP_2_PRIOR = 21,
 }
 
@@ -55,7 +55,7 @@ unsafe fn path(path: *const c_char) -> Result<Option<PathBuf>, Fault> {
     Ok(Some(unsafe { file(path) }?.to_owned()))
 }
 
-/// Which HTTP is spoken; `version` is a haul_http.
+/// The version of HTTP to use; `version` is a haul_http.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version: c_int) -> haul_status {
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn haul_client_set_http(client: *mut haul_client, version:
     }
 }
 
-/// Checks the certificates of servers. Default on. Without, anyone on the way can read and change everything.
+/// Verifies the certificates of servers. Default on. Without it, anyone on the network can read and change everything.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn haul_client_set_verify(client: *mut haul_client, on: bo
     }
 }
 
-/// A PEM file of the certificates to trust in place of the system's; NULL: the system's.
+/// A PEM file of CA certificates to trust instead of the system's; NULL: the system's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_file: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn haul_client_set_ca_file(client: *mut haul_client, ca_fi
     }
 }
 
-/// The same as a directory of PEM files that are named by their subjects' hashes.
+/// The same as a directory of PEM files named by the hashes of their subjects.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -114,7 +114,8 @@ pub unsafe extern "C" fn haul_client_set_ca_path(client: *mut haul_client, ca_pa
     }
 }
 
-/// The certificate to show, and its key, PEM; `key` NULL: it is in the same file. `certificate` NULL: none is shown.
+/// The client certificate and its key, as PEM files. `key` NULL: it is in the same file. `certificate` NULL: no
+/// certificate is sent.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_client_certificate(
     client: *mut haul_client,
@@ -132,7 +133,7 @@ pub unsafe extern "C" fn haul_client_set_client_certificate(
 }
 
 /// The proxy for everything, such as "http://user:password@host:3128" or "socks5h://host"; NULL or "": none. It replaces
-/// what haul_client_set_proxy_from_environment and haul_client_set_scheme_proxies said.
+/// the settings of haul_client_set_proxy_from_environment and haul_client_set_scheme_proxies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -151,8 +152,8 @@ pub unsafe extern "C" fn haul_client_set_proxy(client: *mut haul_client, url: *c
     }
 }
 
-/// The proxies for http and for https; NULL or "": none for that scheme. They replace what haul_client_set_proxy and
-/// haul_client_set_proxy_from_environment said.
+/// The proxies for http and for https; NULL or "": none for that scheme. They replace the settings of
+/// haul_client_set_proxy and haul_client_set_proxy_from_environment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_scheme_proxies(
     client: *mut haul_client,
@@ -184,8 +185,8 @@ pub unsafe extern "C" fn haul_client_set_scheme_proxies(
     }
 }
 
-/// Hosts that are reached directly, a list as in NO_PROXY ("localhost, .example.com, 10.0.0.0/8", "*"); NULL: none but
-/// what the environment says, where it is used.
+/// Hosts to reach directly, as a list in the form of NO_PROXY ("localhost, .example.com, 10.0.0.0/8", "*"). NULL: only
+/// those in the environment, if it is used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -200,8 +201,8 @@ pub unsafe extern "C" fn haul_client_set_no_proxy(client: *mut haul_client, list
     }
 }
 
-/// Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case only).
-/// Default: the environment is not looked at.
+/// Takes the proxies from http_proxy, https_proxy, all_proxy and no_proxy as they are now (http_proxy in lower case
+/// only). Default: the environment is not used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut haul_client) -> haul_status {
     // SAFETY: the header's contract.
@@ -216,7 +217,7 @@ pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut hau
     }
 }
 
-/// Leaves from this address, interface or host name; NULL: as the system has it.
+/// Connects from this address, interface or host name; NULL: the system chooses.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, name: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -228,7 +229,7 @@ pub unsafe extern "C" fn haul_client_set_interface(client: *mut haul_client, nam
     }
 }
 
-/// Speaks through this Unix socket, whatever host a URL names; NULL: not.
+/// Connects to this Unix socket, whatever host a URL names; NULL: off.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, socket: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -240,9 +241,9 @@ pub unsafe extern "C" fn haul_client_set_unix_socket(client: *mut haul_client, s
     }
 }
 
-/// Connections to `host` and `port` go to `to_host` and `to_port` instead, while the request and TLS stay as they are. NULL
-/// and 0: any, or the same. Each call adds one; the first that fits counts. `host`, `to_host` NULL and both ports 0: forgets
-/// all.
+/// Connects to `to_host` and `to_port` instead of `host` and `port`; the request and TLS do not change. A NULL host or a
+/// port of 0 means any, or the same. Each call adds a rule, and the first match is used. With both hosts NULL and both
+/// ports 0, removes all rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_connect_to(
     client: *mut haul_client,

@@ -212,7 +212,7 @@ fn of_type(fields: &mut Vec<(String, Vec<u8>)>, content_type: &str) {
     }
 }
 
-/// The body: a copy of these bytes. NULL and 0: an empty one.
+/// Sets the body to a copy of these bytes. NULL and 0: an empty body.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body(
     request: *mut haul_request,
@@ -229,9 +229,9 @@ pub unsafe extern "C" fn haul_request_set_body(
     }
 }
 
-/// The body: these bytes themselves. They must stay as they are until the request is freed or gets another body, and after
-/// haul_client_open until its response is read to the end or freed: a server may answer before it has all of them. A batch takes
-/// a copy.
+/// Sets the body to these bytes, without a copy. They must stay unchanged until the request is freed or gets another
+/// body; after haul_client_open, until its response is read to the end or freed, because a server may answer before it
+/// has received them all. A batch makes a copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_borrowed(
     request: *mut haul_request,
@@ -247,7 +247,8 @@ pub unsafe extern "C" fn haul_request_set_body_borrowed(
     }
 }
 
-/// The body: a file's content, opened when it is sent, as long as it is now. HAUL_STATUS_READ where it cannot be read.
+/// Sets the body to the content of a file. Its length is taken now; the file is opened when it is sent. HAUL_STATUS_READ
+/// if it cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, path: *const c_char) -> haul_status {
     // SAFETY: the header's contract.
@@ -259,10 +260,10 @@ pub unsafe extern "C" fn haul_request_set_body_file(request: *mut haul_request, 
     }
 }
 
-/// The body: what `read` gives, `length` bytes of it; -1 where that is not known, then it goes by chunks. `rewind` is called
-/// where it has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more); without one
-/// (NULL) that fails with HAUL_STATUS_REWIND. After haul_client_open it may be called, with `user`, until the response is read to
-/// the end or freed. Not for a batch.
+/// Sets the body to `length` bytes from `read`; -1: the length is unknown, and the body is sent in chunks. `rewind` is
+/// called if the body has to be sent again (a redirect, a retry, an answer to a challenge, the same request once more);
+/// without it (NULL) that fails with HAUL_STATUS_REWIND. After haul_client_open both may be called, with `user`, until
+/// the response is read to the end or freed. Not for a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_body_callback(
     request: *mut haul_request,
@@ -280,8 +281,8 @@ pub unsafe extern "C" fn haul_request_set_body_callback(
     }
 }
 
-/// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other body. They are encoded
-/// here.
+/// Adds a name and a value to a form (application/x-www-form-urlencoded), which replaces any other body. Both are
+/// encoded by haul.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_form_field(
     request: *mut haul_request,
@@ -307,8 +308,8 @@ pub unsafe extern "C" fn haul_request_add_form_field(
     }
 }
 
-/// Adds a part to a form with parts (multipart/form-data), which replaces any other body. The bytes are copied. `filename`
-/// and `content_type` may be NULL; with a file name and no type, the type is guessed by the name.
+/// Adds a part to a form with parts (multipart/form-data), which replaces any other body. The bytes are copied.
+/// `filename` and `content_type` may be NULL; with a file name and no type, the type is guessed from the name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_part(
     request: *mut haul_request,
@@ -333,8 +334,8 @@ pub unsafe extern "C" fn haul_request_add_part(
     }
 }
 
-/// The same with a file's content, opened when it is sent. `filename` NULL: the file's own name. HAUL_STATUS_READ where it
-/// cannot be read.
+/// The same with the content of a file, which is opened when it is sent. `filename` NULL: the file's own name.
+/// HAUL_STATUS_READ if it cannot be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_part_file(
     request: *mut haul_request,

@@ -21,47 +21,47 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use haul::ErrorKind;
 
-/// What became of a call: 0 or one of curl's exit numbers. New ones may come: treat an unknown one as a failure.
+/// The result of a call: 0 or one of curl's exit codes. New ones may be added: treat an unknown one as a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_status {
-    /// It is done.
+    /// Success.
     Ok = 0,
     /// The URL's scheme, or that of a redirect, is neither http nor https; or the peer does not speak HTTP.
     UnsupportedScheme = 1,
-    /// An argument or a setting cannot be used.
+    /// An argument or a setting is not valid.
     Setup = 2,
     /// The URL cannot be parsed.
     Url = 3,
-    /// A proxy's name has no address.
+    /// The name of a proxy has no address.
     ProxyResolve = 5,
-    /// The host's name has no address.
+    /// The name of the host has no address.
     Resolve = 6,
-    /// No address of the host took the connection, or a proxy opened no tunnel to it.
+    /// No address of the host accepted the connection, or a proxy refused the tunnel.
     Connect = 7,
-    /// The head of the reply breaks HTTP's rules.
+    /// The head of the reply violates HTTP.
     Protocol = 8,
-    /// The peer broke the rules of HTTP/2.
+    /// The peer violated HTTP/2.
     Http2 = 16,
-    /// The body ended too early.
+    /// The body ended before its announced length.
     PartialBody = 18,
-    /// The status was 400 or above, where that is a failure.
+    /// The status was 400 or above, if that counts as a failure.
     HttpStatus = 22,
-    /// A callback that takes the body refused.
+    /// A callback that receives the body returned a failure.
     Write = 23,
     /// The request's body has no known length, and HTTP/1.0 sends none without.
     Upload = 25,
     /// The request's body, or a file, could not be read.
     Read = 26,
-    /// A time limit ran out.
+    /// A time limit was reached.
     Timeout = 28,
-    /// The server does not do ranges rightly.
+    /// The server does not support ranges correctly.
     Range = 33,
     /// The TLS handshake failed.
     TlsHandshake = 35,
-    /// The content changed while it was fetched.
+    /// The content changed during the transfer.
     Changed = 36,
-    /// Connections cannot leave by that interface or address.
+    /// That interface or local address cannot be used.
     Interface = 45,
     /// More redirects than allowed.
     TooManyRedirects = 47,
@@ -73,23 +73,23 @@ pub enum haul_status {
     Receive = 56,
     /// The client's certificate or its key cannot be used.
     ClientCertificate = 58,
-    /// The server's certificate is not acceptable.
+    /// The server's certificate cannot be verified.
     PeerCertificate = 60,
-    /// The content coding (gzip and its like) is broken or unknown.
+    /// The content coding (such as gzip) is broken or unknown.
     ContentCoding = 61,
     /// The body is larger than allowed.
     TooLarge = 63,
-    /// The request's body would have to be sent again, and cannot.
+    /// The request's body has to be sent again, and cannot be.
     Rewind = 65,
     /// The file of CA certificates cannot be used.
     CaFile = 77,
-    /// A reply of HTTP/2 was ended before its end.
+    /// The server reset an HTTP/2 stream before the reply was complete.
     Http2Stream = 92,
-    /// The server wants what cannot be done to authenticate.
+    /// The server requires authentication that haul cannot do.
     Auth = 94,
-    /// A SOCKS proxy refused.
+    /// A SOCKS proxy refused the connection.
     Proxy = 97,
-    /// A callback asked for the end.
+    /// A callback asked to stop.
     Interrupted = 130,
     /// A fault in haul itself.
     Internal = 255,
@@ -230,8 +230,8 @@ fn panicked(payload: &(dyn Any + Send)) -> Fault {
 
 /// Runs the body of a function that C calls: no panic crosses, and a fault becomes the last error.
 ///
-/// What a panic leaves behind is sound to use: locks are taken whether poisoned or not, and what they guard is never left
-/// half changed across code that can panic.
+/// What a panic leaves behind is sound to use: locks are taken whether poisoned or not, and what they guard is never
+/// left half changed across code that can panic.
 pub(crate) fn guard(body: impl FnOnce() -> Result<(), Fault>) -> haul_status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => haul_status::Ok,
@@ -252,40 +252,41 @@ pub(crate) fn guard_or<T>(or: T, body: impl FnOnce() -> T) -> T {
     guard_new(|| Ok(body())).unwrap_or(or)
 }
 
-/// Why the last call in this thread that failed did. It holds until another call in this thread fails; NULL before the first.
+/// Why the last failed call in this thread failed. Valid until another call in this thread fails; NULL if none has
+/// failed.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_last_error() -> *const haul_error {
     let found = LAST.try_with(|last| last.borrow().as_deref().map(std::ptr::from_ref));
     found.ok().flatten().unwrap_or(std::ptr::null())
 }
 
-/// A copy to keep; NULL of NULL.
+/// A copy to keep; NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_clone(error: Option<&haul_error>) -> Option<Box<haul_error>> {
     guard_or(None, || error.cloned().map(Box::new))
 }
 
-/// Ends a copy.
+/// Frees a copy.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_error_free(error: Option<Box<haul_error>>) {
     guard_or((), || drop(error));
 }
 
-/// The number; of NULL it is HAUL_STATUS_OK.
+/// The status; HAUL_STATUS_OK for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_code(error: *const haul_error) -> haul_status {
     // SAFETY: the header's contract: NULL or an error that has not been freed.
     unsafe { error.as_ref() }.map_or(haul_status::Ok, |error| error.status)
 }
 
-/// "URL: what happened: why", ended by NUL; of NULL it is "". It never holds credentials.
+/// "URL: what happened: why", ended by NUL; "" for NULL. It never contains credentials.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_text(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.as_ptr())
 }
 
-/// The URL it was for, or NULL.
+/// The URL of the request, or NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_char {
     // SAFETY: as in haul_error_code.
@@ -293,22 +294,22 @@ pub unsafe extern "C" fn haul_error_url(error: *const haul_error) -> *const c_ch
     url.map_or(std::ptr::null(), |url| url.as_ptr())
 }
 
-/// The errno below it, or 0.
+/// The underlying errno, or 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_errno(error: *const haul_error) -> c_int {
     // SAFETY: as in haul_error_code.
     unsafe { error.as_ref() }.map_or(0, |error| error.errno)
 }
 
-/// A time limit ran out.
+/// A time limit was reached.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_timeout(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
     unsafe { haul_error_code(error) == haul_status::Timeout }
 }
 
-/// No connection could be made (name, address, proxy or TLS), or not in time, and nothing of the request was sent:
-/// whatever its method, it may be repeated.
+/// No connection could be made (name, address, proxy or TLS), or not in time. Nothing of the request was sent, so it may
+/// be repeated whatever its method.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_connect(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
@@ -322,7 +323,7 @@ pub unsafe extern "C" fn haul_error_is_resolve(error: *const haul_error) -> bool
     matches!(unsafe { haul_error_code(error) }, haul_status::Resolve | haul_status::ProxyResolve)
 }
 
-/// TLS failed: the handshake, a certificate of either side, or the file of those to trust.
+/// TLS failed: the handshake, a certificate of either side, or the file of CA certificates.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_tls(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
@@ -337,14 +338,14 @@ pub unsafe extern "C" fn haul_error_is_usage(error: *const haul_error) -> bool {
     matches!(unsafe { haul_error_code(error) }, Setup | UnsupportedScheme | Url)
 }
 
-/// A callback asked for the end.
+/// A callback asked to stop.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_error_is_interrupted(error: *const haul_error) -> bool {
     // SAFETY: as in haul_error_code.
     unsafe { haul_error_code(error) == haul_status::Interrupted }
 }
 
-/// What a haul_status means, in a few words; "unknown" where it is none. Never NULL.
+/// What a haul_status means, in a few words; "unknown" if it is not one. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_status_text(status: c_int) -> *const c_char {
     words(status).as_ptr()

@@ -38,44 +38,45 @@ pub struct haul_cookie {
     pub name: haul_slice,
     /// Its value, as it is sent.
     pub value: haul_slice,
-    /// The host, or the domain whose hosts get it; without a leading dot.
+    /// The host, or the domain to whose hosts it is sent; without a leading dot.
     pub domain: haul_slice,
-    /// The path at and below which it is sent.
+    /// The path at or below which it is sent.
     pub path: haul_slice,
-    /// When it ends, in seconds since 1970; 0: with the session.
+    /// When it expires, in seconds since 1970; 0: with the session.
     pub expires: i64,
-    /// For that host only, not for those below it.
+    /// Sent to that host only, not to subdomains.
     pub host_only: bool,
-    /// For TLS only.
+    /// Sent over TLS only.
     pub secure: bool,
-    /// Not for scripts in pages.
+    /// Not available to scripts in pages.
     pub http_only: bool,
 }
 
-/// Looks at a cookie. The pointers hold during the call, in which the jar may be used. Not 0 ends the walk.
+/// Called with a cookie. The pointers are valid during the call, in which the jar may be used. A value other than 0 ends
+/// the iteration.
 pub type haul_cookie_fn = Option<unsafe extern "C" fn(user: *mut c_void, cookie: *const haul_cookie) -> c_int>;
 
-/// An empty jar.
+/// Creates an empty jar.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_new() -> Option<Box<haul_jar>> {
     guard_new(|| Ok(Box::default()))
 }
 
-/// Another handle of the same jar.
+/// Creates another handle of the same jar.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clone(jar: *const haul_jar) -> Option<Box<haul_jar>> {
     // SAFETY: the header's contract: NULL or a jar that lives. So in all functions here.
     guard_new(|| Ok(Box::new(unsafe { text::object(jar, "jar") }?.clone())))
 }
 
-/// Ends a handle. The jar itself goes with the last of its handles and clients.
+/// Frees a handle. The jar itself is freed with the last of its handles and clients.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_jar_free(jar: Option<Box<haul_jar>>) {
     guard_or((), || drop(jar));
 }
 
-/// Adds what a file of cookies holds, Netscape's (curl, wget, browsers) or that of Perl's HTTP::Cookies. A file that is not
-/// there is an empty one. `refused` (may be NULL) gets the number of lines that are no acceptable cookies.
+/// Adds the cookies of a file, in Netscape's format (curl, wget, browsers) or that of Perl's HTTP::Cookies. A missing
+/// file counts as empty. `refused` (may be NULL) receives the number of lines that were not acceptable as cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, refused: *mut usize) -> haul_status {
     guard(|| {
@@ -90,8 +91,8 @@ pub unsafe extern "C" fn haul_jar_load(jar: *mut haul_jar, path: *const c_char, 
     })
 }
 
-/// Writes what was set and removed since haul_jar_load or the last save into a Netscape file, mode 0600, in one step. What
-/// other programs put there meanwhile stays.
+/// Writes what was set and removed since haul_jar_load or the last save into a Netscape file, atomically and with mode
+/// 0600. What other programs have written to it meanwhile is kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char) -> haul_status {
     guard(|| {
@@ -101,17 +102,18 @@ pub unsafe extern "C" fn haul_jar_save(jar: *const haul_jar, path: *const c_char
     })
 }
 
-/// How a jar is written down.
+/// The file format of a jar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub enum haul_jar_format {
-    /// Netscape's file, as curl, wget and browsers have it.
+    /// Netscape's format, as used by curl, wget and browsers.
     Netscape = 0,
-    /// The file of Perl's HTTP::Cookies (`Set-Cookie3` lines).
+    /// The format of Perl's HTTP::Cookies (`Set-Cookie3` lines).
     Lwp = 1,
 }
 
-/// All cookies as a text. `format` is a haul_jar_format. Free `text` with haul_free; `len` (may be NULL) gets its length.
+/// All cookies as text. `format` is a haul_jar_format. Free `text` with haul_free; `len` (may be NULL) receives its
+/// length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_to_text(
     jar: *const haul_jar,
@@ -136,7 +138,8 @@ pub unsafe extern "C" fn haul_jar_to_text(
     })
 }
 
-/// Adds the cookies of a text, in either format. `refused` (may be NULL) gets the number of lines that are none.
+/// Adds the cookies of a text, in either format. `refused` (may be NULL) receives the number of lines that were not
+/// acceptable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_add_text(
     jar: *mut haul_jar,
@@ -159,7 +162,7 @@ pub unsafe extern "C" fn haul_jar_add_text(
     })
 }
 
-/// What a request to `url` sends as Cookie. Free `cookie` with haul_free; it is NULL where there is none.
+/// The Cookie field of a request to `url`. Free `cookie` with haul_free; it is NULL if there are no cookies to send.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_cookie_header(
     jar: *const haul_jar,
@@ -178,7 +181,7 @@ pub unsafe extern "C" fn haul_jar_cookie_header(
     })
 }
 
-/// Takes the value of a Set-Cookie header of a reply from `url`. HAUL_STATUS_SETUP where the rules refuse it (RFC 6265bis).
+/// Stores the cookie of a Set-Cookie header in a reply from `url`. HAUL_STATUS_SETUP if RFC 6265bis does not allow it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_set(
     jar: *mut haul_jar,
@@ -195,7 +198,7 @@ pub unsafe extern "C" fn haul_jar_set(
     })
 }
 
-/// Puts a cookie in as it is, in place of the one of that name, domain and path. HAUL_STATUS_SETUP where it is none.
+/// Stores a cookie as it is, replacing the one of the same name, domain and path. HAUL_STATUS_SETUP if it is not valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_cookie) -> haul_status {
     guard(|| {
@@ -222,7 +225,7 @@ pub unsafe extern "C" fn haul_jar_put(jar: *mut haul_jar, cookie: *const haul_co
     })
 }
 
-/// Removes the cookies of this domain, path and name; NULL is any. None found is no failure.
+/// Removes the cookies of this domain, path and name; NULL matches all. It is not a failure if there are none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_remove(
     jar: *mut haul_jar,
@@ -257,7 +260,7 @@ pub unsafe extern "C" fn haul_jar_clear(jar: *mut haul_jar) {
     });
 }
 
-/// Removes the cookies that end with the session.
+/// Removes all session cookies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
     guard_or((), || {
@@ -268,7 +271,7 @@ pub unsafe extern "C" fn haul_jar_clear_session(jar: *mut haul_jar) {
     });
 }
 
-/// How many cookies there are that have not ended.
+/// The number of cookies that have not expired.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
     guard_or(0, || {
@@ -278,7 +281,7 @@ pub unsafe extern "C" fn haul_jar_count(jar: *const haul_jar) -> usize {
     })
 }
 
-/// Calls `look` for every cookie that has not ended, the oldest first.
+/// Calls `look` for every cookie that has not expired, oldest first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_jar_each(jar: *const haul_jar, look: haul_cookie_fn, user: *mut c_void) -> haul_status {
     guard(|| {
@@ -323,7 +326,8 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The cookies of a file, if it is one of HTTP::Cookies. What cannot be read is left to the other reader, which says why.
+/// The cookies of a file, if it is one of HTTP::Cookies. What cannot be read is left to the other reader, which says
+/// why.
 fn lwp_file(path: &Path) -> Option<haul_policy::cookie::netscape::Read> {
     lwp::read(&std::fs::read(path).ok()?, now())
 }

@@ -137,14 +137,14 @@ pub(crate) fn parse_method(name: &str) -> Result<Cow<'static, str>, Fault> {
     Ok(haul::request::method(name))
 }
 
-/// A request for `url`. `method` NULL is GET; it is sent as it is written.
+/// Creates a request for `url`. `method` NULL means GET; the method is sent exactly as given.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_new(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
     unsafe { new(method, url, false) }
 }
 
-/// The same, with the path as it is written: dot segments are not removed (RFC 3986 section 5.2.4).
+/// The same, but the path is sent as given: dot segments are not removed (RFC 3986 section 5.2.4).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_new_raw(method: *const c_char, url: *const c_char) -> Option<Box<haul_request>> {
     // SAFETY: the header's contract.
@@ -177,13 +177,13 @@ pub unsafe extern "C" fn haul_request_clone(request: *const haul_request) -> Opt
     guard_new(|| Ok(Box::new(unsafe { text::object(request, "request") }?.clone())))
 }
 
-/// Ends a request.
+/// Frees a request.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_request_free(request: Option<Box<haul_request>>) {
     guard_or((), || drop(request));
 }
 
-/// Sets a header in place of all of that name, its own, the client's and haul's. A NULL value takes it away.
+/// Sets a header, replacing all of that name: the request's, the client's and haul's own. A NULL value removes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_header(
     request: *mut haul_request,
@@ -207,7 +207,7 @@ pub unsafe extern "C" fn haul_request_set_header(
     }
 }
 
-/// Adds a header to those of that name that were set here. The first one replaces the client's and haul's own.
+/// Adds a header to those of the same name in this request. The first one replaces the client's and haul's own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_add_header(
     request: *mut haul_request,
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn haul_request_add_header(
     }
 }
 
-/// How long it may take in all, in milliseconds; 0: what the client says.
+/// Time limit for the whole request, in milliseconds; 0: the client's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn haul_request_set_timeout(request: *mut haul_request, ms
     }
 }
 
-/// How many redirects are followed; 0: none.
+/// The maximum number of redirects to follow; 0: none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_request, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -249,7 +249,7 @@ pub unsafe extern "C" fn haul_request_set_max_redirects(request: *mut haul_reque
     }
 }
 
-/// The largest body in bytes; 0: no limit.
+/// The maximum size of a body in bytes; 0: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn haul_request_set_max_size(request: *mut haul_request, b
     }
 }
 
-/// In whose name, as haul_client_set_auth.
+/// The credentials, as for haul_client_set_auth.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_auth(
     request: *mut haul_request,
@@ -278,8 +278,8 @@ pub unsafe extern "C" fn haul_request_set_auth(
     }
 }
 
-/// Where the reply goes, as in haul_call. Each may be NULL; at most one of `reserve` and `on_body`. A batch, which keeps
-/// bodies itself, does not look at it.
+/// Where the reply goes, as in haul_call. Each may be NULL; at most one of `reserve` and `on_body` may be set. Ignored
+/// by a batch, which holds bodies itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_output(
     request: *mut haul_request,

@@ -47,12 +47,12 @@ struct Hop {
     headers: Vec<haul_header>,
 }
 
-/// The plain part of a reply. All pointers are into the haul_response that it came with, and hold until that is used for
-/// another call, or freed; that of `body` is into your memory where you gave some.
+/// The plain part of a reply. All pointers point into the haul_response of the same call and are valid until that is
+/// used for another call, or freed; `body` points into your own memory if you supplied some.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_reply {
-    /// The status code; 0 where no reply came.
+    /// The status code; 0 if there was no reply.
     pub status: u16,
     /// 10, 11 or 20: HTTP/1.0, 1.1, 2.
     pub version: u16,
@@ -60,35 +60,36 @@ pub struct haul_reply {
     pub redirects: u32,
     /// The reason phrase; empty in HTTP/2.
     pub reason: haul_slice,
-    /// Where it came from in the end, without credentials and fragment.
+    /// The final URL, after redirects, without credentials and fragment.
     pub url: haul_slice,
-    /// Its header fields in their order, with names as they were sent (in HTTP/2: in lower case).
+    /// Its header fields in order, with names as they were sent (lower case in HTTP/2).
     pub headers: *const haul_header,
     /// How many.
     pub header_count: usize,
-    /// The whole body; NULL where a haul_body_fn took it, or it is still to be read.
+    /// The whole body; NULL if a haul_body_fn took it, or if it is still to be read.
     pub body: *const c_char,
     /// How long it is, after decoding.
     pub body_len: usize,
-    /// Content-Encoding is among the headers, but haul has decoded the body.
+    /// haul has decoded the body, although Content-Encoding is among the headers.
     pub decoded: bool,
 }
 
-/// Times in nanoseconds since the request began; 0 where there was no such step (none connects on a warm connection).
+/// Times in nanoseconds since the request began; 0 if there was no such step (there is no connecting on a warm
+/// connection).
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct haul_times {
-    /// The name had an address.
+    /// The name was resolved.
     pub resolved: u64,
-    /// The connection stood.
+    /// The connection was made.
     pub connected: u64,
-    /// TLS was set up.
+    /// The TLS handshake was complete.
     pub secured: u64,
-    /// The last request was put on its way.
+    /// The last request was sent.
     pub sent: u64,
-    /// The first byte of the last reply came.
+    /// The first byte of the last reply arrived.
     pub first_byte: u64,
-    /// It was over.
+    /// The request was complete.
     pub total: u64,
 }
 
@@ -212,19 +213,19 @@ fn plain(head: Option<&Head>, url: &str, headers: &[haul_header]) -> haul_reply 
     }
 }
 
-/// A place for replies. Use one again and again: its memory is kept.
+/// Creates a response to be filled by haul_client_call. It can be reused, which keeps its memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_response_new() -> Option<Box<haul_response>> {
     guard_new(|| Ok(Box::default()))
 }
 
-/// Ends a response. One whose body was not read to its end closes its connection.
+/// Frees a response. If its body was not read to its end, its connection is closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_response_free(response: Option<Box<haul_response>>) {
     guard_or((), || drop(response));
 }
 
-/// The plain part, into `reply`. What is not there is empty.
+/// Copies the plain part into `reply`. Fields without a value are empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, reply: *mut haul_reply) -> haul_status {
     guard(|| {
@@ -235,14 +236,14 @@ pub unsafe extern "C" fn haul_response_reply(response: *const haul_response, rep
     })
 }
 
-/// The status code; 0 where no reply came.
+/// The status code; 0 if there was no reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_status(response: *const haul_response) -> u16 {
     // SAFETY: the header's contract.
     unsafe { look(response, 0, |response| response.head.as_ref().map_or(0, Head::status)) }
 }
 
-/// The version's text, such as "HTTP/1.1"; "" where no reply came.
+/// The version's text, such as "HTTP/1.1"; "" if there was no reply.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_version(response: *const haul_response) -> *const c_char {
     let text = |response: &haul_response| match response.version {
@@ -262,7 +263,7 @@ pub unsafe extern "C" fn haul_response_reason(response: *const haul_response) ->
     unsafe { look(response, haul_slice::NONE, |response| response.reply().reason) }
 }
 
-/// Where it came from in the end, without credentials and fragment.
+/// The final URL, after redirects, without credentials and fragment.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_url(response: *const haul_response) -> haul_slice {
     // SAFETY: the header's contract.
@@ -292,7 +293,7 @@ pub unsafe extern "C" fn haul_response_header_value(response: *const haul_respon
     unsafe { look(response, haul_slice::NONE, value) }
 }
 
-/// The value of the first field of that name, in any case of letters; `data` is NULL where there is none.
+/// The value of the first field of that name (case-insensitive); `data` is NULL if there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_header(response: *const haul_response, name: *const c_char) -> haul_slice {
     guard_or(haul_slice::NONE, || {
@@ -306,14 +307,14 @@ pub unsafe extern "C" fn haul_response_header(response: *const haul_response, na
     })
 }
 
-/// How many fields the trailer section has (RFC 9110 section 6.5): known when the body has been read to its end.
+/// The number of fields in the trailer section (RFC 9110 section 6.5), known once the body has been read to its end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_trailer_count(response: *const haul_response) -> usize {
     // SAFETY: the header's contract.
     unsafe { look(response, 0, |response| response.trailers.len()) }
 }
 
-/// A field of the trailer section, into `trailer`. HAUL_STATUS_SETUP past the last one.
+/// Copies a field of the trailer section into `trailer`. HAUL_STATUS_SETUP past the last one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_trailer(
     response: *const haul_response,
@@ -329,7 +330,7 @@ pub unsafe extern "C" fn haul_response_trailer(
     })
 }
 
-/// The whole body; `data` is NULL where a haul_body_fn took it, or it is still to be read.
+/// The whole body; `data` is NULL if a haul_body_fn took it, or if it is still to be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> haul_slice {
     let body = |response: &haul_response| {
@@ -340,7 +341,7 @@ pub unsafe extern "C" fn haul_response_body(response: *const haul_response) -> h
     unsafe { look(response, haul_slice::NONE, body) }
 }
 
-/// The address that the reply came from, such as "127.0.0.1"; NULL where it is not known. `port` (may be NULL) gets its port.
+/// The address that the reply came from, such as "127.0.0.1"; NULL if unknown. `port` (may be NULL) receives its port.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port: *mut u16) -> *const c_char {
     guard_or(std::ptr::null(), || {
@@ -357,7 +358,7 @@ pub unsafe extern "C" fn haul_response_peer(response: *const haul_response, port
     })
 }
 
-/// When what happened.
+/// When each step was done.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_times(response: *const haul_response) -> haul_times {
     let times = |response: &haul_response| {
@@ -382,8 +383,8 @@ pub unsafe extern "C" fn haul_response_redirect_count(response: *const haul_resp
     unsafe { look(response, 0, |response| response.hops.len()) }
 }
 
-/// A reply that redirected, from the first on, into `reply`: its status, version, reason, URL and headers; it has no body.
-/// HAUL_STATUS_SETUP past the last one.
+/// Copies a redirecting reply into `reply`, counted from the first: status, version, reason, URL and headers, without a
+/// body. HAUL_STATUS_SETUP past the last one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_redirect(
     response: *const haul_response,
@@ -400,7 +401,7 @@ pub unsafe extern "C" fn haul_response_redirect(
     })
 }
 
-/// Why the request failed; NULL where it did not. It belongs to the response.
+/// Why the request failed; NULL if it did not. It belongs to the response.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_error(response: *const haul_response) -> *const haul_error {
     let error = |response: &haul_response| response.error.as_deref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -44,7 +44,8 @@ pub(crate) fn limit(ms: u64) -> Option<Duration> {
     (ms > 0).then(|| Duration::from_millis(ms))
 }
 
-/// Sets the jar. The client takes a reference: free your own when you like. NULL: no cookies are kept, the default.
+/// Sets the jar. The client keeps a reference of its own, so you may free yours. NULL, the default: cookies are not
+/// kept.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut haul_jar) -> haul_status {
     // SAFETY: the header's contract: what is not NULL lives, and strings end with NUL. So in all functions here.
@@ -56,7 +57,7 @@ pub unsafe extern "C" fn haul_client_set_jar(client: *mut haul_client, jar: *mut
     }
 }
 
-/// What User-Agent says; NULL sends none. Default "haul/VERSION".
+/// The User-Agent; NULL sends none. Default "haul/VERSION".
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_user_agent(
     client: *mut haul_client,
@@ -75,8 +76,8 @@ pub unsafe extern "C" fn haul_client_set_user_agent(
     }
 }
 
-/// Sets a header of every request, in place of any of that name. A NULL value takes it away, also one that haul would send
-/// by itself (Accept).
+/// Sets a header for every request, replacing any of that name. A NULL value removes it, even one that haul sends by
+/// default (Accept).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_header(
     client: *mut haul_client,
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn haul_client_set_header(
     }
 }
 
-/// How long each request may take in all, in milliseconds; a retry begins anew. 0: no limit, the default.
+/// Time limit for each request, in milliseconds; a retry starts a new one. 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -112,7 +113,7 @@ pub unsafe extern "C" fn haul_client_set_timeout(client: *mut haul_client, ms: u
     }
 }
 
-/// How long it may take to make a connection, in milliseconds. 0: the default, 300,000.
+/// Time limit for connecting, in milliseconds. 0: the default, 300,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -124,7 +125,7 @@ pub unsafe extern "C" fn haul_client_set_connect_timeout(client: *mut haul_clien
     }
 }
 
-/// How long the server may be silent while a reply is waited for or read, in milliseconds. 0: no limit, the default.
+/// How long the server may stay silent before and during a reply, in milliseconds. 0, the default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn haul_client_set_idle_timeout(client: *mut haul_client, 
     }
 }
 
-/// How many redirects are followed; 0: none, the reply that redirects is the reply. Default 20.
+/// The maximum number of redirects to follow. 0: none; the redirecting reply is returned. Default 20.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_redirects(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -158,9 +159,9 @@ pub(crate) fn has_redirects(options: &RequestOptions, max: u32) -> bool {
     options.redirects.follow == (max > 0) && options.redirects.max == max
 }
 
-/// How often a transient failure is tried again (a broken connection, a time limit, a status of 408, 429, 500, 502, 503, 504,
-/// 522 or 524), with growing pauses. Only methods that may be repeated are. Default 0. A connection that was closed while it
-/// was idle is replaced once in any case.
+/// How often to retry after a transient failure (a broken connection, a time limit, a status of 408, 429, 500, 502, 503,
+/// 504, 522 or 524), with growing pauses. Only methods that may be repeated are retried. Default 0. An idle connection
+/// that turns out to be closed is replaced once in any case.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: u32) -> haul_status {
     // SAFETY: the header's contract.
@@ -172,7 +173,8 @@ pub unsafe extern "C" fn haul_client_set_retries(client: *mut haul_client, max: 
     }
 }
 
-/// The largest body in bytes, as announced, received or decoded; above it HAUL_STATUS_TOO_LARGE. 0: no limit, the default.
+/// The maximum size of a body in bytes, as announced, received or decoded; beyond it HAUL_STATUS_TOO_LARGE. 0, the
+/// default: no limit.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_max_size(client: *mut haul_client, bytes: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -195,9 +197,9 @@ pub(crate) fn has_max_size(options: &RequestOptions, bytes: u64) -> bool {
     options.max_size == size && options.decode_limits.max_output == size
 }
 
-/// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are as they were sent. Where a Range
-/// header asks for a part, none is asked for; a part of coded content (206), and content of a coding that haul does
-/// not know, come as they were sent (haul_reply's `decoded` says which).
+/// Asks for gzip, br, zstd and deflate and decodes them. Default off: bodies are delivered as sent. A request with a
+/// Range header does not ask for a coding; a part of coded content (206), and content in a coding that haul does not
+/// know, are delivered as sent (see `decoded` in haul_reply).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -209,10 +211,10 @@ pub unsafe extern "C" fn haul_client_set_decode(client: *mut haul_client, on: bo
     }
 }
 
-/// What decoding may cost. `max_bytes`: the most that one body may decode to, in bytes; 0: no limit, the default
-/// (haul_client_set_max_size sets it, too: the later call holds). `max_ratio`: how many bytes may come of each byte
-/// received, once more than 8 MiB did; 0: any number. Default 750: logs of one line over and over come to 520, bombs to 1,000.
-/// Above either it is HAUL_STATUS_TOO_LARGE.
+/// Limits for decoding. `max_bytes`: the maximum decoded size of one body in bytes; 0, the default: no limit
+/// (haul_client_set_max_size sets it, too; the later call counts). `max_ratio`: the maximum number of decoded bytes for
+/// each byte received, once more than 8 MiB have been decoded; 0: no limit. Default 750: a log that repeats one line
+/// reaches 520, bombs reach 1,000. Beyond either, HAUL_STATUS_TOO_LARGE.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_decode_limits(
     client: *mut haul_client,
@@ -229,8 +231,8 @@ pub unsafe extern "C" fn haul_client_set_decode_limits(
     }
 }
 
-/// How long a server is waited for that is asked whether it wants a body of more than 1 MiB or of unknown length
-/// (Expect: 100-continue), in milliseconds; 0: it is never asked. Default 1,000.
+/// How long to wait for the server's consent before sending a body of more than 1 MiB or of unknown length (Expect:
+/// 100-continue), in milliseconds; 0: do not ask. Default 1,000.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client, ms: u64) -> haul_status {
     // SAFETY: the header's contract.
@@ -242,8 +244,8 @@ pub unsafe extern "C" fn haul_client_set_expect_timeout(client: *mut haul_client
     }
 }
 
-/// Sends paths as they are written: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off.
-/// For a request that is made apart there is haul_request_new_raw.
+/// Sends paths as given: dot segments are not removed from the URLs of calls (RFC 3986 section 5.2.4). Default off. For
+/// a haul_request use haul_request_new_raw.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -255,8 +257,8 @@ pub unsafe extern "C" fn haul_client_set_raw_path(client: *mut haul_client, on: 
     }
 }
 
-/// Takes what does not begin with `HTTP/` for the body of a reply without a head (HTTP/0.9): status 200, version 10, no headers.
-/// Default off, for any server of any protocol seems to answer then.
+/// Accepts a reply that does not begin with `HTTP/` as a body without a head (HTTP/0.9): status 200, version 10, no
+/// headers. Default off, because a server of any other protocol would seem to answer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -268,7 +270,7 @@ pub unsafe extern "C" fn haul_client_set_headless(client: *mut haul_client, on: 
     }
 }
 
-/// Keeps connections for later requests. Default on; off, each is told to be closed (Connection: close).
+/// Keeps connections for later requests. Default on; if off, each request sends Connection: close.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on: bool) -> haul_status {
     // SAFETY: the header's contract.
@@ -283,7 +285,7 @@ pub unsafe extern "C" fn haul_client_set_keep_alive(client: *mut haul_client, on
     }
 }
 
-/// Which kinds of address may be used: 4, 6, or 0 for both, the default.
+/// The address family to use: 4, 6, or 0 for both, the default.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, version: c_int) -> haul_status {
     // SAFETY: the header's contract.
@@ -300,8 +302,8 @@ pub unsafe extern "C" fn haul_client_set_ip_version(client: *mut haul_client, ve
     }
 }
 
-/// In whose name. `kind` is a haul_auth; HAUL_AUTH_BEARER takes the token in `secret`. It is sent to the origin of the
-/// request's URL only, not to where that redirects. A user in the URL goes before it.
+/// Sets the credentials. `kind` is a haul_auth; for HAUL_AUTH_BEARER `secret` is the token. They are sent only to the
+/// origin of the request's URL, not to where it redirects. A user in the URL takes precedence.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_auth(
     client: *mut haul_client,
@@ -318,9 +320,9 @@ pub unsafe extern "C" fn haul_client_set_auth(
     }
 }
 
-/// Whom to ask, while something is waited for, whether to go on: whenever a signal ends a system call, and every
-/// 50 ms or so. A signal handler that sets a flag, and a callback here that looks at it, end any wait (alarm, Ctrl-C). It is
-/// called in the thread that waits. NULL: nobody, the default.
+/// A function that is called during waits to ask whether to continue: whenever a signal interrupts a system call, and
+/// about every 50 ms. To end any wait (alarm, Ctrl-C), let a signal handler set a flag and this function return it. It
+/// is called in the waiting thread. NULL, the default: none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_set_interrupt(
     client: *mut haul_client,

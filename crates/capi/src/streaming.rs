@@ -107,9 +107,10 @@ fn of_read(error: std::io::Error) -> Fault {
     }
 }
 
-/// Sends it and waits for the head only: the body is for haul_response_read. `response` gets a new one, to be freed; NULL
-/// where the call fails. What haul_request_set_output said is not looked at. What the request sends may go on while the body is
-/// read: borrowed bytes and the `user` of a callback have to stay until then, the request need not.
+/// Sends a request and waits only for the head; read the body with haul_response_read. `response` receives a new
+/// response, which the caller frees, or NULL if the call fails. haul_request_set_output has no effect here. The
+/// request's body may still be sent while the reply is read: borrowed bytes and the `user` of a callback must remain
+/// valid until then, the request need not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_client_open(
     client: *mut haul_client,
@@ -125,8 +126,8 @@ pub unsafe extern "C" fn haul_client_open(
     }
 }
 
-/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` gets how many, 0 at the end.
-/// Read to its end, the connection is left to other requests; a response that is freed before closes it.
+/// Reads up to `len` bytes of the body of a response of haul_client_open into `buffer`; `got` receives the number, 0 at
+/// the end. Reading to the end frees the connection for other requests; freeing the response earlier closes it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_response_read(
     response: *mut haul_response,

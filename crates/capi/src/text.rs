@@ -18,11 +18,11 @@ use haul_policy::field::{is_token, is_value};
 
 use crate::error::{Fault, haul_status};
 
-/// Bytes that belong to someone else; not ended by NUL.
+/// Bytes owned by someone else; not terminated by NUL.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct haul_slice {
-    /// The first one; NULL where there are none to speak of.
+    /// The first byte; NULL if there is no value.
     pub data: *const c_char,
     /// How many.
     pub len: usize,
@@ -70,7 +70,7 @@ impl haul_slice {
 pub struct haul_header {
     /// Its name.
     pub name: haul_slice,
-    /// Its value, any bytes but CR, LF and NUL.
+    /// Its value, any bytes except CR, LF and NUL.
     pub value: haul_slice,
 }
 
@@ -144,8 +144,8 @@ pub unsafe fn counted<'a>(data: *const c_char, len: usize, what: &str) -> Result
     Ok(unsafe { haul_slice { data, len }.bytes() })
 }
 
-/// Whether a header field can be sent: its name a token (RFC 9110 section 5.1), and nothing in its value that would end the
-/// line (section 5.5).
+/// Whether a header field can be sent: its name a token (RFC 9110 section 5.1), and nothing in its value that would end
+/// the line (section 5.5).
 ///
 /// # Errors
 /// It cannot.

@@ -51,8 +51,8 @@ fn fields(
     headers.iter().map(field).collect::<Result<_, Fault>>().map_err(io::Error::other)
 }
 
-/// Fields behind the body (RFC 9110 section 6.5); it goes by chunks then, whatever its length. `give` NULL: none. Not for a
-/// batch.
+/// Sets trailer fields to be sent after the body (RFC 9110 section 6.5), which is then sent in chunks, whatever its
+/// length. `give` NULL: none. Not for a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_request_set_trailers(
     request: *mut haul_request,

@@ -22,8 +22,8 @@ use crate::request::{parse_url, url_fault};
 use crate::text;
 use crate::version::give;
 
-/// What `reference` means in a document of `base` (RFC 3986 section 5), such as a Location header in a reply from there.
-/// `url` gets it, without credentials and fragment; free it with haul_free.
+/// Resolves `reference` relative to `base` (RFC 3986 section 5), such as a Location header in a reply from there. `url`
+/// receives the result without credentials and fragment; free it with haul_free.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_url_join(
     base: *const c_char,
@@ -42,8 +42,8 @@ pub unsafe extern "C" fn haul_url_join(
     })
 }
 
-/// 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and their like, in any case), 0 else: haul's own
-/// redirects take it to the origin that it was given for alone.
+/// 1 if a request field of this name carries a secret (Authorization, Cookie, X-Api-Key and the like, case-insensitive),
+/// 0 otherwise. haul's own redirects send such a field only to the origin it was given for.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_field_is_secret(name: *const c_char) -> c_int {
     // SAFETY: the header's contract: it is NULL or ends with NUL.

@@ -11,7 +11,7 @@ const TEXT: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERS
     Err(_) => panic!("a version has no NUL"),
 };
 
-/// The version that is linked, such as "0.1.0"; HAUL_VERSION is the one that was compiled against.
+/// The version of the linked library, such as "0.1.0"; HAUL_VERSION is the one compiled against.
 #[unsafe(no_mangle)]
 pub extern "C" fn haul_version() -> *const c_char {
     TEXT.as_ptr()
@@ -38,7 +38,7 @@ pub(crate) fn give(bytes: &[u8]) -> *mut c_char {
 
 const PREFIX: usize = size_of::<u64>();
 
-/// Frees a text that a function says to free so; NULL is nothing.
+/// Frees a text returned by a function that says so; NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn haul_free(memory: *mut c_void) {
     if memory.is_null() {
