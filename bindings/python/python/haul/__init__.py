@@ -1,4 +1,4 @@
-"""HTTP with requests' names over haul's engine.
+"""An HTTP client with the API of requests, over haul's engine.
 
 >>> import haul
 >>> response = haul.get("https://example.com/")                        # doctest: +SKIP
@@ -22,7 +22,7 @@ In an existing ``requests.Session``::
 
 from __future__ import annotations
 
-# A type checker takes this name for true. `typing`, which has it, is half of what importing this package would cost.
+# Type checkers treat this name as true. Importing it from `typing` would double the cost of importing this package.
 TYPE_CHECKING = False
 
 from . import exceptions
@@ -58,7 +58,7 @@ __all__ = [
     "options", "patch", "post", "put", "request", "session", "status_codes", "structures",
 ]  # fmt: skip
 
-# What not every program needs is imported when it is first named.
+# What many programs do not need is imported when it is first used.
 _LATER = {
     "AsyncResponse": "aio",
     "AsyncSession": "aio",

@@ -1,4 +1,4 @@
-"""Requests, with requests' names: what a program asks for, what goes out, and the hooks of both."""
+"""Requests: what a program asks for, what is sent, and the hooks of both. The names are those of requests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def default_hooks() -> Hooks:
-    """No hooks."""
+    """An empty mapping of hooks."""
     return {"response": []}
 
 
 def dispatch_hook(hooks: Mapping[str, Any] | None, data: Any, **kwargs: Any) -> Any:
-    """Calls the response hooks; what one returns takes the place of what it was called with."""
+    """Calls the hooks for an event. If one returns a value, it replaces the data passed on."""
     found = (hooks or {}).get("response")
     if not found:
         return data
@@ -38,7 +38,7 @@ class _HooksMixin:
     hooks: Hooks
 
     def register_hook(self, event: str, hook: Any) -> None:
-        """Adds a hook (or several) for an event; ``response`` is the one there is.
+        """Adds one or several hooks for an event; the only event is ``response``.
 
         :raises ValueError: there is no such event."""
         if event not in self.hooks:
@@ -49,7 +49,7 @@ class _HooksMixin:
             self.hooks[event].extend(one for one in hook if callable(one))
 
     def deregister_hook(self, event: str, hook: Any) -> bool:
-        """Removes a hook; whether it was there."""
+        """Removes a hook. Returns whether it was there."""
         try:
             self.hooks[event].remove(hook)
         except ValueError:
@@ -90,7 +90,7 @@ class Request(_HooksMixin):
         return f"<Request [{self.method}]>"
 
     def prepare(self) -> PreparedRequest:
-        """Ready to be sent, without any session's settings."""
+        """Prepares the request without the settings of a session."""
         prepared = PreparedRequest()
         prepared.prepare(
             self.method, self.url, self.headers, self.files, self.data, self.params, self.auth, self.cookies, self.hooks, self.json
@@ -99,7 +99,7 @@ class Request(_HooksMixin):
 
 
 class PreparedRequest(_HooksMixin):
-    """A request as it will go out."""
+    """A request as it will be sent."""
 
     def __init__(self) -> None:
         self.method: str | None = None
@@ -126,7 +126,7 @@ class PreparedRequest(_HooksMixin):
         hooks: Any = None,
         json: Any = None,
     ) -> None:
-        """Makes all of it."""
+        """Prepares all parts of the request."""
         self.prepare_method(method)
         self.prepare_url(url, params)
         self.prepare_headers(headers)
@@ -139,7 +139,7 @@ class PreparedRequest(_HooksMixin):
         return f"<PreparedRequest [{self.method}]>"
 
     def copy(self) -> PreparedRequest:
-        """Another one, equal."""
+        """Returns a copy."""
         other = PreparedRequest()
         other.__dict__.update(self.__dict__)
         other.headers = None if self.headers is None else self.headers.copy()
@@ -147,14 +147,14 @@ class PreparedRequest(_HooksMixin):
         return other
 
     def prepare_method(self, method: str | None) -> None:
-        """In capitals."""
+        """Sets the method, in upper case."""
         self.method = None if method is None else (method.decode("ascii") if isinstance(method, bytes) else method).upper()
 
     def prepare_url(self, url: Any, params: Any) -> None:
-        """Encoded, with ``params`` behind its query.
+        """Sets the URL, encoded, with ``params`` appended to its query.
 
-        :raises MissingSchema: it has no scheme.
-        :raises InvalidURL: it cannot be understood."""
+        :raises MissingSchema: the URL has no scheme.
+        :raises InvalidURL: the URL is malformed."""
         text = url.decode("utf-8") if isinstance(url, bytes) else str(url)
         text = text.lstrip()
         if ":" in text and not text.lower().startswith("http"):
@@ -173,13 +173,13 @@ class PreparedRequest(_HooksMixin):
             raise error if isinstance(error, (MissingSchema, InvalidURL)) else InvalidURL(*failure.args[1:2]) from None
 
     def prepare_headers(self, headers: Any) -> None:
-        """In a dict that does not care for case."""
+        """Sets the headers, as a case-insensitive dict."""
         self.headers = CaseInsensitiveDict()
         for name, value in (headers or {}).items():
             self.headers[name.decode("ascii") if isinstance(name, bytes) else name] = value
 
     def prepare_body(self, data: Any, files: Any, json: Any = None) -> None:
-        """A form, a file, JSON, or what is produced while it is sent."""
+        """Sets the body: a form, a file, JSON, or an iterable that produces it while it is sent."""
         body: Any = None
         kind: str | None = None
         if not data and json is not None:
@@ -221,7 +221,7 @@ class PreparedRequest(_HooksMixin):
         self.body = body
 
     def prepare_content_length(self, body: Any) -> None:
-        """Content-Length where the length is known; none for a method that has no body by nature."""
+        """Sets Content-Length if the length is known, and omits it for methods that normally have no body."""
         if body is not None:
             length = length_of(body)
             if length:
@@ -230,7 +230,7 @@ class PreparedRequest(_HooksMixin):
             self.headers["Content-Length"] = "0"
 
     def prepare_auth(self, auth: Any, url: Any = "") -> None:
-        """By ``auth``, or by what the URL says."""
+        """Applies ``auth``, or the user and password in the URL."""
         if auth is None and self.url is not None and "@" in self.url:
             try:
                 found = split_url(self.url)[3]
@@ -248,7 +248,7 @@ class PreparedRequest(_HooksMixin):
         self.prepare_content_length(self.body) if not is_stream(self.body) else None
 
     def prepare_cookies(self, cookies: Any) -> None:
-        """The Cookie header, unless there is one."""
+        """Sets the Cookie header, unless there already is one."""
         jar = cookies if hasattr(cookies, "set_cookie") else cookiejar_from_dict(cookies)
         if not isinstance(jar, CookieJar):
             jar = CookieJar(jar)
@@ -259,7 +259,7 @@ class PreparedRequest(_HooksMixin):
                 self.headers["Cookie"] = header
 
     def prepare_hooks(self, hooks: Any) -> None:
-        """Those of a mapping."""
+        """Registers the hooks of a mapping."""
         for event, hook in (hooks or {}).items():
             self.register_hook(event, hook)
 

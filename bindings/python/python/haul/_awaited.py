@@ -1,4 +1,4 @@
-"""Bodies whose pieces are awaited: an asynchronous iterable, for the thread that sends it."""
+"""Request bodies from asynchronous iterables, for the thread that sends them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _END = object()
 
 
 class AwaitedBody:
-    """Its pieces, for a thread that may wait: each is made in the loop."""
+    """An asynchronous iterable as an iterator for a thread that may block: each piece is produced in the event loop."""
 
     def __init__(self, pieces: AsyncIterable[Any], loop: asyncio.AbstractEventLoop) -> None:
         self._pieces = aiter(pieces)
@@ -37,14 +37,14 @@ class AwaitedBody:
         return piece
 
     def tell(self) -> int:
-        """:raises OSError: always: it cannot be gone back to, so a redirect that keeps the body is an error."""
+        """:raises OSError: always. The body cannot be rewound, so a redirect that keeps it is an error."""
         raise OSError("an asynchronous iterable can be sent once")
 
     async def _next(self) -> Any:
         return await anext(self._pieces, _END)
 
     def stop(self) -> None:
-        """Nobody waits for it any more: the piece under way is cancelled."""
+        """Cancels the piece in progress, because nobody waits for it any more."""
         with self._lock:
             self._is_stopped = True
             if self._piece is not None:

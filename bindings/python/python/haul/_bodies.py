@@ -1,4 +1,4 @@
-"""What ``data=``, ``json=`` and ``files=`` mean: a body, and what it says about itself."""
+"""Turns ``data=``, ``json=`` and ``files=`` into a body and its Content-Type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def encode_query(params: Any) -> str | None:
-    """``params=`` as the part of a URL."""
+    """Encodes ``params=`` as a query."""
     if not params:
         return None
     if isinstance(params, str):
@@ -37,17 +37,17 @@ def encode_json(value: Any) -> bytes:
 
 
 def is_stream(data: Any) -> bool:
-    """Whether it is sent as it is produced: an iterable that is no text, form or list."""
+    """Whether it is sent while it is produced: an iterable that is not text, a form or a list."""
     return hasattr(data, "__iter__") and not isinstance(data, (str, bytes, bytearray, list, tuple, Mapping))
 
 
 def is_awaited(data: Any) -> bool:
-    """Whether it is an asynchronous iterable, and nothing that can be sent as it is."""
+    """Whether it is only an asynchronous iterable, and not something that can be sent directly."""
     return hasattr(data, "__aiter__") and not hasattr(data, "__iter__")
 
 
 def memory_of(data: Any) -> memoryview | None:
-    """The bytes of what shows its memory: ``bytearray``, ``memoryview``, ``array``."""
+    """The bytes of an object with the buffer protocol: ``bytearray``, ``memoryview``, ``array``."""
     try:
         return memoryview(data)
     except TypeError:
@@ -55,7 +55,7 @@ def memory_of(data: Any) -> memoryview | None:
 
 
 def length_of(data: Any) -> int | None:
-    """How many bytes are left in a body, where that can be known without reading it."""
+    """The number of bytes left in a body, if it can be found without reading it."""
     total: int | None = None
     position = 0
     if isinstance(data, str):

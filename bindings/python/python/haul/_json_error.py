@@ -1,4 +1,4 @@
-"""The error of a text that is no JSON: apart, for the standard one that it is, too, brings a module that few programs need."""
+"""The error for invalid JSON. It is in a module of its own because its standard base class imports ``json``, which few programs need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class JSONDecodeError(InvalidJSONError, _Standard):
-    """The response's text is no JSON."""
+    """The response is not valid JSON."""
 
     __module__ = "haul.exceptions"
 

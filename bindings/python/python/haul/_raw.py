@@ -18,9 +18,9 @@ How = Literal["read", "read_some", "piece"]
 
 
 class RawBody(io.IOBase):
-    """A body under way. Of one that was read whole nothing is left to read, as by requests.
+    """A body that is being read. If the response was not streamed, nothing is left to read, as in requests.
 
-    :param translate: what turns the engine's failures into exceptions of the caller's.
+    :param translate: converts failures of the engine into the exceptions that the caller expects.
     """
 
     #: The ``urllib3.Retry`` that was obeyed, if one was.
@@ -58,7 +58,7 @@ class RawBody(io.IOBase):
 
     @property
     def headers(self) -> Any:
-        """The fields, in a dict that does not care for case."""
+        """The header fields, as a case-insensitive dict."""
         if self._headers is None:
             self._headers = self._dict_of(self.reply.fields())
         return self._headers
@@ -77,11 +77,11 @@ class RawBody(io.IOBase):
         return headers
 
     def getheaders(self) -> Any:
-        """As :attr:`headers`."""
+        """Same as :attr:`headers`."""
         return self.headers
 
     def getheader(self, name: str, default: Any = None) -> Any:
-        """The value under this name."""
+        """The value of this header field."""
         return self.headers.get(name, default)
 
     @property
@@ -90,24 +90,24 @@ class RawBody(io.IOBase):
         return {10: "HTTP/1.0", 11: "HTTP/1.1", 20: "HTTP/2"}[self.version]
 
     def info(self) -> Any:
-        """As :attr:`headers`."""
+        """Same as :attr:`headers`."""
         return self.headers
 
     @property
     def url(self) -> str:
-        """Where it came from."""
+        """The URL that the body came from."""
         return self.reply.url
 
     # What requests-cache looks at.
     _request_url = url
 
     def geturl(self) -> str:
-        """As :attr:`url`."""
+        """Same as :attr:`url`."""
         return self.url
 
     @property
     def length_remaining(self) -> int | None:
-        """How many bytes are to come; ``None`` if that is not known, as of a body that is decoded."""
+        """The number of bytes still to come; ``None`` if unknown, for example because the body is decoded."""
         length = self.reply.get("content-length")
         if length is None or self.reply.has("content-encoding") or self.reply.has("transfer-encoding"):
             return None
@@ -120,28 +120,28 @@ class RawBody(io.IOBase):
 
     @property
     def data(self) -> bytes:
-        """The rest, which is kept: asked for again, it is the same."""
+        """The rest of the body. It is kept, so that later calls return the same."""
         return self._data or self.read(cache_content=True)
 
     #: As of one that is not: where a chunk ends is not kept.
     chunked = False
 
     def supports_chunked_reads(self) -> bool:
-        """No: where a chunk ends is not kept."""
+        """False: chunk boundaries are not available."""
         return False
 
     def readable(self) -> bool:
         return True
 
     def read(self, amt: int | None = None, decode_content: bool | None = None, cache_content: bool = False) -> bytes:
-        """At most ``amt`` bytes; without it, the rest, which :attr:`data` is then if ``cache_content`` is set."""
+        """Reads at most ``amt`` bytes, or the rest, which ``cache_content`` stores in :attr:`data`."""
         piece = self._next("read", amt, decode_content)
         if cache_content and (amt is None or amt < 0):
             self._data = piece
         return piece
 
     def read1(self, amt: int | None = None, decode_content: bool | None = None) -> bytes:
-        """What has come, at most ``amt`` bytes; waits if that is nothing."""
+        """Reads what has arrived, at most ``amt`` bytes; waits if there is nothing."""
         return self._next("read_some", amt, decode_content)
 
     def _next(self, how: How, amt: int | None, decode_content: bool | None) -> bytes:
@@ -161,7 +161,7 @@ class RawBody(io.IOBase):
         return piece
 
     def readinto(self, buffer: Any) -> int:
-        """Fills a buffer; how much of it."""
+        """Reads into a buffer. Returns the number of bytes."""
         piece = self.read(len(buffer))
         buffer[: len(piece)] = piece
         return len(piece)
@@ -177,7 +177,7 @@ class RawBody(io.IOBase):
         return bytes(line)
 
     def __iter__(self) -> Iterator[bytes]:
-        """Its lines, decoded, as by urllib3: unlike :meth:`readline`, which gives what was sent."""
+        """Iterates over lines of the decoded body, as in urllib3; :meth:`readline` returns them as they were sent."""
         begun: list[bytes] = []
         for piece in self.stream(decode_content=True):
             head, *tails = piece.split(b"\n")
@@ -189,31 +189,31 @@ class RawBody(io.IOBase):
             yield last
 
     def stream(self, amt: int | None = 65536, decode_content: bool | None = None) -> Iterator[bytes]:
-        """The rest in pieces of at most ``amt`` bytes; the chunks of a chunked body as they come."""
+        """The rest in pieces of at most ``amt`` bytes; a chunked body chunk by chunk."""
         while piece := self._next("piece", amt or 65536, decode_content):
             yield piece
 
     def tell(self) -> int:
-        """How many bytes were read."""
+        """The number of bytes read so far."""
         return self._told
 
     def isclosed(self) -> bool:
-        """Whether there is no more to come."""
+        """Whether the body has ended."""
         return self.closed or self._stream is None or self._stream.ended
 
     def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the body and gives up its connection."""
         if self._stream is not None:
             self._stream.close()
         super().close()
 
     def release_conn(self) -> None:
-        """Lets go of the connection, if the body was read to its end."""
+        """Gives the connection back if the body was read to its end."""
         if self._stream is not None and self._stream.ended:
             self._stream.close()
 
     def drain_conn(self) -> None:
-        """Reads the rest, and lets go of the connection."""
+        """Reads the rest of the body and gives the connection back."""
         if self._stream is not None:
             try:
                 self._stream.read(None, False)
@@ -223,7 +223,7 @@ class RawBody(io.IOBase):
             self.close()
 
     def get_redirect_location(self) -> str | bool:
-        """Where it leads, if it is a redirect; else ``False``."""
+        """The target of a redirect; ``False`` for other responses."""
         return self.reply.location() or False
 
     def fileno(self) -> int:

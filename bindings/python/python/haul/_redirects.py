@@ -1,4 +1,4 @@
-"""How a session follows redirects: which request the next one is, and what it may carry along."""
+"""How a session follows redirects: what the next request is, and which credentials it may carry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class SessionRedirectMixin:
-    """What :class:`haul.Session` has of it."""
+    """The methods of :class:`haul.Session` that deal with redirects."""
 
     cookies: Any
     max_redirects: int
@@ -41,11 +41,11 @@ class SessionRedirectMixin:
     def resolve_redirects(
         self, response: Response, request: PreparedRequest, yield_requests: bool = False, **settings: Any
     ) -> Iterator[Response | PreparedRequest]:
-        """The responses that a redirect leads to, one after the other; or the requests, unsent.
+        """Yields the responses that a redirect leads to, one after the other; or the requests, without sending them.
 
         Credentials and cookies given for the first URL stay with its scheme, host and port.
 
-        :raises TooManyRedirects: more than :attr:`max_redirects`."""
+        :raises TooManyRedirects: there are more than :attr:`max_redirects`."""
         first_cookies = settings.pop("_first_cookies", None)
         origin = split_url(request.url or "")[:3]
         history: list[Response] = []
@@ -88,7 +88,7 @@ class SessionRedirectMixin:
             raise error from None
 
     def get_redirect_target(self, response: Response) -> str | None:
-        """Where a response leads, if anywhere."""
+        """The target of a redirect, or ``None``."""
         if not response.is_redirect:
             return None
         location: str = response.headers["location"]
@@ -101,14 +101,14 @@ class SessionRedirectMixin:
             return location
 
     def rebuild_method(self, request: PreparedRequest, response: Response) -> None:
-        """The method behind a redirect (RFC 9110 section 15.4): GET behind a 303, and as browsers have it behind a 302 (and,
+        """Sets the method after a redirect (RFC 9110 section 15.4): GET after a 303, and as in browsers after a 302 (and,
         for a POST, a 301)."""
         method, status = request.method, response.status_code
         if (status in (302, 303) and method != "HEAD") or (status == 301 and method == "POST"):
             request.method = "GET"
 
     def rebuild_auth(self, request: PreparedRequest, response: Response) -> None:
-        """Takes credentials away that are not for where a redirect leads, and gives netrc's for it. A subclass may do otherwise."""
+        """Removes credentials that do not belong to the target of a redirect, and adds those in netrc for it. Subclasses may override this."""
         url = request.url or ""
         if not self.should_strip_auth(response.request.url or "", url):
             return
@@ -120,7 +120,7 @@ class SessionRedirectMixin:
             request.prepare_auth(found)
 
     def should_strip_auth(self, old_url: str, new_url: str) -> bool:
-        """Whether credentials for one URL are not for the other: scheme, host or port differ."""
+        """Whether credentials for one URL must not go to the other, because scheme, host or port differ."""
         return split_url(old_url)[:3] != split_url(new_url)[:3]
 
     def _rebuild(
@@ -169,7 +169,7 @@ def _without_user(url: str) -> str:
 
 
 def _pass_over(response: Any) -> None:
-    """Lets go of the connection of a redirect that is followed."""
+    """Frees the connection of a redirect that is followed."""
     try:
         if isinstance(response, Response):
             response._pass_over()
@@ -183,7 +183,7 @@ def _pass_over(response: Any) -> None:
 
 
 def _is_downgrade(url: str, response: Response) -> bool:
-    """Whether a redirect leads from TLS into the clear, and not back to where it all began."""
+    """Whether a redirect leads from https to http, and not back to the first origin."""
     first = (response.history or [response])[0].request.url or ""
     to, came = split_url(url)[:3], (split_url(first)[:3], split_url(response.request.url or "")[:3])
     return to[0] == "http" and to != came[0] and any(scheme == "https" for scheme, *_ in came)

@@ -1,4 +1,4 @@
-"""``HaulAdapter(max_retries=…)``: what a ``urllib3.Retry`` says to a request that failed, or to a status.
+"""``HaulAdapter(max_retries=…)``: applies a ``urllib3.Retry`` to a failed request or a status.
 
 ::
 
@@ -64,7 +64,7 @@ class Attempts:
     def after_failure(self, failure: Failure, proxied: bool) -> None:
         """Returns when it is time to try again.
 
-        :raises requests.RequestException: it is not to be tried again."""
+        :raises requests.RequestException: the request is not to be retried."""
         if not _is_of_network(failure):
             raise as_requests(failure, self._request, proxied) from None
         cause = as_urllib3(failure, self._url, proxied)
@@ -82,9 +82,9 @@ class Attempts:
         self.retries.sleep()
 
     def wants_another(self, raw: RawBody) -> bool:
-        """Whether the status of a reply wants the request to be tried again, for which it is time now.
+        """Whether the status of a reply calls for a retry. Returns when it is time for it.
 
-        :raises requests.exceptions.RetryError: it does, and has for too often."""
+        :raises requests.exceptions.RetryError: it does, but there were too many retries."""
         retries = self.retries
         if not retries.is_retry(self._method, raw.status, raw.reply.has("retry-after")):
             return False
@@ -108,12 +108,12 @@ class Attempts:
 
 
 def _is_of_network(failure: Failure) -> bool:
-    """Whether it may be better the next time: no fault of the request's, nor of what was answered to it."""
+    """Whether the failure may be temporary, and is neither in the request nor in the response."""
     return failure.args[3] != "body" and isinstance(from_failure(failure), (ConnectionError, Timeout))
 
 
 def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bool = False) -> BaseException:
-    """requests' exception of the same name, which holds urllib3's: programs look into it for the reason."""
+    """The exception of requests with the same name, wrapping urllib3's: programs look there for the reason."""
     error = from_failure(failure, proxied=proxied)
     cls = getattr(requests.exceptions, type(error).__name__, None)
     if cls is None or not issubclass(cls, requests.exceptions.RequestException):
@@ -127,7 +127,7 @@ def as_requests(failure: Failure, request: requests.PreparedRequest, proxied: bo
 
 
 def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exception:
-    """urllib3's exception: what requests waits for while it reads a body, and a ``Retry`` counts by."""
+    """The corresponding urllib3 exception, which requests expects while it reads a body and a ``Retry`` counts."""
     kind, message, _, phase = failure.args
     if kind == "PeerCertificate":
         return urllib3.SSLError(_as_openssl(ssl.SSLCertVerificationError, "CERTIFICATE_VERIFY_FAILED", message))
@@ -158,7 +158,7 @@ def as_urllib3(failure: Failure, url: str | None, proxied: bool = False) -> Exce
 
 
 def _as_openssl(cls: type[ssl.SSLError], name: str, message: str) -> ssl.SSLError:
-    """What went wrong by OpenSSL's name and in its words, which programs look for."""
+    """The failure with OpenSSL's name and message, which programs look for."""
     error = cls(1, f"[SSL: {name}] {name.lower().replace('_', ' ')}: {message}")
     error.reason = name
     return error
@@ -183,7 +183,7 @@ def _pool(url: str | None) -> HTTPConnectionPool:
 
 
 def _connection(url: str | None) -> HTTPConnection:
-    """What they name as the connection."""
+    """The connection that urllib3's exceptions name."""
     scheme, host, port = _place(url)
     return (HTTPSConnection if scheme == "https" else HTTPConnection)(host, port)
 

@@ -1,4 +1,4 @@
-"""What a session's settings and the environment mean for a request: proxies, certificates, limits, netrc."""
+"""Combines a session's settings with the environment: proxies, certificates, timeouts, netrc."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Variables:
         self.telling = self.proxies | {self.requests, self.curl, self.netrc}
 
     def get(self, name: str) -> str | None:
-        """The value of one of the names, as text."""
+        """The value of one of these variables, as text."""
         value = self.get_raw(self.keys[name])
         return None if value is None else os.fsdecode(value)
 
@@ -85,7 +85,7 @@ _last: tuple[tuple[Any, ...], Environment] = (), Environment({}, None)
 
 
 def environment() -> Environment | None:
-    """What it says now, if it says anything; read again when a variable has changed."""
+    """The proxy settings of the environment, or ``None``; read again when a variable has changed."""
     global _last
     its = _variables if _variables.of is os.environ else _look_again()
     if its.names.isdisjoint(its.proxies):
@@ -111,7 +111,7 @@ def _proxies(its: _Variables) -> dict[str, str]:
 
 
 def proxy_for(url: str, proxies: Mapping[str, str | None] | None, ours: Environment | None) -> str | None:
-    """The proxy of a request to this URL: what the caller says before what the environment does."""
+    """The proxy for a request to this URL. The caller's settings take precedence over the environment."""
     said = {str(name).lower(): value for name, value in (proxies or {}).items()}
     given = {name: value for name, value in said.items() if value}
     no_proxy = given.pop("no_proxy", None)
@@ -152,7 +152,7 @@ def proxies_by_scheme(proxies: Mapping[str, str | None], ours: Environment | Non
 
 
 def _complete(proxy: str) -> str:
-    """With its scheme and port: where none is written, they are those of HTTP, as by requests."""
+    """A proxy URL with scheme and port; the defaults are those of HTTP, as in requests."""
     if "://" not in proxy:
         if ":/" in proxy:
             raise InvalidProxyURL("Please check proxy URL. It is malformed and could be missing the host.")
@@ -172,7 +172,7 @@ def _complete(proxy: str) -> str:
 
 
 def limits(timeout: Any) -> tuple[float | None, float | None]:
-    """The limits for the connection and for each wait, of ``timeout=``."""
+    """The limits for connecting and for each read, from ``timeout=``."""
     if timeout is None:
         return None, None
     connect: Any
@@ -209,7 +209,7 @@ def limits(timeout: Any) -> tuple[float | None, float | None]:
 
 
 def _is_urllib3_default(value: Any) -> bool:
-    """Whether it is ``urllib3.Timeout.DEFAULT_TIMEOUT``: clients hand it on to requests where their user names no limit."""
+    """Whether it is ``urllib3.Timeout.DEFAULT_TIMEOUT``, which some clients pass to requests if their user sets no timeout."""
     urllib3 = sys.modules.get("urllib3")
     return urllib3 is not None and value is urllib3.Timeout.DEFAULT_TIMEOUT
 
@@ -217,8 +217,8 @@ def _is_urllib3_default(value: Any) -> bool:
 def trust(verify: Any, cert: Any, url: str) -> dict[str, Any]:
     """``verify=`` and ``cert=`` as a plan's keyword arguments.
 
-    :raises OSError: a file that is named is not there, and the URL wants it.
-    :raises TypeError: it is neither a file's name nor, for ``verify``, a bool."""
+    :raises OSError: a file that this URL needs does not exist.
+    :raises TypeError: a value is neither a file name nor, for ``verify``, a bool."""
     settings: dict[str, Any] = {}
     if isinstance(verify, (str, bytes, os.PathLike)):
         path = os.fsdecode(verify)
@@ -270,7 +270,7 @@ class Netrc:
         self._until = 0.0
 
     def login(self, url: str) -> tuple[str, str] | None:
-        """What it says for the host of this URL."""
+        """The login for the host of this URL."""
         now = monotonic()
         its = _variables if _variables.of is os.environ else _look_again()
         named = its.get_raw(its.netrc), its.get_raw(its.home)
@@ -283,11 +283,11 @@ class Netrc:
         return None if found is None else (found[0].decode("utf-8"), found[1].decode("utf-8"))
 
     def is_empty(self) -> bool:
-        """Whether there was none when it was last looked for."""
+        """Whether there was no netrc file when it was last checked."""
         return self._text is None
 
     def _look(self, named: str | None) -> None:
-        """Reads the file, if it is another one."""
+        """Reads the file if it has changed."""
         for name in (named,) if named else ("~/.netrc", "~/_netrc"):
             path = os.path.expanduser(name)
             try:

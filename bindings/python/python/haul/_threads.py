@@ -1,4 +1,4 @@
-"""Calls that wait, for an event loop: on threads of the session's own.
+"""Runs blocking calls for an event loop, on threads of the session.
 
 A loop's default executor has few threads (six on two cores), and they are the program's: streams that wait for slow servers would hold up
 its own calls, and each other.
@@ -21,7 +21,7 @@ _MOST_THREADS = 256
 
 
 class Calls:
-    """Those of a session that are under way, and what stops each."""
+    """The calls of a session that are in progress, and how to stop each."""
 
     def __init__(self) -> None:
         self._stops: dict[asyncio.Future[Any], Callable[[], None]] = {}
@@ -34,7 +34,7 @@ class Calls:
         return len(self._stops)
 
     async def run(self, stop: Callable[[], None], function: Callable[..., Any], *args: Any) -> Any:
-        """Calls on a thread. Who gives up waiting stops it."""
+        """Runs a call on a thread. Cancelling the wait stops the call."""
         loop = asyncio.get_running_loop()
         waits: asyncio.Future[Any] = loop.create_future()
         call = loop.run_in_executor(self._pool(), function, *args)
@@ -51,7 +51,7 @@ class Calls:
             del self._stops[waits]
 
     def end(self) -> None:
-        """Stops all, with a ConnectionError, and lets the threads go."""
+        """Stops all calls with a ConnectionError and ends the threads."""
         for waits, stop in list(self._stops.items()):
             stop()
             in_loop(waits.get_loop(), close, waits)
@@ -70,7 +70,7 @@ class Calls:
 
 
 def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
-    """Tells who waits what came of a call, unless it waits no longer."""
+    """Passes the result of a call to its future, unless that was cancelled."""
     error = None if call.cancelled() else call.exception()
     if waits.done():
         return
@@ -83,7 +83,7 @@ def _settle(waits: asyncio.Future[Any], call: asyncio.Future[Any]) -> None:
 
 
 def close(future: asyncio.Future[Any]) -> None:
-    """Ends it, for its session is closed."""
+    """Ends the call, because its session is closed."""
     if not future.done():
         future.set_exception(Failure("Closed", "the session was closed", None, "head"))
         # Asked for now: of one whose task is gone nobody wants to read that it was never retrieved.

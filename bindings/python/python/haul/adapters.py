@@ -1,4 +1,4 @@
-"""An adapter for requests: its sessions, haul's connections.
+"""A transport adapter that lets sessions of requests use haul's connections.
 
 >>> import requests                                                     # doctest: +SKIP
 >>> session = requests.Session()                                        # doctest: +SKIP
@@ -91,9 +91,9 @@ class _Raw(RawBody):
 class HaulAdapter(BaseAdapter):
     """Sends requests of a ``requests.Session`` by haul.
 
-    :param http2: whether HTTP/2 is offered to https servers.
-    :param pool_connections, pool_maxsize, pool_block: taken and ignored: connections are kept as they come to be free.
-    :param max_retries: how often a request that failed is tried again, where that is safe; or a ``urllib3.Retry``, which also says for
+    :param http2: whether to offer HTTP/2 to https servers.
+    :param pool_connections, pool_maxsize, pool_block: accepted and ignored: the engine pools connections itself.
+    :param max_retries: how often to retry a failed request if that is safe; or a ``urllib3.Retry``, which also says after
         which statuses, and how long to wait.
     """
 
@@ -137,7 +137,7 @@ class HaulAdapter(BaseAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        """Sends a request that is prepared."""
+        """Sends a prepared request."""
         url, method = request.url or "", request.method or "GET"
         if "@" in url:
             # requests has said by a header whether its user is logged in with: one that a redirect names is not.
@@ -173,7 +173,7 @@ class HaulAdapter(BaseAdapter):
                 return self.build_response(request, raw)
 
     def build_response(self, req: requests.PreparedRequest, resp: RawBody | HTTPResponse) -> requests.Response:
-        """requests' response of what came; or of urllib3's that somebody else made, from a cache or for a test."""
+        """Builds a response of requests, either from haul's reply or from a urllib3 response that came from a cache or a test."""
         if not isinstance(resp, RawBody):
             return HTTPAdapter.build_response(self, req, resp)  # type: ignore[arg-type]
         request, raw, reply = req, resp, resp.reply

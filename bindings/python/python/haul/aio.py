@@ -35,7 +35,7 @@ __all__ = ["AsyncResponse", "AsyncSession"]
 _MOST_AT_ONCE = 64
 
 def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
-    """Stops a call, and what makes its body."""
+    """Stops a call and the code that produces its body."""
     body = request.body
     if not isinstance(body, AwaitedBody):
         return stop.set
@@ -56,14 +56,14 @@ class _NoConnection:
 
 
 class AsyncResponse(Response):
-    """A response whose body, if it is streamed, is read without holding the event loop up."""
+    """A response whose body, if it is streamed, is read without blocking the event loop."""
 
     connection: Any = _NoConnection()
     #: Those of its session.
     _calls = Calls()
 
     async def aread(self) -> bytes:
-        """The body, whole."""
+        """Reads the whole body."""
         if self._content is False:
             self._content = b"".join([piece async for piece in self.aiter_content(None)])
             self._content_consumed = True
@@ -85,7 +85,7 @@ class AsyncResponse(Response):
         self._content = pieces.joined()
 
     async def aiter_content(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        """The body in pieces of at most so many bytes; ``None`` gives them as they come, as do the chunks of a chunked body."""
+        """The body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive. A chunked body comes chunk by chunk."""
         if self._stream is None or self._content_consumed:
             for piece in self.iter_content(chunk_size):
                 yield piece
@@ -115,7 +115,7 @@ class AsyncResponse(Response):
             yield pending
 
     async def aclose(self) -> None:
-        """Lets go of the connection."""
+        """Closes the response and gives up its connection."""
         self.close()
 
     async def __aenter__(self) -> AsyncResponse:
@@ -138,12 +138,12 @@ class _Lane:
 
     @property
     def is_open(self) -> bool:
-        """Whether its loop still wakes who waits, in this process."""
+        """Whether its event loop is still open, in this process."""
         loop = self._loop()
         return loop is not None and not loop.is_closed() and self.pid == os.getpid()
 
     def _drain(self) -> None:
-        """Gives what has come to the tasks that wait for it."""
+        """Passes finished requests to the tasks that await them."""
         batch = self.batch
         # No more than this at once: the loop has other things to do.
         for number, reply, error in batch.try_next(_MOST_AT_ONCE) if batch is not None else ():
@@ -156,7 +156,7 @@ class _Lane:
                 future.set_exception(error if error is not None else RuntimeError("nothing came of it"))
 
     def release(self) -> None:
-        """Ends what is under way: at once in its loop's thread, elsewhere as soon as the loop comes to it."""
+        """Ends requests in progress: at once in the thread of its loop, elsewhere as soon as the loop gets to it."""
         loop = self._loop()
         if loop is None or not self.is_open or not in_loop(loop, self._release, loop):
             self.batch = None
@@ -227,7 +227,7 @@ class AsyncSession:
             lane.release()
 
     async def aclose(self) -> None:
-        """Ends what is under way, with a ConnectionError, and closes the connections."""
+        """Ends requests in progress with a ConnectionError and closes the connections."""
         with self._lock:
             lanes = list(self._lanes.values())
             self._lanes.clear()
@@ -239,32 +239,32 @@ class AsyncSession:
     close = aclose
 
     async def get(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """GET; as :meth:`request`."""
+        """GET; see :meth:`request`."""
         return await self.request("GET", url, **kwargs)
 
     async def options(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """OPTIONS; as :meth:`request`."""
+        """OPTIONS; see :meth:`request`."""
         return await self.request("OPTIONS", url, **kwargs)
 
     async def head(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """HEAD; as :meth:`request`, but redirects are not followed unless asked for."""
+        """HEAD; see :meth:`request`, but redirects are not followed unless asked for."""
         kwargs.setdefault("allow_redirects", False)
         return await self.request("HEAD", url, **kwargs)
 
     async def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> AsyncResponse:
-        """POST; as :meth:`request`."""
+        """POST; see :meth:`request`."""
         return await self.request("POST", url, data=data, json=json, **kwargs)
 
     async def put(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
-        """PUT; as :meth:`request`."""
+        """PUT; see :meth:`request`."""
         return await self.request("PUT", url, data=data, **kwargs)
 
     async def patch(self, url: Any, data: Any = None, **kwargs: Any) -> AsyncResponse:
-        """PATCH; as :meth:`request`."""
+        """PATCH; see :meth:`request`."""
         return await self.request("PATCH", url, data=data, **kwargs)
 
     async def delete(self, url: Any, **kwargs: Any) -> AsyncResponse:
-        """DELETE; as :meth:`request`."""
+        """DELETE; see :meth:`request`."""
         return await self.request("DELETE", url, **kwargs)
 
     async def request(

@@ -43,36 +43,36 @@ def _goes_by_requests(auth: Any) -> bool:
 
 
 def get(url: Any, params: Any = None, **kwargs: Any) -> Response:
-    """GET; as :func:`request`."""
+    """GET; see :func:`request`."""
     return request("GET", url, params=params, **kwargs)
 
 
 def options(url: Any, **kwargs: Any) -> Response:
-    """OPTIONS; as :func:`request`."""
+    """OPTIONS; see :func:`request`."""
     return request("OPTIONS", url, **kwargs)
 
 
 def head(url: Any, **kwargs: Any) -> Response:
-    """HEAD; as :func:`request`, but redirects are not followed unless asked for."""
+    """HEAD; see :func:`request`, but redirects are not followed unless asked for."""
     kwargs.setdefault("allow_redirects", False)
     return request("HEAD", url, **kwargs)
 
 
 def post(url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
-    """POST; as :func:`request`."""
+    """POST; see :func:`request`."""
     return request("POST", url, data=data, json=json, **kwargs)
 
 
 def put(url: Any, data: Any = None, **kwargs: Any) -> Response:
-    """PUT; as :func:`request`."""
+    """PUT; see :func:`request`."""
     return request("PUT", url, data=data, **kwargs)
 
 
 def patch(url: Any, data: Any = None, **kwargs: Any) -> Response:
-    """PATCH; as :func:`request`."""
+    """PATCH; see :func:`request`."""
     return request("PATCH", url, data=data, **kwargs)
 
 
 def delete(url: Any, **kwargs: Any) -> Response:
-    """DELETE; as :func:`request`."""
+    """DELETE; see :func:`request`."""
     return request("DELETE", url, **kwargs)

@@ -1,6 +1,6 @@
-"""Who asks: ``auth=`` of a request or a session.
+"""Authentication: ``auth=`` of a request or a session.
 
-A pair is Basic. Anything that can be called is called with the :class:`~haul.models.PreparedRequest` and gives it back, as by requests.
+A pair means Basic. A callable gets the :class:`~haul.models.PreparedRequest` and returns it, as in requests.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def basic_value(user: Any, password: Any) -> str:
 
 
 class AuthBase:
-    """Base of authentications: called with each request before it is sent."""
+    """Base class for authentication: called with each request before it is sent."""
 
     def __call__(self, r: PreparedRequest) -> PreparedRequest:
         raise NotImplementedError("Auth hooks must be callable.")
 
 
 class HTTPBasicAuth(AuthBase):
-    """User and password in the clear (RFC 7617)."""
+    """Basic authentication: user and password, unencrypted (RFC 7617)."""
 
     def __init__(self, username: Any, password: Any) -> None:
         self.username = username
@@ -56,7 +56,7 @@ class HTTPBasicAuth(AuthBase):
 
 
 class HTTPProxyAuth(HTTPBasicAuth):
-    """User and password for a proxy that forwards."""
+    """Basic authentication for a proxy that forwards plain http requests."""
 
     def __call__(self, r: PreparedRequest) -> PreparedRequest:
         r.headers["Proxy-Authorization"] = basic_value(self.username, self.password)
@@ -64,7 +64,7 @@ class HTTPProxyAuth(HTTPBasicAuth):
 
 
 class HTTPDigestAuth(AuthBase):
-    """User and password by Digest (RFC 7616; RFC 2069 for old servers).
+    """Digest authentication (RFC 7616; RFC 2069 for old servers).
 
     The engine answers the challenge inside one call: ``Response.history`` does not hold the 401 that asked for it. Its nonce is counted
     on for further requests of the same session.
@@ -81,7 +81,7 @@ class HTTPDigestAuth(AuthBase):
     __hash__ = None  # type: ignore[assignment]
 
     def credentials(self) -> tuple[bytes, bytes]:
-        """As bytes: UTF-8, as RFC 7616 section 4 wants it."""
+        """User and password as bytes, in UTF-8 (RFC 7616 section 4)."""
 
         def encoded(value: Any) -> bytes:
             return value if isinstance(value, bytes) else str(value).encode("utf-8")

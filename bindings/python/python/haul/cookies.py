@@ -1,7 +1,7 @@
-"""A session's cookies: requests' jar in names and habits, RFC 6265bis in what it takes and sends.
+"""A session's cookies. The API is that of requests' jar; what is accepted and sent follows RFC 6265bis.
 
-Cookies that a response sets belong where it says. One that a program sets without a domain goes to every host the program asks by
-itself; a redirect does not take it to another one.
+A cookie set by a response goes to the hosts that it names. One that the program sets without a domain goes to every host that it requests
+itself, but not along a redirect to another host.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["Cookie", "CookieConflictError", "CookieJar", "RequestsCookieJar", "c
 
 
 class CookieConflictError(RuntimeError):
-    """Several cookies fit: say of which domain or path it shall be."""
+    """Several cookies match: give a domain or path as well."""
 
 
 class Cookie:
-    """One cookie. The attributes are those of ``http.cookiejar.Cookie`` that HTTP itself has."""
+    """One cookie, with those attributes of ``http.cookiejar.Cookie`` that exist in HTTP."""
 
     __slots__ = ("name", "value", "domain", "path", "host_only", "secure", "http_only", "expires")
 
@@ -51,11 +51,11 @@ class Cookie:
 
     @property
     def discard(self) -> bool:
-        """Whether it ends with the session."""
+        """Whether it is a session cookie."""
         return self.expires is None
 
     def is_expired(self, now: float | None = None) -> bool:
-        """Whether it has ended."""
+        """Whether it has expired."""
         if self.expires is None:
             return False
         import time
@@ -77,7 +77,7 @@ class Cookie:
 
 
 def create_cookie(name: str, value: str | None, **kwargs: Any) -> Cookie:
-    """A cookie of a name and a value, and of what ``http.cookiejar`` calls its other parts."""
+    """Creates a cookie from a name, a value and other attributes, which are named as in ``http.cookiejar``."""
     rest = kwargs.pop("rest", None) or {}
     domain = kwargs.pop("domain", "") or ""
     expires = kwargs.pop("expires", None)
@@ -99,7 +99,7 @@ def create_cookie(name: str, value: str | None, **kwargs: Any) -> Cookie:
 
 
 class CookieJar(_Base):
-    """Cookies, by name like a dict, or all of them with what belongs to each by :meth:`cookies`.
+    """Cookies, accessible by name like a dict, or with all their attributes through :meth:`cookies`.
 
     Iteration gives :class:`Cookie` objects, as requests' jar does; ``keys()``, ``values()`` and ``items()`` give names and values.
     """
@@ -142,7 +142,7 @@ class CookieJar(_Base):
     def get(self, name: str, default: Any = None, domain: str | None = None, path: str | None = None) -> Any:
         """The value of a cookie.
 
-        :raises CookieConflictError: several fit."""
+        :raises CookieConflictError: several cookies match."""
         found = self._find(name, domain, path)
         return default if found is None else found
 
@@ -152,7 +152,7 @@ class CookieJar(_Base):
         return loose + [Cookie(*parts) for parts in self._jar.all()]
 
     def get_dict(self, domain: str | None = None, path: str | None = None) -> dict[str, str | None]:
-        """Names and values, of a domain and path if they are given."""
+        """Names and values, optionally only for a domain and path."""
         return {
             cookie.name: cookie.value
             for cookie in self.cookies()
@@ -199,7 +199,7 @@ class CookieJar(_Base):
     def clear(self, domain: str | None = None, path: str | None = None, name: str | None = None) -> None:
         """Removes all cookies, or those of a domain, path and name.
 
-        :raises KeyError: there are none of that domain, path and name."""
+        :raises KeyError: there are none with that domain, path and name."""
         if domain is None:
             self._loose.clear()
             self._jar.remove()
@@ -207,7 +207,7 @@ class CookieJar(_Base):
             raise KeyError(name)
 
     def clear_session_cookies(self) -> None:
-        """Removes those that end with the session."""
+        """Removes session cookies."""
         self._loose.clear()
         self._jar.remove_session()
 
@@ -220,7 +220,7 @@ class CookieJar(_Base):
             super().update(other, **kwargs)
 
     def copy(self) -> CookieJar:
-        """Another jar with the same cookies."""
+        """Returns a copy of the jar."""
         return type(self)(self)
 
     # A dict.
@@ -307,7 +307,7 @@ RequestsCookieJar = CookieJar
 def cookiejar_from_dict(
     cookie_dict: Mapping[str, Any] | None, cookiejar: Any = None, overwrite: bool = True
 ) -> Any:
-    """A jar (this one, if one is given) with the cookies of a dict."""
+    """Returns a jar with the cookies of a dict, added to ``cookiejar`` if that is given."""
     jar: Any = CookieJar() if cookiejar is None else cookiejar
     known = {cookie.name for cookie in jar}
     for name, value in (cookie_dict or {}).items():
@@ -321,7 +321,7 @@ def cookiejar_from_dict(
 
 
 def _standard(name: str, value: Any) -> Any:
-    """A cookie as ``http.cookiejar`` has it, for every host."""
+    """A ``http.cookiejar.Cookie`` for every host."""
     from http.cookiejar import Cookie as StandardCookie
 
     return StandardCookie(

@@ -1,6 +1,6 @@
-"""What can go wrong. Names, bases and meaning are those of ``requests.exceptions``.
+"""Exceptions. Names, base classes and meaning are those of ``requests.exceptions``.
 
-All of them are an :class:`RequestException` (and so an ``OSError``), carry ``request`` and ``response`` where there is one, and can be
+All of them derive from :class:`RequestException` (and so from ``OSError``), carry ``request`` and ``response`` if there is one, and can be
 pickled.
 """
 
@@ -62,11 +62,11 @@ class RequestException(IOError):
 
 
 class InvalidJSONError(RequestException):
-    """What was to be sent, or what came, is no JSON."""
+    """The data to be sent, or the response, is not valid JSON."""
 
 
 class HTTPError(RequestException):
-    """The status says that the request failed."""
+    """The status is 400 or above."""
 
 
 class ConnectionError(RequestException):
@@ -74,23 +74,23 @@ class ConnectionError(RequestException):
 
 
 class ProxyError(ConnectionError):
-    """The proxy cannot be reached, or does not do what it is asked."""
+    """The proxy cannot be reached, or refuses."""
 
 
 class SSLError(ConnectionError):
-    """TLS could not be set up: the certificate is not acceptable, or the handshake failed."""
+    """The TLS handshake failed, or the certificate cannot be verified."""
 
 
 class Timeout(RequestException):
-    """A limit of time ran out: :class:`ConnectTimeout` and :class:`ReadTimeout`."""
+    """A time limit was reached: base of :class:`ConnectTimeout` and :class:`ReadTimeout`."""
 
 
 class ConnectTimeout(ConnectionError, Timeout):
-    """There was no connection in time. Nothing was sent, so it is safe to try again."""
+    """No connection was made in time. Nothing was sent, so retrying is safe."""
 
 
 class ReadTimeout(Timeout):
-    """The server sent nothing for so long."""
+    """The server sent nothing within the time limit."""
 
 
 class URLRequired(RequestException):
@@ -106,19 +106,19 @@ class MissingSchema(RequestException, ValueError):
 
 
 class InvalidSchema(RequestException, ValueError):
-    """The URL's scheme is not one that is spoken here."""
+    """The URL's scheme is not supported."""
 
 
 class InvalidURL(RequestException, ValueError):
-    """The URL cannot be understood."""
+    """The URL is malformed."""
 
 
 class InvalidHeader(RequestException, ValueError):
-    """A header's name or value cannot be sent."""
+    """The name or value of a header is not valid."""
 
 
 class InvalidProxyURL(InvalidURL):
-    """The proxy's URL cannot be understood."""
+    """The proxy's URL is malformed."""
 
 
 class ChunkedEncodingError(RequestException):
@@ -130,15 +130,15 @@ class ContentDecodingError(RequestException):
 
 
 class StreamConsumedError(RequestException, TypeError):
-    """The body was read already."""
+    """The body has already been read."""
 
 
 class RetryError(RequestException):
-    """What was tried again failed again."""
+    """All retries failed."""
 
 
 class UnrewindableBodyError(RequestException):
-    """The body would have to be sent again, and cannot be."""
+    """The request body has to be sent again and cannot be rewound."""
 
 
 class RequestsWarning(Warning):
@@ -146,11 +146,11 @@ class RequestsWarning(Warning):
 
 
 class FileModeWarning(RequestsWarning, DeprecationWarning):
-    """A file was opened in text mode, and its length is not that of its bytes."""
+    """A file was opened in text mode, so its length in bytes is unknown."""
 
 
 class RequestsDependencyWarning(RequestsWarning):
-    """A library that does not go together."""
+    """An incompatible version of a library. Never raised; exists for compatibility with requests."""
 
 
 _BY_KIND: Mapping[str, type[RequestException]] = {

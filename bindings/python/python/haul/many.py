@@ -1,6 +1,6 @@
-"""Many requests at once, their results one by one: ``fetch_many``.
+"""``fetch_many``: many requests at the same time, with their results one by one.
 
-The engine moves all of them on one thread of its own; the program takes the results in its own time. What bodies hold is bounded, however
+The engine does all the work on one thread of its own; the program takes the results at its own pace. The memory for bodies is bounded, however
 many requests there are and however slowly results are taken.
 """
 
@@ -26,9 +26,9 @@ __all__ = ["Result", "fetch_many"]
 
 
 class Result:
-    """What came of one request: a :attr:`response`, or an :attr:`error`.
+    """The result of one request: a :attr:`response`, or an :attr:`error`.
 
-    The response's own attributes can be asked of the result, too; of one that failed they raise the error.
+    The attributes of the response are also attributes of the result; if the request failed, they raise the error.
     """
 
     __slots__ = ("index", "request", "response", "error")
@@ -46,7 +46,7 @@ class Result:
     def unwrap(self) -> Response:
         """The response.
 
-        :raises RequestException: why there is none."""
+        :raises RequestException: the request failed."""
         if self.error is not None:
             raise self.error
         assert self.response is not None
@@ -73,7 +73,7 @@ def fetch_many(
     timeout: Any = None,
     allow_redirects: bool = True,
 ) -> Iterator[Result]:
-    """Sends all requests of an iterable, and gives their results as they come to be wanted.
+    """Sends all requests of an iterable, and yields their results.
 
     >>> for result in fetch_many(f"http://127.0.0.1/{i}" for i in range(1000)):  # doctest: +SKIP
     ...     print(result.index, len(result.content))

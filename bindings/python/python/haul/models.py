@@ -1,7 +1,7 @@
-"""Responses, with requests' names; requests themselves are in ``_asked``, and named here as by requests.
+"""Responses, with the API of requests. Requests are defined in ``_asked`` and also exported here, as in requests.
 
-A :class:`Response` takes little when it is made: its headers, cookies, history and the request that it answers are made of what the engine
-keeps when they are first asked for.
+Creating a :class:`Response` is cheap: headers, cookies, history and the request are built from the data that the engine
+keeps when they are first used.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _prepared(call: Call, reply: Reply) -> PreparedRequest:
 
 
 class Response:
-    """What a server answered."""
+    """The response to a request."""
 
     __attrs__ = ["_content", "status_code", "url", "headers", "history", "encoding", "reason", "cookies", "elapsed", "request"]
 
@@ -98,7 +98,7 @@ class Response:
 
     @lazy
     def headers(self) -> CaseInsensitiveDict:
-        """Its fields; those of one name joined by commas, as RFC 9110 section 5.3 allows."""
+        """The header fields; several of one name are joined with commas (RFC 9110 section 5.3)."""
         fields = CaseInsensitiveDict()
         if self._reply is not None:
             store = fields._store
@@ -112,17 +112,17 @@ class Response:
 
     @lazy
     def url(self) -> Any:
-        """Where it came from: the last URL, if redirects were followed."""
+        """The final URL, after redirects."""
         return None if self._reply is None else self._reply.url
 
     @lazy
     def reason(self) -> Any:
-        """The text that came with the status."""
+        """The reason phrase."""
         return None if self._reply is None else self._reply.reason
 
     @lazy
     def encoding(self) -> Any:
-        """What :attr:`text` is decoded by, as the Content-Type says; to be set by who knows better."""
+        """The encoding for :attr:`text`, from the Content-Type; may be set."""
         if self._reply is not None:
             kind = self._reply.get("content-type")
         else:
@@ -131,7 +131,7 @@ class Response:
 
     @lazy
     def cookies(self) -> CookieJar:
-        """The cookies that it set."""
+        """The cookies set by this response."""
         jar = CookieJar()
         if self._reply is not None:
             self._reply.cookies_into(jar._jar)
@@ -139,7 +139,7 @@ class Response:
 
     @lazy
     def elapsed(self) -> timedelta:
-        """From the call to the response's first byte."""
+        """The time from the call to the first byte of the response."""
         from datetime import timedelta
 
         return timedelta(seconds=0.0 if self._reply is None else self._reply.elapsed)
@@ -151,12 +151,12 @@ class Response:
 
     @lazy
     def request(self) -> Any:
-        """What it answers."""
+        """The request that was answered."""
         return None if self._call is None else _prepared(self._call, self._reply)
 
     @lazy
     def raw(self) -> Any:
-        """The body as a file; undecoded unless asked otherwise, if the response is streamed."""
+        """The body as a file object; of a streamed response not decoded, unless asked for."""
         if self._reply is None:
             return None
         from ._raw import RawBody
@@ -190,22 +190,22 @@ class Response:
 
     @property
     def ok(self) -> bool:
-        """Whether the status is below 400."""
+        """Whether the status is not an error (400 to 599)."""
         return not 400 <= (self.status_code or 0) < 600
 
     @property
     def is_redirect(self) -> bool:
-        """Whether it leads elsewhere."""
+        """Whether it is a redirect with a Location."""
         return self.status_code in REDIRECT_STATI and "location" in self.headers
 
     @property
     def is_permanent_redirect(self) -> bool:
-        """Whether it leads elsewhere for good."""
+        """Whether it is a permanent redirect (301 or 308)."""
         return self.status_code in (301, 308) and "location" in self.headers
 
     @property
     def next(self) -> PreparedRequest | None:
-        """The request that would follow, where redirects are not followed."""
+        """The request that would follow a redirect, if redirects are not followed."""
         return self._next
 
     @property
@@ -266,9 +266,9 @@ class Response:
             return str(content, errors="replace")
 
     def json(self, **kwargs: Any) -> Any:
-        """The body as JSON gives it.
+        """Parses the body as JSON.
 
-        :raises JSONDecodeError: it is none."""
+        :raises JSONDecodeError: it is not valid JSON."""
         import json
 
         from .exceptions import JSONDecodeError
@@ -284,9 +284,9 @@ class Response:
             raise JSONDecodeError(error.msg, error.doc, error.pos, response=self) from error
 
     def iter_content(self, chunk_size: int | None = 1, decode_unicode: bool = False) -> Iterator[Any]:
-        """The body in pieces of at most so many bytes; ``None`` gives them as they come, as do the chunks of a chunked body.
+        """The body in pieces of at most ``chunk_size`` bytes; with ``None``, as they arrive. A chunked body comes chunk by chunk.
 
-        :raises StreamConsumedError: it was read already, and not kept."""
+        :raises StreamConsumedError: it has been read already, and not kept."""
         if self._content_consumed and isinstance(self._content, bool):
             raise StreamConsumedError("The content for this response was already consumed")
         if chunk_size is not None and not isinstance(chunk_size, int):
@@ -361,7 +361,7 @@ class Response:
         raise HTTPError(f"{status} {whose} Error: {reason} for url: {self.url}", response=self)
 
     def close(self) -> None:
-        """Gives the connection back, if the body was read to its end; else closes it."""
+        """Gives the connection back if the body was read to its end; otherwise closes it."""
         if self._stream is not None:
             self.raw.close()
         elif not self._content_consumed:

@@ -1,8 +1,8 @@
-"""Sessions: what requests share, and how one is made, sent and followed.
+"""Sessions: what requests share, and how a request is prepared, sent and redirected.
 
-There are two ways through a session. Most requests go by the short one: their arguments go to the engine as they are, in one call, with a
-plan of the session's settings that is made once. What needs a :class:`PreparedRequest` in between (hooks, an ``auth`` that wants to see
-it, files, streams, redirects) goes by the long one, which is requests' own: prepare, send, follow.
+There are two ways through a session. Most requests take the short one: their arguments are passed to the engine in one call, with a
+plan of the session's settings that is built once. What needs a :class:`PreparedRequest` in between (hooks, an ``auth`` that looks at
+it, files, streams, redirects) takes the long one, which works as in requests: prepare, send, follow.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_PLANS = 64
 
 
 def default_headers() -> CaseInsensitiveDict:
-    """What a session sends besides what it is told."""
+    """The headers that a session sends by default."""
     return CaseInsensitiveDict(
         {
             "User-Agent": f"haul/{__version__}",
@@ -46,7 +46,7 @@ def default_headers() -> CaseInsensitiveDict:
 
 
 def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = dict) -> Any:
-    """A request's setting over a session's: dicts are merged, and ``None`` in the request's takes a key away."""
+    """Combines a request's setting with the session's: dicts are merged, and ``None`` in the request's removes a key."""
     if of_session is None:
         return own
     if own is None:
@@ -61,7 +61,7 @@ def merge_setting(own: Any, of_session: Any, dict_class: Callable[..., Any] = di
 
 
 class _Connection:
-    """``Response.connection``: by it an ``auth`` that looks at responses sends once more. In requests it is the adapter."""
+    """``Response.connection``, with which an ``auth`` that looks at responses sends again. In requests it is the adapter."""
 
     __slots__ = ("_session",)
 
@@ -69,7 +69,7 @@ class _Connection:
         self._session = session
 
     def send(self, request: PreparedRequest, stream: bool = False, **settings: Any) -> Response:
-        """The response to a request, as it comes: no redirect is followed, and no hook is called."""
+        """Sends one request: follows no redirects and calls no hooks."""
         if "Cookie" not in request.headers:
             # The response before it may have set some that this one is to bring.
             header = self._session.cookies.get_cookie_header(request.url)
@@ -125,7 +125,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     @property
     def headers(self) -> Any:
-        """Headers that each request has."""
+        """The headers of every request."""
         return self._headers
 
     @headers.setter
@@ -135,7 +135,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
 
     @property
     def cookies(self) -> Any:
-        """The cookies of all requests. Set to a dict or another's jar, it takes what is in it."""
+        """The cookies of all requests. Assigning a dict or another kind of jar copies its cookies."""
         return self._cookies
 
     @cookies.setter
@@ -159,7 +159,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
             setattr(self, name, value)
 
     def close(self) -> None:
-        """Closes the idle connections."""
+        """Closes idle connections."""
         self._client.close()
         for adapter in self.adapters.values():
             adapter.close()
@@ -167,35 +167,35 @@ class Session(SessionRedirectMixin, _HooksMixin):
     # The verbs.
 
     def get(self, url: Any, **kwargs: Any) -> Response:
-        """GET; as :meth:`request`."""
+        """GET; see :meth:`request`."""
         # Most have none: then no dict of them is taken apart again.
         return self.request("GET", url, **kwargs) if kwargs else self.request("GET", url)
 
     def options(self, url: Any, **kwargs: Any) -> Response:
-        """OPTIONS; as :meth:`request`."""
+        """OPTIONS; see :meth:`request`."""
         return self.request("OPTIONS", url, **kwargs)
 
     def head(self, url: Any, **kwargs: Any) -> Response:
-        """HEAD; as :meth:`request`, but redirects are not followed unless asked for."""
+        """HEAD; see :meth:`request`, but redirects are not followed unless asked for."""
         kwargs.setdefault("allow_redirects", False)
         return self.request("HEAD", url, **kwargs)
 
     def post(self, url: Any, data: Any = None, json: Any = None, **kwargs: Any) -> Response:
-        """POST; as :meth:`request`."""
+        """POST; see :meth:`request`."""
         if kwargs:
             return self.request("POST", url, data=data, json=json, **kwargs)
         return self.request("POST", url, data=data, json=json)
 
     def put(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """PUT; as :meth:`request`."""
+        """PUT; see :meth:`request`."""
         return self.request("PUT", url, data=data, **kwargs)
 
     def patch(self, url: Any, data: Any = None, **kwargs: Any) -> Response:
-        """PATCH; as :meth:`request`."""
+        """PATCH; see :meth:`request`."""
         return self.request("PATCH", url, data=data, **kwargs)
 
     def delete(self, url: Any, **kwargs: Any) -> Response:
-        """DELETE; as :meth:`request`."""
+        """DELETE; see :meth:`request`."""
         return self.request("DELETE", url, **kwargs)
 
     def request(
@@ -219,19 +219,19 @@ class Session(SessionRedirectMixin, _HooksMixin):
     ) -> Response:
         """Sends a request and waits for its response.
 
-        :param params: what goes behind the URL's query: a dict, pairs or text.
-        :param data: the body: a dict or pairs (a form), text, bytes, a file, or an iterable that is sent as it produces.
+        :param params: appended to the query of the URL: a dict, pairs or text.
+        :param data: the body: a dict or pairs (a form), text, bytes, a file, or an iterable that is sent while it produces.
         :param json: the body as JSON, if there is no ``data``.
-        :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])`` in place of a file.
+        :param files: a form with files: ``{name: file}``, or ``(filename, content[, type[, headers]])`` instead of a file.
         :param auth: a pair of user and password, or see :mod:`haul.auth`.
-        :param timeout: seconds that the connection, and each wait for the server, may take; or a pair of the two. Default: 300 s for the
-            connection, no limit for the server.
+        :param timeout: limit in seconds for connecting and for each wait for the server, or a pair of two limits. Default: 300 s for
+            connecting, no limit for the server.
         :param allow_redirects: whether redirects are followed.
-        :param proxies: over :attr:`proxies`.
-        :param stream: leave the body to be read piece by piece; default :attr:`stream`.
-        :param verify: as :attr:`verify`.
-        :param cert: as :attr:`cert`.
-        :raises RequestException: anything that goes wrong; see :mod:`haul.exceptions`.
+        :param proxies: added to :attr:`proxies`, and taking precedence.
+        :param stream: do not read the body at once, so that it can be read piece by piece; default :attr:`stream`.
+        :param verify: like :attr:`verify`.
+        :param cert: like :attr:`cert`.
+        :raises RequestException: for any failure; see :mod:`haul.exceptions`.
         """
         call = None
         if (
@@ -381,7 +381,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
         )
 
     def prepare_request(self, request: Request) -> PreparedRequest:
-        """A request with this session's settings."""
+        """Prepares a request with this session's settings."""
         cookies = request.cookies or {}
         if not hasattr(cookies, "set_cookie"):
             cookies = cookiejar_from_dict(cookies)
@@ -406,9 +406,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
         return prepared
 
     def send(self, request: PreparedRequest, **kwargs: Any) -> Response:
-        """Sends a request that is prepared; keyword arguments are those of :meth:`request` that say how.
+        """Sends a prepared request; the keyword arguments are those of :meth:`request` about sending.
 
-        :raises ValueError: it is not prepared."""
+        :raises ValueError: the request is not prepared."""
         if not isinstance(request, PreparedRequest):
             raise ValueError("You can only send PreparedRequests.")
         allow_redirects = kwargs.pop("allow_redirects", True)
@@ -453,7 +453,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
             self.cookies.update(response.cookies)
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
-        """The session's settings and the environment's for a request, as keyword arguments of :meth:`send`."""
+        """The settings of the session and the environment for a request, as keyword arguments for :meth:`send`."""
         verify = self.verify if verify is None else verify
         proxies = dict(proxies or {})
         if self.trust_env:
@@ -520,7 +520,7 @@ class Session(SessionRedirectMixin, _HooksMixin):
     # What requests share.
 
     def mount(self, prefix: str, adapter: Any) -> None:
-        """Sends requests whose URL begins so by another transport: anything with requests' ``send``."""
+        """Uses another transport for URLs with this prefix: any object with the ``send`` method of requests' adapters."""
         self.adapters[prefix] = adapter
         for name in [name for name in self.adapters if len(name) < len(prefix)]:
             self.adapters[name] = self.adapters.pop(name)

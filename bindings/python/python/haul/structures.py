@@ -1,4 +1,4 @@
-"""Mappings whose keys do not care for case, and the table of status codes' type."""
+"""Case-insensitive mappings, and the type of the table of status codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CaseInsensitiveDict", "LookupDict"]
 
 
 class CaseInsensitiveDict(_Base):
-    """A dict of fields: names compare without case, and keep the case they were last set with.
+    """A dict with case-insensitive keys that keep the case they were last set with.
 
     >>> fields = CaseInsensitiveDict({"Content-Type": "text/plain"})
     >>> fields["content-type"], list(fields)
@@ -56,7 +56,7 @@ class CaseInsensitiveDict(_Base):
         return len(self._store)
 
     def lower_items(self) -> Iterator[tuple[str, Any]]:
-        """As ``items()``, with all names in lower case."""
+        """Like ``items()``, with all names in lower case."""
         return ((name, pair[1]) for name, pair in self._store.items())
 
     def __eq__(self, other: object) -> bool:
@@ -67,7 +67,7 @@ class CaseInsensitiveDict(_Base):
     __hash__ = None  # type: ignore[assignment]
 
     def copy(self) -> CaseInsensitiveDict:
-        """Another one with the same items."""
+        """Returns a copy."""
         return CaseInsensitiveDict(self._store.values())
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ class CaseInsensitiveDict(_Base):
 
 
 class LookupDict(_Names):
-    """Attributes that can be looked up as items, too; what is not there is ``None``."""
+    """Attributes that can also be looked up as items; missing ones are ``None``."""
 
     def __init__(self, name: str | None = None) -> None:
         self.name = name
