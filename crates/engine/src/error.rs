@@ -15,7 +15,7 @@ use std::{error, fmt, io};
 
 use crate::net::tls::Alert;
 
-/// The result of everything here that can fail.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a transfer failed: a kind (with curl's exit code), a sentence, the URL it was for, and the cause below it.
@@ -43,7 +43,7 @@ pub(crate) enum Stage {
     Connecting,
     /// A request was sent.
     Sent,
-    /// The answer to it was a redirect that is not followed.
+    /// It was answered by a redirect that is not followed.
     Redirected,
 }
 
@@ -55,21 +55,21 @@ pub enum ErrorKind {
     UnsupportedScheme,
     /// The URL cannot be parsed. Exit 3.
     Url,
-    /// A proxy's name has no address, or its URL is none. Exit 5.
+    /// A proxy's name has no address, or its URL is malformed. Exit 5.
     ProxyResolve,
     /// The host's name has no address. Exit 6.
     Resolve,
-    /// No address of the host took the connection; or a proxy opened no tunnel to it ([`Error::status`]). Exit 7.
+    /// No address of the host accepted the connection, or a proxy refused the tunnel ([`Error::status`]). Exit 7.
     Connect,
-    /// The peer broke HTTP's rules in the head of its response. Exit 8.
+    /// The head of the response violates HTTP. Exit 8.
     Protocol,
-    /// The peer broke the rules of HTTP/2. Exit 16.
+    /// The peer violated HTTP/2. Exit 16.
     Http2,
-    /// A response of HTTP/2 was ended before its end. Exit 92.
+    /// The server reset an HTTP/2 stream before the response was complete. Exit 92.
     Http2Stream,
     /// The body ended before its announced length. Exit 18.
     PartialBody,
-    /// The status was 400 or above and failing on that was asked for. Exit 22.
+    /// The status was 400 or above, and the request asked to fail on that. Exit 22.
     Status,
     /// The output could not be written. Exit 23.
     Write,
@@ -77,15 +77,15 @@ pub enum ErrorKind {
     Upload,
     /// A local file could not be read. Exit 26.
     Read,
-    /// A time limit ran out. Exit 28.
+    /// A time limit was reached. Exit 28.
     Timeout,
-    /// The server does not do ranges, or not rightly, and without them it cannot be done. Exit 33.
+    /// Ranges are required, and the server does not support them, or not correctly. Exit 33.
     Range,
     /// The TLS handshake failed. Exit 35.
     TlsHandshake,
-    /// The content changed while it was fetched, and what is out already cannot be taken back. Exit 36.
+    /// The content changed during the transfer, and part of it had already been delivered. Exit 36.
     Changed,
-    /// Connections cannot leave by the interface, from the address or from the ports that are wanted. Exit 45.
+    /// The requested interface, local address or local ports cannot be used. Exit 45.
     Interface,
     /// More redirects than allowed. Exit 47.
     TooManyRedirects,
@@ -95,9 +95,9 @@ pub enum ErrorKind {
     Send,
     /// The response could not be received, or its framing is broken. Exit 56.
     Receive,
-    /// The content is not what its checksum says. Exit 56.
+    /// The content does not match its checksum. Exit 56.
     Checksum,
-    /// The peer's certificate is not acceptable. Exit 60.
+    /// The peer's certificate cannot be verified. Exit 60.
     PeerCertificate,
     /// The content coding is broken or unknown. Exit 61.
     ContentCoding,
@@ -105,30 +105,31 @@ pub enum ErrorKind {
     TooLarge,
     /// A client certificate or its key cannot be used. Exit 58.
     ClientCertificate,
-    /// The content cannot be sent again, and has to be. Exit 65.
+    /// The content has to be sent again and cannot be. Exit 65.
     Rewind,
-    /// The server wants what cannot be done to authenticate. Exit 94.
+    /// The server requires authentication that haul cannot do. Exit 94.
     Auth,
-    /// A URL has a user name, and none is allowed. Exit 67.
+    /// A URL contains a user name, which is not allowed here. Exit 67.
     Login,
-    /// None of the ciphers or groups that were asked for is known. Exit 59.
+    /// None of the requested ciphers or groups is known. Exit 59.
     Cipher,
     /// The file of CA certificates cannot be used. Exit 77.
     CaFile,
     /// The file of revocation lists cannot be used. Exit 82.
     CrlFile,
-    /// The file that a `file:` URL names cannot be read: for programs that take such URLs, for the engine does not. Exit 37.
+    /// The file named by a `file:` URL cannot be read. Only programs that support such URLs use this; the engine does not. Exit
+    /// 37.
     LocalFile,
-    /// The server's key is none of those that are pinned. Exit 90.
+    /// The server's public key is not among the pinned ones. Exit 90.
     PinnedKey,
     /// The handshake with a SOCKS proxy failed, or it refused. Exit 97.
     Proxy,
-    /// A setting cannot be used (a regular expression, a template, a header field). Exit 2.
+    /// A setting is not valid (a regular expression, a template, a header field). Exit 2.
     Setup,
     /// The run was ended by a signal. Exit 130.
     Interrupted,
-    /// What was under way on a thread is lost, for code that ran there panicked: the program's own (a reader or stream of content, a sink,
-    /// a trace) or the engine's. The request may have been sent. Exit 255.
+    /// Code on a worker thread panicked, and its requests are lost. The code may be the program's (a reader or stream of
+    /// content, a sink, a trace) or the engine's. The request may have been sent. Exit 255.
     Panicked,
 }
 
@@ -194,7 +195,7 @@ impl Error {
         }
     }
 
-    /// The same with the cause below it; the cause's own text is part of what is displayed.
+    /// The same with an underlying cause, whose text is part of the message.
     pub fn with_source(
         kind: ErrorKind,
         message: impl Into<String>,

@@ -58,7 +58,7 @@ pub enum Order {
     /// That of the requests. The default.
     #[default]
     Input,
-    /// As they come.
+    /// As they complete.
     Completion,
 }
 
@@ -68,18 +68,18 @@ pub enum Order {
 /// end, or for room, but while it waits because a server wants its host to be left alone (`Retry-After`).
 #[derive(Debug, Clone)]
 pub struct BatchOptions {
-    /// Requests at once, in all. Default 64.
+    /// Maximum number of requests at a time. Default 64.
     pub max_parallel: usize,
-    /// Requests at once to one host, and so connections to it unless it speaks HTTP/2. Default 6.
+    /// Maximum number of requests at a time to one host, and so of connections to it, unless it uses HTTP/2. Default 6.
     pub per_host: usize,
-    /// Requests outstanding on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
+    /// Maximum number of unanswered requests on an HTTP/1.1 connection (RFC 9112 section 9.3.2). Default 1: no pipelining.
     pub pipeline: usize,
     /// The order of the responses.
     pub order: Order,
-    /// Bytes that bodies may hold, those under way and those that wait to be taken; one body more may come besides. Default
-    /// 64 MiB.
+    /// Memory for bodies in bytes, both those in progress and those waiting to be taken; one body may exceed it. Default 64
+    /// MiB.
     pub memory: u64,
-    /// Who is asked, while the program waits, whether it shall go on waiting. Default: nobody.
+    /// A hook that is asked during waits whether to continue. Default: none.
     pub interrupt: Option<Interrupt>,
 }
 
@@ -89,9 +89,10 @@ impl Default for BatchOptions {
     }
 }
 
-/// Requests under way. Used from any number of threads. Dropped, it ends them all: connections are closed, and nobody is told.
+/// Many requests in progress. It may be used from any number of threads. Dropping it cancels all of them and closes their
+/// connections.
 ///
-/// In a forked child the requests of the parent are not there: nothing comes of them, and [`Batch::next`] answers `None`.
+/// In a forked child the requests of the parent do not exist: [`Batch::next`] returns `None`.
 pub struct Batch {
     client: Client,
     hall: Arc<Hall>,
@@ -100,7 +101,7 @@ pub struct Batch {
     generation: u32,
 }
 
-/// A request of a [`Batch`] that is over.
+/// A finished request of a [`Batch`].
 pub struct Finished {
     id: u64,
     outcome: Outcome,
@@ -121,10 +122,10 @@ impl Finished {
         &self.outcome
     }
 
-    /// The response with its body. (That of a request with a sink of its own is empty.)
+    /// The response with its body. (The body is empty if the request has a sink of its own.)
     ///
     /// # Errors
-    /// What kept it from coming.
+    /// The request failed.
     pub fn into_reply(self) -> Result<Reply> {
         let (outcome, memory) = self.into_parts::<Memory>();
         Reply::of(outcome, memory.map(Memory::into_bytes).unwrap_or_default())
@@ -148,13 +149,13 @@ impl Batch {
         Self { client: client.clone(), hall, tray, interrupt, generation: fork::generation() }
     }
 
-    /// Adds a request, whose body is kept in memory. Never waits. Answers its number; they count from 0.
+    /// Adds a request whose response body is kept in memory. Never waits. Returns its number, counted from 0.
     pub fn submit(&self, request: Request) -> u64 {
         self.submit_into(request, Box::new(Memory::default()))
     }
 
-    /// Adds a request whose body goes into this sink, which comes back with it ([`Finished::into_parts`]). It is used on
-    /// another thread.
+    /// Adds a request whose response body goes into this sink, which is returned with the result ([`Finished::into_parts`]).
+    /// The sink is used on another thread.
     pub fn submit_into(&self, request: Request, sink: Box<dyn Sink>) -> u64 {
         self.tray.lock().outstanding += 1;
         self.hall.submit(&self.client, request, |id| {
@@ -164,8 +165,8 @@ impl Batch {
         })
     }
 
-    /// Gives a request up; its connection is closed, or its stream is. It comes out as a failure
-    /// ([`ErrorKind::Interrupted`]) all the same. `false` when it was over already.
+    /// Cancels a request and closes its connection or stream. It still appears among the results, as a failure
+    /// ([`ErrorKind::Interrupted`]). Returns `false` if it had already finished.
     pub fn cancel(&self, id: u64) -> bool {
         self.hall.cancel(id)
     }
@@ -176,25 +177,25 @@ impl Batch {
         self.tray.lock().outstanding
     }
 
-    /// The next one that is over, if there is one now.
+    /// The next finished request, if there is one now.
     pub fn try_next(&self) -> Option<Finished> {
         self.take(&mut self.tray.lock(), 1).pop()
     }
 
-    /// All that are over and may be taken now, `most` at most.
+    /// All finished requests that can be taken now, at most `most`.
     pub fn try_bunch(&self, most: usize) -> Vec<Finished> {
         self.take(&mut self.tray.lock(), most)
     }
 
-    /// The next one that is over, waiting for it. `None` when all were taken.
+    /// Waits for the next finished request. `None` when all have been taken.
     ///
     /// # Errors
-    /// [`ErrorKind::Interrupted`] when the hook says so; nothing is lost by that.
+    /// [`ErrorKind::Interrupted`] if the hook says so; nothing is lost.
     pub fn next(&self) -> Result<Option<Finished>> {
         self.next_by(None)
     }
 
-    /// The same, waiting until this moment at most: `None` then, too.
+    /// The same, waiting at most until this moment; then `None`, too.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -202,8 +203,8 @@ impl Batch {
         Ok(self.next_bunch(1, deadline)?.pop())
     }
 
-    /// All that are over and may be taken, `most` at most, waiting until this moment for the first: none when none came, or
-    /// when all were taken. For programs to which entering their interpreter costs something.
+    /// All finished requests that can be taken, at most `most`, waiting until this moment for the first. Empty if none finished
+    /// in time or all have been taken. For programs in which each call into an interpreter is expensive.
     ///
     /// # Errors
     /// As [`next`](Self::next).
@@ -230,11 +231,11 @@ impl Batch {
         }
     }
 
-    /// A descriptor of its own that can be read as long as [`try_next`](Self::try_next) has something: for `poll` and its
-    /// like. It is not to be read from. Without a call of this there is none, and none is paid for.
+    /// A descriptor for `poll` and the like, which is readable while [`try_next`](Self::try_next) has a result. Do not read
+    /// from it. It is only created when this is called.
     ///
     /// # Errors
-    /// When the system has no descriptor left.
+    /// The system has no descriptors left.
     pub fn fd(&self) -> io::Result<OwnedFd> {
         self.tray.fd()
     }

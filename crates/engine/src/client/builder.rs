@@ -51,38 +51,38 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// `User-Agent`, in place of `haul/VERSION`.
+    /// `User-Agent`, instead of `haul/VERSION`.
     pub fn user_agent(mut self, name: impl Into<Vec<u8>>) -> Self {
         self.options.user_agent = Some(name.into());
         self
     }
 
-    /// A field that all requests carry, unless they have one of this name themselves.
+    /// A field for all requests, unless a request has one of the same name.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         self.options.fields.push((name.as_ref().to_owned(), value.as_ref().to_vec()));
         self
     }
 
-    /// How long an attempt may take in all, its body included. That of [`send_async`](Client::send_async) begins with the wait for
-    /// its turn. Default: no limit.
+    /// Time limit for a whole attempt, including the body. With [`send_async`](Client::send_async) it includes waiting for a
+    /// free slot. Default: no limit.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.options.max_time = Some(limit);
         self
     }
 
-    /// How long making a connection may take, with names, proxies and TLS. Default 300 s.
+    /// Time limit for connecting, including name lookup, proxies and TLS. Default 300 s.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.options.connect.timeout = limit;
         self
     }
 
-    /// How long a server may be silent while it is waited for. Default: no limit.
+    /// How long the server may stay silent. Default: no limit.
     pub fn read_timeout(mut self, limit: Duration) -> Self {
         self.options.read_timeout = Some(limit);
         self
     }
 
-    /// Keeps cookies here, and sends them. Default: none are kept.
+    /// The jar in which cookies are kept and from which they are sent. Default: no cookies.
     pub fn jar(mut self, jar: Jar) -> Self {
         self.options.jar = Some(jar);
         self
@@ -100,8 +100,8 @@ impl ClientBuilder {
         self
     }
 
-    /// What decoding may cost: how much may come of a body, and how much of each byte of it. Default: at most 750 bytes of each that is
-    /// received, beyond the first 8 MiB.
+    /// Limits for decoding: the decoded size, and the decoded bytes for each byte received. Default: at most 750 for each byte,
+    /// beyond the first 8 MiB.
     ///
     /// ```
     /// use haul::Client;
@@ -120,7 +120,7 @@ impl ClientBuilder {
     /// A proxy for all requests, by its URL.
     ///
     /// # Errors
-    /// [`ErrorKind::ProxyResolve`] when it is none.
+    /// [`ErrorKind::ProxyResolve`] if the URL is malformed.
     pub fn proxy(mut self, url: &str) -> Result<Self> {
         let proxy = Proxy::parse(url)
             .map_err(|error| Error::with_source(ErrorKind::ProxyResolve, "the proxy's URL is none", error))?;
@@ -128,27 +128,27 @@ impl ClientBuilder {
         Ok(self)
     }
 
-    /// Proxies as the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say. Default: a library does not
-    /// read its host's environment unasked.
+    /// Takes proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Default: the environment is
+    /// not used.
     pub fn proxy_from_environment(mut self) -> Self {
         let environment = Environment::read(|name| std::env::var(name).ok());
         self.options.proxy.get_or_insert_with(ProxyOptions::default).environment = environment;
         self
     }
 
-    /// Who is asked, while a call waits, whether it shall go on.
+    /// A hook that is asked during waits whether to continue.
     pub fn interrupt(mut self, hook: Interrupt) -> Self {
         self.options.interrupt = Some(hook);
         self
     }
 
-    /// Any of the options that requests begin with.
+    /// Changes any of the options that requests start from.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(&mut self.options);
         self
     }
 
-    /// Who is asked for addresses. Default: the system.
+    /// The resolver for host names. Default: the system's.
     pub fn resolver(mut self, resolver: Resolver) -> Self {
         self.resolver = Some(resolver);
         self
@@ -160,8 +160,8 @@ impl ClientBuilder {
         self
     }
 
-    /// How many requests of [`send_async`](Client::send_async) run at a time, one at least; others wait for their turn. Each may
-    /// need a descriptor. Default 1,024.
+    /// How many requests of [`send_async`](Client::send_async) run at a time, at least one; others wait. Each may need a file
+    /// descriptor. Default 1,024.
     pub fn max_requests(mut self, most: usize) -> Self {
         self.max_requests = most.max(1);
         self

@@ -172,7 +172,7 @@ impl Client {
         Self::builder().resolver(resolver).build()
     }
 
-    /// A client with settings of one's own.
+    /// Starts to build a client with other settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -192,11 +192,11 @@ impl Client {
         Self { inner: Arc::new(Inner { core: Arc::clone(&self.inner.core), is_the_program_s: false }) }
     }
 
-    /// Parses a URL as [`Target::parse_with`] does, `http` where it has no scheme. A URL that goes where the one before it
-    /// went, as those of most programs do, takes a fifth of the time.
+    /// Parses a URL like [`Target::parse_with`]; the default scheme is `http`. A URL with the same origin as the previous one,
+    /// as in most programs, takes a fifth of the time.
     ///
     /// # Errors
-    /// It is no URL that can be used.
+    /// The URL cannot be used.
     pub fn target(&self, url: &str, path_as_is: bool) -> std::result::Result<Target, TargetError> {
         // Whoever finds another thread here does without.
         let Ok(mut last) = self.parts().last_origin.try_lock() else {
@@ -214,7 +214,7 @@ impl Client {
         self.request("GET", url)
     }
 
-    /// A HEAD: the head of what a GET would bring.
+    /// A HEAD: what a GET would return, without the body.
     pub fn head(&self, url: &str) -> RequestBuilder {
         self.request("HEAD", url)
     }
@@ -239,44 +239,45 @@ impl Client {
         self.request("DELETE", url)
     }
 
-    /// A request with any method, which is sent as it is written.
+    /// A request with any method, which is sent exactly as given.
     pub fn request(&self, method: &str, url: &str) -> RequestBuilder {
         RequestBuilder::new(self, method, url)
     }
 
-    /// The same for a target that was parsed already.
+    /// The same for a target that has already been parsed.
     pub fn request_to(&self, method: &str, target: Target) -> RequestBuilder {
         RequestBuilder::to(self, method, target)
     }
 
-    /// Sends a request, and waits for the head of the final response: redirects, retries, answers to challenges happen
-    /// before. No thread is started for it, and no event loop. The options are the request's; a client's own are in the
-    /// requests that it makes.
+    /// Sends a request and waits for the head of the final response, after redirects, retries and authentication. It starts no
+    /// thread and no event loop. Only the options of the request count; those of a client are part of the requests that the
+    /// client makes.
     ///
     /// # Errors
-    /// What kept the response from coming. A status of 400 or above is none, unless [`RequestOptions::fail`] says so.
+    /// There was no response. A status of 400 or above is not an error unless [`RequestOptions::fail`] is set.
     pub fn send(&self, request: Request) -> Result<Response> {
         response::send(self, request)
     }
 
-    /// Sends a request, and waits for all of its response: the cheapest way there is for bodies that fit in memory. A body of
-    /// known length is received straight into the memory that is given out.
+    /// Sends a request and waits for the whole response: the cheapest way for bodies that fit in memory. A body of known length
+    /// is received directly into the memory that is returned.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and what broke the body.
+    /// As for [`send`](Self::send); and the body broke off.
     pub fn call(&self, request: Request) -> Result<Reply> {
         response::call(self, request)
     }
 
-    /// The same into a sink of the caller's own, such as one over a string of another language
-    /// ([`Sink::receive`] takes bytes from the socket without a copy). It is given back whatever happened.
+    /// The same into a sink of the caller, such as one over a string of another language ([`Sink::receive`] takes bytes from
+    /// the socket without a copy). The sink is returned whatever happens.
     pub fn perform<S: Sink>(&self, request: Request, sink: S) -> (Outcome, S) {
         response::perform(self, request, sink)
     }
 
-    /// Sends a request without waiting: the future is of the response, as soon as its head has come. It needs no runtime of
-    /// its own; one thread of the client moves all such requests, and wakes who waits for them. It starts with the first, and
-    /// ends by itself: when there was nothing to do for a while, and at once when the client is gone and nothing is under way. Dropped, the future gives the request up.
+    /// Sends a request without waiting. The future resolves to the response when its head has arrived. It needs no particular
+    /// runtime: one thread of the client does the work for all such requests and wakes their tasks. That thread starts with the
+    /// first request and ends by itself, after some idle time, or as soon as the client is gone and no request is in progress.
+    /// Dropping the future cancels the request.
     ///
     /// At most 1,024 run at a time ([`ClientBuilder::max_requests`]); others wait for their turn, and their time
     /// ([`timeout`](RequestBuilder::timeout)) runs meanwhile. A response runs until its body has been taken, but for its last 256 KiB, or
@@ -292,7 +293,7 @@ impl Client {
         self.parts().hall.get_or_init(|| Hall::new(caps, 1, Counts::All, None))
     }
 
-    /// Requests side by side, their responses whole; see [`batch`](crate::batch).
+    /// Sends many requests at the same time and returns whole responses; see [`batch`](crate::batch).
     pub fn fetch_all<I>(&self, requests: I, options: BatchOptions) -> FetchAll<I::IntoIter>
     where
         I: IntoIterator<Item = Request>,
@@ -384,8 +385,8 @@ impl Client {
         self.parts().closings.load(Ordering::Acquire)
     }
 
-    /// Closes the idle connections, what they carried is in [`Client::stats`] then; and has those closed that event loops keep, of
-    /// `send_async` and of batches. No request that is made after it is sent on one of them.
+    /// Closes idle connections, also those kept by the event loops of `send_async` and of batches; [`Client::stats`] then
+    /// includes their traffic. No later request uses one of them.
     pub fn close_idle(&self) {
         let parts = self.parts();
         // An event loop looks at this before it uses an idle connection, and before it leaves one in the pool.

@@ -161,8 +161,7 @@ impl RequestBuilder {
         Self { client: client.clone(), url, query: String::new(), options, own, content_type: None, error: None }
     }
 
-    /// A field. Several of one name are all sent; they replace those of this name that the client has for all requests, or
-    /// that the engine would make.
+    /// Adds a field. Several of the same name are all sent; they replace the client's and the engine's own of that name.
     pub fn header(mut self, name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = (name.as_ref(), value.as_ref());
         if let Err(error) = check_field(name, value) {
@@ -177,23 +176,23 @@ impl RequestBuilder {
         fields.into_iter().fold(self, |builder, (name, value)| builder.header(name, value))
     }
 
-    /// Pairs that are added to the query of the URL, encoded as forms are (a space is a `+`).
+    /// Appends pairs to the query of the URL, encoded as in forms (a space becomes `+`).
     pub fn query<P: Pair>(mut self, pairs: impl IntoIterator<Item = P>) -> Self {
         pairs::add(&mut self.query, pairs);
         self
     }
 
-    /// The content. Bytes and text in memory; files, pieces and readers by [`Body`]'s own functions.
+    /// Sets the content: bytes and text in memory, or files, pieces and readers through the functions of [`Body`].
     pub fn body(mut self, body: impl Into<Body>) -> Self {
         self.own.body = Some(body.into());
         self
     }
 
-    /// Content that is read while it is sent, by chunks (RFC 9112 section 7.1) or with a length if that is known. What is
-    /// read once cannot be sent again: a redirect that keeps the content, or a retry, fails then.
+    /// Content that is read while it is sent, with a length if that is known, else in chunks (RFC 9112 section 7.1). It cannot
+    /// be sent a second time: a redirect that keeps the content, or a retry, fails.
     ///
-    /// Hazard: a reader that ends before its length breaks the connection. Where the request goes beside others, the reader is
-    /// read by a thread of its own, which ends with it: one that waits for ever keeps its thread.
+    /// Hazard: a reader that ends before its length breaks the connection. If the request runs beside others, a separate thread
+    /// reads it and ends with it; a reader that blocks for ever keeps its thread.
     pub fn body_reader(mut self, reader: impl Read + Send + 'static, length: Option<u64>) -> Self {
         if let Some(length) = length {
             self = self.header("Content-Length", length.to_string());
@@ -217,20 +216,20 @@ impl RequestBuilder {
         self.body(Body::stream(stream))
     }
 
-    /// Fields behind the content, made when it has been sent; see [`Trailers`].
+    /// Trailer fields, produced after the content has been sent; see [`Trailers`].
     pub fn trailers(mut self, trailers: Trailers) -> Self {
         self.own.trailers = Some(trailers);
         self
     }
 
-    /// Pairs as the content, `application/x-www-form-urlencoded`.
+    /// Sets pairs as the content, `application/x-www-form-urlencoded`.
     pub fn form<P: Pair>(self, pairs: impl IntoIterator<Item = P>) -> Self {
         let mut text = String::new();
         pairs::add(&mut text, pairs);
         self.typed("application/x-www-form-urlencoded").body(text.into_bytes())
     }
 
-    /// A form with parts as the content, `multipart/form-data` (RFC 7578).
+    /// Sets a form with parts as the content, `multipart/form-data` (RFC 7578).
     pub fn multipart(mut self, form: Form) -> Self {
         match form.finish() {
             Ok((content_type, body)) => self.typed(&content_type).body(body),
@@ -254,7 +253,7 @@ impl RequestBuilder {
         }
     }
 
-    /// Text that is JSON already.
+    /// Sets text that is already JSON as the content.
     pub fn json_text(self, text: impl Into<Vec<u8>>) -> Self {
         self.typed("application/json").body(text.into())
     }
@@ -265,14 +264,13 @@ impl RequestBuilder {
         self
     }
 
-    /// A user and a password, by the Basic scheme (RFC 7617), at once and for this origin only, in place of an `Authorization` that
-    /// was given before. To answer challenges see
-    /// [`RequestOptions::auth`].
+    /// Sends user and password by Basic (RFC 7617), without waiting for a challenge, to this origin only. Replaces any earlier
+    /// `Authorization`. To answer challenges see [`RequestOptions::auth`].
     pub fn basic_auth(self, user: &str, password: &str) -> Self {
         self.authorized(basic(user.as_bytes(), password.as_bytes()))
     }
 
-    /// A token (RFC 6750), for this origin only, in place of an `Authorization` that was given before.
+    /// Sends a token (RFC 6750), to this origin only. Replaces any earlier `Authorization`.
     pub fn bearer(self, token: &str) -> Self {
         self.authorized(format!("Bearer {token}"))
     }
@@ -282,14 +280,14 @@ impl RequestBuilder {
         self.header("Authorization", value)
     }
 
-    /// How long an attempt may take in all, its body included. That of [`send_async`](Self::send_async) begins with the wait for
-    /// its turn.
+    /// Time limit for a whole attempt, including the body. With [`send_async`](Self::send_async) it includes waiting for a free
+    /// slot.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.own.max_time = Some(limit);
         self
     }
 
-    /// How long the server may be silent while it is waited for.
+    /// How long the server may stay silent.
     pub fn read_timeout(self, limit: Duration) -> Self {
         self.options(|options| options.read_timeout = Some(limit))
     }
@@ -309,12 +307,12 @@ impl RequestBuilder {
         self.options(|options| options.decode = decode)
     }
 
-    /// Where cookies are kept and taken from.
+    /// The jar in which cookies are kept and from which they are sent.
     pub fn jar(self, jar: Jar) -> Self {
         self.options(|options| options.jar = Some(jar))
     }
 
-    /// Any of the options. They are copied for this request: for many of a kind, make a client with them.
+    /// Changes any of the options. They are copied for this request; for many requests alike, build a client with them.
     pub fn options(mut self, change: impl FnOnce(&mut RequestOptions)) -> Self {
         change(Arc::make_mut(&mut self.options));
         self
@@ -323,13 +321,13 @@ impl RequestBuilder {
     /// The request.
     ///
     /// # Errors
-    /// [`ErrorKind::Url`] for a URL that is none, [`ErrorKind::UnsupportedScheme`] for one that is not of http; what was
-    /// wrong with a form or a value.
+    /// [`ErrorKind::Url`] for a malformed URL, [`ErrorKind::UnsupportedScheme`] for a scheme other than http and https; or a
+    /// form or a value is not valid.
     pub fn build(self) -> Result<Request> {
         self.split().1
     }
 
-    /// Sends it, and waits for the head of the final response.
+    /// Sends the request and waits for the head of the final response.
     ///
     /// # Errors
     /// As [`build`](Self::build) and [`Client::send`].
@@ -338,7 +336,7 @@ impl RequestBuilder {
         client.send(request?)
     }
 
-    /// Sends it without waiting; see [`Client::send_async`].
+    /// Sends the request without waiting; see [`Client::send_async`].
     pub fn send_async(self) -> Sending {
         let (client, request) = self.split();
         Sending::new(&client, request)

@@ -45,7 +45,7 @@ use crate::state::hsts::Hsts;
 use crate::state::jar::Jar;
 use crate::trace::Trace;
 
-/// Tells by the head of a response whether its content is wanted: [`RequestOptions::wants`].
+/// Decides by the head of a response whether its content is wanted: [`RequestOptions::wants`].
 pub trait Wants: Send + Sync {
     /// Whether it is.
     fn wants(&self, head: &Head) -> bool;
@@ -56,79 +56,78 @@ pub trait Wants: Send + Sync {
 pub struct RequestOptions {
     /// The method (RFC 9110 section 9). Default `GET`.
     pub method: String,
-    /// Fields to send besides those that the engine makes; one that the engine makes too replaces it. Default: none.
+    /// Fields to send; each replaces a field of the same name that the engine would send. Default: none.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// Names of fields that the engine would make and shall not. Default: none.
+    /// Names of fields that the engine must not add by itself. Default: none.
     pub without: Vec<String>,
     /// `User-Agent`. Default `haul/VERSION`; `None` sends none.
     pub user_agent: Option<Vec<u8>>,
-    /// `Authorization` as it is, sent only to the first target's origin; there it goes before [`auth`](Self::auth). Default: none.
+    /// A complete `Authorization` value, sent only to the first target's origin, where it takes precedence over
+    /// [`auth`](Self::auth). Default: none.
     pub authorization: Option<Vec<u8>>,
-    /// In whose name. Default: that of the target's own user, by Basic.
+    /// Credentials. Default: user and password of the target, by Basic.
     pub auth: Auth,
-    /// `Cookie`, sent only to the first target's origin, behind what the jar has for it. Default: none.
+    /// `Cookie`, sent only to the first target's origin, after the cookies from the jar. Default: none.
     pub cookie: Option<Vec<u8>>,
-    /// Where cookies are kept and taken from. Default: none are.
+    /// The jar in which cookies are kept and from which they are sent. Default: none.
     pub jar: Option<Jar>,
-    /// Hosts that must be reached over TLS; redirects heed it as well as first targets. What is heard over a connection whose
-    /// certificate was not checked is not believed. Default: none is known.
+    /// Hosts that must be reached over TLS, for first targets and redirects. Nothing is learned over a connection whose
+    /// certificate was not verified. Default: none.
     pub hsts: Option<Hsts>,
-    /// Where the Alt-Svc fields of replies are kept, and which alternatives are gone to. Default: none.
+    /// Where Alt-Svc fields are stored, and which alternative services are used. Default: none.
     pub alt_svc: Option<AltSvc>,
     /// `Referer`. Default: none.
     pub referer: Option<Vec<u8>>,
     /// `Range`, a bytes-range-set such as `0-99` (RFC 9110 section 14.1.2). Default: none.
     pub range: Option<String>,
-    /// The content to send. Where its length is known `Content-Length` is set from it, else it goes by chunks. A method
-    /// that redirects change loses it. Default: none.
+    /// The content to send. If its length is known, `Content-Length` is set; otherwise it is sent in chunks. It is dropped if a
+    /// redirect changes the method. Default: none.
     pub body: Option<Body>,
-    /// `Content-Type` of the content; it goes and stays with it. Default: none.
+    /// `Content-Type` of the content; sent only together with it. Default: none.
     pub content_type: Option<String>,
-    /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). A server has
-    /// to know that it takes parts. Default: none.
+    /// `Content-Range` of the content, such as `50-99/100`: which part of the whole it is (RFC 9110 section 14.5). Only for
+    /// servers known to support partial uploads. Default: none.
     pub content_range: Option<String>,
-    /// How long the server is waited for that is asked whether it wants the content (`Expect: 100-continue`), as it is with
-    /// content of more than 1 MiB or unknown length. Default 1 s; zero never asks.
+    /// How long to wait for the server's consent before sending content of more than 1 MiB or of unknown length (`Expect:
+    /// 100-continue`). Default 1 s; zero does not ask.
     pub expect_timeout: Duration,
     /// Ask for compressed content and decode it. Default no.
     ///
-    /// Where [`range`](Self::range), [`resume_from`](Self::resume_from) or a `Range` field asks for a part, none is asked for; and
-    /// content that cannot be decoded ([`is_decodable`](crate::body::is_decodable)) is given as it came, its
-    /// `Content-Encoding` with it.
+    /// A request for a part ([`range`](Self::range), [`resume_from`](Self::resume_from) or a `Range` field) does not ask for
+    /// compression. Content that cannot be decoded ([`is_decodable`](crate::body::is_decodable)) is delivered as received, with
+    /// its `Content-Encoding`.
     pub decode: bool,
-    /// Bounds of decoding. Default: [`DecodeLimits::default`].
+    /// Limits for decoding. Default: [`DecodeLimits::default`].
     pub decode_limits: DecodeLimits,
-    /// Deliver the response's head before its body, and before that the heads of the redirects that led to it; of those, what
-    /// comes behind the first MiB is left out. Default no.
+    /// Deliver the heads of redirects and of the response before its body; of the redirects, only the first MiB. Default no.
     pub include_head: bool,
-    /// The head is all that is wanted, whatever the method: the body is not delivered, nor read. Default no. HEAD
-    /// needs no such word.
+    /// Only the head is wanted, whatever the method: the body is neither delivered nor read. Default no. Not needed with HEAD.
     pub head_only: bool,
     /// Treat a status of 400 or above as an error and deliver no body. Default no.
     pub fail: bool,
-    /// With [`fail`](Self::fail): deliver the body of such a response all the same, and fail then. Default no.
+    /// With [`fail`](Self::fail): deliver the body of such a response before failing. Default no.
     pub fail_with_body: bool,
     /// Which redirects are followed. Default: none.
     pub redirects: RedirectRules,
-    /// Which failures are tried again. Default: none.
+    /// Which failures are retried. Default: none.
     pub retry: RetryRules,
-    /// Whether another try goes on where the last one broke off, by a range, in place of beginning anew. Default yes.
+    /// Whether a retry continues where the last attempt broke off, with a range, instead of starting over. Default yes.
     pub resume: bool,
-    /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS.
-    /// A proxy that forwards is told the same. Default: none.
+    /// The request-target as it is sent, in place of the target's path and query (RFC 9112 section 3.2): `*` for OPTIONS. A
+    /// forwarding proxy gets the same. Default: none.
     pub request_target: Option<String>,
-    /// What is done as curl does it. Default: nothing.
+    /// Behaviours to copy from curl. Default: none.
     pub as_curl: AsCurl,
-    /// What is done otherwise than HTTP/1.1 says. Part of the pool's key. Default: nothing.
+    /// Permitted deviations from HTTP/1.1. Part of the pool's key. Default: none.
     pub liberties: Liberties,
-    /// How long each attempt may take in all. Default: no limit.
+    /// Time limit for each whole attempt. Default: no limit.
     pub max_time: Option<Duration>,
-    /// How long the server may be silent while it is waited for, from the request on. Default: no limit. Where the body is
-    /// read by the program ([`Response`](crate::Response)), the time that the program takes does not count.
+    /// How long the server may stay silent, from the request on. Default: no limit. If the program reads the body
+    /// ([`Response`](crate::Response)), time spent in the program does not count.
     pub read_timeout: Option<Duration>,
-    /// How large a body may be, in bytes, as announced and as received. Default: no limit.
+    /// Maximum size of a body in bytes, as announced and as received. Default: no limit.
     pub max_size: Option<u64>,
-    /// Deliver the content from this byte on; the server must do ranges (curl's `-C OFFSET`). Default: all of it.
+    /// Deliver the content from this byte on; the server must support ranges (curl's `-C OFFSET`). Default: all of it.
     pub resume_from: Option<u64>,
     /// Which part of the content is delivered. Default: all of it.
     pub span: Option<Span>,
@@ -139,29 +138,29 @@ pub struct RequestOptions {
     pub speed_limit: Option<SpeedLimit>,
     /// How many connections may be used to fetch one large body. Default: one.
     pub split: Split,
-    /// Keep `.` and `..` in paths of targets as they are written. Default no.
+    /// Keep `.` and `..` segments in the paths of targets. Default no.
     pub path_as_is: bool,
-    /// Which kinds of address may be used. Default: all.
+    /// Address families to use. Default: all.
     pub family: Family,
     /// How connections are made. Default: [`ConnectOptions::default`].
     pub connect: ConnectOptions,
-    /// Where connections go in place of what the target says; the first that fits is used. Default: none.
+    /// Rules for connecting somewhere else than to the target; the first match is used. Default: none.
     pub connect_to: Vec<ConnectTo>,
-    /// Speak HTTP/2 without agreeing on it first (RFC 9113 section 3.3). Default no: over TLS it is agreed on where
-    /// [`TlsOptions::alpn`] offers `h2`.
+    /// Use HTTP/2 without negotiation (RFC 9113 section 3.3). Default no: over TLS it is negotiated if [`TlsOptions::alpn`]
+    /// offers `h2`.
     pub prior_knowledge: bool,
-    /// How TLS is done. Default: [`TlsOptions::default`], which checks certificates.
+    /// TLS settings. Default: [`TlsOptions::default`], which verifies certificates.
     pub tls: TlsOptions,
     /// Which proxies are used. Default: none.
     pub proxy: Option<ProxyOptions>,
-    /// Send the URL that redirected as `Referer`, in place of [`referer`](Self::referer). Default no.
+    /// After a redirect, send the URL that redirected as `Referer`, instead of [`referer`](Self::referer). Default no.
     pub auto_referer: bool,
-    /// Which content is wanted, going by its head. What is not is not delivered, as if the server had said 304: there are some that
-    /// know no conditions. Default: all.
+    /// Decides by the head which content is wanted. Other content is not delivered, as if the server had answered 304; this is
+    /// for servers that ignore conditions. Default: all.
     pub wants: Option<Arc<dyn Wants>>,
-    /// Who watches. Default: nobody.
+    /// An observer of the traffic. Default: none.
     pub trace: Option<Arc<dyn Trace>>,
-    /// Who is asked, while a blocking call waits, whether it shall go on. Default: nobody.
+    /// A hook that blocking calls ask during waits whether to continue. Default: none.
     pub interrupt: Option<Interrupt>,
     /// Keep the heads of the redirects that were followed, for [`Outcome::history`](crate::transfer::Outcome::history).
     /// Default no.
@@ -177,15 +176,15 @@ pub struct RequestOptions {
 /// ```
 #[derive(Clone, Default)]
 pub struct Particulars {
-    /// The method, in place of [`RequestOptions::method`].
+    /// The method, instead of [`RequestOptions::method`].
     pub method: Option<Cow<'static, str>>,
-    /// Fields to send besides [`RequestOptions::fields`]; those of the same names are not sent then.
+    /// Fields to send in addition to [`RequestOptions::fields`], replacing those of the same name.
     pub fields: Vec<(String, Vec<u8>)>,
-    /// The content, in place of [`RequestOptions::body`].
+    /// The content, instead of [`RequestOptions::body`].
     pub body: Option<Body>,
-    /// Fields behind the content. Default: none.
+    /// Trailer fields after the content. Default: none.
     pub trailers: Option<Trailers>,
-    /// How long an attempt may take, in place of [`RequestOptions::max_time`].
+    /// Time limit for an attempt, instead of [`RequestOptions::max_time`].
     pub max_time: Option<Duration>,
 }
 
@@ -209,9 +208,9 @@ pub fn method(name: &str) -> Cow<'static, str> {
 /// A transfer that is slower than this for so long has failed (curl's `--speed-limit` and `--speed-time`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpeedLimit {
-    /// The least speed.
+    /// The minimum speed.
     pub bytes_per_second: u64,
-    /// How long it may be below that.
+    /// How long the transfer may be slower than that.
     pub time: Duration,
 }
 
@@ -226,12 +225,12 @@ pub struct SpeedLimit {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Span {
-    /// At most so many bytes of its beginning, at least 1. A server that does no ranges sends all of it, and all of it is
-    /// delivered; so it is where the rest could not be asked for later, since nothing tells this content from another
-    /// (`Begin::validator`). `Begin::total` says how much there is.
+    /// At most this many bytes from its beginning, at least 1. If the server does not support ranges, everything is delivered;
+    /// likewise if the rest could not be requested later because the content has no validator (`Begin::validator`).
+    /// `Begin::total` is the full length.
     Opening(u64),
-    /// The rest of a content whose beginning is there: from a byte on, of the content of this length that this validator
-    /// names. Another answer than 206 with just these bytes fails ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
+    /// The rest of content whose beginning is already there: from a byte on, for the given length and validator. Any answer but
+    /// a 206 with exactly these bytes fails ([`ErrorKind::Changed`](crate::ErrorKind::Changed),
     /// [`ErrorKind::Range`](crate::ErrorKind::Range)).
     Rest {
         /// The first byte.
@@ -248,9 +247,9 @@ pub enum Span {
 /// How a large body may be fetched over several connections (`docs/design/splitting.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Split {
-    /// Most connections; 1 never splits. Default 1.
+    /// Maximum number of connections; 1 never splits. Default 1.
     pub connections: usize,
-    /// How far parts may run ahead of what has gone out, in bytes; a file has no such limit. Default 16 MiB.
+    /// How far parts may run ahead of the output, in bytes; there is no such limit for files. Default 16 MiB.
     pub memory: u64,
 }
 
@@ -267,9 +266,9 @@ pub struct ConnectTo {
     pub host: Option<String>,
     /// For this port only.
     pub port: Option<u16>,
-    /// Goes to this host; none keeps it.
+    /// Connect to this host; `None` keeps it.
     pub to_host: Option<String>,
-    /// Goes to this port; none keeps it.
+    /// Connect to this port; `None` keeps it.
     pub to_port: Option<u16>,
 }
 

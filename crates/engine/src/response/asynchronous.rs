@@ -131,10 +131,10 @@ impl Future for Sending {
     }
 }
 
-/// A response whose head has come; its body comes as it is awaited. It is also a [`Stream`] of pieces.
+/// A response whose head has arrived; its body is received as it is awaited. It is also a [`Stream`] of pieces.
 ///
-/// A body that was taken to its end leaves its connection to the next request. Dropped before, it closes the connection, or
-/// its stream of HTTP/2.
+/// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection,
+/// or the HTTP/2 stream.
 pub struct AsyncResponse {
     about: About,
     under_way: UnderWay,
@@ -144,15 +144,15 @@ pub struct AsyncResponse {
 }
 
 impl AsyncResponse {
-    /// Itself, unless its status is 400 or above.
+    /// Returns the response, unless its status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] then.
+    /// [`ErrorKind::Status`] if it is.
     pub fn error_for_status(self) -> Result<Self> {
         self.about.check_status().map(|()| self)
     }
 
-    /// Whether there are bytes to take ([`ready`](Self::ready)): `false` at the end of the body.
+    /// Waits for bytes to take ([`ready`](Self::ready)); `false` at the end of the body.
     ///
     /// # Errors
     /// What breaks the exchange, or the decoding; and so again each time. (The [`Stream`] ends behind it.)
@@ -196,12 +196,12 @@ impl AsyncResponse {
         self.unpacker.ready()
     }
 
-    /// So many of the [`ready`](Self::ready) bytes were used.
+    /// Marks this many of the [`ready`](Self::ready) bytes as used.
     pub fn consume(&mut self, amount: usize) {
         self.unpacker.consume(amount);
     }
 
-    /// Reads into `buffer` what there is; 0 is the end.
+    /// Reads what is available into `buffer`; 0 is the end.
     ///
     /// # Errors
     /// As [`poll_fill`](Self::poll_fill).

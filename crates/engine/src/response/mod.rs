@@ -46,11 +46,11 @@ use crate::{Client, Error, ErrorKind, Result};
 use decode::Unpacker;
 use intake::Outlet;
 
-/// A response whose head has come. Its body is read by [`Read`] or [`BufRead`], or as a whole; not more than 256 KiB of it are
-/// held at any time, however long it is.
+/// A response whose head has arrived. Read its body through [`Read`] or [`BufRead`], or as a whole; at most 256 KiB are
+/// buffered at a time, however long it is.
 ///
-/// A body that was read to its end leaves its connection to the next request. Dropped before, it closes the connection.
-/// The time limit of the request ([`max_time`](crate::RequestOptions::max_time)) counts for the body, too.
+/// Reading the body to its end frees the connection for the next request. Dropping the response earlier closes the connection.
+/// The time limit of the request ([`max_time`](crate::RequestOptions::max_time)) includes the body.
 ///
 /// What goes wrong while the body is read comes as an [`io::Error`] with the [`Error`] inside (`get_ref`, `into_inner`), or
 /// as the [`Error`] itself from the functions that read all of it. Who reads on is told again: what is broken has no end.
@@ -120,10 +120,10 @@ fn no_head() -> Error {
 }
 
 impl Response {
-    /// Itself, unless its status is 400 or above.
+    /// Returns the response, unless its status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] then.
+    /// [`ErrorKind::Status`] if it is.
     pub fn error_for_status(self) -> Result<Self> {
         self.check_status().map(|()| self)
     }
@@ -131,7 +131,7 @@ impl Response {
     /// The rest of the body.
     ///
     /// # Errors
-    /// What breaks the exchange, or the decoding.
+    /// The transfer or the decoding failed.
     pub fn bytes(mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         if self.unpacker.is_plain() && matches!(self.source, Source::Here(_)) {
@@ -148,8 +148,8 @@ impl Response {
         Ok(all)
     }
 
-    /// The rest of the body as text: by its byte order mark, the charset of its `Content-Type`, or as UTF-8. What is no
-    /// character becomes U+FFFD.
+    /// The rest of the body as text, decoded by its byte order mark, the charset of its `Content-Type`, or as UTF-8. Invalid
+    /// sequences become U+FFFD.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes).
@@ -168,7 +168,7 @@ impl Response {
         from_json(&self.bytes()?, url)
     }
 
-    /// Writes the rest of the body, piece by piece as it comes, and says how much it was.
+    /// Writes the rest of the body as it arrives. Returns its length.
     ///
     /// # Errors
     /// As [`bytes`](Self::bytes); [`ErrorKind::Write`] from the writer.

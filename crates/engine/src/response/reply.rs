@@ -35,11 +35,11 @@ use crate::{Client, Result};
 pub struct Reply {
     /// The head of the response.
     pub head: Head,
-    /// What it is of: where redirects led to.
+    /// The final target, after redirects.
     pub target: Target,
     /// Sizes, times and addresses.
     pub facts: Box<Facts>,
-    /// The redirects that led there, where they are kept.
+    /// The redirects that were followed, if they are kept.
     pub history: Vec<Redirected>,
     /// The trailer section of the body (RFC 9110 section 6.5), where there was one.
     pub trailers: Option<Fields>,
@@ -54,10 +54,10 @@ impl Reply {
         self.head.status()
     }
 
-    /// Itself, unless its status is 400 or above.
+    /// Returns the response, unless its status is 400 or above.
     ///
     /// # Errors
-    /// [`ErrorKind::Status`] then.
+    /// [`ErrorKind::Status`] if it is.
     pub fn error_for_status(self) -> Result<Self> {
         check_status(&self.head, &self.target).map(|()| self)
     }
