@@ -69,7 +69,7 @@ pub trait Files {
 /// Whether some of standard input may lie in the buffer of [`io::stdin`].
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
-/// What of standard input nobody has read, buffered.
+/// The buffered rest of standard input that has not been read yet.
 pub(crate) fn stdin() -> Stdin {
     IS_READ_AHEAD.store(true, Ordering::Relaxed);
     io::stdin()

@@ -52,7 +52,7 @@ pub enum Reason {
     NotUtf8,
     /// `--next` with nothing before it to close.
     MissingUrlBeforeNext,
-    /// `--help` of an option that there is none of.
+    /// `--help` for an unknown option.
     NoSuchHelp,
     /// A group of options names no URL at all.
     NoUrl,
@@ -60,20 +60,20 @@ pub enum Reason {
     TooDeep,
     /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
     BadSyntax(&'static str),
-    /// A proxy's text is none; curl finds this when it connects.
+    /// The text given for a proxy is not valid; curl notices this when it connects.
     Proxy {
         /// curl's code: 5, or 7 for an unknown scheme.
         code: u8,
         /// What is wrong; never the text itself, which may hold a password.
         text: String,
     },
-    /// `--proto-default` with a scheme that haul has not.
+    /// `--proto-default` with a scheme that haul does not support.
     Protocol,
-    /// What curl has, but haul leaves out for a reason.
+    /// An option of curl that haul does not support, and why.
     Refused(&'static str),
     /// An output file is named like a directory; curl finds this when it opens the file.
     Directory,
-    /// An output names a glob that there is none of.
+    /// An output names a glob that does not exist.
     GlobName {
         /// The output as it was given.
         template: String,

@@ -20,8 +20,8 @@
 //! overshoots: one TLS record (16 KiB) fits in at 0.9 MB/s and more. A bucket of 1/20 s would leave nothing; a smaller one loses rate each
 //! time a busy thread is late by more than it holds, as time that nobody used is never made up for.
 //!
-//! Takers are not told apart: who asks first gets what is there. They share by taking turns at [`available`](Bucket::available), each of
-//! them taking no more than its share.
+//! Takers are not distinguished: the first to ask gets what is available. They share by taking turns at
+//! [`available`](Bucket::available), each of them taking no more than its share.
 
 use crate::time::Time;
 

@@ -164,8 +164,9 @@ fn backoff(attempt: u32, entropy: u64) -> Duration {
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
-/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date: in any of the three formats, or as servers write it
-/// that get the day of the week, a zero or the zone's name wrong. A date that is past is no wait; nonsense is none. Seconds saturate.
+/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date: in any of the three formats, or as servers
+/// write it that get the day of the week, a zero or the zone's name wrong. A date in the past means no wait; an invalid value
+/// is ignored. Seconds saturate.
 pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     let text = core::str::from_utf8(value.trim_ascii()).ok()?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {

@@ -73,8 +73,8 @@ pub fn referer(from: &Target, to: &Target) -> Option<String> {
     (!downgrade).then(|| from.to_url())
 }
 
-/// A URL as it was written, without what may have been meant as a user: what is no URL has no userinfo to speak of, and is shown
-/// all the same. A query begins behind a path; a `?` or `#` before one may be of a password that nobody has encoded.
+/// A URL as it was written, without anything that may have been meant as a user. Text that is not a URL has no userinfo, but is
+/// shown all the same. A query begins behind a path; a `?` or `#` before one may be of a password that nobody has encoded.
 ///
 /// ```
 /// use haul_policy::secrets::without_userinfo;

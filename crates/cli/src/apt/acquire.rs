@@ -1,4 +1,4 @@
-//! One file for apt: what is asked of the server, and what apt is told of the answer.
+//! One file for apt: the request to the server, and the messages to apt about the response.
 
 use std::fs;
 use std::io::{self, Read};

@@ -74,7 +74,7 @@ impl Message {
     /// The next one of a stream; `None` at its end.
     ///
     /// # Errors
-    /// The stream's; [`io::ErrorKind::InvalidData`] for what is no message.
+    /// The stream's; [`io::ErrorKind::InvalidData`] for a malformed message.
     pub fn read(from: &mut impl BufRead) -> io::Result<Option<Self>> {
         let mut from = from.take(LONGEST);
         let mut line = String::new();

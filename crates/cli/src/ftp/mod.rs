@@ -263,7 +263,7 @@ impl Fetcher {
         self.args.verbose.unwrap_or_else(|| std::io::stderr().is_terminal())
     }
 
-    /// Says what became of it; the answer is the exit code.
+    /// Reports the result and returns the exit code.
     fn tell(&self, target: &Target, outcome: &Outcome) -> u8 {
         if outcome.facts.redirects > 0 && outcome.target.origin() != target.origin() {
             say(&format!("Redirected to {}", outcome.target.to_url()));

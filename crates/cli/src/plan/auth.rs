@@ -77,7 +77,7 @@ pub enum Netrc {
     Off,
     /// `--netrc-optional`: what the URL says goes first. Also where a file that need not be there is not.
     Optional(Arc<[u8]>),
-    /// `-n`, or `--netrc-file` alone: it goes before what the URL says.
+    /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
     Required(Arc<[u8]>),
 }
 

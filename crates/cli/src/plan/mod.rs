@@ -273,7 +273,7 @@ pub enum ContinueAt {
     OutputSize,
 }
 
-/// One stage: what is asked for and what becomes of the answer.
+/// One stage: what is requested, and what is done with the responses.
 #[derive(Clone, Debug)]
 pub struct StageArgs {
     /// The template of the `--then` that opened this stage; `None` for the first.

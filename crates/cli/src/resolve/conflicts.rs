@@ -156,7 +156,7 @@ fn check_checksum(group: &Group) -> Result<(), UsageError> {
 fn is_one_url(group: &Group) -> bool {
     match group.urls.get(0) {
         Some(UrlSource::Argument(url)) if group.urls.len() == 1 => {
-            // A glob that is none is found when the URL is used.
+            // A malformed glob is reported when the URL is used.
             group.globoff || Glob::parse(url).map_or(true, |glob| glob.count() == Some(1))
         }
         _ => false,

@@ -1,4 +1,4 @@
-//! Which requests go by the agent (`--agent`), and what is said when it cannot be used.
+//! Which requests go through the agent (`--agent`), and the warning when it cannot be used.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -12,10 +12,10 @@ use super::{say, single};
 use crate::agent::socket::Refusal;
 use crate::plan::{Global, Operation, append_query};
 
-/// Fetches by the agent, if that is wanted and can be. `None`: without it, then.
+/// Fetches through the agent if that is requested and possible. `None`: fetch without it.
 ///
 /// # Errors
-/// There is no place for the agent, and none was named.
+/// No socket was named, and there is no default one.
 pub(super) fn fetch(
     client: &Client,
     global: &Global,
@@ -27,13 +27,13 @@ pub(super) fn fetch(
     let Some(args) = &global.agent else { return Ok(None) };
     let stage = &operation.stages[0];
     let transfer = &stage.transfer;
-    // Fixed addresses belong to a client, not to a request; figures are of this process alone.
+    // Fixed addresses belong to a client, not to a request, and statistics cover only this process.
     let is_ours = !transfer.resolve.is_empty() || global.stats.is_some() || operation.checksum.is_some();
     let goes_on = stage.request.continue_at.is_some();
-    // What -z did not want is told from the head, before it is written.
+    // Whether -z wants the body is decided by the head, before anything is written.
     let is_conditional = stage.request.time_cond.is_some();
     let watched = is_conditional || request.trace.is_some() || request.include_head || request.body.is_some();
-    // What goes to a terminal is looked at on its way.
+    // Output to a terminal is checked for binary content.
     let to_terminal = file.is_none() && std::io::stdout().is_terminal();
     if is_ours || goes_on || watched || to_terminal {
         return Ok(None);

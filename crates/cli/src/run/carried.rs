@@ -69,7 +69,7 @@ impl Part {
         Ok(Self { body: Body::pieces([piece]), range })
     }
 
-    /// A file from where `-C` begins; with `-r`, as by curl, the server is told of that range, and gets the whole.
+    /// A file from the offset of `-C` on. With `-r`, as in curl, the request names that range but carries the whole file.
     ///
     /// # Errors
     /// The file cannot be read, or has nothing behind that offset: it is there already, says curl's exit code.

@@ -1,4 +1,4 @@
-//! One GET, by the agent where it can go that way, and past it where it cannot: nobody who looks at the output can tell.
+//! One GET, through the agent if possible and without it otherwise. The output is the same either way.
 //!
 //! ```text
 //!  Carrier ─▶ piece ─┬─ by the agent ──── it died ─▶ goes on from the exact byte ─┐

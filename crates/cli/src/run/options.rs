@@ -1,4 +1,4 @@
-//! From a stage of the plan to what the engine is asked for.
+//! Turns a stage of the plan into the engine's request options.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -16,10 +16,10 @@ use super::{carried, ways};
 use crate::plan::{self, ContinueAt, FieldArg, Global, HttpVersion, IpVersion, StageArgs, TimeCond};
 use crate::write_out::WriteOut;
 
-/// How far the parts of one body may run ahead of what has gone out.
+/// How far the parts of one body may run ahead of the output.
 const SPLIT_MEMORY: u64 = 16 << 20;
 
-/// What the engine is asked for in this stage.
+/// The engine's request options for this stage.
 pub(super) fn request(
     global: &Global,
     stage: &StageArgs,
@@ -116,7 +116,7 @@ fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
         decodes_all: true,
         connect_heads: is_curl && !stage.proxy.suppress_connect_headers,
         retries_whole: is_curl,
-        // With Digest alone curl sends nothing before it is asked who it is, be it by a proxy.
+        // With Digest alone, curl sends no content before it has been challenged, whether by the server or by a proxy.
         probes: is_curl && [stage.request.auth.allowed, stage.proxy.allowed].contains(&Allowed::DIGEST),
         spares_once: true,
         trusts_end: is_curl,

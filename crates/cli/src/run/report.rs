@@ -1,4 +1,4 @@
-//! What is told of transfers: a line for each failure, `-w` behind each body, heads for `-D` and `-v`.
+//! Reports about transfers: a line for each failure, `-w` after each body, heads for `-D` and `-v`.
 
 use std::fs::File;
 use std::io::Write;

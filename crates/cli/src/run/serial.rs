@@ -1,7 +1,7 @@
 //! URLs one after the other, each with what is sent to it: uploads, and every URL as `curl` without `-Z`.
 //!
-//! Each transfer is told of before the next one begins, and each has the whole process to itself: the blocking driver, no
-//! thread. Globs are expanded as they are needed, so that a million of URLs costs no memory.
+//! Each transfer is reported before the next one begins, and has the whole process to itself: the blocking driver, no thread.
+//! Globs are expanded as they are needed, so that a million of URLs costs no memory.
 
 use std::ops::ControlFlow;
 use std::path::Path;

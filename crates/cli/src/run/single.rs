@@ -37,7 +37,7 @@ pub(super) const NULL: &str = "/dev/null";
 pub(super) struct Job<'a> {
     /// The URL.
     pub(super) url: &'a str,
-    /// The same as it was given: without the name of what is sent to it, which `-O` would otherwise write over.
+    /// The URL as it was given: without the appended name of the uploaded file, which `-O` would otherwise overwrite.
     pub(super) given: &'a str,
     /// Which source it is from.
     pub(super) index: usize,

@@ -1,4 +1,4 @@
-//! One transfer that is over, and what is told of it.
+//! A finished transfer, and what is reported about it.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -30,7 +30,7 @@ pub(super) struct Tracer {
     heads: Option<Place>,
     /// Whether `-D` has the answers of proxies too.
     connect_heads: bool,
-    /// Whether a further try is told of, which curl does unless it is silent.
+    /// Whether retries are announced, as curl does unless it is silent.
     tells_retries: bool,
     /// Whether what the last one failed of is, as by curl.
     tells_failures: bool,

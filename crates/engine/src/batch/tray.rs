@@ -1,4 +1,4 @@
-//! Where results wait to be taken, and when the program is told of them.
+//! Finished results waiting to be taken, and when to wake the program for them.
 //!
 //! The event loop puts results in as they come, and lets the program know of them when it has dealt with all that a wake-up
 //! brought ([`Gate::turned`]). To wake a thread costs about as much as a small exchange, so while requests enough wait for

@@ -97,7 +97,7 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
 /// What is waited for beside a socket.
 #[derive(Debug, Clone, Copy)]
 pub enum Beside<'a> {
-    /// That nobody reads the sink's pipe any more.
+    /// The error for a sink's pipe that has lost its reader.
     Sink(BorrowedFd<'a>),
     /// That there is more to send.
     Source(BorrowedFd<'a>),

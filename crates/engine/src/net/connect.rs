@@ -236,7 +236,7 @@ impl Connector {
                 opened(socket.as_fd());
                 Connect::Local(socket)
             }
-            // Its listener has as many waiting as it takes, and tells nobody when it takes more.
+            // The listener's backlog is full, and there is no notification when it has room again.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.next_attempt = now + LOCAL_RETRY;
                 Connect::Pending

@@ -74,7 +74,7 @@ impl Ports {
     /// Reads curl's `--local-port`: `PORT` or `FIRST-LAST`.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] when it is none: port 0, or a range that ends before it begins.
+    /// [`ErrorKind::Setup`] if it is not valid: port 0, or a range that ends before it begins.
     pub fn parse(text: &str) -> Result<Self> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0);

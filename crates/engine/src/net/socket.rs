@@ -338,7 +338,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX).max(1)
 }
 
-/// Whether a timeout that is set does for a wait of `wanted`; 0 is none.
+/// Whether the timeout that is already set will do for a wait of `wanted`; 0 means no timeout.
 fn fits(armed: u64, wanted: u64) -> bool {
     match (armed, wanted) {
         (0, 0) => true,

@@ -87,7 +87,8 @@ impl Stream {
         self.tls.is_some() || self.transport.is_secure()
     }
 
-    /// Whether an end ([`Received::End`]) is a proper one: of what is in the clear itself, by the TLS of the proxy that carries it.
+    /// Whether an end of stream ([`Received::End`]) was announced properly. For plain HTTP through an https proxy, the TLS of
+    /// the proxy connection decides.
     #[must_use]
     pub fn end_is_said(&self) -> bool {
         self.tls.is_none() && self.transport.end_is_said()

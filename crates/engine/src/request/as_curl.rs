@@ -31,7 +31,7 @@ pub struct AsCurl {
     /// redirect or a challenge does not cost it. Else only above 1 MiB, or if its length is not known.
     pub spares_once: bool,
     /// The server's word counts where it can do no harm. With [`resume_from`](super::RequestOptions::resume_from), what begins
-    /// behind the end is complete though no Content-Range says where the end is; a 206 that nobody asked for is delivered as it
-    /// is, and so is a 401 whose challenge cannot be answered.
+    /// behind the end is complete though no Content-Range says where the end is; an unrequested 206 is delivered as it is, and
+    /// so is a 401 whose challenge cannot be answered.
     pub trusts_end: bool,
 }

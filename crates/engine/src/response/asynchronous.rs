@@ -167,7 +167,7 @@ impl AsyncResponse {
         })
     }
 
-    /// The same, but for what becomes of it when it fails.
+    /// The same, without the bookkeeping for failures.
     fn poll_bring(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         self.under_way.feed(context);
         loop {

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::body::Decoder;
 use crate::buffer::Chunk;
 
-/// So much is decoded at once, to begin with; then more or less, by what comes of it.
+/// How much is decoded at once at first; adjusted later to how much it expands.
 const FIRST: usize = 4 << 10;
 const LEAST: usize = 256;
 const MOST: usize = 64 << 10;

@@ -50,7 +50,7 @@ struct Held {
 pub(crate) enum Next {
     /// Bytes.
     Piece(Chunk),
-    /// Nothing more: what became of the exchange.
+    /// The exchange is over, with this result.
     End(Box<Outcome>),
     /// Nothing yet: it will be woken.
     Later,

@@ -66,11 +66,11 @@ pub struct Response {
 enum Source {
     /// The exchange on this thread.
     Here(Box<Exchanges>),
-    /// All has come that comes, and this is what became of it.
+    /// The body has ended, with this result.
     Over(Result<()>),
     /// The program was told that it has ended.
     Told,
-    /// It broke, and whoever reads on is told so again.
+    /// The transfer broke; further reads report the same error.
     Broken(Error),
 }
 
@@ -161,7 +161,7 @@ impl Response {
     /// The rest of the body as a value, from JSON.
     ///
     /// # Errors
-    /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] for what is no JSON, or not of this value.
+    /// As [`bytes`](Self::bytes); [`ErrorKind::ContentCoding`] if it is not valid JSON, or not for this type.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(self) -> Result<T> {
         let url = self.url();

@@ -66,7 +66,7 @@ pub struct Begin<'a> {
     pub history: &'a [Redirected],
     /// What is known so far.
     pub facts: &'a Facts,
-    /// The length of what will be pushed, where known: not known for a decoded or extracted body.
+    /// The length of what will be pushed, if known; it is unknown for a decoded or extracted body.
     pub length: Option<u64>,
     /// Where in the content it begins: what is before is there already.
     pub offset: u64,

@@ -76,7 +76,7 @@ pub(crate) enum After {
     Alone,
 }
 
-/// Splits the transfer under way on `link`. It comes back with what became of it.
+/// Splits the transfer in progress on `link`, and returns the transfer with its result.
 ///
 /// # Errors
 /// The connection as it was, when there is no event loop to be had.

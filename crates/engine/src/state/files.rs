@@ -24,7 +24,7 @@ use crate::{Error, ErrorKind, Result};
 /// The most that is read of such a file. The stores' own limits keep them far below.
 const MOST: u64 = 64 << 20;
 
-/// What a file says; nothing where there is none.
+/// The content of a file; empty if it does not exist.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     match File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut text)) {

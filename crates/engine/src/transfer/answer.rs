@@ -21,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 const MAX_PROXY_ROUNDS: u32 = 4;
 
 impl Transfer {
-    /// The head of the final response. Decides what becomes of the body.
+    /// Handles the head of the final response: decides what is done with the body.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
         self.facts.head_came(&head, now, continues);

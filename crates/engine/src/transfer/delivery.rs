@@ -14,7 +14,7 @@ use crate::sink::Wake;
 use crate::trace::Event;
 use crate::{Error, ErrorKind, Result};
 
-/// A body that nobody wants is read to its end, to keep the connection, if it is no longer than this.
+/// An unwanted body of up to this length is read to its end, to keep the connection.
 const WORTH_DRAINING: u64 = 64 << 10;
 
 impl Transfer {

@@ -241,7 +241,8 @@ impl Transfer {
     ) -> [(&'static str, Option<&'a [u8]>); 3] {
         let content_type = self.options.content_type.as_deref();
         let content_type = content_type.filter(|_| self.aim.with_body && callers.leave_to_engine("Content-Type"));
-        // As by curl: who is only to be challenged is told of a form's fields, but not of its parts, which are not there.
+        // As in curl: a request that is only to provoke a challenge has the Content-Type of a urlencoded form, but not that of
+        // a multipart form, whose parts are not sent.
         let content_type = content_type.filter(|kind| !(self.login.is_probe && kind.starts_with("multipart/")));
         [
             ("Content-Length", written.content_length.as_deref().map(str::as_bytes)),

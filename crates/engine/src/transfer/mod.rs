@@ -136,7 +136,7 @@ pub struct Transfer {
     proxy_rounds: u32,
     /// The alternative service that its connection goes to.
     alternative: Option<Box<Door>>,
-    /// The proxy that its connection goes to, for who watches.
+    /// The proxy that its connection goes to, for traces.
     proxy_host: Option<Box<str>>,
     /// Heads of the redirects so far, where they are to be delivered.
     heads: Vec<u8>,

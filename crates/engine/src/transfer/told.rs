@@ -1,4 +1,4 @@
-//! What the connection tells on the way, for who watches and for the facts: nothing here changes what is fetched.
+//! Events of the connection, recorded for traces and statistics. Nothing here influences the transfer.
 
 use std::time::Duration;
 

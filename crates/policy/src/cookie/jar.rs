@@ -81,7 +81,7 @@ impl Jar {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no cookies.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -24,7 +24,8 @@ pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     }
 }
 
-/// Whether nobody on the way can read or forge what passes: TLS, or the own machine by the names curl takes for it.
+/// Whether the connection is safe from eavesdropping and tampering: over TLS, or to this machine under the names that curl
+/// accepts for it.
 pub(super) fn is_secure(target: &Target) -> bool {
     target.scheme() == Scheme::Https
         || match target.host() {

@@ -77,8 +77,8 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, at: usize) -> Result<(), GlobErro
     Ok(())
 }
 
-/// A name in angle brackets at the start of `text`, and its length with them. What cannot be one is none, and stays what it was
-/// before globs had names.
+/// A name in angle brackets at the start of `text`, and its length including them. Anything that cannot be a name stays what it
+/// was before globs had names.
 pub(super) fn name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))

@@ -6,7 +6,7 @@ use crate::target::{Scheme, Target};
 /// What the variables say, read once. `Debug` is left out: their values hold passwords.
 ///
 /// `http_proxy` counts in lower case only: CGI sets `HTTP_PROXY` from a request's Proxy field, so a peer could choose it
-/// (CVE-2016-5385). All others count in both cases, the lower one first. An empty one is none.
+/// (CVE-2016-5385). All others count in both cases, the lower one first. An empty one counts as unset.
 #[derive(Clone, Default)]
 pub struct Environment {
     http: Option<String>,

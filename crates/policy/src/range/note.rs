@@ -71,7 +71,7 @@ const SUM: usize = 4;
 /// What is known about a partial file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Which body it is: a digest of the URL and of whatever else makes it another body, made by the engine.
+    /// Identifies the body: a digest, made by the engine, of the URL and everything else that would select another body.
     pub identity: [u8; 32],
     /// Which boot of the machine wrote it; at most [`MAX_BOOT`] bytes. Empty: not known.
     pub boot: Vec<u8>,

@@ -91,7 +91,7 @@ impl Window {
         id
     }
 
-    /// Where the run of bytes that are missing and nobody's but `own` ends, from `at` on.
+    /// The end of the run of missing bytes from `at` on that no part other than `own` has claimed.
     fn end_behind(&self, at: u64, own: Option<usize>) -> u64 {
         // One that was finished while the other waited at its start may have become a part of what lies before.
         let there = self.done.iter().filter(|span| span.end > at).map(|span| span.start.max(at)).min();

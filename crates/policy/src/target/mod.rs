@@ -202,7 +202,7 @@ impl Target {
         Some((decode(user), decode(password)))
     }
 
-    /// Whether the URL has a password, be it an empty one: `user:@host` has, `user@host` has not.
+    /// Whether the URL has a password, even an empty one: `user:@host` does, `user@host` does not.
     pub fn has_password(&self) -> bool {
         self.userinfo.as_deref().is_some_and(|text| text.contains(':'))
     }

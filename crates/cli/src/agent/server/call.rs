@@ -1,4 +1,4 @@
-//! One call in the agent: its descriptor, which the worker writes to, and its socket, where it hears what became of it.
+//! One call in the agent: its descriptor, to which the worker writes, and its socket, on which the result is sent.
 //!
 //! ```text
 //!   worker ──▶ CallSink ──▶ Call { outlet } ──▶ descriptor       no room: the main thread watches it, and wakes the worker

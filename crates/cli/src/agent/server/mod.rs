@@ -144,7 +144,7 @@ impl Agent {
 
     /// Takes no new callers: the next one finds no socket, and starts another agent.
     fn leave(&mut self) {
-        // In this order: while somebody listens nobody replaces the socket, so what is removed is ours.
+        // In this order: nobody replaces a socket that still has a listener, so the one removed is ours.
         self.place.remove(self.inode);
         self.accept();
         self.listener = None;

@@ -10,7 +10,7 @@ pub(crate) trait Gate: Send + Sync {
     /// The first of those under way.
     fn first_is(&self, id: Option<u64>);
 
-    /// All that the last wake-up brought is dealt with: who waits for results may be told of them. When to be called again
+    /// Everything from the last wake-up has been handled, so those who wait for results may be woken. When to be called again
     /// though nothing happens by then.
     fn turned(&self, load: Load, now: Instant) -> Option<Instant>;
 }

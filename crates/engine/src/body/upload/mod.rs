@@ -141,7 +141,7 @@ pub trait Upload: Send {
         None
     }
 
-    /// After `WouldBlock`: when another read is worth trying though nobody is woken.
+    /// After `WouldBlock`: when to try reading again, if no wake-up comes before.
     fn resumes_at(&self) -> Option<Instant> {
         None
     }

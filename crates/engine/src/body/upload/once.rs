@@ -199,7 +199,7 @@ impl fmt::Display for Panicked {
 
 impl Error for Panicked {}
 
-/// What a thread has read and nobody has sent yet.
+/// What the reader's thread has read and has not been sent yet.
 struct Ahead {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,

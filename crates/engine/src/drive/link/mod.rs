@@ -227,7 +227,7 @@ impl Link {
         either!(self, link => link.start(transfer, now, waker, finished));
     }
 
-    /// Sends what there is to send. `false` when the socket has no room for all of it.
+    /// Sends pending output. `false` if the socket has no room for all of it.
     ///
     /// # Errors
     /// The socket's. A response may have come all the same: receive before giving up.

@@ -144,7 +144,7 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
     }
 }
 
-/// Sends what the machine has, and what `feed` makes of it as room appears; `sent` is told of each write. `false` when the
+/// Sends the machine's output, and what `feed` adds to it as room appears; `sent` is called for each write. `false` when the
 /// socket has no room for all of it.
 ///
 /// # Errors

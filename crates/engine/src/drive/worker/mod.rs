@@ -155,7 +155,7 @@ struct Worker {
     flushed_in_vain: bool,
     /// Since when there is gathered output.
     gathering_since: Option<Instant>,
-    /// When the supply is told of a turn though nothing happens.
+    /// When the supply is to be called again even if nothing happens.
     turned_until: Option<Instant>,
     idle_cores: IdleCores,
     others: Vec<JoinHandle<()>>,

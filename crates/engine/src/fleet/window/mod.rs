@@ -357,7 +357,7 @@ impl Window {
         Ok(state.room)
     }
 
-    /// Lets go what may leave now, and wakes who waits for that.
+    /// Passes on everything that may leave now, and wakes the transfers that waited for room.
     fn advance(&self, state: &mut State) -> Result<()> {
         let mut moved = false;
         while let Some(front) = state.front(self.order) {

@@ -5,7 +5,7 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 use super::normal;
 use crate::{Error, ErrorKind, Result};
 
-/// The table of fixed answers. An exact host goes before `*`.
+/// The table of fixed answers. An exact host takes precedence over `*`.
 #[derive(Default, Clone)]
 pub(super) struct Overrides {
     hosts: HashMap<(String, u16), Override>,

@@ -10,7 +10,7 @@ use haul_proto::head::Head;
 
 use crate::{Error, ErrorKind, Result};
 
-/// How a proxy is told who asks.
+/// How haul authenticates to a proxy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ProxyAuth {
     /// By Basic, with the first request.

@@ -52,7 +52,7 @@ pub struct ProxyOptions {
     /// What the variables say. Default: nothing; a library does not read its host's environment unasked. Its `no_proxy`
     /// counts for [`ProxyOptions::proxy`], too.
     pub environment: Environment,
-    /// What goes direct (`--noproxy`), in place of what the environment says.
+    /// Hosts that are reached directly (`--noproxy`), instead of those that the environment names.
     pub no_proxy: Option<NoProxy>,
     /// A SOCKS proxy to reach the proxy by (`--preproxy`); without one, the way to the origin.
     pub preproxy: Option<Proxy>,

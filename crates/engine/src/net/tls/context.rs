@@ -412,7 +412,7 @@ fn trusting(
     none: impl FnOnce() -> Error,
 ) -> Result<ListedOrSigned> {
     let mut roots = RootCertStore::empty();
-    // Bundles may hold certificates no one can use any more (a negative serial number); they hurt nobody.
+    // Bundles may contain certificates that are no longer usable (a negative serial number); skipping them does no harm.
     let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
     if usable == 0 {
         return Err(none());

@@ -1,4 +1,4 @@
-//! A server's certificate in words, for who watches a transfer: the lines that `curl -v` has of it.
+//! A server's certificate as text, for `-v`: the lines that `curl -v` prints about it.
 //!
 //! ```text
 //! Server certificate:

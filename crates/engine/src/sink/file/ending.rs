@@ -82,7 +82,7 @@ impl FileSink {
         };
         let found = found.map_err(|error| self.error(error))?;
         checksum.agrees(&found).inspect_err(|_| {
-            // What can be looked at is kept, but not under the name of what it should have been.
+            // The partial content is kept for inspection, but not under its final name.
             let Some(beside) = PartialFile::beside(&self.target()).filter(|_| !self.options.remove_on_error) else {
                 return;
             };

@@ -111,7 +111,7 @@ pub(super) fn is_violation(error: h1::Error) -> bool {
     !error.is_early_end() && !matches!(error, h1::Error::UnsolicitedBytes | h1::Error::Closed(_))
 }
 
-/// The kind, and so the exit code, of what the machine objects to.
+/// The error kind, and so the exit code, for a protocol error of the machine.
 pub(super) fn from_machine(error: h1::Error) -> Error {
     let kind = match error {
         h1::Error::EndedIdle | h1::Error::EndedBeforeResponse | h1::Error::EndedInStatusLine { .. } => {
