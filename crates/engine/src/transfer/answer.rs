@@ -55,33 +55,52 @@ impl Transfer {
         }
     }
 
+    /// Asks each reason not to deliver the body, in this order; the first that applies decides.
     fn decide(&mut self, head: &Head, framing: BodyFraming) -> Disposition {
         let options = Arc::clone(&self.options);
+        let decided = self
+            .on_other_connection(head, &options)
+            .or_else(|| self.on_location(head))
+            .or_else(|| self.on_challenge(head))
+            .or_else(|| self.on_expectation_failed(head))
+            .or_else(|| self.on_range(head, framing, &options))
+            .or_else(|| if head.status() >= 400 { self.on_bad_status(head, &options) } else { None })
+            .or_else(|| self.on_no_part(head, framing, &options))
+            .or_else(|| self.on_unwanted(head, framing, &options));
+        decided.unwrap_or_else(|| self.deliver(head, framing, &options))
+    }
+
+    /// A proxy that wants to know who asks (407), and a server that is not the right one (421): the same request once more.
+    fn on_other_connection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if status == 407 && self.proxy_rounds < MAX_PROXY_ROUNDS {
-            let via = Via::of(&self.aim.target, &options);
+            let via = Via::of(&self.aim.target, options);
             if via.forwards().is_some_and(|proxy| proxy.may_answer(head, self.proxy_answered)) {
                 self.proxy_rounds += 1;
-                return Disposition::Again;
+                return Some(Disposition::Again);
             }
         }
+        if status != 421 || self.cannot_send_again().is_some() {
+            return None;
+        }
         // Whatever its method: the server has not acted on it (RFC 9110 section 15.5.20).
-        if status == 421 && self.is_on_used && !self.is_misdirected && self.cannot_send_again().is_none() {
+        if self.is_on_used && !self.is_misdirected {
             self.is_misdirected = true;
             self.wants_fresh = true;
-            return Disposition::Again;
+            return Some(Disposition::Again);
         }
-        // Not even where nothing else was carried before: it is no door of this origin (RFC 7838 section 6).
-        if status == 421 && self.cannot_send_again().is_none() && self.drops_alternative() {
-            return Disposition::Again;
-        }
+        // Even on a fresh connection: then the alternative does not serve this origin (RFC 7838 section 6).
+        self.drops_alternative().then_some(Disposition::Again)
+    }
+
+    /// A redirect that is to be followed, or that cannot be.
+    fn on_location(&mut self, head: &Head) -> Option<Disposition> {
         let location = match location(head) {
             Ok(location) => location,
-            Err(error) => return Disposition::Fail(error),
+            Err(error) => return Some(Disposition::Fail(error)),
         };
-        match self.hop(status, location) {
-            Ok(Some(hop)) => return Disposition::Follow(Box::new(hop)),
-            Ok(None) => {}
+        match self.hop(head.status(), location) {
+            Ok(hop) => hop.map(|hop| Disposition::Follow(Box::new(hop))),
             Err(error) => {
                 let kind = match error.exit_code() {
                     1 => ErrorKind::UnsupportedScheme,
@@ -89,56 +108,62 @@ impl Transfer {
                     _ => ErrorKind::Url,
                 };
                 let error = Error::with_source(kind, "the redirect cannot be followed", error);
-                return Disposition::Fail(error.at(Stage::Redirected));
+                Some(Disposition::Fail(error.at(Stage::Redirected)))
             }
         }
-        if let Some(disposition) = self.on_challenge(head).or_else(|| self.on_expectation_failed(head)) {
-            return disposition;
+    }
+
+    /// What the response is of the range that was asked for. `None`: it is to be delivered like any other.
+    fn on_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+        if !self.may_range {
+            return None;
         }
-        if self.may_range {
-            match self.extent.judge(head, framing) {
-                Verdict::Ordinary => {}
-                // Servers exist that call all that they send a part.
-                _ if options.as_curl.trusts_end && head.status() == 206 && !self.extent.is_ranged() => {}
-                Verdict::Refused(_)
-                    if options.as_curl.trusts_end && self.is_fixed && self.is_behind_end(head, framing) =>
-                {
-                    return Disposition::Complete;
-                }
-                Verdict::Refused(_) if self.is_fixed && self.extent.may_look_back(head) => return Disposition::Again,
-                verdict => return self.go_by(verdict, head, framing),
+        match self.extent.judge(head, framing) {
+            Verdict::Ordinary => None,
+            // Some servers call everything that they send a part.
+            _ if options.as_curl.trusts_end && head.status() == 206 && !self.extent.is_ranged() => None,
+            Verdict::Refused(_) if options.as_curl.trusts_end && self.is_fixed && self.is_behind_end(head, framing) => {
+                Some(Disposition::Complete)
             }
+            Verdict::Refused(_) if self.is_fixed && self.extent.may_look_back(head) => Some(Disposition::Again),
+            verdict => Some(self.go_by(verdict, head, framing)),
         }
-        if status >= 400
-            && let Some(disposition) = self.on_bad_status(head, &options)
-        {
-            return disposition;
+    }
+
+    /// Content that is not the part that was asked for is not appended to what is there.
+    fn on_no_part(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+        let status = head.status();
+        if !self.is_fixed || !self.may_range || !self.extent.is_ranged() || matches!(status, 206 | 304) {
+            return None;
         }
-        // What is no part of it is not added to what is there.
-        if self.is_fixed && self.may_range && self.extent.is_ranged() && !matches!(status, 206 | 304) {
-            if options.as_curl.trusts_end && self.is_behind_end(head, framing) {
-                return Disposition::Complete;
-            }
-            let message = format!("asked for a range, the server answered {status}");
-            return Disposition::Fail(Error::new(ErrorKind::Range, message));
+        if options.as_curl.trusts_end && self.is_behind_end(head, framing) {
+            return Some(Disposition::Complete);
         }
-        if options.head_only
-            && let Some(length) = head.get("content-length").and_then(|length| std::str::from_utf8(length).ok())
-            && let Ok(length) = length.trim().parse()
-            && let Err(error) = self.check_size(length)
-        {
-            return Disposition::Fail(error);
+        let message = format!("asked for a range, the server answered {status}");
+        Some(Disposition::Fail(Error::new(ErrorKind::Range, message)))
+    }
+
+    /// A body that would be too large to want, or that the caller does not want by its head.
+    fn on_unwanted(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
+        if options.head_only {
+            let length = std::str::from_utf8(head.get("content-length")?).ok()?.trim().parse().ok()?;
+            return self.check_size(length).err().map(Disposition::Fail);
         }
         let is_unwanted = options.wants.as_ref().is_some_and(|wants| !wants.wants(head));
-        if is_unwanted && framing != BodyFraming::None && !options.head_only {
-            self.facts.status = 304;
-            return Disposition::Complete;
+        if !is_unwanted || framing == BodyFraming::None {
+            return None;
         }
+        self.facts.status = 304;
+        Some(Disposition::Complete)
+    }
+
+    /// Begins to deliver the body, or ends the transfer where there is none to deliver.
+    fn deliver(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Disposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
             Ok(()) if has_wanted => Disposition::Deliver,
-            // Of what fails with its body, the head was all of it.
-            Ok(()) if status >= 400 && options.fail => Disposition::Fail(bad_status(head)),
+            // With `fail_with_body` the head alone was to be delivered before the failure.
+            Ok(()) if head.status() >= 400 && options.fail => Disposition::Fail(bad_status(head)),
             Ok(()) => Disposition::Complete,
             Err(error) => Disposition::Fail(error),
         }
