@@ -270,8 +270,8 @@ impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExpandError::Climbs => f.write_str("the match climbs out of the template's path with .."),
-            ExpandError::NotPlain => f.write_str("the match stands in the host and is no plain host name or port"),
-            ExpandError::NotHttp => f.write_str("the match is no absolute http or https URL"),
+            ExpandError::NotPlain => f.write_str("in the host, only letters, digits and .-_: are allowed"),
+            ExpandError::NotHttp => f.write_str("the match is not an absolute http or https URL"),
             ExpandError::Userinfo => f.write_str("the match is a URL with a user or password"),
             ExpandError::Target(error) => write!(f, "the match makes a {error}"),
         }

@@ -50,7 +50,7 @@ impl Resolver<'_> {
                     asked => asked,
                 };
                 asked.map_err(|_| {
-                    misused(option, "there is no password, and no terminal to ask for it: USER:PASSWORD, or netrc")
+                    misused(option, "there is no password, and no terminal to ask for one; use USER:PASSWORD or netrc")
                 })?
             }
         };
@@ -73,7 +73,7 @@ impl Resolver<'_> {
         });
         let text = match path {
             Some(path) => self.file(&path, if low.netrc_file.is_some() { "--netrc-file" } else { "--netrc" }),
-            None => Err(misused("--netrc", "there is no home directory, and no --netrc-file")),
+            None => Err(misused("--netrc", "there is no home directory; use --netrc-file")),
         };
         match (text, is_required) {
             // With both, the one that asks for less counts, as in curl.

@@ -33,8 +33,12 @@ impl Resolver<'_> {
                 self.size(Path::new(name), "--upload-file")?;
                 continue;
             }
-            let glob = Glob::parse(name)
-                .map_err(|error| misused("--upload-file", &format!("the file's name is no glob: {error}; -g")))?;
+            let glob = Glob::parse(name).map_err(|error| {
+                misused(
+                    "--upload-file",
+                    &format!("the glob in the file name is malformed: {error}; use -g to take it literally"),
+                )
+            })?;
             if glob.count().is_some_and(|count| count <= CHECKED_MAX) {
                 for file in glob.iter() {
                     self.size(Path::new(&file.url), "--upload-file")?;

@@ -123,7 +123,7 @@ impl ClientBuilder {
     /// [`ErrorKind::ProxyResolve`] if the URL is malformed.
     pub fn proxy(mut self, url: &str) -> Result<Self> {
         let proxy = Proxy::parse(url)
-            .map_err(|error| Error::with_source(ErrorKind::ProxyResolve, "the proxy's URL is none", error))?;
+            .map_err(|error| Error::with_source(ErrorKind::ProxyResolve, "the proxy's URL is malformed", error))?;
         self.options.proxy.get_or_insert_with(ProxyOptions::default).proxy = Some(proxy);
         Ok(self)
     }

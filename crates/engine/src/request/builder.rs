@@ -373,7 +373,7 @@ fn parse(client: &Client, url: String, options: &RequestOptions) -> Result<Targe
 /// Before there is a connection: a server that takes one at a time would wait for a request that never comes.
 fn check_field(name: &str, value: &[u8]) -> Result<()> {
     let cause = match (is_token(name.as_bytes()), is_value(value)) {
-        (false, _) => "its name is no token",
+        (false, _) => "its name is not a token",
         (_, false) => "its value has CR, LF or NUL in it",
         _ => return Ok(()),
     };

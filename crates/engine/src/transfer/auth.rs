@@ -147,7 +147,9 @@ impl Transfer {
         };
         auth.identity(auth.user.as_ref(), &target, self.aim.secrets, self.aim.is_downgraded).map_err(
             |error| match error {
-                IdentityError::Netrc(error) => Error::with_source(ErrorKind::Read, "the netrc file is none", error),
+                IdentityError::Netrc(error) => {
+                    Error::with_source(ErrorKind::Read, "the netrc file is malformed", error)
+                }
                 IdentityError::Auth(error) => refused(error),
                 error => Error::with_source(ErrorKind::Setup, "there are no credentials", error),
             },

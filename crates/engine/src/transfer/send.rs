@@ -36,7 +36,8 @@ impl Transfer {
     /// Puts the request into the connection's machine.
     ///
     /// # Errors
-    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if content needs a length; [`ErrorKind::Read`] if the netrc file is none;
+    /// [`ErrorKind::Setup`] if a field or the method cannot be sent; [`ErrorKind::Upload`] if the content needs a length;
+    /// [`ErrorKind::Read`] if the netrc file is malformed;
     /// [`ErrorKind::Rewind`] if the content is gone.
     pub fn enqueue(&mut self, conn: &mut impl Machine, now: Instant) -> Result<h1::RequestId> {
         let own = std::mem::take(&mut self.own.fields);

@@ -247,7 +247,7 @@ fn stated_time(value: &[u8]) -> Result<String, AuthError> {
     if value.len() == 16 && value.iter().enumerate().all(is_right) {
         Ok(String::from_utf8_lossy(value).into_owned())
     } else {
-        Err(AuthError::SigV4("the request's own date is none such as 20150830T123600Z"))
+        Err(AuthError::SigV4("the request's own date is not of the form 20150830T123600Z"))
     }
 }
 

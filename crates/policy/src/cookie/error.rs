@@ -35,7 +35,7 @@ impl fmt::Display for Refusal {
             Refusal::ControlByte => "it has a control byte",
             Refusal::TooLong => "it is too long",
             Refusal::NoName => "it has no name",
-            Refusal::Domain => "its domain is no host name",
+            Refusal::Domain => "its domain is not a host name",
             Refusal::ForeignDomain => "its domain is not the server's",
             Refusal::PublicSuffix => "its domain is a public suffix",
             Refusal::Insecure => "it is Secure and came in the clear",

@@ -301,7 +301,7 @@ impl fmt::Display for SocksError {
             SocksError::Unresolved => "this SOCKS version takes addresses only",
             SocksError::NoIpv6 => "SOCKS 4 cannot reach IPv6 addresses",
             SocksError::TooLong => "a host name, user or password that SOCKS cannot express",
-            SocksError::NotAProxy => "what answered is no such SOCKS proxy",
+            SocksError::NotAProxy => "the server is not a SOCKS proxy of this version",
             SocksError::WantsCredentials => "the SOCKS proxy wants a user name and password",
             SocksError::NoMethod => "the SOCKS proxy accepts no offered authentication",
             SocksError::WrongCredentials => "the SOCKS proxy refused the user name or password",

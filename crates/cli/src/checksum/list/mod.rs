@@ -34,7 +34,7 @@ pub enum NoDigest {
 impl fmt::Display for NoDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            NoDigest::NotAList => "it is no list of checksums",
+            NoDigest::NotAList => "it is not a list of checksums",
             NoDigest::Md5Only => "it has only an MD5 checksum for the file, which proves nothing",
             NoDigest::NotListed => "the file is not in it",
             NoDigest::Ambiguous => "it has different checksums for files of the same name",

@@ -387,7 +387,7 @@ impl State {
             return Some(Err(Failure::of_the_name("the name is reserved for what does not exist")));
         }
         if is_onion(name) {
-            return Some(Err(Failure::of_the_name("names of .onion are not asked for (RFC 7686)")));
+            return Some(Err(Failure::of_the_name(".onion names are not looked up (RFC 7686)")));
         }
         match self.names.get(name) {
             Some(Entry::Known { answer, until }) if *until > now => Some(answer.clone()),

@@ -186,7 +186,7 @@ impl Records {
         match (kind, plain) {
             (content::APPLICATION_DATA, []) => Ok(Control::Nothing),
             (content::ALERT, &[level, description]) => self.peer_alert(level, description),
-            (content::ALERT, _) => Err(self.refuse(AlertDescription::DecodeError, "an alert that is none")),
+            (content::ALERT, _) => Err(self.refuse(AlertDescription::DecodeError, "a malformed alert")),
             _ => Err(self.refuse(AlertDescription::UnexpectedMessage, "a record of a kind that has no place here")),
         }
     }
