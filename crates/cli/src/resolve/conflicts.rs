@@ -67,7 +67,7 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
             return Err(misused("-C", "--continue-at and --remote-header-name cannot be combined"));
         }
         if has_no_size && !persona.is_curl() {
-            return Err(misused("-C", "\"-\" takes the size of the output file, which needs -o or -O"));
+            return Err(misused("-C", "\"-\" takes the size of the output file, and there is none: -o or -O"));
         }
     }
     Ok(())
