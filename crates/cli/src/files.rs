@@ -15,6 +15,7 @@
 //! assert_eq!(low.groups[0].urls.len(), 1);
 //! ```
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Stdin, Write};
 use std::os::fd::AsFd;
@@ -22,6 +23,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haul::body::upload::Once;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
 /// The files that options name, the environment, and the terminal.
@@ -48,7 +52,7 @@ pub trait Files {
     }
 
     /// A variable of the environment. By default there are none.
-    fn variable(&self, _name: &str) -> Option<String> {
+    fn variable(&self, _name: &str) -> Option<OsString> {
         None
     }
 
@@ -70,9 +74,40 @@ pub trait Files {
 static IS_READ_AHEAD: AtomicBool = AtomicBool::new(false);
 
 /// The buffered rest of standard input that has not been read yet.
-pub(crate) fn stdin() -> Stdin {
+///
+/// # Errors
+/// It is not open for reading, which [`io::stdin`] takes for its end.
+pub(crate) fn stdin() -> io::Result<Stdin> {
+    let stdin = stdin_or_its_end();
+    match fcntl_getfl(&stdin)?.contains(OFlags::WRONLY) {
+        true => Err(Errno::BADF.into()),
+        false => Ok(stdin),
+    }
+}
+
+fn stdin_or_its_end() -> Stdin {
     IS_READ_AHEAD.store(true, Ordering::Relaxed);
     io::stdin()
+}
+
+/// Standard output. ([`io::stdout`] says of one that is not open for writing that all was written.)
+pub(crate) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let stdout = io::stdout();
+        loop {
+            match rustix::io::write(&stdout, bytes) {
+                // Who shares the descriptor made it non-blocking.
+                Err(Errno::AGAIN) => poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None).map(drop)?,
+                written => return Ok(written?),
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// What of standard input nobody has read, as content. Limits of time hold while nothing comes, unless somebody has read there before.
@@ -87,7 +122,7 @@ struct Lines;
 
 impl Read for Lines {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let mut stdin = stdin().lock();
+        let mut stdin = stdin()?.lock();
         let ahead = stdin.fill_buf()?;
         let line = memchr::memchr(b'\n', ahead).map_or(ahead.len(), |at| at + 1);
         let count = line.min(into.len());
@@ -104,7 +139,7 @@ pub struct SystemFiles;
 impl Files for SystemFiles {
     fn open(&mut self, path: &Path) -> io::Result<Box<dyn Read>> {
         if path == Path::new("-") {
-            return Ok(Box::new(stdin()));
+            return Ok(Box::new(stdin()?));
         }
         let file = File::open(path)?;
         // Opening a directory succeeds on Unix and would only fail at the first read.
@@ -134,8 +169,8 @@ impl Files for SystemFiles {
         time.duration_since(std::time::UNIX_EPOCH).ok().map(|since| since.as_secs())
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        std::env::var(name).ok()
+    fn variable(&self, name: &str) -> Option<OsString> {
+        std::env::var_os(name)
     }
 
     fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
@@ -147,7 +182,7 @@ impl Files for SystemFiles {
         let _ = write!(io::stderr(), "{prompt}");
         let mut line = Vec::new();
         // What stands behind the line is for who reads there next.
-        let outcome = stdin().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line);
+        let outcome = stdin_or_its_end().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line);
         let _ = writeln!(io::stderr());
         outcome.map(|_| without_end(line))
     }

@@ -14,29 +14,30 @@ use haul_cli::persona::Persona;
 use haul_cli::usage::{Place as At, Reason, UsageError};
 use haul_cli::{agent, apt, ftp, help, parse, resolve, run};
 
-/// Run before Rust's own start, which gives a closed standard output a `/dev/null` that takes all: content would be lost
-/// and said to be written. One that is open for reading alone refuses it.
+/// Run before Rust's own start, which gives closed standard descriptors a `/dev/null` that takes all and has nothing: content
+/// would be lost and said to be written, or said to be empty. One that is open the wrong way round refuses both. And where there
+/// is no `/dev/null`, Rust's start aborts.
 #[cfg(target_os = "linux")]
 #[used]
 // SAFETY: the C library calls what stands in this section, as a function without a result, once and before `main`.
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = {
-    extern "C" fn refuse_for_closed_output() {
-        use std::os::fd::{AsRawFd, IntoRawFd};
+    extern "C" fn refuse_for_closed() {
+        use std::os::fd::IntoRawFd;
 
         use rustix::fs::{Mode, OFlags, open};
-        use rustix::stdio::{dup2_stdout, raw_stdout, stdout};
-        if rustix::io::fcntl_getfd(stdout()).is_ok() {
-            return;
-        }
-        let Ok(null) = open("/dev/null", OFlags::RDONLY, Mode::empty()) else { return };
-        if null.as_raw_fd() == raw_stdout() {
+        use rustix::stdio::{stderr, stdin, stdout};
+        for (standard, access) in [(stdin(), OFlags::WRONLY), (stdout(), OFlags::RDONLY), (stderr(), OFlags::RDWR)] {
+            if rustix::io::fcntl_getfd(standard).is_ok() {
+                continue;
+            }
+            // It gets the lowest number that is free, which is the one that is closed.
+            let null = open("/dev/null", access, Mode::empty());
+            let Ok(null) = null.or_else(|_| open("/", OFlags::RDONLY, Mode::empty())) else { return };
             let _ = null.into_raw_fd();
-        } else {
-            let _ = dup2_stdout(&null);
         }
     }
-    refuse_for_closed_output
+    refuse_for_closed
 };
 
 fn main() -> ExitCode {
@@ -112,7 +113,7 @@ fn agent() -> Option<ExitCode> {
 }
 
 fn ask_agent(persona: Persona, command: agent::control::Command, args: Option<agent::AgentArgs>) -> ExitCode {
-    let args = args.or_else(|| resolve::agent_of(std::env::var("HAUL_AGENT").ok()));
+    let args = args.or_else(|| resolve::agent_of(std::env::var_os("HAUL_AGENT")));
     let args = args.unwrap_or(agent::AgentArgs { socket: None, idle: agent::IDLE });
     let answer = args.place().map_err(NoAnswer::Refused).and_then(|place| agent::control::carry_out(command, &place));
     match answer {

@@ -103,6 +103,23 @@ fn what_is_said_of_a_call_is_what_is_said_without_an_agent() {
 }
 
 #[test]
+fn a_limit_on_the_size_of_files_is_the_calls_own() {
+    let (origin, agent, dir) = (origin(), Agent::new(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("file");
+    let args = |path: &str| ["-s".into(), "-S".into(), "-o".into(), file.display().to_string(), origin.url(path)];
+    let limited = |path: &str| {
+        let mut command = program("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"", HAUL]);
+        run(command.arg(agent.option()).args(args(path)))
+    };
+    limited("/small").ok();
+    run(agent.haul(&[]).args(args("/bytes/2000000"))).ok();
+    assert!(fs::read(&file).unwrap() == origin.pattern().slice(0, 2_000_000), "the agent is under no call's limit");
+    let ran = limited("/bytes/100000");
+    assert!(ran.failed(23).contains("File too large"), "no call is beyond its own: {}", ran.stderr);
+}
+
+#[test]
 fn calls_at_the_same_time_share_an_http2_connection() {
     let origin = Origin::builder().http2(100).start().unwrap();
     let agent = Agent::new();

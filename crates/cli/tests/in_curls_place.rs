@@ -2,7 +2,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use common::{HAUL, curl, curl_in, names, page, program, received, run};
 use testkit::raw::{RawPeer, Step};
@@ -411,6 +413,24 @@ fn variables_that_are_none_are_passed_over() {
         assert_eq!(run(program(HAUL).args(["--variable", none, &url])).code, 2, "under haul's own name");
     }
     assert_eq!(curl(&["-s", "--variable", "v[3-1]=abc", &url]).code, 2);
+}
+
+#[test]
+fn what_the_environment_says_need_not_be_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join(OsStr::from_bytes(b"\xe9"));
+    fs::create_dir(&home).unwrap();
+    fs::write(home.join(".netrc"), "default login me password pw\n").unwrap();
+    fs::write(home.join(".curlrc"), "user-agent = theirs\n").unwrap();
+    let peer = RawPeer::always(answer("200 OK"));
+    let mut command = program(HAUL);
+    command.env("HOME", &home).env("WORD", OsStr::from_bytes(b"\xff")).args(["curl", "-s", "-n"]);
+    command.args(["--variable", "%WORD", "--expand-data", "{{WORD}}", &peer.url("/")]);
+    run(&mut command).ok();
+    let sent = peer.received(0);
+    assert!(sent.ends_with(b"\r\n\r\n\xff"), "{sent:?}");
+    let sent = String::from_utf8_lossy(&sent).into_owned();
+    assert!(sent.contains("User-Agent: theirs\r\n") && sent.contains("Authorization: Basic bWU6cHc=\r\n"), "{sent}");
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use common::{HAUL, Ran, Running, eventually, haul, names, program, run, run_haul, skipped};
 use testkit::origin::Origin;
@@ -18,6 +18,11 @@ fn origin() -> Origin {
 /// The command, in this directory, where the system answers so (`setsockopt:error=ENOPROTOOPT:when=1`); nothing where strace
 /// may not trace.
 fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<Ran> {
+    Some(run(refusing(how)?.arg(HAUL).args(args).current_dir(dir)))
+}
+
+/// What starts a program where the system answers so.
+fn refusing(how: &str) -> Option<Command> {
     let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
     if !works.is_ok_and(|status| status.success()) {
         skipped("a system that refuses: strace is not installed or may not trace");
@@ -26,7 +31,7 @@ fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<Ran> {
     let call = how.split(':').next().unwrap();
     let mut command = program("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e", &format!("inject={how}")]);
-    Some(run(command.arg(HAUL).args(args).current_dir(dir)))
+    Some(command)
 }
 
 #[test]
@@ -50,6 +55,19 @@ fn where_no_file_can_be_locked_nothing_is_left_beside_the_target() {
     ran.ok();
     assert_eq!(names(dir.path()), ["out"]);
     assert!(fs::read(dir.path().join("out")).unwrap() == origin.pattern().slice(0, 2_000_000));
+}
+
+#[test]
+fn a_file_that_may_not_become_so_large_is_refused_before_it_is_fetched() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let url = origin.url("/bytes/2000000");
+    let sha256 = format!("sha256:{}", "0".repeat(64));
+    let script = "ulimit -f 1000; exec \"$0\" \"$@\"";
+    for args in [&["--split", "1", &*url][..], &["--split", "4", &url], &["--checksum", &sha256, &url]] {
+        let ran = run(program("sh").args(["-c", script, HAUL, "-sS", "-o", "out"]).args(args).current_dir(dir.path()));
+        assert!(ran.failed(23).contains("File too large"), "{args:?}: {}", ran.stderr);
+        assert_eq!(names(dir.path()).len(), 0, "{args:?}: {:?}", names(dir.path()));
+    }
 }
 
 #[test]
@@ -154,10 +172,6 @@ fn what_is_asked_for_besides_and_cannot_be_written_is_told_and_in_hauls_own_name
 fn content_for_a_closed_standard_output_is_not_said_to_be_written() {
     let origin = origin();
     let small = origin.url("/small");
-    let closed = |closing: &str, args: &[&str]| {
-        let script = format!("exec {closing}; exec \"$0\" \"$@\"");
-        run(program("sh").args(["-c", &script, HAUL]).args(args))
-    };
     for args in
         [&[&*small][..], &[&small, &small], &["--split", "2", &small], &["-I", &small], &["curl", "-sS", &small]]
     {
@@ -169,4 +183,73 @@ fn content_for_a_closed_standard_output_is_not_said_to_be_written() {
     }
     closed(">&-", &["-o", "/dev/null", &small]).ok();
     closed(">/dev/null", &[&small]).ok();
+}
+
+/// The command with its standard descriptors as the shell is told to put them.
+fn closed(closing: &str, args: &[&str]) -> Ran {
+    let script = format!("exec {closing}; exec \"$0\" \"$@\"");
+    run(program("sh").args(["-c", &script, HAUL]).args(args))
+}
+
+#[test]
+fn what_was_asked_for_beside_content_is_not_said_to_be_written_to_a_closed_standard_output() {
+    let origin = origin();
+    let url = origin.url("/bytes/5");
+    for option in ["-D", "-c", "--etag-save"] {
+        for closing in [">&-", "1</dev/null"] {
+            let args = [option, "-", "-sS", "-o", "/dev/null", &url];
+            let ran = closed(closing, &args);
+            assert!(ran.failed(23).contains("failed to write"), "{closing} {option}: {}", ran.stderr);
+            let ran = closed(closing, &[&["curl", "-q"], &args[..]].concat());
+            assert_eq!(ran.code, if option == "-D" { 23 } else { 0 }, "{closing} {option}");
+            assert!(ran.stderr.contains("failed to write"), "{closing} {option}: {}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_standard_input_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+    let origin = origin();
+    let url = origin.url("/echo");
+    for option in ["-d@-", "-T-", "-Ff=@-", "-H@-", "-b-", "--input-file=-", "-K-"] {
+        for closing in ["<&-", "0>/dev/null"] {
+            for persona in [&[][..], &["curl", "-q"]] {
+                let ran = closed(closing, &[persona, &["-sS", option, &url]].concat());
+                assert_eq!(ran.code, 26, "{closing} {persona:?} {option}: {}", ran.stderr);
+                assert!(!ran.stderr.is_empty(), "{closing} {persona:?} {option}");
+            }
+        }
+    }
+    assert!(
+        closed("<&-", &["-sS", &origin.url("/small")]).ok() == b"small\n",
+        "who does not read there has no need of it"
+    );
+}
+
+#[test]
+fn descriptors_that_are_closed_where_there_is_no_dev_null_abort_nothing() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let Some(mut command) = refusing("openat:error=ENOENT") else { return };
+    command.args(["-P", "/dev/null", "sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh", HAUL, "-o", "out"]);
+    run(command.arg(origin.url("/small")).current_dir(dir.path())).ok();
+    assert_eq!(fs::read(dir.path().join("out")).unwrap(), b"small\n");
+}
+
+#[test]
+fn without_any_thread_to_be_had_apts_files_come_one_by_one() {
+    let (origin, dir) = (origin(), tempfile::tempdir().unwrap());
+    let (asked, names) = (dir.path().join("asked"), ["a", "b", "c"]);
+    let url = origin.url("/small");
+    let acquire =
+        |name: &str| format!("600 URI Acquire\nURI: {url}\nFilename: {}\n\n", dir.path().join(name).display());
+    fs::write(&asked, format!("601 Configuration\n\n{}", names.map(acquire).concat())).unwrap();
+    for (how, which) in [("clone3:error=EAGAIN", "none"), ("clone3:error=EAGAIN:when=2+", "one")] {
+        let Some(mut command) = refusing(how) else { return };
+        let ran = run(command.args([HAUL, "apt-method"]).stdin(File::open(&asked).unwrap())).text();
+        assert_eq!(ran.matches("201 URI Done").count(), names.len(), "{which}: {ran}");
+        for name in names {
+            assert_eq!(fs::read(dir.path().join(name)).unwrap(), b"small\n");
+            fs::remove_file(dir.path().join(name)).unwrap();
+        }
+    }
 }

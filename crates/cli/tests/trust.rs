@@ -4,7 +4,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use common::{HAUL, haul, installed, names, page, program, run, run_haul};
@@ -182,6 +184,24 @@ fn a_proxy_from_the_environment_of_a_cgi_program_is_no_proxy() {
     let echo = page("direct");
     let mut command = haul([&*echo.url("/")]);
     assert_eq!(run(command.env("HTTP_PROXY", "http://127.0.0.1:1")).text(), "direct");
+}
+
+#[test]
+fn a_proxy_of_the_environment_that_is_no_text_is_not_passed_over() {
+    let origin = Origin::builder().start().unwrap();
+    for proxy in [&b"\xff"[..], b"http://prox\xe9:1"] {
+        for persona in [&[][..], &["curl", "-q"]] {
+            let mut command = haul(persona);
+            let ran = run(command.args(["-sS", &origin.url("/small")]).env("http_proxy", OsStr::from_bytes(proxy)));
+            assert_eq!((ran.code, origin.requests()), (5, 0), "{}", ran.stderr);
+        }
+    }
+    let proxy = RawPeer::start(vec![vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")]]);
+    let place = proxy.url("").replace("http://", "");
+    let url = [b"http://us\xe9r:p\xff@", place.as_bytes()].concat();
+    run(haul(["http://a.example/"]).env("http_proxy", OsStr::from_bytes(&url))).ok();
+    let sent = String::from_utf8(proxy.received(0)).unwrap();
+    assert!(sent.contains("Proxy-Authorization: Basic dXPpcjpw/w==\r\n"), "{sent}");
 }
 
 #[test]

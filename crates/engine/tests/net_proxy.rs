@@ -539,7 +539,7 @@ fn proxies_that_cannot_be_are_no_reason_to_go_direct() {
         let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let refused = through(&format!("socks5://{closed}"), &RequestOptions::default());
         assert_eq!(driver.get(&Client::new(), &origin.url("/"), &refused).exit, 7);
-        let environment = Environment::read(|name| (name == "http_proxy").then(|| "ftp://me:secret@x".into()));
+        let environment = Environment::read(|name| (name == "http_proxy").then_some("ftp://me:secret@x"));
         let mut proxy = ProxyOptions::default();
         proxy.environment = environment;
         let options = RequestOptions { proxy: Some(proxy), ..RequestOptions::default() };

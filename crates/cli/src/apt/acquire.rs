@@ -1,7 +1,9 @@
 //! One file for apt: the request to the server, and the messages to apt about the response.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -423,8 +425,8 @@ fn there_already(
 }
 
 /// The environment as apt reads it: https goes by http's proxy where it has none.
-fn variable(name: &str) -> Option<String> {
-    let of = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+fn variable(name: &str) -> Option<Vec<u8>> {
+    let of = |name| std::env::var_os(name).map(OsString::into_vec).filter(|value| !value.is_empty());
     if name == "https_proxy" { of("https_proxy").or_else(|| of("http_proxy")) } else { of(name) }
 }
 

@@ -40,6 +40,8 @@ use config::Config;
 use message::Message;
 use turns::Turns;
 
+use crate::files::Stdout;
+
 /// Whether the program was called as a method.
 #[must_use]
 pub fn is_called(words: &[OsString]) -> bool {
@@ -52,7 +54,7 @@ pub fn is_called(words: &[OsString]) -> bool {
 /// Serves apt on standard input and output to the end of the first. The answer is the exit code.
 #[must_use]
 pub fn run() -> u8 {
-    match serve(&mut BufReader::new(io::stdin()), io::stdout()) {
+    match serve(&mut BufReader::new(io::stdin()), Stdout) {
         Ok(()) => 0,
         Err(_) => 100,
     }
@@ -77,11 +79,15 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
     let waiting = Mutex::new(waiting);
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
     let unfinished = AtomicUsize::new(0);
+    let carry_out = |number: u64, asked: &Message| -> io::Result<()> {
+        acquirer.acquire(asked, &mut |message| turns.say(number, &message.to_text()))?;
+        turns.end(number)?;
+        unfinished.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    };
     let work = || {
         while let Some((number, asked)) = next() {
-            acquirer.acquire(&asked, &mut |message| turns.say(number, &message.to_text()))?;
-            turns.end(number)?;
-            unfinished.fetch_sub(1, Ordering::Relaxed);
+            carry_out(number, &asked)?;
         }
         Ok(())
     };
@@ -93,7 +99,15 @@ pub fn serve(from: &mut impl BufRead, to: impl Write + Send) -> io::Result<()> {
             let Some(asked) = next_acquire(from)? else { break };
             let at_once = acquirer.at_once(&asked).min(unfinished.fetch_add(1, Ordering::Relaxed) + 1);
             if workers.len() < at_once {
-                workers.push(scope.spawn(work));
+                // Where the system has no more threads, those that there are take it, or this one.
+                match thread::Builder::new().spawn_scoped(scope, work) {
+                    Ok(worker) => workers.push(worker),
+                    Err(_) if workers.is_empty() => {
+                        carry_out(number, &asked)?;
+                        continue;
+                    }
+                    Err(_) => {}
+                }
             }
             queue.send((number, asked)).map_err(io::Error::other)?;
         }

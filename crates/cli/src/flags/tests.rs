@@ -1,5 +1,6 @@
 //! Holds the table together.
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -16,8 +17,8 @@ impl Files for AnyFile {
         Ok(Box::new(&b"url: http://example.com/"[..]))
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
-        (name == "HOME").then(|| "/home/me".to_owned())
+    fn variable(&self, name: &str) -> Option<OsString> {
+        (name == "HOME").then(|| "/home/me".into())
     }
 }
 

@@ -28,6 +28,7 @@ pub mod fetch_args;
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -95,7 +96,7 @@ pub fn run(program: Program, words: Vec<OsString>) -> u8 {
             return 1;
         }
     };
-    args.agent = args.agent.or_else(|| crate::resolve::agent_of(std::env::var("HAUL_AGENT").ok()));
+    args.agent = args.agent.or_else(|| crate::resolve::agent_of(std::env::var_os("HAUL_AGENT")));
     let fetcher = Fetcher { name: args.name.clone().unwrap_or_else(|| program.name().to_owned()), args };
     match fetcher.run() {
         Ok(code) => code,
@@ -167,7 +168,7 @@ impl Fetcher {
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if !args.fetch.as_ref().is_some_and(|fetch| fetch.direct) {
             let mut proxy = ProxyOptions::default();
-            proxy.environment = Environment::read(|name| std::env::var(name).ok());
+            proxy.environment = Environment::read(|name| std::env::var_os(name).map(OsString::into_vec));
             options.proxy = Some(proxy);
         }
         let cookies = args.cookies.clone().or_else(|| std::env::var_os("http_cookies").map(PathBuf::from));

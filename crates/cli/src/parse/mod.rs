@@ -20,6 +20,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use crate::args::LowArgs;
@@ -193,7 +194,7 @@ impl Parser<'_> {
             false => None,
         };
         let value = match (variable, assignment.source) {
-            (Some(value), _) => value.into_bytes(),
+            (Some(value), _) => value.into_vec(),
             (None, Some(Source::Text(text))) => text.to_vec(),
             (None, Some(Source::File(file))) => {
                 let mut bytes = Vec::new();

@@ -1,5 +1,7 @@
 //! Who one is: passwords asked for, netrc read, proxies told apart.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -86,7 +88,7 @@ impl Resolver<'_> {
     }
 
     pub(super) fn proxy(&mut self, low: ProxyLow) -> Result<ProxyArgs, UsageError> {
-        let environment = Environment::read(|name| self.files.variable(name));
+        let environment = Environment::read(|name| self.files.variable(name).map(OsString::into_vec));
         let default = ProxyArgs::default();
         Ok(ProxyArgs {
             choice: match low.proxy {

@@ -19,6 +19,7 @@ mod conflicts;
 pub(crate) mod identity;
 mod upload;
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 
@@ -53,11 +54,12 @@ struct Resolver<'f> {
 }
 
 /// The agent that is meant where no option names one: `HAUL_AGENT` is a socket's path, or `1` for the default one.
-pub fn agent_of(variable: Option<String>) -> Option<AgentArgs> {
-    let socket = match variable?.as_str() {
-        "" | "0" => return None,
-        "1" => None,
-        path => Some(path.into()),
+pub fn agent_of(variable: Option<OsString>) -> Option<AgentArgs> {
+    let variable = variable?;
+    let socket = match variable.as_encoded_bytes() {
+        b"" | b"0" => return None,
+        b"1" => None,
+        _ => Some(variable.into()),
     };
     Some(AgentArgs { socket, idle: IDLE })
 }

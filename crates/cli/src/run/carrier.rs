@@ -29,6 +29,7 @@ use haul::{Client, Error, ErrorKind, Head, RequestOptions, Result, Target};
 use haul_policy::range::validator::Validator;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
+use rustix::process::{Resource, getrlimit};
 
 use crate::agent::AgentArgs;
 use crate::agent::client::{Carried, End, Goal, Session, for_agent, is_own_file};
@@ -81,11 +82,15 @@ impl<'a> Carrier<'a> {
         Self { client, session: None }
     }
 
-    /// With the agent, which is started if it is not there.
+    /// With the agent, which is started if it is not there. A call whose files may not become large (`ulimit -f`) goes without: who
+    /// writes them for it has no such limit, or has inherited it from the call that started it, and would hold the others to it.
     ///
     /// # Errors
     /// Why it cannot be used.
     pub(crate) fn with_agent(client: &'a Client, args: &AgentArgs) -> std::result::Result<Self, Refusal> {
+        if getrlimit(Resource::Fsize).current.is_some() {
+            return Ok(Self::alone(client));
+        }
         Ok(Self { client, session: Some(Session::open(args)?) })
     }
 

@@ -9,6 +9,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use haul::{Error, ErrorKind, Result};
 use rustix::fs::OFlags;
 
+use crate::files::Stdout;
+
 /// A file that is written to as things happen.
 pub(super) struct Place {
     out: Mutex<Box<dyn Write + Send>>,
@@ -24,7 +26,7 @@ impl Place {
     /// [`ErrorKind::Write`] where it cannot be opened.
     pub(super) fn open(path: &Path) -> Result<Self> {
         Ok(match path.as_os_str().as_encoded_bytes() {
-            b"-" => Self::new("standard output", Box::new(std::io::stdout())),
+            b"-" => Self::new("standard output", Box::new(Stdout)),
             b"%" => Self::stderr(),
             _ => {
                 let name = path.display();

@@ -115,7 +115,7 @@ impl Sources {
             }),
             UrlSource::InputFile(name) => {
                 let reader: std::io::Result<Box<dyn BufRead + Send>> = match name {
-                    "-" => Ok(Box::new(BufReader::with_capacity(64 << 10, stdin()))),
+                    "-" => stdin().map(|stdin| Box::new(BufReader::with_capacity(64 << 10, stdin)) as _),
                     name => File::open(name).map(|file| Box::new(BufReader::with_capacity(64 << 10, file)) as _),
                 };
                 match reader {

@@ -13,6 +13,7 @@ use haul::{Error, ErrorKind, Result};
 use rustix::fs::{XattrFlags, setxattr};
 
 use crate::date;
+use crate::files::Stdout;
 use crate::plan::Operation;
 
 /// Stamps the file of a transfer that was a success; the answer is what could not be done.
@@ -77,7 +78,7 @@ pub(super) fn entity_tag(path: &Path, outcome: &Outcome) -> std::io::Result<()> 
     let tag = head.and_then(|head| head.get("etag")).filter(|tag| !tag.is_empty());
     let line = |tag: &[u8]| [tag, b"\n"].concat();
     if path == Path::new("-") {
-        return tag.map_or(Ok(()), |tag| std::io::stdout().write_all(&line(tag)));
+        return tag.map_or(Ok(()), |tag| Stdout.write_all(&line(tag)));
     }
     match tag {
         Some(tag) => fs::write(path, line(tag)),

@@ -1,6 +1,6 @@
 //! Cookies, HSTS and Alt-Svc of a run: read before its first transfer, written behind each operation.
 
-use std::io::{Read, Write, stdout};
+use std::io::{Read, Write};
 use std::path::Path;
 
 use haul::state::alt_svc::AltSvc;
@@ -8,7 +8,7 @@ use haul::state::hsts::Hsts;
 use haul::state::jar::{Jar, Manner};
 use haul::{Error, ErrorKind, RequestOptions, Result, Target};
 
-use crate::files::stdin;
+use crate::files::{Stdout, stdin};
 use crate::plan::{CookieArgs, Operation, StageArgs, Store, UrlSource};
 
 /// What the stages of an operation share.
@@ -81,7 +81,7 @@ impl Stores {
             if file == Path::new("-") {
                 let mut text = Vec::new();
                 stdin()
-                    .read_to_end(&mut text)
+                    .and_then(|mut stdin| stdin.read_to_end(&mut text))
                     .map_err(|error| Error::with_source(ErrorKind::Read, "failed to read the cookies", error))?;
                 read.import_text_of(&text, self.host.as_deref());
             } else if file.exists() {
@@ -118,7 +118,7 @@ impl Stores {
     pub(super) fn print(&self, operation: &Operation) -> Vec<Error> {
         let jars = self.kept(operation).filter(|(_, path, _)| is_output(path));
         let cannot = |error| Error::with_source(ErrorKind::Write, "failed to write the cookies", error);
-        jars.filter_map(|(_, _, jar)| stdout().write_all(&jar.to_text()).map_err(cannot).err()).collect()
+        jars.filter_map(|(_, _, jar)| Stdout.write_all(&jar.to_text()).map_err(cannot).err()).collect()
     }
 
     /// Writes what an operation leaves in files, where the next one may read it; the answer is what could not be written.

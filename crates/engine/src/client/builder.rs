@@ -1,5 +1,7 @@
 //! How a client is set up.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -131,7 +133,7 @@ impl ClientBuilder {
     /// Takes proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Default: the environment is
     /// not used.
     pub fn proxy_from_environment(mut self) -> Self {
-        let environment = Environment::read(|name| std::env::var(name).ok());
+        let environment = Environment::read(|name| std::env::var_os(name).map(OsString::into_vec));
         self.options.proxy.get_or_insert_with(ProxyOptions::default).environment = environment;
         self
     }

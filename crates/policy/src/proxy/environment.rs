@@ -15,9 +15,11 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads them through `get`.
-    pub fn read(get: impl Fn(&str) -> Option<String>) -> Environment {
-        let first = |names: &[&str]| names.iter().find_map(|name| get(name).filter(|value| !value.is_empty()));
+    /// Reads them through `get`, as text or as the system's bytes. What of them is no UTF-8 is percent-encoded: a proxy whose
+    /// URL has such bytes is refused or gets them in its password, and is never passed over.
+    pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> Environment {
+        let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
+        let first = |names: &[&str]| names.iter().find_map(value);
         let no_proxy = first(&["no_proxy", "NO_PROXY"]);
         Environment {
             http: first(&["http_proxy", "all_proxy", "ALL_PROXY"]),
@@ -67,4 +69,15 @@ impl Environment {
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
     }
+}
+
+fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| {
+        let mut text = String::new();
+        for chunk in error.as_bytes().utf8_chunks() {
+            text.push_str(chunk.valid());
+            chunk.invalid().iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
+        }
+        text
+    })
 }

@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
@@ -25,14 +26,14 @@ impl Files for TwoFiles {
         self.open(path).map(|_| Some(if path == Path::new("big") { 5 << 20 } else { 7 }))
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    fn variable(&self, name: &str) -> Option<OsString> {
         let variables = [
             ("HOME", "/home/me"),
             ("http_proxy", "http://u:secret@env.example"),
             ("no_proxy", "direct.example"),
             ("https_proxy", "nonsense://x"),
         ];
-        variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).into())
     }
 
     fn password(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
