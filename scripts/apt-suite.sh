@@ -30,10 +30,6 @@ source=$(find "$work" -maxdepth 1 -type d -name 'apt-[0-9]*' | head -n 1)
 if [ -z "$source" ]; then
     source=$(sh "$top/scripts/debian-source.sh" apt "$work") ||
         { echo "skipped: the source package of apt could not be fetched"; exit 0; }
-    # Its certificate has the host as a common name alone, which is nobody's to haul (RFC 9525 section 2).
-    openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=localhost' -addext subjectAltName=DNS:localhost \
-        -keyout "$work/key" -out "$work/certificate" 2>/dev/null || exit 2
-    cat "$work/key" "$work/certificate" > "$source/test/integration/apt.pem"
 fi
 if [ ! -x "$work/build/test/interactive-helper/aptwebserver" ]; then
     {
