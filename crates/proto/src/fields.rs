@@ -1,4 +1,4 @@
-//! A field section (RFC 9110 §5) as it came: one buffer and a list of offsets.
+//! A field section (RFC 9110 §5) as it was received: one buffer and a list of offsets.
 //!
 //! A look-up walks the list and compares names without regard to case. There is no map: a response has about a dozen
 //! fields, of which a client asks for a few, and building a map would cost more than all look-ups together.
@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// Where one field lies in the buffer. 32 bits are enough: a section is limited to far less than 4 GiB.
+/// Where one field lies in the buffer. 32 bits are enough: limits keep a section far below 4 GiB.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
     pub(crate) name: (u32, u32),
@@ -39,7 +39,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The spans have to lie inside.
+    /// The spans have to lie within `raw`.
     pub(crate) fn new(raw: Vec<u8>, spans: Vec<Span>) -> Fields {
         Fields { raw, spans }
     }
@@ -49,12 +49,12 @@ impl Fields {
         self.spans.iter().map(|span| (name(&self.raw, span), &self.raw[range(span.value)]))
     }
 
-    /// The same with names as bytes, for who compares or copies them: nothing is looked at that is not asked for.
+    /// The same with names as bytes, for callers that compare or copy them: nothing else is examined.
     pub fn iter_bytes(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.spans.iter().map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
     }
 
-    /// Those of them whose names are of such a length: of the others nothing but that is looked at.
+    /// Only the fields whose names have this length: no other property is examined.
     pub(crate) fn iter_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         let spans = self.spans.iter().filter(move |span| is_wanted((span.name.1 - span.name.0) as usize));
         spans.map(|span| (&self.raw[range(span.name)], &self.raw[range(span.value)]))
@@ -80,8 +80,7 @@ impl Fields {
         self.spans.is_empty()
     }
 
-    /// The section as received, with the empty line that ends it; a line that was folded is one. (In HTTP/2: what it would be in
-    /// HTTP/1.)
+    /// The section as received, with the empty line that ends it; a folded line is joined into one. For HTTP/2, the text it would have in HTTP/1.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }

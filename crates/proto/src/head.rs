@@ -60,23 +60,14 @@ impl Head {
         Head { version, status, reason, fields }
     }
 
-    /// What HTTP/0.9 has for a head: nothing. It counts as a success of the oldest version there is a name for.
+    /// The head of an HTTP/0.9 response, which has none: a success with no fields, of the oldest version that has a name.
     pub(crate) fn without_text() -> Head {
         Head::new(Version::Http10, 200, (0, 0), Fields::new(Vec::new(), Vec::new()))
     }
 
-    /// Reads a head from what [`Head::raw`] gave of it: for who gets it from another process, or from a file. `None` if it
-    /// cannot be that.
-    ///
-    /// ```
-    /// use haul_proto::head::Head;
-    ///
-    /// let head = Head::from_raw(b"HTTP/2 204 \r\netag: \"a\"\r\n\r\n").unwrap();
-    /// assert_eq!((head.status(), head.get("ETag")), (204, Some(&b"\"a\""[..])));
-    /// assert!(Head::from_raw(b"HTTP/2 204 \r\netag: \"a\"\r\n").is_none());
-    /// ```
+    /// Reads a head back from the bytes that [`Head::raw`] gave, as received from another process or read from a file. `None` if they are not a head.
     pub fn from_raw(raw: &[u8]) -> Option<Head> {
-        // Its offsets have 32 bits.
+        // Offsets have 32 bits.
         (raw.len() <= u32::MAX as usize).then(|| crate::h1::reread(raw))?
     }
 
@@ -106,7 +97,7 @@ impl Head {
         self.fields.iter_bytes()
     }
 
-    /// Those of them whose names are of such a length.
+    /// Only the fields whose names have this length.
     pub(crate) fn fields_of_length(&self, is_wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.fields.iter_of_length(is_wanted)
     }

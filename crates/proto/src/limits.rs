@@ -1,4 +1,4 @@
-//! What a peer may make us hold or walk through, in numbers.
+//! Limits on what a peer can make us store or process.
 //!
 //! Every limit here answers one way of flooding a client. Passing one is a typed error that quotes the limit, never a
 //! truncation: half a head is not a head.
@@ -26,18 +26,18 @@ pub struct Limits {
     pub head_fields: usize,
     /// Interim (1xx) responses before one final response.
     ///
-    /// Default 64. Nothing is kept of them; the limit is against a peer that never answers. Hazard: a server that
-    /// reports progress by `102 Processing` or sends many `103 Early Hints` may pass a small number.
+    /// Default 64. They are not kept; the limit stops a peer that never answers. Hazard: a server that reports progress
+    /// by `102 Processing` or sends many `103 Early Hints` may pass a small number.
     pub interim: u32,
     /// Bytes of one chunk-size line with its extensions and its line end.
     ///
-    /// Default 4,096. Nothing is kept of the line; the limit is against lines that never end. Hazard: none known;
-    /// extensions are rare and short.
+    /// Default 4,096. The line is not kept; the limit stops lines that never end. Hazard: none known; extensions are
+    /// rare and short.
     pub chunk_line: usize,
     /// Bytes of chunk extensions in one whole body.
     ///
-    /// Default 262,144 (256 KiB). Nothing is kept; the limit is against bodies that are mostly extensions, which cost
-    /// the network and the processor and deliver nothing. Hazard: a peer that signs each chunk of a very long body.
+    /// Default 262,144 (256 KiB). They are not kept; the limit stops bodies that are mostly extensions, which cost
+    /// network and CPU and deliver nothing. Hazard: a peer that signs each chunk of a very long body.
     pub chunk_extensions_total: usize,
     /// Bytes of the trailer section.
     ///

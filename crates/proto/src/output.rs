@@ -1,15 +1,15 @@
-//! Bytes that wait to be sent, and how many have gone since the connection began.
+//! Bytes that wait to be sent, and the count of those sent since the connection began.
 
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What is kept allocated while nothing waits: a connection in a pool should cost little.
+/// Capacity kept while nothing waits: a connection in a pool should cost little.
 const KEPT: usize = 4 * 1024;
 
 #[derive(Default)]
 pub(crate) struct Output {
     bytes: Vec<u8>,
-    /// Bytes at the front that are gone already. Moving the rest each time would cost the square of a long output.
+    /// Bytes at the front that have been sent already. Moving the rest each time would make a long output quadratic.
     start: usize,
     sent: u64,
 }
@@ -19,7 +19,7 @@ impl Output {
         &self.bytes[self.start..]
     }
 
-    /// Takes bytes that the transport took.
+    /// Removes bytes that the transport has taken.
     pub(crate) fn advance(&mut self, n: usize) {
         debug_assert!(n <= self.pending().len(), "more was sent than was there");
         let n = n.min(self.pending().len());
@@ -34,7 +34,7 @@ impl Output {
         }
     }
 
-    /// The end, to append to; what is gone is dropped first when it is the larger part.
+    /// The end, to append to; bytes already sent are dropped first when they are the larger part.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         if self.start > self.bytes.len() / 2 {
             self.bytes.drain(..self.start);
@@ -48,13 +48,13 @@ impl Output {
         self.sent
     }
 
-    /// The place of the next byte to be appended, counted as [`Output::sent`] is.
+    /// The position of the next byte to be appended, counted as [`Output::sent`] is.
     pub(crate) fn position(&self) -> u64 {
         self.sent + self.pending().len() as u64
     }
 }
 
-/// Lengths only: what waits may hold credentials.
+/// Lengths only: the bytes may hold credentials.
 impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Output").field("pending", &self.pending().len()).field("sent", &self.sent).finish()

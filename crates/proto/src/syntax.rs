@@ -7,7 +7,7 @@ pub(crate) const fn is_tchar(byte: u8) -> bool {
         | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z')
 }
 
-/// The same for all bytes: a look-up is a fourth of what the comparisons take.
+/// The same as a table of all bytes: a look-up takes a quarter of the time of the comparisons.
 const TCHARS: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -39,7 +39,7 @@ pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim_ows).filter(|element| !element.is_empty())
 }
 
-/// `1*DIGIT` that fits in 64 bits; `None` for anything else, a sign or an empty text included.
+/// `1*DIGIT` that fits in 64 bits; `None` for anything else, including a sign or an empty text.
 pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return Err(DecimalFault::NotANumber);
@@ -52,7 +52,7 @@ pub(crate) fn decimal(text: &[u8]) -> Result<u64, DecimalFault> {
     })
 }
 
-/// Why a text is no [`decimal`].
+/// Why a text is not a [`decimal`].
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum DecimalFault {
     NotANumber,

@@ -1,7 +1,7 @@
 //! Time as the machines see it: a number that is handed in.
 //!
 //! No machine of this crate reads a clock. A driver takes its own monotonic clock, turns it into a [`Time`] and passes
-//! it along; a test passes any numbers it likes and so has virtual time for nothing.
+//! it along; a test passes any numbers it likes and so gets virtual time for free.
 //!
 //! ```
 //! use core::time::Duration;

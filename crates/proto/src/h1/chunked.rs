@@ -1,10 +1,10 @@
 //! The chunked transfer coding of a response (RFC 9112 §7.1).
 //!
 //! Framing is read byte by byte and strictly: which bytes are payload must not depend on whose parser reads them.
-//! Refused: no digit at the start, more than 16 digits, `0x`, signs, LF or CR alone anywhere, control bytes in
+//! Refused: no digit at the start, more than 16 digits, `0x`, signs, a bare LF or CR anywhere, control bytes in
 //! extensions, payload that is not followed by CR LF. Spaces after a size are refused, too, with the one exception that
-//! the grammar has for them, before the `;` of an extension. Extensions are skipped and counted. Since each byte decides
-//! on its own, the same bytes give the same result however they were cut.
+//! the grammar has for them, before the `;` of an extension. Extensions are skipped and counted. Since each byte is
+//! decided on by itself, the result does not depend on how the input was cut.
 //!
 //! ```text
 //!  Size ──digits── ';' ─► Extension ─┐               ┌── size 0 ──► Trailers ── empty line ──► End
@@ -60,12 +60,12 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Payload that came so far.
+    /// Payload received so far.
     pub(crate) fn got(&self) -> u64 {
         self.got
     }
 
-    /// Reads on; also says how much of the input is done with.
+    /// Reads on; also returns how much of the input was consumed.
     pub(crate) fn decode(&mut self, limits: &Limits, input: &[u8]) -> Result<(usize, Decoded), Error> {
         let mut at = 0;
         loop {

@@ -1,9 +1,8 @@
 //! The connection: requests in, events out.
 //!
-//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as
-//! [`Conn::body_credit`] allows), then [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then
-//! [`Conn::step`] with what its socket gave, until [`Event::NeedInput`] or [`Event::Complete`]. The reading half is
-//! in `receive.rs`; the state diagram and a walk stand in [`h1`](super).
+//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as [`Conn::body_credit`] allows), then
+//! [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then [`Conn::step`] with what its socket gave, until [`Event::NeedInput`]
+//! or [`Event::Complete`]. The reading half is in `receive.rs`; the state diagram and an example are in [`h1`](super).
 
 use super::framing::AnswerTo;
 use super::receive::Receiver;
@@ -76,7 +75,7 @@ impl Conn {
         }
     }
 
-    /// Appends a request's head to the output. An error changes nothing.
+    /// Appends a request's head to the output. On an error nothing has changed.
     pub fn enqueue(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -95,14 +94,14 @@ impl Conn {
         Ok(id)
     }
 
-    /// How many bytes of the last request's body are taken now; `None` when nothing of a body is (or is any longer)
-    /// expected. At most 64 KiB wait in the output.
+    /// How many bytes of the last request's body can be taken now; `None` if no body bytes are expected, or none any longer. At most 64 KiB wait in
+    /// the output.
     pub fn body_credit(&self) -> Option<u64> {
         self.sender.credit()
     }
 
-    /// Appends body bytes to the output, as a chunk when the body is chunked, and says how many it took: all of them, or
-    /// as many as [`Conn::body_credit`] said. A body of known length is finished with its last byte.
+    /// Appends body bytes to the output, as a chunk when the body is chunked, and returns how many it took: all of them, or as many as
+    /// [`Conn::body_credit`] said. A body of known length is finished with its last byte.
     ///
     /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice.
     pub fn send_body(&mut self, data: &[u8]) -> Result<usize, RequestError> {
@@ -111,14 +110,14 @@ impl Conn {
         Ok(taken)
     }
 
-    /// Ends a chunked body, with trailers if there are any; for a body of known length it checks that all of it came.
+    /// Ends a chunked body, with trailers if there are any; for a body of known length, checks that all of it was given.
     pub fn finish_body(&mut self, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         self.sender.finish(trailers)?;
         self.note_end();
         Ok(())
     }
 
-    /// Closing drops the body that was being sent: say that rather than that there was none.
+    /// Closing drops the body that was being sent; report that, rather than that there was no body.
     fn or_closed(&self, error: RequestError) -> RequestError {
         match (error, self.closing) {
             (RequestError::NoBodyExpected, Some(reason)) => RequestError::Closed(reason),
@@ -140,8 +139,8 @@ impl Conn {
         self.sender.output.pending()
     }
 
-    /// The transport took so many bytes of [`Conn::output`]. Call it before the bytes that answer them are given to
-    /// [`Conn::step`]: an answer to what was not sent is no answer.
+    /// The transport took so many bytes of [`Conn::output`]. Call it before the bytes that answer them are given to [`Conn::step`]: a response to a
+    /// request that was not sent is an error.
     pub fn advance_output(&mut self, n: usize) {
         self.sender.output.advance(n);
     }
@@ -163,8 +162,8 @@ impl Conn {
     /// The peer closed its side. `clean` is false where the transport has an end mark and it did not come (TLS without
     /// close_notify).
     ///
-    /// Gives [`Event::Complete`] if the response ends here rightly, else the error that says in what it ended. Input
-    /// that could be consumed has to have been given to [`Conn::step`] before.
+    /// Gives [`Event::Complete`] if the response may end here, else an error that names what was cut off. All input must have been given to
+    /// [`Conn::step`] before.
     pub fn end_of_input(&mut self, clean: bool) -> Result<Event, Error> {
         let result = self.receive_end(clean);
         if let Err(error) = result {
@@ -183,7 +182,7 @@ impl Conn {
         self.close(reason);
     }
 
-    /// Nothing is read or begun any more. A reason that is known already stays.
+    /// Nothing is read or begun any more. The first reason stays.
     pub(crate) fn close(&mut self, reason: CloseReason) {
         self.closing.get_or_insert(reason);
         self.receiver.close();
@@ -200,18 +199,18 @@ impl Conn {
         exchange.end.is_some_and(|end| self.sender.output.sent() >= end)
     }
 
-    /// `Some(remaining)` when what comes next on the wire is so many bytes of payload and nothing else: the driver may
-    /// move up to that many from the socket to where they belong without showing them here.
+    /// `Some(remaining)` if the next bytes on the wire are that many bytes of payload: the driver may move up to that many from the socket to their
+    /// destination without passing them through here.
     ///
     /// Bytes that are in the driver's buffer already go through [`Conn::step`] first.
     pub fn direct_body(&self) -> Option<u64> {
         self.receiver.direct()
     }
 
-    /// Reports bytes moved under [`Conn::direct_body`]. Gives [`Event::Complete`] when that was all, unless the rest of the request
-    /// has to leave first: then [`Conn::has_due`] tells when.
+    /// Reports bytes moved under [`Conn::direct_body`]. Gives [`Event::Complete`] when that was all, unless the rest of the request has to leave
+    /// first: then [`Conn::has_due`] says when.
     ///
-    /// More than was granted is the driver's error: a panic in debug builds, else counted as the grant.
+    /// Reporting more than was granted is a bug in the driver: it panics in debug builds, and counts as the grant otherwise.
     pub fn advance_body(&mut self, n: u64) -> Option<Event> {
         let is_whole = self.receiver.advance_direct(n);
         is_whole.then(|| self.complete(None, false)).filter(|event| *event != Event::NeedInput)
@@ -228,7 +227,7 @@ impl Conn {
         self.exchanges.iter().map(|exchange| exchange.id)
     }
 
-    /// Were bytes of the [current](Conn::current) response seen?
+    /// Has any byte of the [current](Conn::current) response been received?
     pub fn response_started(&self) -> bool {
         self.receiver.started()
     }

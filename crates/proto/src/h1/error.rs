@@ -15,11 +15,11 @@
 use super::CloseReason;
 use core::fmt;
 
-/// Why the connection cannot be understood any further.
+/// Why the connection can no longer be understood.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// What came does not begin like a status line: HTTP/0.9, another protocol, or the remains of another response.
+    /// The response does not begin with a status line: HTTP/0.9, another protocol, or the rest of another response.
     NotHttp,
     /// A status line of another version than HTTP/1.0 and 1.1. `minor` is there when `major` is 1.
     UnsupportedVersion {
@@ -32,7 +32,7 @@ pub enum Error {
     StatusLine,
     /// A field line breaks RFC 9112 §5.
     Field(FieldFault),
-    /// More empty lines before a status line than is tolerated.
+    /// More empty lines before a status line than are tolerated.
     EmptyLines {
         /// Lines tolerated.
         limit: usize,
@@ -54,7 +54,7 @@ pub enum Error {
     },
     /// `101 Switching Protocols` to a request that had no Upgrade field (RFC 9110 §15.2.2).
     UnexpectedUpgrade,
-    /// A Content-Length that says no length, or several.
+    /// A Content-Length that is not a length, or several that differ.
     ContentLength(LengthFault),
     /// A Transfer-Encoding that cannot be followed.
     TransferCoding(CodingFault),
@@ -80,22 +80,22 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// Bytes came though no request waited for an answer, or before a byte of the request had left.
+    /// Bytes arrived though no request was waiting for a response, or before any byte of the request had been sent.
     UnsolicitedBytes,
     /// The peer closed an idle connection. Nobody is to blame.
     EndedIdle,
-    /// The peer closed before a byte of the response, or behind an interim head.
+    /// The peer closed before the first byte of the response, or after an interim head.
     EndedBeforeResponse,
-    /// The peer closed behind a complete response, and had not read the request.
+    /// The peer closed after a complete response, without having read the request.
     EndedInRequest,
     /// The peer closed before a status line was complete.
     EndedInStatusLine {
-        /// Bytes of heads that had come for this response.
+        /// Bytes of heads received for this response.
         got: u64,
     },
-    /// The peer closed within a head, behind its status line.
+    /// The peer closed within a head, after its status line.
     EndedInHead {
-        /// Bytes of heads that had come for this response.
+        /// Bytes of heads received for this response.
         got: u64,
     },
     /// The peer closed within a body of known length.
@@ -110,13 +110,13 @@ pub enum Error {
         /// Payload that came.
         got: u64,
     },
-    /// A body that lasts until the connection ends, ended without the transport's own end mark (TLS close_notify):
-    /// anybody on the way may have cut it.
+    /// A body that lasts until the connection ends, but the transport's own end mark (TLS close_notify) is missing:
+    /// anybody on the way may have cut it off.
     EndedUncleanly {
         /// Payload that came.
         got: u64,
     },
-    /// The connection was at its end already; nothing more is to be read from it.
+    /// The connection had ended already; there is nothing more to read from it.
     Closed(CloseReason),
 }
 
@@ -124,7 +124,7 @@ pub enum Error {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldFault {
-    /// The name is no token: empty, with a space before the colon, without a colon, or with a control byte.
+    /// The name is not a token: it is empty, has a space before the colon or a control byte, or the colon is missing.
     Name,
     /// The value holds NUL, a CR without LF, or another control byte.
     Value,
@@ -152,7 +152,7 @@ pub enum LengthFault {
 pub enum CodingFault {
     /// The field names no coding.
     Empty,
-    /// A coding besides `chunked` and `identity`, alone or beside them, or one with parameters. None was asked for.
+    /// A coding other than `chunked` and `identity`, alone or beside them, or one with parameters. None was requested.
     Unsupported,
     /// `chunked` twice.
     Repeated,
@@ -164,11 +164,11 @@ pub enum CodingFault {
 pub enum ChunkFault {
     /// A chunk size that does not begin with a hexadecimal digit (a sign, a space, an empty line).
     Size,
-    /// A byte behind the size that is no digit, no extension and no line end (`0x5`, `5h`).
+    /// A byte after the size that is not a digit, an extension or a line end (`0x5`, `5h`).
     SizeEnd,
     /// More than 16 hexadecimal digits.
     SizeOverflow,
-    /// Spaces behind the size with no extension after them.
+    /// Spaces after the size with no extension after them.
     SizeSpaced,
     /// LF without CR.
     BareLf,
@@ -176,12 +176,12 @@ pub enum ChunkFault {
     BareCr,
     /// A control byte in an extension.
     Extension,
-    /// The payload is not followed by CR LF: the size was false.
+    /// The payload is not followed by CR LF: the size was wrong.
     DataEnd,
 }
 
 impl Error {
-    /// Did the peer close too early (in contrast to having sent something wrong)?
+    /// Did the peer close too early (rather than send something wrong)?
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

@@ -32,16 +32,16 @@ pub enum BodyFraming {
     None,
     /// So many bytes.
     Length(u64),
-    /// Chunks; in HTTP/2 frames, until one ends the stream.
+    /// Chunks; in HTTP/2, frames until one ends the stream.
     Chunked,
-    /// All that comes until the peer closes.
+    /// Everything until the peer closes.
     UntilClose,
 }
 
 /// The next thing in the input.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Nothing more can be done with these bytes: keep those that were not consumed, read more behind them.
+    /// Nothing more can be done with these bytes: keep those that were not consumed, and read more after them.
     NeedInput,
     /// An interim response (1xx but 101). Another head follows.
     Interim {
@@ -70,12 +70,12 @@ pub enum Event {
     Complete {
         /// Whose.
         id: RequestId,
-        /// The trailer section of a chunked body, where there was one. Never merge it into the head (RFC 9110 §6.5.1).
+        /// The trailer section of a chunked body, if there was one. Never merge it into the head (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
         /// May the connection take further requests, and if not, why?
         reuse: Result<(), CloseReason>,
     },
-    /// The connection is no longer HTTP/1: 101, or 2xx to CONNECT. All input behind the head belongs to the caller.
+    /// The connection is no longer HTTP/1: 101, or 2xx to CONNECT. All input after the head belongs to the caller.
     Tunnel {
         /// Whose.
         id: RequestId,
@@ -87,8 +87,7 @@ pub enum Event {
 /// An event, and how much of the input it took.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Bytes from the start of the input that are done with. The next call begins behind them. Not only events consume:
-    /// [`Event::NeedInput`] may, too.
+    /// Bytes consumed from the start of the input. The next call begins after them. Not only events consume: [`Event::NeedInput`] may, too.
     pub consumed: usize,
     /// What they were.
     pub event: Event,
@@ -108,9 +107,9 @@ pub enum CloseReason {
     UntilClose,
     /// A response with both Transfer-Encoding and Content-Length: two parties may read it differently (RFC 9112 §6.1).
     LengthAndCoding,
-    /// Transfer-Encoding in an HTTP/1.0 response, which has no such thing (RFC 9112 §6.1).
+    /// Transfer-Encoding in an HTTP/1.0 response, which does not have it (RFC 9112 §6.1).
     CodingInHttp10,
-    /// The response was complete before the request had been sent to its end.
+    /// The response was complete before all of the request had been sent.
     RequestUnfinished,
     /// Bytes came that no request had asked for.
     UnsolicitedBytes,

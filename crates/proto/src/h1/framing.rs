@@ -11,16 +11,15 @@
 //! | any other Content-Length | error | |
 //! | neither | until the connection ends | closed |
 //!
-//! `gzip, chunked` is an error unless [`Liberties::codings`] says that it was asked for: to hand the coded bytes out as the
-//! body would be a false success. Where it was, the body is framed by the last coding: chunks, or what comes until the
-//! close, even if there is a Content-Length.
+//! `gzip, chunked` is an error unless [`Liberties::codings`] says that it was requested: to deliver the coded bytes as the body would be a false
+//! success. If it was requested, the last coding frames the body: chunks, or everything until the close, even if there is a Content-Length.
 
 use super::error::{CodingFault, Error, LengthFault};
 use super::{BodyFraming, CloseReason, Liberties};
 use crate::head::{Head, Version};
 use crate::syntax::{DecimalFault, decimal, list, trim_ows};
 
-/// What of a request decides how its response is framed.
+/// The properties of a request that decide how its response is framed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum AnswerTo {
     Head,
@@ -30,7 +29,7 @@ pub(crate) enum AnswerTo {
 
 /// The framing of a final response that is not a tunnel, and why the connection ends with it, if it does.
 ///
-/// With [`Liberties::ignore_length`] there is no Content-Length, whatever the fields say.
+/// With [`Liberties::ignore_length`], Content-Length is ignored.
 pub(crate) fn of_response(
     head: &Head,
     answer_to: AnswerTo,
@@ -40,7 +39,7 @@ pub(crate) fn of_response(
     let mut coding = None;
     let mut connection = Connection::default();
     let bodiless = answer_to == AnswerTo::Head || matches!(head.status(), 204 | 304);
-    // The length of a name rules out nearly all others before a letter is looked at.
+    // The length of a name excludes nearly all others before any letter is compared.
     for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 17)) {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
@@ -95,16 +94,16 @@ pub(crate) fn content_length(value: &[u8]) -> Result<u64, LengthFault> {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 enum Coding {
-    /// The field was there and named nothing.
+    /// The field was there but empty.
     #[default]
     Unnamed,
     Identity,
     Chunked,
-    /// One that whoever reads the body undoes, and not followed by chunked.
+    /// A coding that the reader of the body undoes, not followed by chunked.
     Other,
 }
 
-/// Codings of several fields make one list (RFC 9110 §5.3), hence the one read so far.
+/// Codings of several fields form one list (RFC 9110 §5.3), so this is the list read so far.
 fn transfer_coding(value: &[u8], mut coding: Coding, takes_others: bool) -> Result<Coding, Error> {
     for element in list(value) {
         let one = if element.eq_ignore_ascii_case(b"chunked") {
@@ -137,7 +136,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn read(&mut self, value: &[u8]) {
-        // What is said most often.
+        // The most common values.
         if value == b"keep-alive" {
             self.keep_alive = true;
             return;

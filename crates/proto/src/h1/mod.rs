@@ -90,7 +90,7 @@ pub struct Config {
     pub limits: Limits,
     /// How long a body is held back for `100 Continue`, counted from [`Conn::enqueue`].
     ///
-    /// Default 1 s, as curl. Hazard: a server that knows no Expect costs this wait on every such request.
+    /// Default 1 s, as curl. Hazard: a server that ignores Expect costs this wait on every such request.
     pub expect_timeout: Duration,
     /// Unanswered requests on the connection; 1 is no pipelining, and 0 is taken as 1.
     ///
@@ -98,27 +98,28 @@ pub struct Config {
     /// Hazard: a slow response holds up all behind it, and a break leaves them unanswered; only idempotent requests
     /// should be pipelined (RFC 9112 §9.3.2).
     pub max_pipeline: usize,
-    /// What the user wants done otherwise than RFC 9112 says. Default: nothing.
+    /// Deviations from RFC 9112 that the user asks for. Default: none.
     pub liberties: Liberties,
 }
 
-/// Deviations that only a user can ask for, who knows the server at the other end. All are off by default.
+/// Deviations that only a user who knows the server can ask for. All are off by default.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Liberties {
     /// Requests say `HTTP/1.0`. A body of unknown length cannot be sent then.
     pub http10: bool,
-    /// What does not begin with `HTTP/` is the body of a response without a head, until the peer closes. Hazard: any
-    /// server of any protocol seems to answer.
+    /// A response that does not begin with `HTTP/` is a body without a head, until the peer closes. Hazard: any server
+    /// of any protocol seems to answer.
     pub http09: bool,
-    /// `Content-Length` of responses is not heeded: bodies last until the peer closes. Hazard: a body that breaks off
+    /// `Content-Length` of responses is ignored: bodies last until the peer closes. Hazard: a body that breaks off
     /// looks whole.
     pub ignore_length: bool,
-    /// Bodies are handed out as received: chunked ones with their framing, and those of any other transfer coding coded.
+    /// Bodies are delivered as received: chunked ones with their framing, and other transfer codings undecoded.
     pub raw: bool,
-    /// Transfer codings besides chunked were asked for (TE, RFC 9110 section 10.1.4): bodies are handed out coded, and
-    /// whoever asked undoes what Transfer-Encoding names before chunked.
+    /// Transfer codings other than chunked were requested (TE, RFC 9110 section 10.1.4): bodies are delivered
+    /// undecoded, and the caller undoes the codings that Transfer-Encoding names before chunked.
     pub codings: bool,
-    /// A 101 to a request with an Upgrade field is a response whose content is all that follows, until the peer closes.
+    /// A 101 to a request with an Upgrade field is a response whose content is everything that follows, until the peer
+    /// closes.
     pub upgraded: bool,
 }
 

@@ -1,8 +1,8 @@
 //! Finding the end of a field section, and reading it.
 //!
-//! The search for the end remembers how far it went, so a head that trickles in byte by byte costs what it costs in one
-//! piece. Only a complete section goes to `httparse`. The rejected alternative, to try `httparse` at every read, costs
-//! the square of the length on a slow peer, and makes which error is found depend on how the bytes were cut.
+//! The search for the end remembers how far it went, so a head that trickles in byte by byte costs no more than one that arrives in one piece. Only a
+//! complete section goes to `httparse`. The rejected alternative, to try `httparse` at every read, is quadratic with a slow peer, and the error that
+//! is found would depend on how the bytes were cut.
 
 use super::error::{Error, FieldFault};
 use crate::fields::{Fields, Span};
@@ -16,13 +16,13 @@ use core::ptr;
 use httparse::{EMPTY_HEADER, Header, ParserConfig, Response, Status};
 use memchr::memchr;
 
-/// Fields read without an allocation. More than that is rare and takes a second pass.
+/// Fields read without an allocation. A head with more is rare and takes a second pass.
 const FIELDS_ON_STACK: usize = 96;
 
-/// Which line ends a section may have.
+/// The line ends that a section may have.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum LineEnds {
-    /// CR LF, and LF alone (RFC 9112 §2.2 lets a recipient take it for a line end): heads.
+    /// CR LF, and a bare LF (RFC 9112 §2.2 lets a recipient accept it as a line end): heads.
     Lenient,
     /// CR LF only: trailers, which are part of the chunked framing.
     Strict,
@@ -32,7 +32,7 @@ pub(crate) enum LineEnds {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BareLf;
 
-/// A search for the empty line that ends a section. It is given the section from its first byte each time.
+/// A search for the empty line that ends a section. Each call is given the section from its first byte.
 #[derive(Default, Debug)]
 pub(crate) struct Scan {
     /// Everything before this was looked at and holds no end.
@@ -42,13 +42,13 @@ pub(crate) struct Scan {
     has_line: bool,
     /// A line begins with a space or a tab.
     folded: bool,
-    /// Bytes looked at in all calls together.
+    /// Bytes examined in all calls together.
     #[cfg(test)]
     examined: usize,
 }
 
 impl Scan {
-    /// The length of the section with its empty line, once that is there.
+    /// The length of the section with its empty line, once that has arrived.
     pub(crate) fn find_end(&mut self, input: &[u8], ends: LineEnds) -> Result<Option<usize>, BareLf> {
         let mut at = self.resume.min(input.len());
         self.seen = input.len();
@@ -67,7 +67,7 @@ impl Scan {
                 [b'\r', b'\n', ..] => return Ok(Some(line_feed + 3)),
                 [b'\n', ..] if ends == LineEnds::Strict => return Err(BareLf),
                 [b'\n', ..] => return Ok(Some(line_feed + 2)),
-                // What comes decides; the next search begins at this line feed again.
+                // The next byte decides; the next search begins at this line feed again.
                 [] | [b'\r'] => {
                     self.has_line = true;
                     self.resume = line_feed;
@@ -99,8 +99,7 @@ impl Scan {
     fn examine(&mut self, _bytes: usize) {}
 }
 
-/// Where the first line feed is. Lines of a head are short: to look at eight bytes at a time takes half of what a call of
-/// `memchr` for each of them does.
+/// Where the first line feed is. Lines of a head are short: examining eight bytes at a time takes half the time of a call of `memchr` for each line.
 fn line_feed(input: &[u8]) -> Option<usize> {
     const LINE_FEEDS: u64 = u64::from_ne_bytes([b'\n'; 8]);
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
@@ -108,7 +107,7 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     let (words, rest) = input.as_chunks();
     for (index, word) in words.iter().enumerate() {
         let differs = u64::from_le_bytes(*word) ^ LINE_FEEDS;
-        // The lowest high bit that is set is that of the first byte that is zero, so of the first line feed.
+        // The lowest high bit that is set belongs to the first byte that is zero, and so to the first line feed.
         let found = differs.wrapping_sub(ONES) & !differs & HIGH_BITS;
         if found != 0 {
             return Some(8 * index + found.trailing_zeros() as usize / 8);
@@ -118,8 +117,8 @@ fn line_feed(input: &[u8]) -> Option<usize> {
     Some(8 * words.len() + place)
 }
 
-/// Checks as much of a status line's beginning as is there, so that what is not HTTP is found at its first byte, and
-/// not when it has filled the limit.
+/// Checks as much of a status line's beginning as is there, so that something other than HTTP is recognised at its first byte, and not only at the
+/// limit.
 pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
     const NAME: &[u8] = b"HTTP/";
     let common = input.len().min(NAME.len());
@@ -134,11 +133,10 @@ pub(crate) fn check_start(input: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// Reads a whole head, as long as `scan` found it to be. Control bytes in values and in the reason phrase are kept, but for CR,
-/// LF and NUL (RFC 9110 §5.5). A line whose name is no token (`Feature Policy: x`) is no field and breaks nothing, as to
-/// browsers and curl.
+/// Reads a whole head, as long as `scan` found it to be. Control bytes in values and in the reason phrase are kept, except CR, LF and NUL (RFC 9110
+/// §5.5). A line whose name is not a token (`Feature Policy: x`) is skipped, as by browsers and curl.
 pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Error> {
-    // RFC 9112 §5.2: a user agent replaces a fold by spaces; refusing would be the server's choice.
+    // RFC 9112 §5.2: a user agent replaces a fold by spaces; only a server may refuse it.
     let whole = if scan.folded { Cow::Owned(unfolded(input)) } else { Cow::Borrowed(input) };
     match head_of(&whole, &whole, limit) {
         Err(error @ (Error::Field(FieldFault::Name | FieldFault::Value) | Error::StatusLine)) => {
@@ -149,7 +147,7 @@ pub(crate) fn head(input: &[u8], scan: &Scan, limit: usize) -> Result<Head, Erro
     }
 }
 
-/// The head with a space in place of each fold and the blanks around it. What follows the status line folds nothing.
+/// The head with a space in place of each fold and the blanks around it. The line after the status line cannot be a fold.
 fn unfolded(input: &[u8]) -> Vec<u8> {
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let first = memchr(b'\n', input).map_or(input.len(), |line_feed| line_feed + 1);
@@ -172,8 +170,8 @@ fn unfolded(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// The section with other bytes in place of those that the parser refuses and that do no harm: in place of control bytes one that
-/// may stand in values alone, in place of what is no token in [odd names](is_odd_name) a letter.
+/// The section with harmless bytes in place of those that the parser refuses needlessly: a control byte becomes one that only values may have, and a
+/// byte of an [odd name](is_odd_name) that no token may have becomes a letter.
 fn harmless(input: &[u8]) -> Vec<u8> {
     let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, 0 | b'\t' | b'\r' | b'\n');
     let mut text = input.to_vec();
@@ -185,8 +183,8 @@ fn harmless(input: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Whether a name is none, and its line can be passed over: it is neither a fold nor has it control bytes, and nobody could take it
-/// for one of the fields that say where the content ends.
+/// Whether a name is not a token and its line can be skipped: the line is not a fold, the name has no control bytes, and nobody could take it for a
+/// field that frames the content.
 fn is_odd_name(name: &[u8]) -> bool {
     let plain: Vec<u8> = name.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     let spells = |framing: &[u8]| plain.windows(framing.len()).any(|part| part == framing);
@@ -197,7 +195,7 @@ fn is_odd_name(name: &[u8]) -> bool {
         && !spells(b"transferencoding")
 }
 
-/// Reads `text` for where things are in `input`, which is as long.
+/// Parses `text`, which is as long as `input`, for the positions of things in `input`.
 fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
     let too_many = Error::TooManyFields { limit };
     let mut stack = [const { MaybeUninit::<Header<'_>>::uninit() }; FIELDS_ON_STACK];
@@ -226,7 +224,7 @@ fn head_of(input: &[u8], text: &[u8], limit: usize) -> Result<Head, Error> {
     Ok(Head::new(version, status, reason(input), fields(input, text, response.headers)))
 }
 
-/// Reads a head anew from what [`Head::raw`] gave of it, of whichever version.
+/// Reads a head of any version back from the bytes that [`Head::raw`] gave.
 pub(crate) fn reread(raw: &[u8]) -> Option<Head> {
     const HTTP2: &[u8] = b"HTTP/2 ";
     let mut scan = Scan::default();
@@ -272,7 +270,7 @@ fn syntax(error: httparse::Error, too_many: Error) -> Error {
     }
 }
 
-/// The reason phrase stands behind `HTTP/1.x NNN `. httparse gives none when it holds bytes above 127.
+/// The reason phrase follows `HTTP/1.x NNN `. httparse gives none if it holds bytes above 127.
 fn reason(input: &[u8]) -> (u32, u32) {
     let line_end = memchr(b'\n', input).unwrap_or(input.len());
     let end = if line_end > 0 && input[line_end - 1] == b'\r' { line_end - 1 } else { line_end };
@@ -280,8 +278,7 @@ fn reason(input: &[u8]) -> (u32, u32) {
     (start as u32, end as u32)
 }
 
-/// Copies a section and notes where its fields lie. `headers` borrow from `text`, whose length fits in 32 bits and is that of
-/// `input`.
+/// Copies a section and records the positions of its fields. `headers` borrow from `text`, whose length fits in 32 bits and is that of `input`.
 fn fields(input: &[u8], text: &[u8], headers: &[Header<'_>]) -> Fields {
     let base = text.as_ptr() as usize;
     let place = |part: &[u8]| {
@@ -303,7 +300,7 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// Byte by byte the search may look at each byte twice (a line feed is looked at again), never more.
+    /// The search may examine each byte twice (a line feed is examined again), never more often.
     #[test]
     fn a_trickled_head_costs_linear_work() {
         let mut head = b"HTTP/1.1 200 OK\r\n".to_vec();
@@ -321,7 +318,7 @@ mod tests {
 
     #[test]
     fn the_first_line_feed_is_found_wherever_it_is() {
-        // Neighbours that a word's arithmetic might take for one.
+        // Neighbouring values that the word arithmetic might mistake for a line feed.
         for filler in [0x00, 0x09, 0x0b, 0x0d, 0x7f, 0x8a, 0xff] {
             let mut text = [filler; 40];
             assert_eq!(line_feed(&text), None);

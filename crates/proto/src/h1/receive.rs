@@ -9,15 +9,14 @@ use super::{BodyFraming, CloseReason, Error, Event, RequestId, Step};
 use crate::fields::Fields;
 use crate::head::Head;
 
-/// Empty lines tolerated before a status line. RFC 9112 §2.2 asks that of servers; some servers send a line end too
-/// many behind a body.
+/// Empty lines tolerated before a status line. RFC 9112 §2.2 asks that of servers; some servers send an extra line end after a body.
 const EMPTY_LINES: usize = 4;
 
 /// What comes next.
 #[derive(Debug)]
 enum State {
     Head(Scan),
-    /// Payload of known length; with nothing left, only the event is due.
+    /// Payload of known length; at 0, only the event is due.
     Length {
         total: u64,
         left: u64,
@@ -26,7 +25,7 @@ enum State {
     UntilClose {
         got: u64,
     },
-    /// The response is complete, and its request has not left yet.
+    /// The response is complete, but its request has not been sent to its end yet.
     Early(Option<Fields>),
     Closed,
 }
@@ -40,7 +39,7 @@ pub(crate) struct Receiver {
     interim: u32,
     /// Bytes of the current response's heads so far.
     head_bytes: usize,
-    /// It is a success on a connection that goes on: its server reads the rest of the request.
+    /// The response is a success on a connection that stays open: its server reads the rest of the request.
     reads_on: bool,
 }
 
@@ -73,7 +72,7 @@ impl Receiver {
         }
     }
 
-    /// Is the body at its end now?
+    /// Has the body ended?
     pub(crate) fn advance_direct(&mut self, n: u64) -> bool {
         let State::Length { left, .. } = &mut self.state else {
             debug_assert!(n == 0, "no direct body was granted");
@@ -150,7 +149,7 @@ impl Conn {
         if input.is_empty() {
             return step(0, Event::NeedInput);
         }
-        // A response to a request of which no byte has left is not meant for it.
+        // A response that precedes the first byte of its request is not meant for it.
         if self.exchanges.front().is_some_and(|exchange| !self.has_left(exchange)) {
             return Err(Error::UnsolicitedBytes);
         }
@@ -173,7 +172,7 @@ impl Conn {
         }
         let input = &input[skipped..];
         match parse::check_start(input) {
-            // Only the first response of a connection: behind another one it would be garbage that nobody asked for.
+            // Only for the first response of a connection: after another one it would be garbage that nobody asked for.
             Err(Error::NotHttp) if self.config.liberties.http09 && receiver.head_bytes == 0 => {
                 self.closing.get_or_insert(CloseReason::UntilClose);
                 receiver.state = State::UntilClose { got: 0 };
@@ -220,7 +219,7 @@ impl Conn {
                 if self.receiver.interim > self.config.limits.interim {
                     return Err(Error::TooManyInterim { limit: self.config.limits.interim });
                 }
-                // The body that is held back belongs to the last request.
+                // The body that is held back is that of the last request.
                 if status == 100 && only_one {
                     self.sender.release();
                 }
@@ -235,9 +234,9 @@ impl Conn {
                 let is_success = (200..300).contains(&head.status());
                 self.receiver.reads_on = is_success && self.closing.is_none() && !facts.close;
                 if only_one && self.sender.hold_until().is_some() {
-                    // Answered before the body was let go: it is not wanted, unless the server says that it reads on by keeping
-                    // the connection (RFC 9110 §10.1.1). A success that closes says neither: servers that answer as they read
-                    // end it behind the body. So that goes when its time comes, if the response is not complete before.
+                    // A response while the body is held back: the body is not wanted, unless the server keeps the connection open to read it (RFC
+                    // 9110 §10.1.1). A success that closes says neither, since servers that respond while they read end the response after the body.
+                    // So the body is sent when the wait is over, unless the response is complete before.
                     if self.receiver.reads_on {
                         self.sender.release();
                     } else if !is_success {
@@ -261,21 +260,20 @@ impl Conn {
         Event::Tunnel { id, head }
     }
 
-    /// Is a response complete that came before its request had left, which it has now? Then [`Conn::step`] says so, without any
-    /// input.
+    /// Has a response completed before its request was sent, and has the request been sent now? Then [`Conn::step`] reports it, without any input.
     ///
     /// A success on a connection that is kept does not end its request: the server reads on (RFC 9112 §9.3).
     pub fn has_due(&self) -> bool {
         matches!(self.receiver.state, State::Early(_)) && self.front_has_left()
     }
 
-    /// Has all of the request left whose response comes?
+    /// Has all of the request been sent whose response comes next?
     fn front_has_left(&self) -> bool {
         self.exchanges.front().is_none_or(|exchange| self.has_left_wholly(exchange))
     }
 
-    /// The current response is at its end. `more` says that bytes follow it in the input. [`Event::NeedInput`] where the rest of
-    /// the request has to leave first.
+    /// The current response has ended. `more` says that bytes follow it in the input. [`Event::NeedInput`] if the rest of the request has to be sent
+    /// first.
     pub(crate) fn complete(&mut self, trailers: Option<Fields>, more: bool) -> Event {
         let has_left = self.front_has_left();
         if self.receiver.reads_on && !has_left {

@@ -1,7 +1,7 @@
 //! Requests: what a caller may ask for, and its head on the wire.
 //!
-//! The caller decides all fields, Host included, and their order and spelling. Nothing that could break out of its place
-//! is let through: CR, LF and NUL end the attempt before a byte is written.
+//! The caller decides all fields, Host included, and their order and spelling. Nothing that could break the framing is
+//! accepted: CR, LF and NUL are an error before a byte is written.
 //!
 //! ```
 //! use haul_proto::h1::{BodyLength, Config, Conn, Request, RequestError};
@@ -26,9 +26,9 @@ pub enum BodyLength {
     /// No body, and no field that says so. (A POST without content should say [`BodyLength::Known`] with 0, see
     /// RFC 9110 §8.6.)
     None,
-    /// So many bytes; `Content-Length` is added where the caller gave none.
+    /// This many bytes; `Content-Length` is added unless the caller gave it.
     Known(u64),
-    /// Unknown; `Transfer-Encoding: chunked` is added where the caller gave none.
+    /// Unknown; `Transfer-Encoding: chunked` is added unless the caller gave it.
     Chunked,
 }
 
@@ -37,7 +37,7 @@ pub enum BodyLength {
 /// `Debug` prints the names of the fields but no value, and no target, because these hold credentials.
 #[derive(Copy, Clone)]
 pub struct Request<'a> {
-    /// A token, in the case that the server wants (`GET`). HEAD and CONNECT change how the response is read.
+    /// A token, in the case that the server expects (`GET`). HEAD and CONNECT change how the response is read.
     pub method: &'a str,
     /// The request-target exactly as sent (RFC 9112 §3.2): origin-form, absolute-form, authority-form or `*`.
     pub target: &'a str,
@@ -46,7 +46,7 @@ pub struct Request<'a> {
     /// How long the body is.
     pub body: BodyLength,
     /// Hold the body back until the server says `100 Continue` or [`Config::expect_timeout`](super::Config) has passed.
-    /// `Expect: 100-continue` is added where the caller gave no Expect. Without a body this does nothing.
+    /// `Expect: 100-continue` is added unless the caller gave Expect. Without a body this does nothing.
     pub expect_continue: bool,
 }
 
@@ -82,11 +82,11 @@ pub enum RequestError {
     BodyPending,
     /// The request before this one may turn the connection into a tunnel (CONNECT, Upgrade).
     TunnelPending,
-    /// The method is no token.
+    /// The method is not a token.
     Method,
     /// The target is empty or holds a space or a control byte.
     Target,
-    /// The name of the field with this index is no token.
+    /// The name of the field with this index is not a token.
     FieldName {
         /// Index into the fields.
         index: usize,
@@ -104,24 +104,25 @@ pub enum RequestError {
     },
     /// There is no body, or nothing of it is left to send.
     NoBodyExpected,
-    /// More was given than the length announced.
+    /// More was given than the announced length.
     BodyTooLong {
         /// The bytes that were still to come.
         expected: u64,
     },
-    /// The end was declared before all of the length announced was given.
+    /// The end was declared before the announced length was reached.
     BodyTooShort {
         /// The bytes that were still to come.
         missing: u64,
     },
     /// Trailers need a chunked body.
     TrailersWithoutChunks,
-    /// A body of unknown length, and HTTP/1.0 knows no chunks ([`Liberties::http10`](super::Liberties)).
+    /// A body of unknown length, which HTTP/1.0 cannot send as it has no chunks
+    /// ([`Liberties::http10`](super::Liberties)).
     ChunksInHttp10,
 }
 
 impl RequestError {
-    /// The number of the field that it is about.
+    /// The index of the field in question.
     #[must_use]
     pub fn field(&self) -> Option<usize> {
         match *self {
@@ -278,7 +279,7 @@ fn check_fields(fields: &[(&str, &[u8])]) -> Result<(), RequestError> {
     Ok(())
 }
 
-/// Whether there is such a byte. All are looked at, which lets the compiler take many at once.
+/// Whether there is such a byte. All are examined without an early exit, so that the compiler can vectorise the loop.
 fn has_any(bytes: &[u8], is: impl Fn(u8) -> bool) -> bool {
     bytes.iter().fold(false, |found, &byte| found | is(byte))
 }
@@ -297,7 +298,7 @@ fn agrees(name: &str, value: &[u8], body: BodyLength) -> bool {
     match body {
         BodyLength::None => is_length && decimal(trim_ows(value)) == Ok(0),
         BodyLength::Known(length) => is_length && decimal(trim_ows(value)) == Ok(length),
-        // Other codings may stand before chunked: the caller has applied them.
+        // Other codings may precede chunked: the caller has applied them.
         BodyLength::Chunked => {
             let chunked = |coding: &&[u8]| coding.eq_ignore_ascii_case(b"chunked");
             !is_length

@@ -8,7 +8,7 @@ use crate::time::Time;
 /// bound the memory of a connection.
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
-/// A chunk's size line and the line end behind its payload, at their longest for what fits the buffer.
+/// The longest size line of a chunk that fits the buffer, and the line end after its payload.
 const CHUNK_OVERHEAD: usize = "10000\r\n".len() + "\r\n".len();
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -54,7 +54,7 @@ impl Sender {
         self.hold_until = None;
     }
 
-    /// Nothing more of the body will be sent.
+    /// Nothing more of the body is sent.
     pub(crate) fn abandon(&mut self) {
         self.body = Body::Finished;
         self.hold_until = None;

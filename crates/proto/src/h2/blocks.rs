@@ -1,4 +1,4 @@
-//! Header blocks: put together, decoded, and what they mean for their stream (RFC 9113 §8.1).
+//! Header blocks: assembled, decoded, and what they mean for their stream (RFC 9113 §8.1).
 
 use super::conn::Conn;
 use super::error::FrameFault;
@@ -10,7 +10,7 @@ use crate::h1::framing::{AnswerTo, content_length};
 use crate::head::Head;
 use alloc::vec::Vec;
 
-/// A header block of which more is to come.
+/// A header block that is not complete yet.
 #[derive(Debug)]
 pub(super) struct Gathered {
     pub(super) id: u32,
@@ -29,7 +29,7 @@ impl Conn {
             (padding, fragment) = (usize::from(length), behind);
         }
         if header.has(flag::PRIORITY) {
-            // Five bytes of a scheme that was given up (RFC 9113 §5.3.2).
+            // Five bytes of priority, a scheme that was deprecated (RFC 9113 §5.3.2).
             fragment = fragment.get(5..).ok_or(fault)?;
         }
         let end = fragment.len().checked_sub(padding).ok_or(fault)?;
@@ -115,7 +115,7 @@ impl Conn {
             self.due.push_back(Event::Interim { id: request, head });
             return Ok(());
         }
-        // An answer to CONNECT is a tunnel, which has no length (RFC 9110 §9.3.6).
+        // A successful response to CONNECT is a tunnel, which has no length (RFC 9110 §9.3.6).
         let tunnel = stream.answer_to == AnswerTo::Connect && status < 300;
         let none = stream.answer_to == AnswerTo::Head || matches!(status, 204 | 304);
         let mut expected = None;
@@ -146,7 +146,7 @@ impl Conn {
         if end_stream {
             self.complete(id, None);
         } else if was_head {
-            // It is all that HEAD asks for. There are servers that never end the stream, or send the body of a GET.
+            // A HEAD request ends with the head. Some servers never end the stream, or send the body of a GET.
             self.drop_stream(id, Some(ErrorCode::CANCEL));
             self.due.push_back(Event::Complete { id: request, trailers: None });
         }

@@ -1,10 +1,9 @@
 //! The connection: requests in, events out.
 //!
-//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as
-//! [`Conn::body_credit`] allows), then [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then
-//! [`Conn::step`] with what its socket gave, until [`Event::NeedInput`], and [`Conn::release`] for the payload that was
-//! taken. Reading is in `receive.rs`, frames about the connection itself in `control.rs`, request bodies in `send.rs`;
-//! the state diagram and a walk stand in [`h2`](super).
+//! A driver calls, in this order: [`Conn::enqueue`] (and [`Conn::send_body`], [`Conn::finish_body`] as [`Conn::body_credit`] allows), then
+//! [`Conn::output`] and [`Conn::advance_output`] for what its socket took, then [`Conn::step`] with what its socket gave, until [`Event::NeedInput`],
+//! and [`Conn::release`] for the payload that was taken. Reading is in `receive.rs`, frames about the connection itself in `control.rs`, request
+//! bodies in `send.rs`; the state diagram and an example are in [`h2`](super).
 
 use super::floods::Tally;
 use super::flow::Intake;
@@ -24,7 +23,7 @@ use core::time::Duration;
 /// Streams that a peer is taken to accept before it has said so. RFC 9113 §6.5.2 advises peers to allow at least that.
 const STREAMS_ASSUMED: u32 = 100;
 
-/// The compression table for requests. More would help with very many different cookies only.
+/// The size of the compression table for requests. A larger one would help only with very many different cookies.
 const ENCODER_TABLE: u32 = 4096;
 
 /// One HTTP/2 connection, client side.
@@ -42,7 +41,7 @@ pub struct Conn {
     pub(crate) clocks: Clocks,
     /// Events that are due before anything more is read.
     pub(crate) due: VecDeque<Event>,
-    /// What the peer lets us send on all streams together.
+    /// The send window of the connection.
     pub(crate) send_window: i64,
     pub(crate) next_id: u32,
     pub(crate) closing: Option<CloseReason>,
@@ -50,7 +49,7 @@ pub struct Conn {
     pub(crate) last_allowed: u32,
     /// Acknowledgements since the output was empty.
     pub(crate) unread: u32,
-    /// What the peer may still send on streams that we have reset, because it crosses our RST_STREAM.
+    /// What the peer may still send on streams that we have reset, since it may cross our RST_STREAM.
     pub(crate) stale: Stale,
     pub(crate) name: Vec<u8>,
 }
@@ -86,7 +85,7 @@ impl Conn {
             output,
             streams: Streams::default(),
             encoder: Encoder::new(ENCODER_TABLE),
-            // Until our SETTINGS are acknowledged the peer may use what holds without them.
+            // Until our SETTINGS are acknowledged, the peer may use the defaults.
             decoder: Decoder::new(config.header_table_size.max(ENCODER_TABLE)),
             reader: Reader::default(),
             intake,
@@ -137,9 +136,8 @@ impl Conn {
         self.peer.max_streams.min(self.config.max_streams)
     }
 
-    /// Lets responses begin with a window of so many bytes from now on, and raises those of requests that are open, where that is
-    /// more than [`Config::stream_window`] and fits the connection's. It never makes a window smaller: what the peer
-    /// was promised it may be sending.
+    /// Makes responses begin with a window of this many bytes from now on, and raises those of open requests, if that is more than
+    /// [`Config::stream_window`] and fits the connection's window. It never shrinks a window: the peer may be using all of it already.
     pub fn widen(&mut self, stream_window: u32) {
         if self.is_over() {
             return;
@@ -149,7 +147,7 @@ impl Conn {
         self.streams.iter_mut().for_each(|stream| stream.inbound.widen(difference));
     }
 
-    /// Appends a request's head to the output. An error changes nothing.
+    /// Appends a request's head to the output. On an error nothing has changed.
     pub fn enqueue(&mut self, now: Time, request: &Request<'_>) -> Result<RequestId, RequestError> {
         if let Some(refusal) = self.refusal() {
             return Err(refusal);
@@ -207,9 +205,9 @@ impl Conn {
 
     /// Reads the next thing from the input, which begins at the first byte that was not consumed before.
     ///
-    /// Call it until it answers [`Event::NeedInput`]: all of the input is consumed then, also parts of frames, so the
-    /// caller never keeps a rest. After an error there is nothing to read any more ([`Error::Closed`]); the output then
-    /// ends with a GOAWAY that tells the peer why, and [`Conn::unanswered`] says what was lost.
+    /// Call it until it answers [`Event::NeedInput`]: all of the input is consumed then, including parts of frames, so the caller never keeps a
+    /// remainder. After an error there is nothing to read any more ([`Error::Closed`]); the output then ends with a GOAWAY that tells the peer why,
+    /// and [`Conn::unanswered`] says what was lost.
     pub fn step(&mut self, now: Time, input: &mut [u8]) -> Result<Step, Error> {
         self.start_clocks(now);
         let result = self.receive(now, input);
@@ -219,11 +217,10 @@ impl Conn {
         result
     }
 
-    /// The sink took so many bytes of this request's body: they count no longer against the windows, which are
-    /// announced to the peer in large steps.
+    /// The sink took this many bytes of the request's body: they no longer count against the windows, which are raised in large steps.
     ///
-    /// Every byte of every [`Event::Body`] has to be released sooner or later, also after the response is complete and
-    /// after it was reset. What is not released is what bounds the memory.
+    /// Every byte of every [`Event::Body`] has to be released sooner or later, even after the response is complete or was reset. Unreleased bytes
+    /// stop the peer, which bounds the memory.
     pub fn release(&mut self, now: Time, id: RequestId, n: u64) {
         let (open, expected) = (self.streams.len(), u64::from(self.max_concurrent()));
         let number = number(id);
@@ -244,8 +241,8 @@ impl Conn {
         }
     }
 
-    /// The answer to this request is not wanted (any further): RST_STREAM with this code, [`ErrorCode::CANCEL`] as a
-    /// rule. No event follows. Says whether the request was open.
+    /// The response to this request is not wanted, or not any longer: sends RST_STREAM with this code, usually [`ErrorCode::CANCEL`]. No event
+    /// follows. Returns whether the request was open.
     pub fn reset(&mut self, id: RequestId, code: ErrorCode) -> bool {
         let open = self.drop_stream(number(id), Some(code)).is_some();
         // Its last events may be due already.
@@ -254,7 +251,7 @@ impl Conn {
         open || self.due.len() < before
     }
 
-    /// Takes a stream out. With a code its other half may still be open, so the peer is told and may go on for a while.
+    /// Removes a stream. With a code its other half may still be open, so the peer is told, and may go on sending for a while.
     pub(crate) fn drop_stream(&mut self, id: u32, code: Option<ErrorCode>) -> Option<Stream> {
         let mut stream = self.streams.remove(id)?;
         self.clocks.holding -= u32::from(stream.hold_until.is_some());
@@ -271,7 +268,7 @@ impl Conn {
         Some(stream)
     }
 
-    /// Bytes that came and that nobody holds.
+    /// Bytes received that nobody holds.
     pub(crate) fn give_back(&mut self, bytes: u64) {
         if let Some(increment) = self.intake.give(bytes) {
             frame::window_update(0, increment, self.output.tail());
@@ -286,10 +283,10 @@ impl Conn {
         }
     }
 
-    /// The peer closed its side. Input that there is has to have been given to [`Conn::step`] before.
+    /// The peer closed its side. All input must have been given to [`Conn::step`] before.
     ///
-    /// No response ends rightly this way in HTTP/2, so the answer is always the error that says in what it ended
-    /// ([`Error::EndedIdle`] where nothing was lost).
+    /// No response may end this way in HTTP/2, so the result is always an error that names what was cut off ([`Error::EndedIdle`] where nothing was
+    /// lost).
     pub fn end_of_input(&mut self) -> Error {
         let error = match self.closing {
             Some(reason @ (CloseReason::Broken | CloseReason::PeerClosed)) => return Error::Closed(reason),
@@ -314,7 +311,7 @@ impl Conn {
         self.closing = Some(CloseReason::Broken);
     }
 
-    /// No further requests: GOAWAY. Those that are open go on. Says so once only.
+    /// Sends GOAWAY once: no further requests. Those that are open go on.
     pub fn go_away(&mut self) {
         if self.closing.is_none() {
             self.closing = Some(CloseReason::Local);
@@ -327,13 +324,12 @@ impl Conn {
         self.streams.ids().map(|id| RequestId(u64::from(id)))
     }
 
-    /// Was something of the response to this open request seen?
+    /// Has anything of the response to this open request been received?
     pub fn response_started(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| stream.started)
     }
 
-    /// Has a byte of this open request been sent? One that has not left may go by another connection whatever its
-    /// method.
+    /// Has a byte of this open request been sent? One that has not been sent may use another connection, whatever its method.
     pub fn request_left(&self, id: RequestId) -> bool {
         self.streams.get(number(id)).is_some_and(|stream| self.output.sent() > stream.start)
     }
@@ -358,7 +354,7 @@ impl Conn {
     }
 }
 
-/// The number of a request's stream; 0, which no request has, for an id that never was one.
+/// The number of a request's stream; 0, which no request has, for an id that never existed.
 pub(crate) fn number(id: RequestId) -> u32 {
     u32::try_from(id.0).unwrap_or(0)
 }

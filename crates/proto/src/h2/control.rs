@@ -63,7 +63,7 @@ impl Conn {
         Ok(())
     }
 
-    /// An acknowledgement was written: has the peer stopped reading them?
+    /// An acknowledgement was written: has the peer stopped reading?
     fn acknowledged(&mut self) -> Result<(), Error> {
         self.unread += 1;
         self.tally.check_absolute(Flood::Unread, self.unread)
@@ -89,7 +89,7 @@ impl Conn {
         let increment = i64::from(word(payload, 0) & 0x7fff_ffff);
         let window = match header.stream {
             0 => &mut self.send_window,
-            // It may cross the end of the stream.
+            // It may cross the end of the stream on the wire.
             id => match self.streams.get_mut(id) {
                 Some(stream) => &mut stream.send_window,
                 None => return Ok(()),
@@ -143,7 +143,7 @@ impl Conn {
         Ok(())
     }
 
-    /// The first call that hands a time in starts what is measured.
+    /// The first call that passes a time starts the timers.
     pub(crate) fn start_clocks(&mut self, now: Time) {
         if self.clocks.settings.is_none() && !self.clocks.settings_done {
             self.clocks.settings = Some(now);
@@ -167,7 +167,7 @@ impl Conn {
         [settings, ping, hold].into_iter().flatten().min()
     }
 
-    /// Time has passed. An error ends the connection as one of [`Conn::step`] does.
+    /// Time has passed. An error ends the connection, as in [`Conn::step`].
     pub fn handle_timeout(&mut self, now: Time) -> Result<(), Error> {
         if self.is_over() {
             return Ok(());
@@ -218,7 +218,7 @@ impl Conn {
         }
     }
 
-    /// The length of a frame, as far as its type decides it, and where it may stand.
+    /// Checks the length of a frame, as far as its type decides it, and the stream it may be on.
     pub(crate) fn check_header(&self, header: Header) -> Result<(), Error> {
         use frame::kind;
         let length = header.length;

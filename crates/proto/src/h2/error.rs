@@ -17,11 +17,11 @@ use crate::h1::LengthFault;
 use crate::hpack;
 use core::fmt;
 
-/// Why a connection, or one response, cannot be understood any further.
+/// Why a connection, or one response, can no longer be understood.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The connection does not begin with the peer's SETTINGS. `http1` where it looks like an HTTP/1 response.
+    /// The connection does not begin with the peer's SETTINGS. `http1`: it looks like an HTTP/1 response.
     NotHttp2 {
         /// It begins with `HTTP/`.
         http1: bool,
@@ -34,7 +34,7 @@ pub enum Error {
         /// Its length.
         length: u32,
     },
-    /// A frame where it must not be, or wrong inside.
+    /// A frame that is out of place or malformed.
     Frame(FrameFault),
     /// A header block that cannot be decoded.
     Hpack(hpack::Error),
@@ -88,13 +88,13 @@ pub enum Error {
     },
     /// A field that makes the message malformed (RFC 9113 §8.2, §8.3).
     Field(FieldFault),
-    /// A Content-Length that says no length, or several.
+    /// A Content-Length that is not a length, or several that differ.
     ContentLength(LengthFault),
     /// DATA differ from Content-Length (RFC 9113 §8.1.1).
     Length {
         /// The length announced.
         expected: u64,
-        /// The length that came, or at least that much.
+        /// The length received, or a part of it.
         got: u64,
     },
     /// DATA in a response that has no body: 204, 304.
@@ -105,18 +105,18 @@ pub enum Error {
     PingTimeout,
     /// The peer closed an idle connection. Nobody is to blame.
     EndedIdle,
-    /// The peer closed before a byte of any response that was waited for.
+    /// The peer closed before a byte of any awaited response.
     EndedBeforeResponse,
     /// The peer closed while responses were under way.
     EndedInResponse {
         /// How many were not complete.
         open: usize,
     },
-    /// The connection was at its end already; nothing more is to be read from it.
+    /// The connection had ended already; there is nothing more to read from it.
     Closed(CloseReason),
 }
 
-/// How a frame is out of place or wrong inside.
+/// How a frame is out of place or malformed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FrameFault {
@@ -146,7 +146,7 @@ pub enum FrameFault {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum FieldFault {
-    /// The name is no token.
+    /// The name is not a token.
     Name,
     /// The name holds an upper-case letter.
     Uppercase,
@@ -164,11 +164,11 @@ pub enum FieldFault {
     MissingStatus,
     /// A pseudo-field among trailers.
     PseudoInTrailers,
-    /// `:status` is not a number from 100 to 999, or is 101, which HTTP/2 has not.
+    /// `:status` is not a number from 100 to 999, or is 101, which HTTP/2 does not have.
     Status,
 }
 
-/// Frames that cost us something and give us nothing.
+/// Frames that cost resources without making progress.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Hash)]
 #[non_exhaustive]
 pub enum Flood {
@@ -195,7 +195,7 @@ pub enum Flood {
 }
 
 impl Error {
-    /// The code that tells the peer (RFC 9113 §7).
+    /// The error code that the peer is sent (RFC 9113 §7).
     pub fn code(&self) -> ErrorCode {
         match self {
             Error::FrameSize { .. } => ErrorCode::FRAME_SIZE_ERROR,
@@ -225,7 +225,7 @@ impl Error {
         matches!(self, Error::EndedBeforeResponse | Error::EndedIdle)
     }
 
-    /// Did the peer close or fall silent (in contrast to having sent something wrong)?
+    /// Did the peer close or fall silent (rather than send something wrong)?
     pub fn is_early_end(&self) -> bool {
         matches!(
             self,

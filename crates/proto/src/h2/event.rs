@@ -30,12 +30,12 @@ use core::ops::Range;
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// All of the input was consumed and nothing is left to be said about it.
+    /// All of the input was consumed, and there are no further events.
     NeedInput,
-    /// The peer's settings came, at the beginning or later: [`Conn::can_enqueue`](super::Conn::can_enqueue) may have
+    /// The peer's settings arrived, at the beginning or later: [`Conn::can_enqueue`](super::Conn::can_enqueue) may have
     /// changed.
     Settings {
-        /// Requests that the peer takes at a time.
+        /// How many requests the peer accepts at a time.
         max_concurrent: u32,
     },
     /// An interim response (1xx). Another head follows.
@@ -68,7 +68,7 @@ pub enum Event {
         /// The trailer section, where there was one. Never merge it into the head (RFC 9110 §6.5.1).
         trailers: Option<Fields>,
     },
-    /// The response ended before its end. Nothing more comes with this id; the connection goes on.
+    /// The response ended early. Nothing more comes with this id; the connection goes on.
     Reset {
         /// Whose.
         id: RequestId,
@@ -77,7 +77,8 @@ pub enum Event {
         /// The peer has not processed the request, so it may be sent again whatever its method (RFC 9113 §8.7).
         retryable: bool,
     },
-    /// The peer takes no further requests. Those up to `last` go on; a [`Event::Reset`] follows for each of the others.
+    /// The peer accepts no further requests. Those up to `last` go on; a [`Event::Reset`] follows for each of the
+    /// others.
     GoAway {
         /// The last request that the peer may have processed.
         last: RequestId,
@@ -103,8 +104,8 @@ impl Event {
 /// An event, and how much of the input it took.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// Bytes from the start of the input that are done with. The next call begins behind them. With
-    /// [`Event::NeedInput`] it is all of them.
+    /// Bytes consumed from the start of the input. The next call begins after them. With [`Event::NeedInput`] it is all
+    /// of them.
     pub consumed: usize,
     /// What they were.
     pub event: Event,
@@ -116,9 +117,9 @@ pub struct Step {
 pub enum ResetReason {
     /// The peer reset the stream.
     Peer(ErrorCode),
-    /// The peer's GOAWAY left it out.
+    /// The peer's GOAWAY excluded it.
     GoAway(ErrorCode),
-    /// The response is malformed or passes a limit; we have reset the stream.
+    /// The response is malformed or exceeds a limit; we have reset the stream.
     Violation(Error),
 }
 

@@ -1,13 +1,12 @@
-//! Counting frames that serve no purpose.
+//! Counts frames that make no progress.
 //!
-//! Any frame costs us some time and an acknowledgement costs memory too, so a peer could keep a client busy for ever
-//! with frames that are each allowed. The rule for all kinds: in any ten seconds no more of a kind than its limit, plus
-//! one for each frame that did carry something forward (a head, payload, a body frame that we sent). So a peer that
-//! answers each frame of an upload with two WINDOW_UPDATEs never gets near it, and what a hostile one can cost is a
-//! constant rate.
+//! Any frame costs some time, and an acknowledgement costs memory too, so a peer could keep a client busy for ever with
+//! frames that are each allowed. The rule for all kinds: in any ten seconds no more of a kind than its limit, plus one
+//! for each frame that made progress (a head, payload, a body frame that we sent). So a peer that answers each frame of
+//! an upload with two WINDOW_UPDATEs never gets near it, and what a hostile one can cost is a constant rate.
 //!
-//! A limit without time, the rejected alternative, ends every long-lived connection some day; one without regard to use
-//! ends busy ones.
+//! A limit for the whole connection, the rejected alternative, ends every long-lived connection some day; one that
+//! ignores progress ends busy ones.
 
 use super::{Error, Flood};
 use crate::time::Time;
@@ -15,9 +14,9 @@ use core::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// How many frames of a kind may come to no purpose in ten seconds.
+/// How many frames of a kind may arrive without progress in ten seconds.
 ///
-/// Nothing is kept of any of them but what [`Floods::unread`] is about.
+/// Nothing is kept of them except what [`Floods::unread`] counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Floods {
     /// PING. Default 1,000. Hazard: some servers measure with a PING each round trip.
@@ -36,10 +35,10 @@ pub struct Floods {
     pub go_away: u32,
     /// Frames of unknown types. Default 1,000.
     pub unknown: u32,
-    /// CONTINUATION frames of one header block, in whatever time. Default 64: a head of 300 KiB needs 19.
+    /// CONTINUATION frames of one header block, however long it takes. Default 64: a head of 300 KiB needs 19.
     pub continuation: u32,
-    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read, in whatever time.
-    /// Default 2,000, about 34 KB.
+    /// PING and SETTINGS whose acknowledgements wait in the output because the peer does not read, however long it
+    /// takes. Default 2,000, about 34 KB.
     pub unread: u32,
 }
 
@@ -91,7 +90,7 @@ impl Tally {
         Tally { limits, since: Time(0), useful: 0, counts: [0; Flood::Unread as usize + 1] }
     }
 
-    /// A frame carried something forward.
+    /// A frame made progress.
     pub(crate) fn useful(&mut self, frames: u32) {
         self.useful = self.useful.saturating_add(frames);
     }
@@ -105,7 +104,7 @@ impl Tally {
         self.check(of, self.counts[of as usize], self.useful)
     }
 
-    /// A count that is kept elsewhere and that no time and no use makes smaller.
+    /// A count that is kept elsewhere, and that neither time nor progress reduces.
     pub(crate) fn check_absolute(&self, of: Flood, count: u32) -> Result<(), Error> {
         self.check(of, count, 0)
     }

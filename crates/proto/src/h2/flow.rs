@@ -1,4 +1,4 @@
-//! Windows for what comes in (RFC 9113 §5.2, §6.9): how much may be on its way or unreleased, and who gets it.
+//! Receive windows (RFC 9113 §5.2, §6.9): how much may be on its way or unreleased, and how streams share it.
 //!
 //! ```text
 //!   connection  |<──────────────────────────── total (the memory budget) ─────────────────────────────>|
@@ -7,22 +7,20 @@
 //!   budget      |  initial × streams that may open  |             pool for growth             |
 //! ```
 //!
-//! **Bound.** The peer can never send more than the connection's window, and that is opened only by what the driver
-//! released. So all that streams hold together is at most `total`, whoever stopped reading.
+//! **Bound.** The peer can never send more than the connection's window, and only released bytes open it. So all streams together hold at most
+//! `total`, whichever of them is not read.
 //!
 //! **No starvation.** A stream's target (window and held together) is its own part of `total`, and a stream is only
 //! begun when its initial window is still free. So streams that nobody reads cannot use up what another was promised.
 //!
-//! **Batching.** A stream's window is announced when half of its target is free. The connection's is announced when the
-//! peer has no more left than could be announced: that is half of the total when all is released, and less when much is
-//! held, so that a rest is never kept back.
+//! **Batching.** A stream's window is announced when half of its target is free. The connection's is announced when the peer has no more left than
+//! could be announced: that is half of the total when all is released, and less when much is held, so that a remainder is never withheld.
 //!
-//! **Growth.** A stream that uses up half of its window within one round trip is held back by it: its rate is W/2 in a
-//! time t < RTT, so the product of bandwidth and delay is more than W/2, and by the time an update has arrived the
-//! window is empty. Its target is doubled then, up to its share of the pool. The round trip is the shortest one
-//! measured, by the acknowledgement of SETTINGS and of keep-alive PINGs. The rejected alternative, a PING for each
-//! measurement, is taken by some servers for a flood. A driver that does not release takes longer than a round trip,
-//! and so its windows stay as they are.
+//! **Growth.** A stream that uses up half of its window within one round trip is held back by it: its rate is W/2 in a time t < RTT, so the product
+//! of bandwidth and delay is more than W/2, and by the time an update has arrived the window is empty. Its target is doubled then, up to its share of
+//! the pool. The round trip is the shortest one measured, by the acknowledgement of SETTINGS and of keep-alive PINGs. The rejected alternative, a
+//! PING for each measurement, looks like a flood to some servers. A driver that does not release takes longer than a round trip, and so its windows
+//! stay as they are.
 
 use super::frame::{INITIAL_WINDOW, MAX_WINDOW};
 use crate::time::Time;
@@ -38,9 +36,9 @@ pub(crate) struct Inbound {
     pub(crate) window: i64,
     /// What has come (or is announced by the header of a frame) and is not released.
     pub(crate) held: u64,
-    /// What both together should be.
+    /// The target for the two together.
     target: u64,
-    /// When the window was announced last.
+    /// When the window was last announced.
     since: Option<Time>,
 }
 
@@ -65,7 +63,7 @@ pub(crate) struct Intake {
     initial: u64,
     /// What the peer may still send.
     window: i64,
-    /// Released and not announced.
+    /// Released but not announced yet.
     pending: u64,
     /// Held by streams that have ended.
     orphaned: u64,
@@ -87,7 +85,7 @@ impl Intake {
         }
     }
 
-    /// The increment that is due at once, from what every window begins with to the total.
+    /// The increment that is due at once, from the size that every window begins with to the total.
     pub(crate) fn open(&mut self) -> Option<u32> {
         self.announce()
     }
@@ -100,7 +98,7 @@ impl Intake {
         self.rtt = Some(self.rtt.map_or(sample, |known| known.min(sample)));
     }
 
-    /// Is there room for one more stream beside those that are open?
+    /// Is there room for one more stream than are open?
     pub(crate) fn admits(&self, open: usize) -> bool {
         self.has_room(self.initial, open)
     }
@@ -109,8 +107,8 @@ impl Intake {
         initial * (open as u64 + 1) + self.grown + self.orphaned <= self.total
     }
 
-    /// Windows begin with so much from now on, unless that is no more or is not free for all open streams and one more.
-    /// Gives what those that are open have to be raised by.
+    /// Makes windows begin with this much from now on, unless that is no increase or is not free for all open streams and one more. Returns by how
+    /// much open ones have to be raised.
     pub(crate) fn widen(&mut self, initial: u32, open: usize) -> Option<u32> {
         let wider = u64::from(initial);
         let difference = wider.checked_sub(self.initial).filter(|difference| *difference > 0)?;
@@ -131,7 +129,7 @@ impl Intake {
         self.window >= 0
     }
 
-    /// A stream is gone; what it held is still with the driver.
+    /// A stream is gone; the bytes it held are still with the driver.
     pub(crate) fn end(&mut self, inbound: &Inbound) {
         self.grown -= inbound.target - self.initial;
         self.orphaned += inbound.held;
@@ -139,15 +137,15 @@ impl Intake {
 
     /// Bytes that nobody holds: padding, or payload of a stream that is gone. Gives the increment, if one is due.
     ///
-    /// To be called with 0 when a frame was taken, too: it may have left the peer with less than is pending, and if
-    /// nobody released anything any more, the rest would never be announced.
+    /// Also called with 0 after each frame: it may have left the peer with less than is pending, and if nobody released anything more, the rest would
+    /// never be announced.
     pub(crate) fn give(&mut self, bytes: u64) -> Option<u32> {
         self.pending += bytes;
         let left = self.window.max(0) as u64;
         if self.pending >= left && (self.pending >= WORTH_A_FRAME || left == 0) { self.announce() } else { None }
     }
 
-    /// Bytes of a stream that had ended are released: as many of them as there are.
+    /// Bytes of a stream that had ended are released, at most as many as are held.
     pub(crate) fn release_orphaned(&mut self, bytes: u64) -> Option<u32> {
         let bytes = bytes.min(self.orphaned);
         self.orphaned -= bytes;
@@ -161,10 +159,9 @@ impl Intake {
         if increment == 0 { None } else { Some(increment as u32) }
     }
 
-    /// Bytes of a stream are released: the increments of the stream and of the connection, where they are due.
+    /// Bytes of a stream are released. Returns the increments of the stream and of the connection that are due.
     ///
-    /// `left` is what is still to come of the body, where that is known; `open` and `expected` are the streams that are
-    /// open, and that may be.
+    /// `left` is how much of the body is still to come, if known; `open` and `expected` are how many streams are open and how many may be.
     pub(crate) fn release(
         &mut self,
         inbound: &mut Inbound,
@@ -188,8 +185,8 @@ impl Intake {
     ) -> Option<u32> {
         let window = inbound.window.max(0) as u64;
         if left.is_some_and(|left| left < window) {
-            // The rest fits, so no update is of use to anybody. Not so where it fits exactly: a server that learns of the end
-            // after the last byte says so in a DATA frame without payload, and some send none while the window is 0.
+            // The rest fits, so an update would be useless. It is not if the rest fits exactly: a server that learns of the end after the last byte
+            // sends a DATA frame without payload, and some send none while the window is 0.
             return None;
         }
         let free = inbound.target.saturating_sub(window + inbound.held);
@@ -209,15 +206,15 @@ impl Intake {
         Some(increment as u32)
     }
 
-    /// How much a stream may grow by: no more than it has, than its share of the pool leaves it, than the pool has.
+    /// How much a stream may grow by: at most its present size, what is left of its share of the pool, and what is left of the pool.
     ///
-    /// The pool is what the streams that may open do not need, but half of the budget at least.
+    /// The pool is what the streams that may still open do not need, but at least half of the budget.
     fn growth(&self, inbound: &Inbound, open: usize, expected: u64) -> u64 {
         let needed = self.initial.saturating_mul(expected.max(open as u64)).min(self.total / 2);
         let pool = self.total - needed;
         let share = pool / open.max(1) as u64;
         let has = inbound.target - self.initial;
-        // Several small streams may have been begun beyond the half that is kept for them.
+        // Small streams may have taken more than the half that is kept for them.
         let used = self.grown + self.orphaned + self.initial * open as u64;
         inbound
             .target

@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 /// Bytes of a frame's header.
 pub(crate) const HEADER: usize = 9;
 
-/// What a client sends before anything else (RFC 9113 §3.4).
+/// The first bytes that a client sends (RFC 9113 §3.4).
 pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The largest window, and the largest increment (RFC 9113 §6.9).
 pub(crate) const MAX_WINDOW: i64 = 0x7fff_ffff;
 
-/// Every window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
+/// The size of a window before any SETTINGS or WINDOW_UPDATE (RFC 9113 §6.9.2).
 pub(crate) const INITIAL_WINDOW: u32 = 65_535;
 
-/// What `SETTINGS_MAX_FRAME_SIZE` may say (RFC 9113 §6.5.2).
+/// The values that `SETTINGS_MAX_FRAME_SIZE` may have (RFC 9113 §6.5.2).
 pub(crate) const FRAME_SIZES: core::ops::RangeInclusive<u32> = 16_384..=16_777_215;
 
 pub(crate) mod kind {
@@ -64,7 +64,7 @@ impl Header {
             length: u32::from_be_bytes([0, a, b, c]),
             kind,
             flags,
-            // The highest bit is reserved and to be ignored.
+            // The highest bit is reserved and ignored.
             stream: u32::from_be_bytes(stream) & 0x7fff_ffff,
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn rst_stream(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// No stream of the peer's was ever processed: there are none, as push is off.
+/// No stream of the peer was processed: push is off, so there are none.
 pub(crate) fn go_away(code: ErrorCode, out: &mut Vec<u8>) {
     out.extend_from_slice(&header(8, kind::GOAWAY, 0, 0));
     out.extend_from_slice(&0u32.to_be_bytes());

@@ -1,9 +1,8 @@
 //! HTTP/2, client side (RFC 9113): requests in, responses out, side by side on one connection.
 //!
-//! The sibling of [`h1`](crate::h1): the same words, heads and ids. What differs follows from many responses at a time:
-//! each call about a body names its request; payload is given back with [`Conn::release`], because windows are what
-//! stops a peer here; all input is consumed always, so a driver keeps no rest; a response can fail alone
-//! ([`Event::Reset`]).
+//! The sibling of [`h1`](crate::h1): the same words, heads and ids. What differs follows from many responses at a time: each call about a body names
+//! its request; payload is given back with [`Conn::release`], because windows are how a peer is stopped; all input is always consumed, so a driver
+//! keeps no remainder; a response can fail alone ([`Event::Reset`]).
 //!
 //! # States of a request
 //!
@@ -102,26 +101,24 @@ pub struct Config {
     /// What a response may cost besides its body. `head_bytes` and `trailer_bytes` count as RFC 9113 §6.5.2 does: 32
     /// bytes for each field above its name and value.
     pub limits: Limits,
-    /// How many frames may come to no purpose.
+    /// How many frames may arrive without progress.
     pub floods: Floods,
-    /// What the peer may send of one response before anything is released, in bytes; at most
-    /// [`Config::connection_window`].
+    /// How much of one response the peer may send before anything is released, in bytes; at most [`Config::connection_window`].
     ///
-    /// Default 262,144 (256 KiB). It grows by itself where it holds a response back. As many requests may be open as
-    /// initial windows fit the connection's. Hazard: a small one costs round trips at the beginning of each body.
+    /// Default 262,144 (256 KiB). It grows by itself if it slows a response down. As many requests may be open as initial windows fit the
+    /// connection's. Hazard: a small one costs round trips at the beginning of each body.
     pub stream_window: u32,
-    /// What the peer may send on all streams together before anything is released, in bytes: the memory budget of the
-    /// connection. At least 65,535, at most 2³¹−1.
+    /// How much the peer may send on all streams together before anything is released, in bytes: the memory budget of the connection. At least
+    /// 65,535, at most 2³¹−1.
     ///
-    /// Default 33,554,432 (32 MiB), which is also the worst case of what a driver has to hold when nobody takes bodies.
+    /// Default 33,554,432 (32 MiB), which is also the most that a driver has to hold if nobody takes bodies.
     pub connection_window: u32,
     /// The largest frame taken, in bytes: 16,384 to 16,777,215.
     ///
-    /// Default 65,536. DATA frames are never held, so a larger one only saves headers; other frames that come in pieces
-    /// are, up to [`Limits::head_bytes`] for heads and this for the rest. Hazard: a large frame holds up other
-    /// responses.
+    /// Default 65,536. DATA frames are never buffered, so a larger one only saves headers; other frames that arrive in pieces are, up to
+    /// [`Limits::head_bytes`] for heads and this for the rest. Hazard: a large frame holds up other responses.
     pub max_frame_size: u32,
-    /// The table that the peer compresses heads with, in bytes.
+    /// The size of the table with which the peer compresses heads, in bytes.
     ///
     /// Default 4,096. Worst case of memory: twice that, and as much again for offsets.
     pub header_table_size: u32,
@@ -132,8 +129,8 @@ pub struct Config {
     /// How long the peer may take to acknowledge our SETTINGS, counted from the first call with a time. Default 30 s,
     /// because a server may acknowledge them only when it has something to send.
     pub settings_timeout: Duration,
-    /// After so long a silence with requests open a PING is sent, and after so long again without any answer to it the
-    /// connection is given up. Default none.
+    /// If nothing arrives for this long while requests are open, a PING is sent; if nothing arrives for this long again, the connection is given up.
+    /// Default none.
     pub keepalive: Option<Duration>,
 }
 

@@ -1,8 +1,8 @@
 //! The receiving half: frames and bodies. (Heads are in `blocks.rs`, the rest in `control.rs`.)
 //!
-//! Payload of DATA is never gathered: it is handed on as it comes, however the frame is cut. Other frames are decoded
-//! where they lie when they are there as a whole, and gathered in a buffer of our own when they are not; so everything
-//! that is given is consumed, and a driver whose records are decrypted in place never has to join two of them.
+//! Payload of DATA is never buffered: it is delivered as it arrives, however the frame is cut. Other frames are decoded
+//! in place if they are complete in the input, and in a buffer of our own if not; so all input is consumed, and a
+//! driver whose records are decrypted in place never has to join two of them.
 
 use super::blocks::Gathered;
 use super::conn::Conn;
@@ -32,7 +32,7 @@ enum State {
         padding: u32,
         end: bool,
     },
-    /// So many bytes that mean nothing.
+    /// This many bytes to skip.
     Skip(u32),
     Closed,
 }
@@ -50,7 +50,7 @@ impl Reader {
         *self = Reader { state: State::Closed, ..Reader::default() };
     }
 
-    /// This stream is gone: what is left of its frame means nothing. Gives the payload that will not be delivered.
+    /// This stream is gone: the rest of its frame is skipped. Returns how much payload will not be delivered.
     pub(crate) fn abandon(&mut self, stream: u32) -> u64 {
         match self.state {
             State::Data { id, left, padding, .. } if id == stream => {
@@ -95,7 +95,7 @@ impl Conn {
         }
     }
 
-    /// So much of a DATA frame is left. At its end the padding is, and then the next frame.
+    /// This much of a DATA frame is left. Padding follows it, and then the next frame.
     fn delivered(&mut self, id: u32, left: u32, padding: u32, end: bool) {
         if left > 0 {
             self.reader.state = State::Data { id, left, padding, end };
@@ -103,7 +103,7 @@ impl Conn {
         }
         self.skip(padding);
         if end {
-            // What came of a body that ends early has been handed out by now.
+            // The received part of a body that ends early has been delivered by now.
             match self.shortfall(id) {
                 Some(fault) => self.violated(id, fault),
                 None => self.complete(id, None),
@@ -111,7 +111,7 @@ impl Conn {
         }
     }
 
-    /// What is wrong with a body that ends here: its length is not the one announced.
+    /// The error if a body ends here: its length is not the announced one.
     pub(super) fn shortfall(&self, id: u32) -> Option<Error> {
         match self.streams.get(id)?.phase {
             Phase::Body { expected: Some(expected), got, .. } if got != expected => {
@@ -125,7 +125,7 @@ impl Conn {
         self.reader.state = if bytes > 0 { State::Skip(bytes) } else { State::Header };
     }
 
-    /// Takes something from input that is not empty and not payload; says how much.
+    /// Consumes something other than payload from input that is not empty; returns how much.
     fn advance(&mut self, now: Time, input: &[u8]) -> Result<usize, Error> {
         match self.reader.state {
             State::Header => self.header(now, input),
@@ -138,7 +138,7 @@ impl Conn {
                     let mut payload = mem::take(&mut self.reader.partial);
                     self.frame(now, header, &payload)?;
                     payload.clear();
-                    // A large one is rare, and a connection in a pool should cost little.
+                    // A large frame is rare, and a connection in a pool should cost little.
                     payload.shrink_to(1024);
                     self.reader.partial = payload;
                 }
@@ -153,7 +153,7 @@ impl Conn {
                 self.skip(left - take as u32);
                 Ok(take)
             }
-            // Not reached: the caller looks at these first.
+            // Not reached: the caller handles these first.
             State::Data { .. } | State::Closed => Ok(0),
         }
     }
@@ -183,7 +183,7 @@ impl Conn {
         Ok(take)
     }
 
-    /// What follows a header whose payload is not there as a whole, or is not needed as a whole.
+    /// The state after a header whose payload is incomplete, or need not be complete.
     fn begin(&mut self, now: Time, header: Header) -> Result<(), Error> {
         match header.kind {
             kind::DATA if header.has(flag::PADDED) && header.length == 0 => Err(Error::Frame(FrameFault::Padding)),
@@ -220,7 +220,7 @@ impl Conn {
             _ => {}
         }
         self.check_header(header)?;
-        // Before any of it is gathered.
+        // Before any of it is buffered.
         if matches!(header.kind, kind::HEADERS | kind::CONTINUATION) {
             let before = self.reader.block.as_ref().map_or(0, |block| block.bytes.len());
             let limit = self.config.limits.head_bytes.max(self.config.limits.trailer_bytes);
@@ -244,7 +244,7 @@ impl Conn {
         }
     }
 
-    /// The header of a DATA frame, and the first byte of its payload where that is the length of its padding.
+    /// The header of a DATA frame, and the first byte of its payload if that is the length of its padding.
     fn data(&mut self, now: Time, header: Header, padding: Option<u8>) -> Result<(), Error> {
         let (id, length) = (header.stream, header.length);
         let behind = u32::from(padding.unwrap_or(0));
@@ -290,7 +290,7 @@ impl Conn {
         }
         stream.inbound.held += u64::from(length);
         if overhead > 0 {
-            // Padding is done with as soon as it is known.
+            // Padding is released as soon as its length is known.
             self.release(now, RequestId(u64::from(id)), u64::from(overhead));
         }
         self.delivered(id, payload, behind, end);
@@ -307,12 +307,12 @@ impl Conn {
             (stream.phase, stream.trailers) = (Phase::Ended, trailers);
             return;
         }
-        // The rest of a request that was refused is of no use.
+        // The rest of a refused request is useless.
         self.drop_stream(id, unfinished.then_some(ErrorCode::CANCEL));
         self.due.push_back(Event::Complete { id: RequestId(u64::from(id)), trailers });
     }
 
-    /// All of a request was given: where its response has ended already, that is complete now.
+    /// All of a request was given: if its response has ended already, it is complete now.
     pub(super) fn complete_early(&mut self, id: u32) {
         if self.streams.get(id).is_some_and(|stream| stream.phase == Phase::Ended)
             && let Some(stream) = self.drop_stream(id, None)
@@ -321,13 +321,13 @@ impl Conn {
         }
     }
 
-    /// Has [`Conn::step`] something to say without any input?
+    /// Has [`Conn::step`] an event to report without any input?
     pub fn has_due(&self) -> bool {
         !self.due.is_empty()
     }
 }
 
-/// Does a frame of this type have to be there as a whole?
+/// Does a frame of this type have to be complete before it is decoded?
 fn is_gathered(of: u8) -> bool {
     matches!(
         of,

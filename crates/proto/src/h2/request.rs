@@ -1,8 +1,8 @@
-//! Requests: what a caller may ask for, and its header block.
+//! Requests: what a caller can send, and its header block.
 //!
-//! Names are sent in lower case. What belongs to an HTTP/1 connection is left out, because callers give the same fields
-//! whichever version is spoken (RFC 9113 §8.2.2): Connection and the fields it names, Keep-Alive, Proxy-Connection,
-//! Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but `trailers`. Host becomes `:authority`.
+//! Names are sent in lower case. Fields that belong to an HTTP/1 connection are left out, because callers give the same
+//! fields whichever version is used (RFC 9113 §8.2.2): Connection and the fields it names, Keep-Alive,
+//! Proxy-Connection, Transfer-Encoding, Upgrade, HTTP2-Settings, and any TE but `trailers`. Host becomes `:authority`.
 //!
 //! ```
 //! use haul_proto::h2::{BodyLength, Config, Conn, Request, RequestError};
@@ -36,22 +36,22 @@ use core::fmt;
 /// `Debug` prints the names of the fields but no value, and no path, because these hold credentials.
 #[derive(Copy, Clone)]
 pub struct Request<'a> {
-    /// A token, in the case that the server wants (`GET`). HEAD changes how the response is read; CONNECT is sent
+    /// A token, in the case that the server expects (`GET`). HEAD changes how the response is read; CONNECT is sent
     /// without scheme and path (RFC 9113 §8.5).
     pub method: &'a str,
     /// `https` or `http`.
     pub scheme: &'a str,
-    /// Host and port as in a URL, without user information. A Host among the fields takes its place.
+    /// Host and port as in a URL, without user information. A Host field replaces it.
     pub authority: &'a str,
     /// Path and query, beginning with a slash; or `*` for OPTIONS.
     pub path: &'a str,
     /// All other fields, in order.
     pub fields: &'a [(&'a str, &'a [u8])],
-    /// How long the body is. `Known` adds Content-Length where the caller gave none; `Chunked` is a body of unknown
+    /// How long the body is. `Known` adds Content-Length unless the caller gave it; `Chunked` is a body of unknown
     /// length.
     pub body: BodyLength,
     /// Hold the body back until the server says `100 Continue` or [`Config::expect_timeout`](super::Config) has passed.
-    /// `Expect: 100-continue` is added where the caller gave no Expect. Without a body this does nothing.
+    /// `Expect: 100-continue` is added unless the caller gave Expect. Without a body this does nothing.
     pub expect_continue: bool,
     /// Fields (lower case) that must never enter a compression table, beside Authorization, Proxy-Authorization and a
     /// Cookie of less than 20 bytes. These could be guessed from the lengths of encrypted blocks (RFC 7541 §7.1.3).
@@ -82,14 +82,14 @@ impl fmt::Debug for Request<'_> {
 pub enum RequestError {
     /// The connection takes no further request.
     Closed(CloseReason),
-    /// As many requests as the peer takes at a time are unanswered.
+    /// As many requests as the peer accepts at a time are unanswered.
     TooManyStreams {
-        /// The limit: the peer's, 100 before it said one, or [`Config::max_streams`](super::Config::max_streams).
+        /// The limit: the peer's, 100 until it is known, or [`Config::max_streams`](super::Config::max_streams).
         limit: u32,
     },
     /// Windows and unreleased bytes take up all of [`Config::connection_window`](super::Config::connection_window).
     NoWindow,
-    /// The method is no token.
+    /// The method is not a token.
     Method,
     /// The scheme is neither `http` nor `https`.
     Scheme,
@@ -97,7 +97,7 @@ pub enum RequestError {
     Authority,
     /// The path is empty or holds a space or a control byte, or does not begin with a slash.
     Path,
-    /// The name of the field with this index is no token.
+    /// The name of the field with this index is not a token.
     FieldName {
         /// Index into the fields.
         index: usize,
@@ -113,7 +113,7 @@ pub enum RequestError {
         /// Index into the fields.
         index: usize,
     },
-    /// The head is larger than the peer takes (`SETTINGS_MAX_HEADER_LIST_SIZE`).
+    /// The head is larger than the peer accepts (`SETTINGS_MAX_HEADER_LIST_SIZE`).
     HeadTooLarge {
         /// The peer's limit in bytes, counted as RFC 9113 §6.5.2 says.
         limit: u32,
@@ -122,12 +122,12 @@ pub enum RequestError {
     UnknownRequest,
     /// There is no body, or nothing of it is left to send.
     NoBodyExpected,
-    /// More was given than the length announced.
+    /// More was given than the announced length.
     BodyTooLong {
         /// The bytes that were still to come.
         expected: u64,
     },
-    /// The end was declared before all of the length announced was given.
+    /// The end was declared before the announced length was reached.
     BodyTooShort {
         /// The bytes that were still to come.
         missing: u64,
@@ -137,7 +137,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// The number of the field that it is about.
+    /// The index of the field in question.
     #[must_use]
     pub fn field(&self) -> Option<usize> {
         match *self {
@@ -199,7 +199,7 @@ pub(crate) struct Facts<'a> {
     nominates: bool,
 }
 
-/// Judges a request without writing anything. `room` is what the peer takes in one head.
+/// Judges a request without writing anything. `room` is how large a head the peer accepts.
 pub(crate) fn check<'a>(request: &Request<'a>, room: Option<u32>) -> Result<Facts<'a>, RequestError> {
     if !is_token(request.method.as_bytes()) {
         return Err(RequestError::Method);
@@ -267,7 +267,7 @@ fn check_target(request: &Request<'_>, facts: &Facts<'_>) -> Result<(), RequestE
 fn list_size(request: &Request<'_>, facts: &Facts<'_>) -> u64 {
     let fields: usize = request.fields.iter().map(|(name, value)| name.len() + value.len() + 32).sum();
     let pseudo = request.method.len() + request.scheme.len() + request.path.len() + facts.authority.len();
-    // Names of the pseudo-fields, Content-Length and Expect, and 32 for each of the six.
+    // The names of the pseudo-fields, Content-Length and Expect, and 32 bytes for each of the six.
     (fields + pseudo + 300) as u64
 }
 
@@ -310,7 +310,7 @@ fn write_fields(
         if is_dropped(name, value) || nominates && is_nominated(name, fields) {
             continue;
         }
-        // Of what it may list, HTTP/2 has this alone (RFC 9113 section 8.2.2).
+        // The only value of TE that HTTP/2 allows (RFC 9113 section 8.2.2).
         let value = if name.eq_ignore_ascii_case("te") { b"trailers" } else { value };
         lower.clear();
         lower.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
@@ -366,7 +366,7 @@ fn is_dropped(name: &str, value: &[u8]) -> bool {
     }
 }
 
-/// Does a Connection field name it? TE is named there by rule and stays.
+/// Does a Connection field name it? TE has to be named there and stays.
 fn is_nominated(name: &str, fields: &[(&str, &[u8])]) -> bool {
     !name.eq_ignore_ascii_case("te")
         && fields
@@ -380,7 +380,7 @@ fn indexing(name: &[u8], value: &[u8], sensitive: &[&str]) -> Indexing {
         b"authorization" | b"proxy-authorization" => Indexing::Never,
         b"cookie" if value.len() < 20 => Indexing::Never,
         _ if sensitive.iter().any(|secret| secret.as_bytes() == name) => Indexing::Never,
-        // These change from request to request.
+        // These differ from request to request.
         b"content-length" | b"range" | b"if-range" | b"if-none-match" | b"if-modified-since" => Indexing::Skip,
         _ => Indexing::Add,
     }

@@ -1,7 +1,7 @@
 //! From a header block to a head or trailers (RFC 9113 §8.1 to §8.3).
 //!
-//! The lines are decoded straight into the buffer of the result. A block with a fault in it is still decoded to its
-//! end, because the table has to follow; nothing more is kept of it.
+//! The lines are decoded straight into the buffer of the result. A faulty block is still decoded to its end, to keep
+//! the table in step, but none of it is kept.
 
 use super::error::{Error, FieldFault};
 use crate::Limits;
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 /// What a block is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Section {
-    /// A head; heads of this response before it took so many bytes.
+    /// A head; earlier heads of this response took this many bytes.
     Head {
         before: usize,
     },
@@ -23,8 +23,8 @@ pub(crate) enum Section {
     Unwanted,
 }
 
-/// How many times the limit of a head is decoded in one block, only to keep the table right, before the connection is
-/// given up. A block of 300 KiB can name a gigabyte.
+/// How many times the size limit of a head is decoded in one block, only to keep the table in step, before the
+/// connection is given up. A block of 300 KiB can name a gigabyte.
 const FOLLOWED: usize = 16;
 
 /// A section that is well formed.
@@ -49,7 +49,7 @@ impl Decoded {
     }
 }
 
-/// How large the last section was: the next one is likely to be like it, and then takes two allocations.
+/// How large the last section was: the next one is likely to be similar, and then takes two allocations.
 #[derive(Debug)]
 pub(crate) struct Hint {
     bytes: usize,
@@ -102,7 +102,7 @@ pub(crate) fn decode(
         return Ok(Err(Error::Field(FieldFault::MissingStatus)));
     }
     reading.text.extend_from_slice(b"\r\n");
-    // A large one is rare, and should not make all others large.
+    // A large section is rare, and should not make the allocation for all others large.
     *hint = Hint { bytes: reading.text.len().min(4_096) + 16, fields: reading.spans.len().min(64) + 1 };
     let fields = Fields::new(reading.text, reading.spans);
     Ok(Ok(Decoded { status: reading.status, fields, size: reading.size }))
@@ -143,8 +143,7 @@ impl Reading<'_> {
         if is_connection_specific(&self.text[name.clone()]) {
             return Err(Error::Field(FieldFault::ConnectionSpecific));
         }
-        // RFC 9113 §8.2.1 calls spaces around a value malformed; there are servers that send them, and no harm is in
-        // them.
+        // RFC 9113 §8.2.1 calls spaces around a value malformed; some servers send them, and they do no harm.
         while !value.is_empty() && matches!(self.text[value.start], b' ' | b'\t') {
             value.start += 1;
         }
@@ -168,7 +167,7 @@ impl Reading<'_> {
             Section::Head { before } if before + self.size > limits.head_bytes => {
                 Err(Error::HeadTooLarge { limit: limits.head_bytes })
             }
-            // The pseudo-field is not one of the fields.
+            // The pseudo-field is not kept among the fields.
             Section::Head { .. } if self.count > limits.head_fields + 1 => {
                 Err(Error::TooManyFields { limit: limits.head_fields })
             }
@@ -194,7 +193,7 @@ impl Reading<'_> {
             [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
                 let digit = |byte: u8| u16::from(byte - b'0');
                 match digit(a) * 100 + digit(b) * 10 + digit(c) {
-                    // RFC 9113 §8.6: there is no switching of protocols.
+                    // RFC 9113 §8.6: HTTP/2 does not support 101.
                     101 => fault(FieldFault::Status),
                     status => Ok(status),
                 }
@@ -204,7 +203,7 @@ impl Reading<'_> {
     }
 }
 
-/// Bytes that a value may have: what HTTP/1 takes as well.
+/// Bytes that a value may have: the same as in HTTP/1.
 static VALUE: [bool; 256] = {
     let mut allowed = [true; 256];
     let mut byte = 0;

@@ -11,8 +11,8 @@ use super::{CloseReason, RequestError, RequestId};
 pub(crate) const OUTPUT_LIMIT: usize = 64 * 1024;
 
 impl Conn {
-    /// How many bytes of this request's body are taken now; `None` when nothing of a body is (or is any longer)
-    /// expected. At most 64 KiB of all bodies wait in the output.
+    /// How many bytes of this request's body can be taken now; `None` if no body bytes are expected, or none any
+    /// longer. At most 64 KiB of all bodies wait in the output.
     pub fn body_credit(&self, id: RequestId) -> Option<u64> {
         let stream = self.streams.get(number(id))?;
         let room = OUTPUT_LIMIT.saturating_sub(self.output.pending().len()) as u64;
@@ -25,11 +25,11 @@ impl Conn {
         }
     }
 
-    /// Appends body bytes to the output, framed, and says how many it took: all of them, or as many as
+    /// Appends body bytes to the output, framed, and returns how many it took: all of them, or as many as
     /// [`Conn::body_credit`] said. A body of known length is finished with its last byte.
     ///
-    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice. Between several uploads
-    /// the driver chooses; giving each a part in turn shares the connection's window.
+    /// What is given right after [`Conn::enqueue`] stands behind the head in one output slice. The driver chooses
+    /// between several uploads; giving each a part in turn shares the connection's window.
     pub fn send_body(&mut self, id: RequestId, data: &[u8]) -> Result<usize, RequestError> {
         let credit = self.body_credit(id).ok_or_else(|| self.no_body(id))?;
         let number = number(id);
@@ -62,7 +62,7 @@ impl Conn {
             out.extend_from_slice(payload);
             count += 1;
         }
-        // Each may be answered by updates of two windows, in two halves.
+        // The peer may answer each with updates of two windows, in two halves.
         self.tally.useful(4 * count);
         if finished {
             self.complete_early(number);
@@ -70,8 +70,8 @@ impl Conn {
         Ok(data.len())
     }
 
-    /// Ends a body of unknown length, with trailers if there are any; for a body of known length it checks that all of
-    /// it came.
+    /// Ends a body of unknown length, with trailers if there are any; for a body of known length, checks that all of it
+    /// was given.
     pub fn finish_body(&mut self, id: RequestId, trailers: &[(&str, &[u8])]) -> Result<(), RequestError> {
         let number = number(id);
         let Some(stream) = self.streams.get_mut(number) else { return Err(self.no_body(id)) };

@@ -13,8 +13,8 @@ pub(crate) struct Peer {
     pub(crate) max_head: Option<u32>,
 }
 
-/// How much may come on streams that are gone. It is one account for all of them: to remember each stream that was ever
-/// reset would take memory without bound, and to forget some would end connections by mistake.
+/// How much may arrive on streams that are gone, as one account for all of them: to remember each stream that was ever
+/// reset would take unbounded memory, and to forget some would end connections by mistake.
 #[derive(Default, Debug)]
 pub(crate) struct Stale {
     bytes: u64,
@@ -46,19 +46,19 @@ impl Stale {
 /// Times that matter.
 #[derive(Default, Debug)]
 pub(crate) struct Clocks {
-    /// When our SETTINGS went out, until they are acknowledged.
+    /// When our SETTINGS were sent, until they are acknowledged.
     pub(crate) settings: Option<Time>,
     pub(crate) settings_done: bool,
-    /// When something came in last.
+    /// When something was last received.
     pub(crate) heard: Time,
-    /// When a PING went out that is not answered.
+    /// When a PING was sent that has not been answered.
     pub(crate) ping: Option<Time>,
     /// Bodies that are held back.
     pub(crate) holding: u32,
 }
 
 impl Clocks {
-    /// Since when nothing came in, or since an unanswered PING if that is later.
+    /// Since when nothing was received, or since an unanswered PING if that is later.
     pub(crate) fn silent_since(&self) -> Time {
         self.ping.map_or(self.heard, |ping| ping.max(self.heard))
     }

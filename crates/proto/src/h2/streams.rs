@@ -10,7 +10,7 @@ use crate::head::Fields;
 use crate::time::Time;
 use alloc::vec::Vec;
 
-/// What of a request's body is to be sent.
+/// How much of a request's body is still to be sent.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Upload {
     /// All was given, the end of the stream included.
@@ -19,20 +19,20 @@ pub(crate) enum Upload {
         left: u64,
     },
     Open,
-    /// The rest is not wanted; the end was not sent.
+    /// The rest is not wanted; END_STREAM was not sent.
     Abandoned,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     Head,
-    /// `expected` is what Content-Length says; `none` that there can be no body.
+    /// `expected` is the Content-Length; `none`: the response cannot have a body.
     Body {
         expected: Option<u64>,
         got: u64,
         none: bool,
     },
-    /// The response is complete, and its request is not: the peer reads on.
+    /// The response is complete, but its request is not: the peer reads on.
     Ended,
 }
 
@@ -40,26 +40,26 @@ pub(crate) enum Phase {
 pub(crate) struct Stream {
     pub(crate) answer_to: AnswerTo,
     pub(crate) upload: Upload,
-    /// The body is held back until then.
+    /// The body is held back until this time.
     pub(crate) hold_until: Option<Time>,
-    /// What the peer lets us send.
+    /// How much the peer lets us send.
     pub(crate) send_window: i64,
     pub(crate) inbound: Inbound,
     pub(crate) phase: Phase,
     pub(crate) interim: u32,
     pub(crate) head_bytes: usize,
-    /// Something of the response was seen.
+    /// Something of the response was received.
     pub(crate) started: bool,
-    /// It is a success: its end is not that of the request.
+    /// The response is a success, so its end does not end the request.
     pub(crate) reads_on: bool,
-    /// Of a response that has ended.
+    /// The trailers of a response that has ended.
     pub(crate) trailers: Option<Fields>,
     /// Where the request begins in the output.
     pub(crate) start: u64,
 }
 
 impl Stream {
-    /// What is still to come of the body, where that is known.
+    /// How much of the body is still to come, if known.
     pub(crate) fn left(&self) -> Option<u64> {
         match self.phase {
             Phase::Body { expected: Some(expected), got, .. } => Some(expected.saturating_sub(got)),

@@ -27,7 +27,7 @@ pub struct Line {
     pub name: Range<usize>,
     /// The value.
     pub value: Range<usize>,
-    /// It must never enter a table, also not on the way on (RFC 7541 §7.1.3).
+    /// It must never enter a table, not even an intermediary's (RFC 7541 §7.1.3).
     pub sensitive: bool,
 }
 
@@ -35,28 +35,28 @@ pub struct Line {
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// What the peer may set the table to.
+    /// The largest size that the peer may choose for the table.
     limit: u32,
 }
 
 impl Decoder {
-    /// `limit` is what the peer may set the dynamic table to (`SETTINGS_HEADER_TABLE_SIZE`), in bytes. The table has it
-    /// from the start; it takes memory as entries come, up to about twice that.
+    /// `limit` is what the peer may set the dynamic table to (`SETTINGS_HEADER_TABLE_SIZE`), in bytes. The table has
+    /// this size from the start; its memory grows with its entries, up to about twice that.
     pub fn new(limit: u32) -> Decoder {
         Decoder { table: Table::new(limit as usize), limit }
     }
 
-    /// Another limit is in force: the peer has acknowledged it. When it is lower than what the table has now, the next
+    /// Sets another limit, which the peer has acknowledged. If it is lower than the present size of the table, the next
     /// block has to begin with the change.
     pub fn set_limit(&mut self, limit: u32) {
         self.limit = limit;
     }
 
-    /// Appends the next field to `out` as `name: value` and CR LF, and says where its parts are; `None` at the block's
-    /// end.
+    /// Appends the next field to `out` as `name: value` and CR LF, and returns where its parts are; `None` at the
+    /// block's end.
     ///
-    /// Nothing is checked but the coding. Every block of a connection has to be decoded to its end, in order, or the
-    /// tables differ from then on; also where its fields are not wanted.
+    /// Only the coding is checked. Every block of a connection has to be decoded to its end, in order, or the tables
+    /// differ from then on, even if its fields are not wanted.
     pub fn line(&mut self, block: &mut Block<'_>, out: &mut Vec<u8>) -> Result<Option<Line>, Error> {
         loop {
             let Some(&first) = block.rest.first() else { return Ok(None) };

@@ -11,8 +11,8 @@ pub enum Indexing {
     Add,
     /// No: it would only push others out. (If a table has it already, its index is sent.)
     Skip,
-    /// No, and nobody on the way may put it there either: it is a secret whose value could be guessed from the lengths
-    /// of blocks (RFC 7541 §7.1).
+    /// No, and no intermediary may put it there either: it is a secret whose value could be guessed from the lengths of
+    /// blocks (RFC 7541 §7.1).
     Never,
 }
 
@@ -20,7 +20,7 @@ pub enum Indexing {
 #[derive(Debug)]
 pub struct Encoder {
     table: Table,
-    /// What we are willing to hold, whatever the peer offers.
+    /// The largest table we are willing to hold, whatever the peer offers.
     own: u32,
     /// The smallest size since the last block, and whether a change has to be announced (RFC 7541 §4.2).
     lowest: u32,
@@ -62,7 +62,7 @@ impl Encoder {
     /// Appends one field. `name` has to be in lower case already.
     pub fn encode(&mut self, name: &[u8], value: &[u8], indexing: Indexing, out: &mut Vec<u8>) {
         let mut index = 0;
-        // First what was sent before: that is most of a further request, and its table is the shorter one.
+        // The dynamic table first: it has most fields of a further request, and it is the shorter one.
         for (place, (known, known_value)) in self.table.iter().enumerate() {
             if known == name {
                 let here = (fixed::TABLE.len() + place) as u32 + 1;

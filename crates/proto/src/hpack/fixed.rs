@@ -65,10 +65,10 @@ pub(super) const TABLE: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// So many at the beginning are pseudo-fields, and no others are.
+/// This many entries at the beginning are pseudo-fields; no others are.
 const PSEUDO: usize = 14;
 
-/// What the static table has for a field.
+/// A match for a field in the static table.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Found {
     /// Name and value.

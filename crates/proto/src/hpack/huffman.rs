@@ -1,11 +1,10 @@
 //! The Huffman code of RFC 7541, Appendix B.
 //!
 //! The code is canonical: symbols of one length have consecutive codes in the order of their values, and shorter codes
-//! come first. So the lengths are all there is to write down; codes and decoding tables follow from them at compile
-//! time.
+//! come first. So only the lengths are written down; codes and decoding tables are derived from them at compile time.
 //!
 //! Decoding looks ten bits up at once, which finds every letter and digit in one step, and walks the lengths only for
-//! what is longer. The rejected alternative, a state machine over whole bytes, needs 256 KiB of tables: more than the
+//! longer codes. The rejected alternative, a state machine over whole bytes, needs 256 KiB of tables: more than the
 //! first-level cache, for strings of some twenty bytes.
 
 use super::Error;
@@ -30,7 +29,7 @@ const LONGEST: usize = 30;
 /// Bits looked up at once.
 const PEEK: u32 = 10;
 
-/// What follows from the lengths.
+/// Tables derived from the lengths.
 struct Tables {
     /// Code by symbol, in the low bits.
     codes: [u32; 257],
@@ -89,14 +88,14 @@ pub(crate) fn encoded_len(text: &[u8]) -> usize {
     bits.div_ceil(8) as usize
 }
 
-/// Appends `text`, coded, with the end of the last byte filled up with ones.
+/// Appends `text`, coded, with the last byte padded with ones.
 pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0u64, 0u32);
     for &byte in text {
         let length = u32::from(LENGTHS[usize::from(byte)]);
         bits = bits << length | u64::from(TABLES.codes[usize::from(byte)]);
         held += length;
-        // At most 31 bits stay and at most 30 come, so 64 are enough.
+        // At most 31 bits are left over and at most 30 are added, so 64 are enough.
         if held >= 32 {
             held -= 32;
             out.extend_from_slice(&((bits >> held) as u32).to_be_bytes());
@@ -112,12 +111,12 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what `coded` says. On an error `out` holds a part of it.
+/// Appends the decoded text. On an error `out` holds a part of it.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     // The shortest code has five bits.
     out.reserve(coded.len() * 8 / 5);
     let mut rest = coded;
-    // The next bits from the top, ones behind the last: what follows the end then looks like padding.
+    // The next bits from the top, with ones after the last, so that the end looks like padding.
     let (mut bits, mut held) = (0u64, 0u32);
     loop {
         if let Some((word, behind)) = rest.split_first_chunk::<4>()

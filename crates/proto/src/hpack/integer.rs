@@ -25,7 +25,7 @@ pub(super) fn decode(input: &mut &[u8], prefix: u32) -> Result<u32, Error> {
     let full = (1u32 << prefix) - 1;
     let mut value = u64::from(u32::from(first) & full);
     if value == u64::from(full) {
-        // Five bytes of seven bits hold 32 bits. A longer run of zeros says nothing and could go on for ever.
+        // Five bytes of seven bits hold 32 bits. A longer run of zeros adds nothing and could go on for ever.
         let mut shift = 0;
         loop {
             let (&byte, behind) = rest.split_first().ok_or(Error::Truncated)?;

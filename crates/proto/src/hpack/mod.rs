@@ -12,9 +12,9 @@
 //! moves two numbers. (One allocation an entry, the rejected alternative, costs two allocations for each new field of
 //! each response.)
 //!
-//! Nothing here limits how long a field section may get: a table entry of 4,096 bytes can be named again and again by
-//! one byte. The caller counts after each line and stops where its own limit says so; one line is never longer than a
-//! table entry or than 8/5 of the block.
+//! Nothing here limits the length of a field section: one byte can name a table entry of 4,096 bytes again and again.
+//! The caller counts after each line and applies its own limit; one line is never longer than a table entry or than 8/5
+//! of the block.
 //!
 //! ```
 //! use haul_proto::hpack::{Block, Decoder, Encoder, Indexing};
@@ -47,7 +47,7 @@ pub use encoder::{Encoder, Indexing};
 
 use core::fmt;
 
-/// Why a block cannot be decoded. The tables of the two ends can no longer be the same, so this ends the connection
+/// Why a block cannot be decoded. The tables of the two ends may differ from then on, so this ends the connection
 /// (`COMPRESSION_ERROR`, RFC 9113 §4.3).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -61,18 +61,18 @@ pub enum Error {
         /// The index.
         index: u32,
     },
-    /// A Huffman-coded string with EOS inside, or padded with something else than at most seven ones (RFC 7541 §5.2).
+    /// A Huffman-coded string with EOS inside, or padded with anything but at most seven ones (RFC 7541 §5.2).
     Huffman,
-    /// A dynamic table larger than was allowed (RFC 7541 §6.3).
+    /// A dynamic table larger than allowed (RFC 7541 §6.3).
     TableSize {
         /// The size asked for, in bytes.
         size: u32,
         /// The size allowed.
         limit: u32,
     },
-    /// A change of the table's size behind a field (RFC 7541 §4.2).
+    /// A change of the table's size after a field (RFC 7541 §4.2).
     LateTableSize,
-    /// The allowed size was lowered, and the block does not begin with the change that has to follow (RFC 7541 §4.2).
+    /// The allowed size was lowered, and the block does not begin with the required change (RFC 7541 §4.2).
     MissingTableSize,
 }
 

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What an entry counts beside its bytes (RFC 7541 §4.1).
+/// The overhead that each entry counts (RFC 7541 §4.1).
 const OVERHEAD: usize = 32;
 
 #[derive(Copy, Clone, Debug)]
@@ -54,7 +54,7 @@ impl Table {
         self.entries.iter().map(|entry| self.parts(entry))
     }
 
-    /// One that is larger than the whole table empties it and is not kept (RFC 7541 §4.4).
+    /// An entry larger than the whole table empties it and is not kept (RFC 7541 §4.4).
     pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         if size > self.max {
@@ -78,8 +78,8 @@ impl Table {
         }
     }
 
-    /// Drops the bytes of entries that are gone, once they are the larger part: each byte is moved once at most on
-    /// average.
+    /// Drops the bytes of entries that are gone, once they are the larger part: on average each byte is moved at most
+    /// once.
     fn compact(&mut self) {
         let gone = self.entries.back().map_or(self.bytes.len(), |oldest| (oldest.at - self.base) as usize);
         if gone > self.bytes.len() / 2 {
