@@ -1,4 +1,4 @@
-//! What names and values of header fields can be sent (RFC 9110 section 5).
+//! Which names and values of header fields can be sent (RFC 9110 section 5).
 //!
 //! ```
 //! use haul_policy::field::{is_token, is_value};
@@ -18,7 +18,7 @@ pub(crate) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether these bytes can be a value: CR, LF and NUL would make another field or request of it (RFC 9110 section 5.5).
+/// Whether these bytes can be a value: CR, LF or NUL could start another field or request (RFC 9110 section 5.5).
 #[must_use]
 pub fn is_value(bytes: &[u8]) -> bool {
     !bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0))

@@ -1,6 +1,6 @@
-//! `file:` URLs (RFC 8089): which local file one names.
+//! `file:` URLs (RFC 8089): the local file that one names.
 //!
-//! They are no HTTP, and no [`Target`](crate::Target) is one: whoever takes them asks here first, and never for a redirect.
+//! They are not HTTP, and never a [`Target`](crate::Target): callers that accept them ask here first, and never for a redirect.
 //!
 //! ```
 //! use haul_policy::file_url;
@@ -13,14 +13,14 @@
 
 use crate::urlencode;
 
-/// Why a `file:` URL names no file here.
+/// Why a `file:` URL does not name a local file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileUrlError {
     /// It names another host (RFC 8089 section 2).
     Elsewhere,
     /// Its path does not begin with a slash.
     Relative,
-    /// A NUL is in its path, which no name of a file has.
+    /// Its path contains a NUL, which no file name may have.
     Nul,
 }
 
@@ -44,7 +44,7 @@ pub fn is_one(url: &str) -> bool {
 /// The path of the file, percent-decoded. Query and fragment do not belong to it.
 ///
 /// # Errors
-/// It names none here; or it is no `file:` URL, which counts as one without a path.
+/// It does not name a local file; something other than a `file:` URL counts as one without a path.
 pub fn path(url: &str) -> Result<Vec<u8>, FileUrlError> {
     let rest = behind_scheme(url).ok_or(FileUrlError::Relative)?;
     let rest = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];

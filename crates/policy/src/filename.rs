@@ -1,4 +1,4 @@
-//! Local names for `-O` and `-J`. What comes out names a file in the directory meant, and nothing else.
+//! Local names for `-O` and `-J`. The result names a file in the intended directory, and nothing else.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -13,7 +13,7 @@
 //! assert_eq!(from_disposition(b"attachment; filename=\"../../.bashrc\"").as_deref(), Some("_bashrc"));
 //! ```
 //!
-//! Left out: creating the file (O_EXCL, never through a symlink) is the engine's.
+//! Left out: creating the file (O_EXCL, never through a symlink), which is the engine's.
 
 use core::fmt;
 use std::borrow::Cow;
@@ -25,10 +25,10 @@ use crate::urlencode::percent;
 /// The name curl 8 takes where the URL has none.
 pub const FALLBACK: &str = "curl_response";
 
-/// The longest name made from a Content-Disposition, in bytes: what most file systems take, less room for a suffix.
+/// The longest name made from a Content-Disposition, in bytes: what most file systems allow, with room for a suffix.
 pub const MAX_NAME: usize = 240;
 
-/// A URL that gives no name. curl's exit code for it is 23, in versions without [`FALLBACK`].
+/// The URL gives no name. In versions of curl without [`FALLBACK`] the exit code is 23.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoName;
 
@@ -49,20 +49,20 @@ impl core::error::Error for NoName {}
 
 /// The last segment of the path, as curl: not decoded, without the query; of `/dir/` it is `dir`.
 ///
-/// A leading dot becomes `_`: a list of URLs that someone else made must not write `.bashrc`. The length is left to the
-/// file system, as two names cut short could meet.
+/// A leading dot becomes `_`: a list of URLs that someone else made must not write `.bashrc`. The length is left to the file system, since two
+/// shortened names could become equal.
 pub fn from_target(target: &Target) -> Result<String, NoName> {
     as_curl(target).map(|name| name.strip_prefix('.').map(|rest| format!("_{rest}")).unwrap_or(name))
 }
 
 /// As [`from_target`], with its leading dot, for a command line that was written for curl: `curl -O https://h/.vimrc`.
 pub fn as_curl(target: &Target) -> Result<String, NoName> {
-    // What could deceive is percent-encoded in a target, and no separator is left.
+    // Deceptive characters are percent-encoded in a target, and no separator is left.
     let last = target.path().rsplit(['/', '\\']).find(|segment| !segment.is_empty());
     last.filter(|segment| !matches!(*segment, "." | "..")).map(str::to_owned).ok_or(NoName)
 }
 
-/// As [`as_curl`], of a URL as it was written: what a target encodes stands in the name as the user wrote it.
+/// As [`as_curl`], for a URL as it was written: characters that a target encodes stay as the user wrote them.
 pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
     let encoded = as_curl(target)?;
     let place = url.split(['?', '#']).next().unwrap_or_default();
@@ -79,8 +79,8 @@ pub fn as_written(target: &Target, url: &str) -> Result<String, NoName> {
 
 /// The name a Content-Disposition value suggests (RFC 6266 §4.3), made harmless.
 ///
-/// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) goes before `filename`; of a repeated parameter the first counts. A
-/// path is cut to its last segment, as by curl. The disposition type does not matter.
+/// `filename*` (RFC 8187, UTF-8 or ISO-8859-1) goes before `filename`; the first of repeated parameters counts. A path is cut to its last segment, as
+/// by curl. The disposition type does not matter.
 pub fn from_disposition(value: &[u8]) -> Option<String> {
     let mut plain = None;
     let mut extended = None;
@@ -94,7 +94,7 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
 }
 
-/// Without the single quotes that some servers take for those of the grammar (RFC 6266 has double ones).
+/// Without the single quotes that some servers use in place of the double quotes of RFC 6266.
 fn unquoted(name: String) -> String {
     match name.strip_prefix('\'') {
         Some(rest) => rest.strip_suffix('\'').unwrap_or(rest).to_owned(),
@@ -115,7 +115,7 @@ pub fn sanitise(suggested: &str) -> Option<String> {
     Some(name).filter(|name| !name.is_empty())
 }
 
-/// To at most [`MAX_NAME`] bytes, and no dot or white space at its end.
+/// Cuts to at most [`MAX_NAME`] bytes, without a dot or white space at the end.
 fn shorten(name: &mut String) {
     let mut end = name.len().min(MAX_NAME);
     while !name.is_char_boundary(end) {
@@ -125,7 +125,7 @@ fn shorten(name: &mut String) {
     name.truncate(name.trim_end_matches(|c: char| c == '.' || c.is_whitespace()).len());
 }
 
-/// One segment: what could leave the directory, hide or deceive becomes `_`.
+/// One segment: characters that could leave the directory, hide the file or deceive become `_`.
 fn clean(segment: &str) -> Option<String> {
     if matches!(segment, "" | "." | "..") {
         return None;
@@ -138,7 +138,7 @@ fn clean(segment: &str) -> Option<String> {
     Some(name)
 }
 
-/// Controls, line separators, and the characters that turn `gpj.exe` round.
+/// Controls, line separators, and characters that reverse text, as in `gpj.exe`.
 fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -235,7 +235,7 @@ fn decode_extended(value: &[u8]) -> Option<String> {
     }
 }
 
-/// UTF-8 if it is, else ISO-8859-1.
+/// As UTF-8 if it is valid, else as ISO-8859-1.
 fn text_of(bytes: &[u8]) -> String {
     match core::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

@@ -28,15 +28,15 @@ use crate::target::{Host, Scheme, Target};
 /// How many hosts are kept; curl's number. When full, the one that ends first goes.
 pub const MAX_HOSTS: usize = 1000;
 
-/// A policy without an end.
+/// A policy that does not expire.
 const UNLIMITED: u64 = u64::MAX;
 
-/// What a Strict-Transport-Security field says.
+/// The contents of a Strict-Transport-Security field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// For how many seconds; 0 ends it.
+    /// Lifetime in seconds; 0 ends it.
     pub max_age: u64,
-    /// Whether hosts below are meant too.
+    /// Whether it includes subdomains.
     pub include_subdomains: bool,
 }
 
@@ -79,7 +79,7 @@ struct Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Hsts {
     hosts: BTreeMap<String, Entry>,
-    /// What this process heard since the file was read; `None`: that there is no policy any more.
+    /// What this process learned since the file was read; `None`: the policy was removed.
     heard: BTreeMap<String, Option<Entry>>,
     manner: Manner,
 }
@@ -90,7 +90,7 @@ impl Hsts {
         Hsts::default()
     }
 
-    /// No host; the file has the heading of this manner.
+    /// An empty store; the file has the heading of this manner.
     pub fn of(manner: Manner) -> Hsts {
         Hsts { manner, ..Hsts::default() }
     }
@@ -105,7 +105,7 @@ impl Hsts {
         self.hosts.is_empty()
     }
 
-    /// Takes the first Strict-Transport-Security field of a reply from `target`. It counts over TLS only, and not from an address (§8.1).
+    /// Takes the first Strict-Transport-Security field of a reply from `target`. It counts only over TLS, and not from an IP address (§8.1).
     pub fn on_field(&mut self, target: &Target, field: &[u8], now: u64) {
         let (Scheme::Https, Host::Name(name)) = (target.scheme(), target.host()) else { return };
         let Some(policy) = parse(field) else { return };
@@ -115,7 +115,7 @@ impl Hsts {
         };
         let entry = Some(entry).filter(|_| policy.max_age > 0);
         let key = without_dot(name).to_owned();
-        // A host that ends its policy and has none is not worth a note: servers could make the list of notes endless.
+        // The end of a policy that does not exist is not recorded: servers could make the records grow without bound.
         if entry.is_some() || self.hosts.contains_key(&key) {
             self.heard.insert(key.clone(), entry);
         }
@@ -141,8 +141,8 @@ impl Hsts {
                 .any(|(dot, _)| live(&name[dot + 1..]).is_some_and(|entry| entry.include_subdomains))
     }
 
-    /// Adds what a file holds. Lines that are not understood, and hosts whose policy has ended, are left out. Of a host that is
-    /// named twice the later end counts, and the wider reach.
+    /// Adds what a file holds. Lines that are not understood, and hosts whose policy has expired, are left out. If a host is named twice, the later
+    /// end and the wider scope count.
     ///
     /// ```text
     /// # comment
@@ -159,7 +159,7 @@ impl Hsts {
         }
     }
 
-    /// Applies what this process heard to `file`: the file as it is now, which other processes write too. Then [`saved`](Self::saved).
+    /// Applies what this process learned to `file`: the file as it is now, since other processes write it too. Then [`saved`](Self::saved).
     pub fn apply_to(&self, file: &mut Hsts) {
         file.manner = self.manner;
         for (name, entry) in &self.heard {
@@ -172,13 +172,13 @@ impl Hsts {
         !self.heard.is_empty()
     }
 
-    /// The file holds what this process heard, all of it: who writes without the store's lock takes a clone and says this first, and
-    /// writes from the clone.
+    /// Declares that the file holds everything that this process learned. To write without holding the store's lock, take a clone, call this, then
+    /// write from the clone.
     pub fn saved(&mut self) {
         self.heard.clear();
     }
 
-    /// The file, in curl's format, without policies that have ended.
+    /// The file, in curl's format, without expired policies.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.manner {
             Manner::Standard => "# HSTS cache, as curl has it. Written by haul.\n",
@@ -226,10 +226,10 @@ fn parse_line(line: &str) -> Option<(String, Entry)> {
     let (host, date) = line.split_once(char::is_whitespace)?;
     let date = date.trim().strip_prefix('"')?.strip_suffix('"')?;
     let include_subdomains = host.starts_with('.');
-    // A file's host goes through the same reading as a URL's.
+    // A host in a file is parsed like that of a URL.
     let target = Target::parse(&format!("https://{}/", host.trim_start_matches('.'))).ok()?;
     let Host::Name(name) = target.host() else { return None };
-    // A list of hosts, not of URLs.
+    // The file lists hosts, not URLs.
     if target.userinfo_bytes().is_some() || target.explicit_port().is_some() || target.path_and_query() != "/" {
         return None;
     }
@@ -346,7 +346,7 @@ mod tests {
             assert!(file.starts_with("# Your HSTS cache. ") && file.lines().count() == 3, "{file}");
             assert!(file.ends_with("\n.h.example \"20391001 04:47:41\"\n"), "{file}");
         }
-        // What the host itself says is the last word.
+        // The host's own word is final.
         let mut hsts = Hsts::new();
         hsts.load("h.example \"unlimited\"\n", NOW);
         hsts.on_field(&target("https://h.example"), b"max-age=1", NOW);

@@ -23,10 +23,10 @@
 
 use core::fmt;
 
-/// What becomes of quotes in names.
+/// How quotes in names are escaped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Escape {
-    /// `"` is `%22`, as browsers and curl since 7.81 have it.
+    /// `"` becomes `%22`, as in browsers and in curl since 7.81.
     #[default]
     Percent,
     /// `\"` and `\\`: `--form-escape`.
@@ -38,14 +38,14 @@ pub enum Escape {
 pub enum Content {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// The caller's source of this number. Without a length the whole has none, and goes out chunked.
+    /// The caller's source with this number. Without its length the whole body has none and is sent chunked.
     Source {
         /// Which.
         index: usize,
         /// Its length in bytes.
         length: Option<u64>,
     },
-    /// Several under one name: multipart/mixed, as `-F name=@a,b` makes.
+    /// Several under one name: multipart/mixed, as of `-F name=@a,b`.
     Mixed(Vec<Part>),
 }
 
@@ -54,7 +54,7 @@ pub enum Content {
 pub struct Part {
     /// The field's name; none in a [`Content::Mixed`].
     pub name: Option<Vec<u8>>,
-    /// The file's name, as the server is told it.
+    /// The file's name that is sent to the server.
     pub filename: Option<Vec<u8>>,
     /// Its type. `None`: no such line, which means text/plain.
     pub content_type: Option<String>,
@@ -108,8 +108,8 @@ pub fn content_type_of(filename: &[u8]) -> &'static str {
     KNOWN.iter().find(|(end, _)| ends_with(end)).map_or("application/octet-stream", |(_, kind)| kind)
 }
 
-/// What stands between parts: 24 dashes and 22 letters and digits, which is all 128 bits of the entropy. Contents are not searched for
-/// it: that they hold it by chance is less likely than a wrong checksum, and a stream cannot be searched.
+/// The delimiter between parts: 24 dashes and 22 letters and digits, which encode all 128 bits of the entropy. Contents are not searched for it: that
+/// one contains it by chance is less likely than an undetected transmission error, and a stream cannot be searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Boundary(u128);
 
@@ -119,7 +119,7 @@ impl Boundary {
         Boundary(u128::from_be_bytes(entropy))
     }
 
-    /// That of the form itself (0) or of the `number`th nested list: equally long and never the same.
+    /// The boundary of the form itself (0) or of the `number`th nested list: of equal length, and never the same.
     fn text(self, number: usize) -> String {
         const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         let mut rest = self.0.wrapping_add(number as u128);
@@ -137,16 +137,16 @@ impl Boundary {
 pub enum Piece {
     /// These bytes.
     Literal(Vec<u8>),
-    /// All of the caller's source of this number.
+    /// All of the caller's source with this number.
     Source {
         /// Which.
         index: usize,
-        /// Its length in bytes, where it is known: as many must come, or the body is not what was announced.
+        /// Its length in bytes, if known: the source must give exactly this many.
         length: Option<u64>,
     },
 }
 
-/// A body of parts. No two literals follow each other, so that a small form is one write.
+/// A body of parts. No two literals are adjacent, so that a small form is one write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// The value of the request's Content-Type.
@@ -163,7 +163,7 @@ impl Layout {
         Layout::with_disposition(parts, boundary, escape, "form-data")
     }
 
-    /// The same for a body that is no form, but called otherwise: as by curl, its parts are attachments.
+    /// The same for a body of another type than a form: as in curl, its parts are attachments.
     pub fn attached(parts: &[Part], boundary: &Boundary, escape: Escape) -> Result<Layout, MultipartError> {
         Layout::with_disposition(parts, boundary, escape, "attachment")
     }
@@ -225,7 +225,7 @@ impl Writer {
             part.headers.iter().any(|line| named(line) && line.get(name.len()) == Some(&b':'))
         };
         let mut head = Vec::new();
-        // As an attachment without a name, which is text among other texts, it has none, as by curl.
+        // A nameless attachment, plain text among others, has no Content-Disposition, as in curl.
         let is_bare = disposition == "attachment" && part.name.is_none() && part.filename.is_none();
         if !is_bare && !replaced("Content-Disposition") {
             head.extend_from_slice(format!("Content-Disposition: {disposition}").as_bytes());
@@ -256,7 +256,7 @@ impl Writer {
         Ok(())
     }
 
-    /// `; name="value"`. Line ends are encoded in either way of escaping: with the backslash alone, curl lets a name open new header lines.
+    /// `; name="value"`. Line ends are encoded with either escaping: with the backslash alone, curl lets a name start new header lines.
     fn parameter(&self, head: &mut Vec<u8>, name: &str, value: Option<&[u8]>) {
         let Some(value) = value else { return };
         head.extend_from_slice(format!("; {name}=\"").as_bytes());

@@ -1,4 +1,4 @@
-//! The netrc file: passwords by host, as ftp(1) wrote them first and curl reads them.
+//! The netrc file: passwords by host, in ftp(1)'s format as curl reads it.
 //!
 //! ```
 //! use haul_policy::netrc::find;
@@ -22,12 +22,12 @@
 //! # Ok::<(), haul_policy::netrc::NetrcError>(())
 //! ```
 //!
-//! Words are separated by white space; line ends mean nothing but to comments and macros. A `#` where a keyword should be begins a
-//! comment. A word that begins with `"` ends at the next one; in it `\n`, `\r`, `\t` are control characters and `\` makes
-//! anything else literal. `macdef` and its macro end at the first blank line. Unknown words are skipped.
+//! Words are separated by white space; line ends matter only to comments and macros. A `#` where a keyword should be begins a comment. A word that
+//! begins with `"` ends at the next one; in it `\n`, `\r`, `\t` are control characters and `\` makes anything else literal. `macdef` and its macro
+//! end at the first blank line. Unknown words are skipped.
 //!
-//! The host must be the machine's name exactly, but for case: an entry for `example.com` is not for `www.example.com`, nor for
-//! `example.com.` with a dot. What an entry leaves out no other entry fills in (CVE-2024-11053, CVE-2025-0167).
+//! The host must be the machine's name exactly, except for case: an entry for `example.com` is not for `www.example.com`, nor for `example.com.` with
+//! a dot. What an entry leaves out is not taken from another entry (CVE-2024-11053, CVE-2025-0167).
 
 use core::fmt;
 
@@ -41,7 +41,7 @@ pub struct Entry {
     pub login: Option<Vec<u8>>,
     /// The password. `None`: the entry has none, an empty one is meant.
     pub password: Option<Vec<u8>>,
-    /// What some FTP servers want besides; HTTP has no use for it.
+    /// What some FTP servers ask for in addition; unused in HTTP.
     pub account: Option<Vec<u8>>,
     /// Whether it is the `default` entry.
     pub is_default: bool,
@@ -53,7 +53,7 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// Why a text is no netrc file; with the line, from 1. curl's exit code for it is 26.
+/// Why a text is not a netrc file, with the line, counted from 1. curl's exit code is 26.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NetrcError {
@@ -96,8 +96,7 @@ impl core::error::Error for NetrcError {}
 /// The first entry for `host` (as [`Target::host_text`](crate::Target::host_text) gives it), or the `default` one, which
 /// counts only after the entries before it.
 ///
-/// With a `login` (from a URL), an entry of that very login counts, and one with a password that names no login: it is
-/// anybody's there.
+/// With a `login` (from a URL), an entry with that login counts, and so does one with a password and no login, which is for any login.
 pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entry>, NetrcError> {
     let mut words = Words { text, at: 0, line: 1 };
     let mut current: Option<Entry> = None;
@@ -134,14 +133,14 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entr
     Ok(current.filter(fits))
 }
 
-/// The first of a kind counts: what a second one means is not said anywhere.
+/// The first of a kind counts: the meaning of a second one is not defined anywhere.
 fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Option<Vec<u8>>, value: Vec<u8>) {
     if let Some(entry) = current {
         field(entry).get_or_insert(value);
     }
 }
 
-/// What may stand where the next word is.
+/// What the next word may be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A keyword, or a comment.
@@ -208,7 +207,7 @@ impl Words<'_> {
                     b't' => b'\t',
                     other => other,
                 },
-                // A quote that spans lines is one that was forgotten.
+                // A quote that spans lines was left open by mistake.
                 b'\n' => return Err(NetrcError::OpenQuote { line }),
                 b => b,
             };
@@ -219,7 +218,7 @@ impl Words<'_> {
         }
     }
 
-    /// To the first line with nothing but white space in it, the one of `macdef` excepted.
+    /// Skips to the first blank line after that of `macdef`.
     fn skip_macro(&mut self) {
         self.skip_while(|b| b != b'\n');
         self.bump();
@@ -304,7 +303,7 @@ mod tests {
         assert_eq!(pair(text, "h", Some("A")), some("", "3"));
         assert_eq!(pair("machine h login a password 1\ndefault login c password 4", "h", Some("c")), some("c", "4"));
         assert_eq!(pair("machine h login a password 1", "h", Some("A")), None);
-        // A password without a login is anybody's.
+        // A password without a login is for any login.
         assert_eq!(pair(text, "h", Some("d")), some("", "3"));
         assert_eq!(pair("machine h password 0 login x\nmachine h password 3", "h", Some("a")), some("", "3"));
         assert_eq!(pair("machine h account x", "h", Some("a")), None);
@@ -337,7 +336,7 @@ mod tests {
             for host in ["a", "h", "z"] {
                 let _ = find(&text[..end], host, Some(b"m"));
                 if let Ok(Some(entry)) = find(&text[..end], host, None) {
-                    // A cut-off value belongs to the host it stands under, never to another.
+                    // A value that is cut off belongs to the host it follows, never to another.
                     let login = entry.login.unwrap_or_default();
                     let own = match (host, entry.is_default) {
                         (_, true) => "d",

@@ -19,7 +19,7 @@ pub struct Protocols {
     pub http: bool,
     /// HTTP over TLS.
     pub https: bool,
-    /// Local files, by [`file_url`](crate::file_url), where the caller takes such URLs at all.
+    /// Local files, by [`file_url`](crate::file_url), if the caller accepts such URLs at all.
     pub file: bool,
 }
 
@@ -32,13 +32,13 @@ impl Default for Protocols {
 /// Why a list is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListError<'l> {
-    /// No scheme is called so: whoever restricts and mistypes is to know.
+    /// No scheme has this name: a typing error in a restriction must not go unnoticed.
     Unknown(&'l str),
     /// Nothing is left that may be used.
     Nothing,
 }
 
-/// The other schemes that curl knows: allowed or not, haul has none of them, so they are no mistake in a list.
+/// The other schemes that curl knows: haul supports none of them, but they are not mistakes in a list.
 const OTHERS: &[&str] = &[
     "dict", "ftp", "ftps", "gopher", "gophers", "imap", "imaps", "ipfs", "ipns", "ldap", "ldaps", "mqtt", "mqtts",
     "pop3", "pop3s", "rtmp", "rtmpe", "rtmps", "rtmpt", "rtmpte", "rtmpts", "rtsp", "scp", "sftp", "smb", "smbs",
@@ -50,7 +50,7 @@ impl Protocols {
     /// `=` (allow only this). From left to right, as by curl.
     ///
     /// # Errors
-    /// Of a word that nobody knows, and of a list that allows nothing at all.
+    /// For an unknown word, and for a list that allows nothing at all.
     pub fn with(self, list: &str) -> Result<Protocols, ListError<'_>> {
         let mut set = self;
         let mut others = true;
@@ -67,7 +67,7 @@ impl Protocols {
             if sign == "=" {
                 (set, others) = (Protocols { http: false, https: false, file: false }, false);
             }
-            // Of these it only matters whether any is left.
+            // For these it only matters whether any is left.
             others = if is("all") || other && value { value } else { others };
             set.http = if http { value } else { set.http };
             set.https = if https { value } else { set.https };
@@ -84,7 +84,7 @@ impl Protocols {
         }
     }
 
-    /// What both allow: a redirect must pass `--proto` and `--proto-redir`.
+    /// The schemes that both allow: a redirect must pass `--proto` and `--proto-redir`.
     #[must_use]
     pub fn and(self, other: Protocols) -> Protocols {
         Protocols { http: self.http && other.http, https: self.https && other.https, file: self.file && other.file }
@@ -92,7 +92,7 @@ impl Protocols {
 }
 
 impl RedirectRules {
-    /// These rules, with hops to what is allowed only.
+    /// These rules, with hops only to allowed schemes.
     #[must_use]
     pub fn with_protocols(self, allowed: Protocols) -> RedirectRules {
         RedirectRules { allow_http: allowed.http, allow_https: allowed.https, ..self }

@@ -1,4 +1,4 @@
-//! Which job starts next: lowest number first, within caps a host and in all, hosts paused while they ask for it.
+//! Which job starts next: lowest number first, within caps for each host and in total, with hosts paused while they ask for it.
 //!
 //! ```
 //! use haul_policy::queue::{Caps, Queue};
@@ -42,16 +42,14 @@ pub struct Caps {
     pub per_host: usize,
 }
 
-/// A host known to a queue, while it has something waiting, running or paused. Numbers are used again, told apart by a
-/// generation: a stale id does nothing.
+/// A host known to a queue, while it has something waiting, running or paused. Numbers are reused with another generation: a stale id does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostId {
     index: u32,
     generation: u32,
 }
 
-/// Hosts that have nothing but a pause and are remembered for it; beyond this the one that wakes first is forgotten.
-/// Worst case about 1 MiB.
+/// How many hosts are remembered only for their pause; beyond this, the one whose pause ends first is forgotten. Worst case about 1 MiB.
 const MAX_RESTING: usize = 4096;
 
 /// A job's place: its number, then the order of pushing (numbers may repeat).
@@ -64,7 +62,7 @@ pub struct Queue<T, K = Origin> {
     hosts: Vec<Slot<T, K>>,
     free: Vec<u32>,
     by_key: HashMap<K, u32>,
-    /// The host that a job was pushed for last: the next one is likely to be for it as well.
+    /// The host that the last job was pushed for: the next one is likely to be for it as well.
     last: u32,
     /// All waiting jobs and their hosts.
     waiting: BTreeMap<Place, u32>,
@@ -92,12 +90,12 @@ struct HostState<T, K> {
     waiting: BTreeMap<Place, T>,
     running: usize,
     paused_until: Option<Time>,
-    /// This host's own cap in place of the common one.
+    /// This host's own cap instead of the common one.
     cap: Option<usize>,
     listed: Listed,
 }
 
-/// In which of the queue's sets a host is, under which key.
+/// Which of the queue's sets a host is in, and under which key.
 #[derive(Clone, Copy, Debug)]
 enum Listed {
     Nowhere,
@@ -157,12 +155,12 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         Some((HostId { index, generation: self.hosts[index as usize].generation }, place.0, item))
     }
 
-    /// Another job for a slot of `host` whose job is done: its connection is warm. The slot stays taken; on `None` it must be
+    /// Another job for a slot of `host` whose job is done, since its connection is warm. The slot stays taken; on `None` it must be
     /// [released](Queue::release).
     ///
-    /// `None` if nothing waits there, if the host is paused, or if more than a cap allows are running (unless it is the head
-    /// that waits there). Also if all slots are taken and a host on which nothing runs has a job with a lower number: else a few
-    /// hosts with long lists would keep every slot to themselves.
+    /// `None` if nothing waits there, if the host is paused, or if more than a cap allows are running (unless it is the head that waits there). Also
+    /// if all slots are taken and a host on which nothing runs has a job with a lower number: otherwise a few hosts with long lists would keep every
+    /// slot to themselves.
     pub fn next_for(&mut self, host: HostId, now: Time, head: Option<u64>) -> Option<(u64, T)> {
         self.wake(now);
         let index = self.resolve(host)?;
@@ -184,7 +182,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         Some((place.0, item))
     }
 
-    /// Takes the first waiting job of this number out; it is not wanted any more.
+    /// Removes the first waiting job with this number.
     pub fn remove(&mut self, seq: u64) -> Option<T> {
         let (&place, &index) = self.waiting.range((seq, 0)..=(seq, u64::MAX)).next()?;
         let item = self.take(place, index);
@@ -204,7 +202,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.relist(index);
     }
 
-    /// Starts nothing on `host` before `until`; of several pauses the longest counts. Jobs that run go on.
+    /// Starts nothing on `host` before `until`; the longest of several pauses counts. Running jobs go on.
     pub fn pause(&mut self, host: HostId, until: Time) {
         let Some(index) = self.resolve(host) else { return };
         let state = self.state(index);
@@ -228,12 +226,12 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.paused.first().map(|(until, _)| (*until).max(now))
     }
 
-    /// Another total cap, from now on (EMFILE: less parallel). Running jobs go on. 0 counts as 1.
+    /// Sets another total cap (fewer after EMFILE). Running jobs go on. 0 counts as 1.
     pub fn set_total(&mut self, total: usize) {
         self.caps.total = total.max(1);
     }
 
-    /// Another cap for `host` alone, until it is forgotten: its jobs share one connection. 0 counts as 1.
+    /// Sets another cap for `host` until it is forgotten: its jobs share one connection. 0 counts as 1.
     pub fn set_host_cap(&mut self, host: HostId, cap: usize) {
         let Some(index) = self.resolve(host) else { return };
         self.state(index).cap = Some(cap.max(1));
@@ -294,7 +292,7 @@ impl<T, K: Hash + Eq + Clone> Queue<T, K> {
         self.state(index).waiting.remove(&place).expect("a place in `waiting` is in its host's too")
     }
 
-    /// Ends the pauses that are over.
+    /// Ends expired pauses.
     fn wake(&mut self, now: Time) {
         while let Some((_, index)) = self.paused.first().copied().filter(|(until, _)| *until <= now) {
             self.state(index).paused_until = None;

@@ -15,24 +15,24 @@
 //! assert_eq!(bucket.available(ready), 32_000);
 //! ```
 //!
-//! A token bucket that holds 1/32 s worth of its rate. In any second at most `rate + rate/32` bytes go, and what takers took
-//! beyond their grant at its end: 3.1 % above the rate. The rest of the 5 % that are promised is left to those
-//! overshoots: one TLS record (16 KiB) fits in at 0.9 MB/s and more. A bucket of 1/20 s would leave nothing; a smaller one loses rate each
-//! time a busy thread is late by more than it holds, as time that nobody used is never made up for.
+//! A token bucket that holds 1/32 s worth of its rate. At most `rate + rate/32` bytes pass in any second, 3.1 % above the rate, plus what takers take
+//! beyond their last grant. The promised limit is 5 %; the difference is for those overshoots: one TLS record (16 KiB) fits in from 0.9 MB/s on. A
+//! bucket of 1/20 s would leave nothing for them; a smaller one would lose rate whenever a busy thread is late by more than it holds, since unused
+//! time is never made up for.
 //!
 //! Takers are not distinguished: the first to ask gets what is available. They share by taking turns at
 //! [`available`](Bucket::available), each of them taking no more than its share.
 
 use crate::time::Time;
 
-/// Fractions of bytes are kept as bytes × nanoseconds, so that nothing is lost by rounding however often it is asked.
+/// Fractions of bytes are kept as bytes × nanoseconds, so that frequent calls lose nothing by rounding.
 const SCALE: i128 = 1_000_000_000;
 
 /// Grants below this are held back while the bucket can hold more: a system call and a wake-up for a few bytes cost more than
 /// the bytes.
 const SMALLEST_GRANT: u64 = 4096;
 
-/// The tokens of one rate limit, shared by all it applies to.
+/// The tokens of one rate limit, shared by everything it applies to.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     rate: u64,
@@ -44,7 +44,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// A full bucket for this many bytes per second. 0 counts as 1; to have no limit, have no bucket.
+    /// A full bucket for this many bytes per second. 0 counts as 1; for no limit, use no bucket.
     pub fn new(bytes_per_second: u64, now: Time) -> Bucket {
         let rate = bytes_per_second.max(1);
         let burst = (rate / 32).max(1);
@@ -66,14 +66,14 @@ impl Bucket {
         if whole < self.grant { 0 } else { whole }
     }
 
-    /// Takes what was moved. It may be more than was [`available`](Bucket::available), where what arrives cannot be cut: the debt is paid
+    /// Takes the bytes that were moved. It may be more than was [`available`](Bucket::available) if the input could not be cut: the debt is paid
     /// before anybody gets more.
     pub fn take(&mut self, bytes: u64) {
         self.level = self.level.saturating_sub(i128::from(bytes) * SCALE);
     }
 
-    /// When [`available`](Bucket::available) will give `want`, if nobody takes before; now, if it is there. What is more than the burst counts as the
-    /// burst, what is less than the smallest grant as that.
+    /// When [`available`](Bucket::available) will give `want` if nobody takes any before; now, if it is available. More than the burst counts as the
+    /// burst, less than the smallest grant as that grant.
     pub fn ready_at(&self, now: Time, want: u64) -> Time {
         let missing = i128::from(want.clamp(self.grant, self.burst)) * SCALE - self.level_at(now);
         if missing <= 0 {
@@ -84,7 +84,7 @@ impl Bucket {
         Time(now.max(self.filled).0.saturating_add(wait))
     }
 
-    /// A clock that goes backwards stands still.
+    /// A clock that goes backwards counts as standing still.
     fn level_at(&self, now: Time) -> i128 {
         let nanos = i128::from(now.0.saturating_sub(self.filled.0));
         let came = nanos.saturating_mul(i128::from(self.rate));

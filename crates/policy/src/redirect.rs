@@ -1,7 +1,7 @@
 //! Where a 3xx leads, with which method and body, and whether secrets go along (RFC 9110 §15.4).
 //!
-//! The one rule for secrets: they are bound to the scheme, host and port of the *first* URL. Not to the hop before: a→b→b
-//! must not restore what a→b dropped. Back at `a` they are sent again, it has had them.
+//! The one rule for secrets: they are bound to the scheme, host and port of the *first* URL. They are not bound to the previous hop: a→b→b must not
+//! restore what a→b dropped. Back at `a` they are sent again, since it had them before.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -30,7 +30,7 @@ use crate::target::{Origin, Scheme, Target, TargetError};
 pub struct RedirectRules {
     /// `-L`; default on.
     pub follow: bool,
-    /// `--max-redirs`; default 50, `u32::MAX` is no limit.
+    /// `--max-redirs`; default 50, `u32::MAX` for no limit.
     pub max: u32,
     /// `--post301`: a POST stays one on a 301.
     pub post301: bool,
@@ -38,19 +38,17 @@ pub struct RedirectRules {
     pub post302: bool,
     /// `--post303`: a POST stays one on a 303.
     pub post303: bool,
-    /// `-X`: the method is the user's word and stays on every hop. The content goes along unless the method would have become
-    /// GET: a POST of `-X` leaves it behind on 301, 302 and 303, as by curl. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2);
-    /// curl sends it on without, which empties what it was to fill.
+    /// `-X`: the user's method stays on every hop. The content goes along unless the method would have become GET: `-X POST` drops it on 301, 302 and
+    /// 303, as curl does. A PUT keeps it on 301 and 302 (RFC 9110 §15.4.2); curl's PUT drops it, which would empty the resource.
     pub keep_method: bool,
-    /// `--follow`: whether redirects take the method for a POST, however it is called; as by curl, that is with `-d` or `-F`.
-    /// Default: by its name.
+    /// `--follow`: whether redirects treat the method as POST, whatever its name; in curl, that is with `-d` or `-F`. Default: by its name.
     pub is_post: Option<bool>,
     /// `--proto-redir`: whether a hop may be plain http; default on.
     pub allow_http: bool,
     /// `--proto-redir`: whether a hop may be https; default on.
     pub allow_https: bool,
-    /// `--location-trusted`: secrets go along to other origins too. Hazard: every server on the way gets them. From https to
-    /// http they are dropped all the same.
+    /// `--location-trusted`: secrets go along to other origins too. Hazard: every server on the way gets them. From https to http they are still
+    /// dropped.
     pub location_trusted: bool,
 }
 
@@ -75,7 +73,7 @@ impl Default for RedirectRules {
 /// [`is_secret_field`](crate::secrets::is_secret_field).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Secrets {
-    /// They were given for this origin.
+    /// The target is the origin they were given for.
     Keep,
     /// Another peer, or one that anyone can read: send none.
     Drop,
@@ -84,18 +82,18 @@ pub enum Secrets {
 /// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Where to. Has no userinfo unless `secrets` is [`Secrets::Keep`].
+    /// The next target. Has no userinfo unless `secrets` is [`Secrets::Keep`].
     pub target: Target,
     /// With which method.
     pub method: String,
-    /// Whether the body is sent again; else Content-Length, Content-Type and their like go too.
+    /// Whether the body is sent again; if not, Content-Length, Content-Type and the like are dropped too.
     pub keep_body: bool,
     /// Whether secrets go along.
     pub secrets: Secrets,
-    /// Whether it leads from TLS into the clear, and not back to the first origin: not even what is bound to the new host (its
-    /// netrc entry) may go along.
+    /// Whether it leads from TLS to plain http, and not back to the first origin: then not even secrets bound to the new host (its netrc entry) may
+    /// be sent.
     pub downgraded: bool,
-    /// Whether this is the first URL's origin: a Host field of the user's belongs only there, even to a trusting user.
+    /// Whether this is the first URL's origin: a Host field that the user set is sent only there, even with `--location-trusted`.
     pub same_origin: bool,
 }
 
@@ -108,14 +106,14 @@ pub enum RedirectError {
         /// [`RedirectRules::max`].
         max: u32,
     },
-    /// The Location is no URL.
+    /// The Location is not a URL.
     Malformed(TargetError),
     /// The Location's scheme is not http or https, or not allowed here.
     UnsupportedScheme(String),
 }
 
 impl RedirectError {
-    /// curl's exit code for it: 47, 3 or 1.
+    /// curl's exit code: 47, 3 or 1.
     pub fn exit_code(&self) -> u8 {
         match self {
             RedirectError::TooMany { .. } => 47,
@@ -125,10 +123,10 @@ impl RedirectError {
     }
 }
 
-/// Decides about a reply with `status` and `location` to a `method` request to `from`, which `hops_so_far` redirects led to from the
-/// origin `first`. `None`: the reply is the answer.
+/// Decides about a reply with `status` and `location` to a `method` request to `from`, which was reached from the origin `first` by `hops_so_far`
+/// redirects. `None`: the reply is final.
 ///
-/// 304, 305 and 306 are never followed, whatever their Location says. An empty Location is no Location, as to curl.
+/// 304, 305 and 306 are never followed, whatever their Location. An empty Location counts as none, as in curl.
 pub fn decide(
     rules: &RedirectRules,
     hops_so_far: u32,
@@ -181,14 +179,14 @@ fn method_after<'m>(rules: &RedirectRules, status: u16, method: &'m str) -> (&'m
     };
     match (becomes_get, rules.keep_method) {
         (false, _) => (method, true),
-        // As curl: the method is the user's word, the content goes as if the method had changed.
+        // As in curl: the user's method stays, and the content is dropped as if it had changed.
         (true, true) => (method, false),
         (true, false) => ("GET", false),
     }
 }
 
-/// A Location as text: UTF-8 as it is, so that a host name in it can be understood; other bytes beyond ASCII and control bytes
-/// percent-encoded, but for CR, LF and NUL, which no URL may have.
+/// A Location as text: UTF-8 is kept, so that a host name in it can be understood; other bytes beyond ASCII and control bytes are percent-encoded,
+/// except CR, LF and NUL, which no URL may have.
 pub fn location_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.trim_ascii().utf8_chunks() {

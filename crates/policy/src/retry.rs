@@ -13,8 +13,8 @@
 //! assert_eq!(decide(&rules, Outcome::Status(503), 0, false, None, Duration::ZERO, 42), None);
 //! ```
 //!
-//! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (the pool's, it costs no try),
-//! and where a body resumes (the range's).
+//! Left out: the one silent repeat on a fresh connection when an idle one turns out to be dead (up to the pool; it does not count as a try), and
+//! where a body resumes (up to [`range`](crate::range)).
 
 use core::time::Duration;
 use std::time::SystemTime;
@@ -24,7 +24,7 @@ use crate::cookie::date;
 /// What the user allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryRules {
-    /// `--retry`: tries after the first; default 3.
+    /// `--retry`: how many tries after the first; default 3.
     pub max: u32,
     /// `--retry-delay`: a fixed wait, without backoff and jitter; default none.
     pub delay: Option<Duration>,
@@ -32,17 +32,17 @@ pub struct RetryRules {
     pub max_time: Option<Duration>,
     /// `--retry-connrefused`: a refused connection counts as transient; default off.
     pub connrefused: bool,
-    /// `--retry-all-errors`: everything does, for any method. Hazard: a POST may be carried out twice.
+    /// `--retry-all-errors`: every failure counts as transient, for any method. Hazard: a POST may be carried out twice.
     pub all_errors: bool,
-    /// A connection reset before or within the reply counts as transient; default on. curl's default is off, it cannot resume.
+    /// A connection reset before or within the reply counts as transient; default on. curl, which cannot resume, has it off.
     pub resets: bool,
-    /// Methods that are not idempotent are retried after transient failures too, and sent again where a kept connection of
-    /// HTTP/1.1 was lost with them, as curl does; default off. Hazard: as `all_errors`.
+    /// Methods that are not idempotent are retried after transient failures too, and sent again if a reused HTTP/1.1 connection was lost with them,
+    /// as curl does; default off. Hazard: as `all_errors`.
     pub any_method: bool,
-    /// Waits are as long as curl's: a Retry-After counts in place of the own wait, be it shorter; and `max_time` is held against
-    /// the time that is over when a wait begins, only with a Retry-After against its end. Default off.
+    /// Waits are as long as curl's: a Retry-After replaces our own wait even if it is shorter; and `max_time` is compared with the time when a wait
+    /// begins, or when it ends if it is a Retry-After. Default off.
     pub waits_as_curl: bool,
-    /// The longest Retry-After that is obeyed; what is longer counts as this. Default 1 hour.
+    /// The longest Retry-After that is obeyed; a longer one counts as this. Default 1 hour.
     pub cap: Duration,
 }
 
@@ -74,15 +74,15 @@ impl RetryRules {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// With a reply that is an error.
+    /// The reply is an error.
     Status(u16),
     /// No address accepted the connection.
     ConnectRefused,
     /// No connection in time.
     ConnectTimeout,
-    /// Connected, then out of time.
+    /// It connected, then a time limit ran out.
     Timeout,
-    /// The connection ended before the request could be sent: in a handshake.
+    /// The connection ended before the request could be sent, during a handshake.
     ResetBeforeRequest,
     /// The connection ended before the first byte of the reply.
     ResetBeforeResponse,
@@ -90,10 +90,10 @@ pub enum Outcome {
     ResetInBody,
     /// The name did not resolve.
     Dns {
-        /// The resolver may answer next time (EAI_AGAIN, timeout), rather than the name does not exist.
+        /// Whether the resolver may answer next time (EAI_AGAIN, timeout). If not, the name does not exist.
         transient: bool,
     },
-    /// In a way that another try would end in, too: certificate, malformed reply, refused locally.
+    /// In a way that would recur: certificate, malformed reply, refused locally.
     Permanent,
 }
 
@@ -123,16 +123,16 @@ pub fn is_transient_status(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 522 | 524)
 }
 
-/// Whether sending it twice does what sending it once does (RFC 9110 §9.2.2). Methods are case-sensitive.
+/// Whether sending it twice has the same effect as sending it once (RFC 9110 §9.2.2). Methods are case-sensitive.
 pub fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-/// How long to wait before the next try; none to give up.
+/// How long to wait before the next try; `None` to give up.
 ///
-/// `attempt` counts the retries already made: 0 after the first try. `elapsed` is the time since the first try began. The
-/// wait is `delay`, or a second doubled each time up to ten minutes of which `entropy` takes up to half away, so
-/// that a crowd that failed together does not come back together. A longer `retry_after` wins, up to the cap.
+/// `attempt` counts the retries already made: 0 after the first try. `elapsed` is the time since the first try began. The wait is `delay`, or a
+/// second, doubled each time up to ten minutes and shortened by up to half by `entropy`, so that clients that failed together do not all come back
+/// together. A longer `retry_after` wins, up to the cap.
 pub fn decide(
     rules: &RetryRules,
     outcome: Outcome,
@@ -146,7 +146,7 @@ pub fn decide(
     if attempt >= rules.max || !(transient || rules.all_errors) {
         return None;
     }
-    // curl's scripts count on all of the time that it says it waits.
+    // Scripts for curl rely on the announced wait in full.
     let own = rules.delay.unwrap_or_else(|| backoff(attempt, if rules.waits_as_curl { 0 } else { entropy }));
     let asked = retry_after.unwrap_or_default().min(rules.cap);
     let wait = if rules.waits_as_curl && !asked.is_zero() { asked } else { own.max(asked) };
@@ -164,9 +164,8 @@ fn backoff(attempt: u32, entropy: u64) -> Duration {
     Duration::from_millis(full - entropy % (full / 2 + 1))
 }
 
-/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date: in any of the three formats, or as servers
-/// write it that get the day of the week, a zero or the zone's name wrong. A date in the past means no wait; an invalid value
-/// is ignored. Seconds saturate.
+/// The wait a Retry-After asks for (RFC 9110 §10.2.3), as seconds or as a date: in any of the three formats, or with a common mistake in the day of
+/// the week, a zero or the zone's name. A date in the past means no wait; an invalid value is ignored. Seconds saturate.
 pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     let text = core::str::from_utf8(value.trim_ascii()).ok()?;
     if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
@@ -177,7 +176,7 @@ pub fn parse_retry_after(value: &[u8], now_unix: u64) -> Option<Duration> {
     Some(at.saturating_sub(Duration::from_secs(now_unix)))
 }
 
-/// The rules of cookies know no zones, so only what is of none is read by them.
+/// The date rules of cookies ignore zones, so they are used only for dates without one.
 fn nearly_http_date(text: &str) -> Option<Duration> {
     let zone = text.rsplit(' ').next()?;
     let is_gmt = ["GMT", "UTC", "+0000"].iter().any(|name| zone.eq_ignore_ascii_case(name));

@@ -17,9 +17,8 @@ use std::borrow::Cow;
 use crate::redirect::Secrets;
 use crate::target::{Scheme, Target};
 
-/// Field names that carry credentials, in lower case. The standard ones, then those that well-known services read an API key or token
-/// from. curl drops only Authorization and Cookie on a redirect and so hands the others over; a program that wants
-/// that has `--location-trusted`.
+/// Field names that carry credentials, in lower case. The standard ones, then those that well-known services read an API key or token from. curl
+/// drops only Authorization and Cookie on a redirect and so hands the others over; a program that wants that can use `--location-trusted`.
 const SECRET_FIELDS: &[&str] = &[
     "authorization",
     "proxy-authorization",
@@ -49,7 +48,7 @@ const SECRET_FIELDS: &[&str] = &[
     "deploy-token",
 ];
 
-/// Whether a request field of this name carries a secret: it is redacted in traces and bound to the first origin.
+/// Whether a request field of this name carries a secret: such a field is redacted in traces and bound to the first origin.
 pub fn is_secret_field(name: &str) -> bool {
     SECRET_FIELDS.iter().any(|secret| name.eq_ignore_ascii_case(secret))
 }
@@ -66,15 +65,14 @@ pub fn fields_for(fields: &[(String, Vec<u8>)], secrets: Secrets) -> impl Iterat
     fields.iter().filter(move |(name, _)| may_go(name, secrets))
 }
 
-/// The Referer of a request to `to` that `from` led to: its URL without userinfo and fragment (RFC 9110 §10.1.3); none from https to
-/// http.
+/// The Referer of a request to `to` that `from` led to: the URL of `from` without userinfo and fragment (RFC 9110 §10.1.3); none from https to http.
 pub fn referer(from: &Target, to: &Target) -> Option<String> {
     let downgrade = from.scheme() == Scheme::Https && to.scheme() == Scheme::Http;
     (!downgrade).then(|| from.to_url())
 }
 
-/// A URL as it was written, without anything that may have been meant as a user. Text that is not a URL has no userinfo, but is
-/// shown all the same. A query begins behind a path; a `?` or `#` before one may be of a password that nobody has encoded.
+/// A URL as it was written, without anything that may have been meant as a user. It is used for text that is not a URL, too, when that is shown. A
+/// query begins after a path; a `?` or `#` before one may belong to a password that was not encoded.
 ///
 /// ```
 /// use haul_policy::secrets::without_userinfo;

@@ -1,4 +1,4 @@
-//! `--speed-limit` and `--speed-time`: is it too slow to go on? And with a limit of 1 byte: has it stalled?
+//! `--speed-limit` and `--speed-time`: is a transfer too slow to go on? With a limit of 1 byte: has it stalled?
 //!
 //! ```
 //! use core::time::Duration;
@@ -16,26 +16,26 @@
 //!
 //! # How speed is measured
 //!
-//! As the average of the last 5 seconds, like curl's, or of the last `time` where that is less. It is looked at once a second, or four times
-//! in that average where that is more often. A transfer is too slow when within the last `time` no such average reached the limit: from the
-//! look after the last byte of a fast stretch it takes `time`, up to one look more, never less. A peer that sends 10 KB every
-//! 15 seconds is not below 1000 B/s for 30 seconds on end, though its mean is: curl lets it go on, and so does this. curl counts from
-//! when its average has fallen, up to 5 seconds later than this.
+//! As the average of the last 5 seconds, like curl's, or of the last `time` if that is less. It is computed once a second, or four times within that
+//! span if that is more often. A transfer is too slow when within the last `time` no such average reached the limit: counted from the check after the
+//! last byte of a fast stretch, that takes `time` and up to one check more, never less. A peer that sends 10 KB every 15 seconds is not below 1000
+//! B/s for 30 seconds on end, though its mean is: curl lets it go on, and so does this. curl counts from when its average has fallen, up to 5 seconds
+//! later than this.
 //!
 //! Rejected: the mean over all of `time`. It is simpler and fits the words of the option, but ends transfers that curl finishes.
 //!
 //! # What is not the peer's fault
 //!
-//! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count: the sink is full, or the bucket of `--limit-rate` empty.
-//! Nor does time in which nobody looked although it was announced (more than a look late): the process was stopped, or the thread
-//! blocked, and what arrived in between has not been read.
+//! Time between [`paused`](SpeedWatch::paused) and [`resumed`](SpeedWatch::resumed) does not count: the sink is full, or the bucket of `--limit-rate`
+//! empty. Nor does the time of a check that comes more than one interval late: the process was stopped or the thread was blocked, and what arrived in
+//! between has not been read.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 
 use crate::time::Time;
 
-/// curl averages over so much.
+/// curl's span for the average.
 const AVERAGE: Duration = Duration::from_secs(5);
 
 /// curl looks so often.
@@ -45,7 +45,7 @@ const LOOK: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct SpeedWatch {
     limit: u64,
-    /// All in nanoseconds; `clock` and what is compared with it leave out what does not count.
+    /// All in nanoseconds; `clock`, and what is compared with it, leaves out time that does not count.
     time: u64,
     average: u64,
     look: u64,
@@ -54,7 +54,7 @@ pub struct SpeedWatch {
     seen: Time,
     is_paused: bool,
     total: u64,
-    /// (clock, total) of the last looks; the first is the start of the current average.
+    /// (clock, total) of the last checks; the first is the start of the current average.
     looks: VecDeque<(u64, u64)>,
     /// No average that began here or later has reached the limit.
     slow_since: u64,
@@ -66,10 +66,10 @@ pub struct SpeedWatch {
 pub enum Verdict {
     /// Fast enough, or not slow for long enough.
     Fine {
-        /// Look again then. `Time(u64::MAX)`: never, there is no limit.
+        /// Check again at this time. `Time(u64::MAX)`: never, there is no limit.
         next_look: Time,
     },
-    /// Below the limit for the whole time: give it up (curl's error 28), or open it anew with a new watch.
+    /// Below the limit for the whole time: give up (curl's error 28), or start over with a new watch.
     TooSlow,
 }
 
@@ -94,13 +94,13 @@ impl SpeedWatch {
         }
     }
 
-    /// How many bytes have come since the watch began, in all. Cheap; call it after each read, or before each look.
+    /// How many bytes have come since the watch began, in all. Cheap; call it after each read, or before each check.
     pub fn came(&mut self, now: Time, total_bytes_so_far: u64) {
         self.advance(now);
         self.total = self.total.max(total_bytes_so_far);
     }
 
-    /// Judges, at the time it was told to look or at any other. While it is paused the answer is what it was.
+    /// Judges the transfer, at the announced time or at any other. While paused, the answer stays what it was.
     pub fn check(&mut self, now: Time) -> Verdict {
         if self.limit == 0 || self.time == 0 {
             return Verdict::Fine { next_look: Time(u64::MAX) };
@@ -117,7 +117,7 @@ impl SpeedWatch {
         Verdict::Fine { next_look: now + Duration::from_nanos(self.look - (self.clock - last)) }
     }
 
-    /// From now on it is not the peer who is slow. Twice is once.
+    /// From now on the peer is not to blame. Calling it twice has no further effect.
     pub fn paused(&mut self, now: Time) {
         self.advance(now);
         self.is_paused = true;

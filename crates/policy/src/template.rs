@@ -24,9 +24,8 @@
 //! | authority | letters, digits and `.-_:` |
 //! | path, query, fragment | any bytes; all but unreserved characters and `/` are percent-encoded, `%` too |
 //!
-//! A match may not climb: where it makes (or completes) a `..` segment of the path, it is refused. Encoding the dots was
-//! rejected, for servers take `%2e%2e` for `..`; silently dropping the segment fetches a page nobody named. A single
-//! dot is harmless and stays.
+//! A match may not climb: one that makes or completes a `..` segment of the path is refused. Encoding the dots was rejected, since servers take
+//! `%2e%2e` for `..`; silently dropping the segment would fetch a page that nobody named. A single dot is harmless and stays.
 
 use core::fmt;
 
@@ -60,7 +59,7 @@ pub enum TemplateError {
     NoPlaceholder,
     /// A user or password beside a `{}` in the authority: a page would choose who gets it.
     Userinfo,
-    /// No URL, whatever the match.
+    /// It is not a URL, whatever the match.
     Target(TargetError),
 }
 
@@ -76,7 +75,7 @@ pub enum ExpandError {
     NotHttp,
     /// It is the whole URL, and has a user or password in it.
     Userinfo,
-    /// The result is no URL.
+    /// The result is not a URL.
     Target(TargetError),
 }
 
@@ -116,19 +115,19 @@ impl Template {
         Ok(template)
     }
 
-    /// Finds out whether the literal text is sound, and which origin it names.
+    /// Checks whether the literal text is valid, and which origin it names.
     fn probe(&mut self) -> Result<(), TemplateError> {
         if self.has(Spot::Scheme) {
             return Ok(());
         }
-        // A digit is at home in a host, a port and a path.
+        // A digit is allowed in a host, a port and a path.
         let text = self.fill(b"1").map_err(|_| TemplateError::NoPlaceholder)?;
         let target = Target::parse(&text).map_err(TemplateError::Target)?;
         self.literal_origin = (!self.has(Spot::Authority)).then(|| target.origin());
         Ok(())
     }
 
-    /// The URL a match makes.
+    /// The URL that a match makes.
     pub fn expand(&self, matched: &[u8]) -> Result<String, ExpandError> {
         if self.has(Spot::Whole) {
             return whole(matched);
@@ -140,7 +139,7 @@ impl Template {
         Ok(text)
     }
 
-    /// The origin, if it is written out: credentials may go there, for the user named it.
+    /// The origin, if it is written out: credentials may be sent there, since the user named it.
     pub fn literal_origin(&self) -> Option<Origin> {
         self.literal_origin.clone()
     }

@@ -1,7 +1,7 @@
 //! Monotonic time, handed in.
 //!
-//! A point in time is nanoseconds since a moment the caller chose. It saturates: no sum of durations
-//! overflows, `Time(u64::MAX)` is "never". Not `std::time::Instant`, because that cannot be made up in a test.
+//! A point in time is nanoseconds since a moment the caller chose. It saturates: no sum of durations overflows,
+//! `Time(u64::MAX)` is "never". Not `std::time::Instant`, which a test cannot choose.
 //!
 //! ```
 //! use core::time::Duration;

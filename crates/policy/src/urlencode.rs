@@ -1,4 +1,4 @@
-//! Percent-encoding and its undoing; forms and queries: `--data-urlencode`, `--url-query`.
+//! Percent-encoding and decoding; forms and queries: `--data-urlencode`, `--url-query`.
 //!
 //! ```
 //! use haul_policy::urlencode::{Field, Source};
@@ -28,7 +28,7 @@ pub enum Source<'a> {
 /// The argument of `--data-urlencode`, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// What goes before the value and an equals sign, as it is: curl does not encode it. `None`: the value stands alone.
+    /// The name before the value and an equals sign, not encoded, as in curl. `None`: the value stands alone.
     pub name: Option<&'a [u8]>,
     /// The value, to be encoded.
     pub source: Source<'a>,
@@ -57,7 +57,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Percent-decoding (RFC 3986 §2.1); a `%` that begins no pair of hex digits stands for itself.
+/// Percent-decoding (RFC 3986 §2.1); a `%` that is not followed by two hex digits stands for itself.
 pub fn decoded(text: &[u8]) -> Cow<'_, [u8]> {
     if memchr(b'%', text).is_none() {
         return Cow::Borrowed(text);
@@ -92,7 +92,7 @@ pub fn percent(bytes: &[u8]) -> String {
     out
 }
 
-/// The same with `+` for a blank, as HTML forms have it and curl since 7.86.
+/// The same with `+` for a blank, as in HTML forms and in curl since 7.86.
 pub fn form(bytes: &[u8]) -> String {
     percent(bytes).replace("%20", "+")
 }

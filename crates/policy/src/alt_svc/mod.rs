@@ -14,9 +14,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! An alternative is the same origin at another door: it must show the origin's certificate, gets the origin's Host, cookies and
-//! credentials, and changes nothing of what this crate decides by [`Origin`](crate::Origin). Fields count over TLS only: in the clear anyone on the
-//! way could send a client anywhere. Times are wall-clock seconds since 1970.
+//! An alternative is the same origin at another place: it must show the origin's certificate, gets the origin's Host, cookies and credentials, and
+//! changes nothing of what this crate decides by [`Origin`](crate::Origin). Fields count only over TLS: without it, anyone on the way could send a
+//! client anywhere. Times are wall-clock seconds since 1970.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ pub const MAX_ENTRIES: usize = 1000;
 /// How long one lives when its field does not say, in seconds: 24 hours (§3.1).
 pub const DEFAULT_AGE: u64 = 86_400;
 
-/// What is spoken: the ALPN names that curl's file has.
+/// The protocol: the ALPN names that curl's file has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     /// `h1` in files, `http/1.1` in fields.
@@ -80,7 +80,7 @@ pub struct Alternative {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
-    /// What the field came by; the file has it.
+    /// The protocol of the response with the field; the file has it.
     source: Protocol,
     host: String,
     port: u16,
@@ -94,14 +94,14 @@ type Door = (Protocol, String, u16);
 #[derive(Clone, Debug, Default)]
 pub struct AltSvc {
     entries: Vec<Entry>,
-    /// Origins of which this process heard since the file was read.
+    /// Origins about which this process learned something since the file was read.
     heard: Vec<(String, u16)>,
-    /// What could not be reached: an origin and its alternative there, passed over from then on.
+    /// Alternatives that could not be reached, with their origin: skipped from then on.
     failed: Vec<((String, u16), Door)>,
     manner: Manner,
 }
 
-/// What an Alt-Svc field says.
+/// The contents of an Alt-Svc field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
     /// `clear`: forget all.
@@ -119,13 +119,13 @@ pub struct Offer {
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// `ma`: for how many seconds.
+    /// `ma`: its lifetime in seconds.
     pub max_age: u64,
     /// `persist=1`.
     pub persist: bool,
 }
 
-/// Reads a field's value (§3). `None` if nothing in it is understood: then it changes nothing.
+/// Reads a field's value (§3). `None` if nothing in it is understood: then it has no effect.
 pub fn parse(field: &[u8]) -> Option<Field> {
     let text = core::str::from_utf8(field).ok()?.trim();
     if text.eq_ignore_ascii_case("clear") {
@@ -158,7 +158,7 @@ fn parse_value(value: &str) -> Option<Offer> {
     Some(Offer { protocol, host, port, max_age, persist })
 }
 
-/// A host by the rules of a URL's: what is refused there is refused here.
+/// Parses a host by the rules for URLs.
 fn host_text(host: &str) -> Option<String> {
     let target = Target::parse(&format!("https://{host}/")).ok()?;
     let is_host =
@@ -195,7 +195,7 @@ impl AltSvc {
         AltSvc::default()
     }
 
-    /// None; the file has the heading of this manner.
+    /// An empty store; the file has the heading of this manner.
     pub fn of(manner: Manner) -> AltSvc {
         AltSvc { manner, ..AltSvc::default() }
     }
@@ -210,7 +210,7 @@ impl AltSvc {
         self.entries.is_empty()
     }
 
-    /// Takes an Alt-Svc field of a reply from `target`, which came by `source`: it replaces all that was known of the origin.
+    /// Takes an Alt-Svc field of a reply from `target`, received over `source`: it replaces everything known about the origin.
     pub fn on_field(&mut self, target: &Target, source: Protocol, field: &[u8], now: u64) {
         let (Scheme::Https, Some(field)) = (target.scheme(), parse(field)) else { return };
         let origin = (target.host_text().to_owned(), target.port());
@@ -220,7 +220,7 @@ impl AltSvc {
             Field::Clear => Vec::new(),
             Field::Alternatives(found) => found,
         };
-        // What was never known needs no note to be forgotten: a server could make the list of notes endless.
+        // Forgetting what was never known is not recorded: a server could make the records grow without bound.
         if (before > self.entries.len() || !found.is_empty()) && !self.heard.contains(&origin) {
             self.heard.push(origin.clone());
         }
@@ -246,8 +246,8 @@ impl AltSvc {
         live.next().filter(|_| target.scheme() == Scheme::Https)
     }
 
-    /// An alternative of `target` could not be reached, or does not serve it: it is passed over for as long as this store lives, and
-    /// stays in the file for others (§2.4).
+    /// An alternative of `target` could not be reached, or does not serve it: it is skipped for the lifetime of this store, and stays in the file for
+    /// others (§2.4).
     pub fn fails(&mut self, target: &Target, protocol: Protocol, host: &str, port: u16) {
         let failed = ((target.host_text().to_owned(), target.port()), (protocol, host.to_owned(), port));
         if !self.failed.contains(&failed) {
@@ -261,7 +261,7 @@ impl AltSvc {
         self.entries.retain(|entry| entry.alternative.persist);
     }
 
-    /// Adds what a file holds. Lines that are not understood, and what has ended, are left out.
+    /// Adds what a file holds. Lines that are not understood, and expired alternatives, are left out.
     ///
     /// ```text
     /// h2 example.com 443 h3 alt.example 8443 "20270115 09:00:00" 0 0
@@ -273,7 +273,7 @@ impl AltSvc {
         }
     }
 
-    /// Applies what this process heard to `file`: the file as it is now, which other processes write too. Then [`saved`](Self::saved).
+    /// Applies what this process learned to `file`: the file as it is now, since other processes write it too. Then [`saved`](Self::saved).
     pub fn apply_to(&self, file: &mut AltSvc) {
         file.manner = self.manner;
         file.entries.retain(|entry| !self.heard.iter().any(|origin| entry.is_of(origin)));
@@ -287,13 +287,13 @@ impl AltSvc {
         !self.heard.is_empty()
     }
 
-    /// The file holds what this process heard, all of it: who writes without the store's lock takes a clone and says this first, and
-    /// writes from the clone.
+    /// Declares that the file holds everything that this process learned. To write without holding the store's lock, take a clone, call this, then
+    /// write from the clone.
     pub fn saved(&mut self) {
         self.heard.clear();
     }
 
-    /// The file, in curl's format, without what has ended.
+    /// The file, in curl's format, without expired alternatives.
     pub fn write(&self, now: u64) -> String {
         let heading = match self.manner {
             Manner::Standard => "# Alt-Svc cache, as curl has it. Written by haul.\n",

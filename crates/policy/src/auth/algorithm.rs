@@ -8,7 +8,7 @@ use sha2::{Sha256, Sha512_256};
 /// own example was wrong about that (erratum 4897).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// MD5: for old servers. What it protects is a password that an eavesdropper can guess offline.
+    /// MD5, for old servers. An eavesdropper can guess the password offline.
     Md5,
     /// SHA-256.
     Sha256,
@@ -36,7 +36,7 @@ impl Algorithm {
             .map(|algorithm| (algorithm, is_session))
     }
 
-    /// For a body too large to be held: the digest that [`Digest::authorize`](super::Digest::authorize) wants under `auth-int`.
+    /// For a body too large to hold in memory: the digest that [`Digest::authorize`](super::Digest::authorize) wants under `auth-int`.
     pub fn hasher(self) -> Hasher {
         Hasher(match self {
             Algorithm::Md5 => State::Md5(Box::default()),
@@ -58,7 +58,7 @@ impl Algorithm {
     }
 }
 
-/// A digest in the making.
+/// A digest being computed.
 #[derive(Clone, Debug)]
 pub struct Hasher(State);
 

@@ -21,7 +21,7 @@ pub enum AuthScheme {
     Digest,
     /// RFC 6750.
     Bearer,
-    /// Microsoft's, bound to a connection. Refused.
+    /// Microsoft's scheme, bound to a connection. Refused.
     Ntlm,
     /// RFC 4559 (SPNEGO, Kerberos), bound to a connection. Refused.
     Negotiate,
@@ -71,20 +71,20 @@ impl fmt::Display for AuthScheme {
 pub struct Challenge {
     /// Its scheme.
     pub scheme: AuthScheme,
-    /// What NTLM and Negotiate have instead of parameters.
+    /// The token that NTLM and Negotiate have instead of parameters.
     pub token68: Option<Vec<u8>>,
     /// Names in lower case, values unquoted.
     pub parameters: Vec<(String, Vec<u8>)>,
 }
 
 impl Challenge {
-    /// The parameter of this name (lower case): the last one, as to curl, where a server says it twice.
+    /// The parameter of this name (lower case): the last one, as in curl, if a server gives it twice.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.parameters.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
 }
 
-/// All challenges of a reply's fields, in order. What is no challenge is skipped to the next comma.
+/// All challenges in a reply's fields, in order. Anything else is skipped to the next comma.
 pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<Challenge> {
     let mut found = Vec::new();
     for field in fields {
@@ -95,7 +95,7 @@ pub fn parse_challenges<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Vec<C
             if found.len() > MAX_CHALLENGES {
                 break;
             }
-            // What an item has besides is skipped, and an item that is none.
+            // The rest of an item, and an item that is malformed, is skipped.
             cursor.items(&mut found, first);
             cursor.skip_item();
         }
@@ -126,13 +126,13 @@ impl<'f> Cursor<'f> {
         self.rest.len() < before
     }
 
-    /// To the next item of the list; false at the end.
+    /// Moves to the next item of the list; false at the end.
     fn skip_separators(&mut self) -> bool {
         self.rest = &self.rest[self.rest.iter().take_while(|b| matches!(b, b' ' | b'\t' | b',')).count()..];
         !self.rest.is_empty()
     }
 
-    /// To the next comma that is not quoted.
+    /// Moves to the next comma that is not quoted.
     fn skip_item(&mut self) {
         let mut quoted = false;
         let mut escaped = false;
@@ -153,7 +153,7 @@ impl<'f> Cursor<'f> {
         self.rest.first().is_none_or(|b| *b == b',')
     }
 
-    /// An item, and further parameters before the next comma: servers forget commas, and curl goes on without.
+    /// An item, and further parameters before the next comma: some servers forget commas, and curl tolerates it.
     fn items(&mut self, found: &mut Vec<Challenge>, first: usize) {
         while self.item(found, first).is_some() && self.at_parameter() {}
     }
@@ -165,7 +165,7 @@ impl<'f> Cursor<'f> {
         count > 0 && self.rest.get(count) == Some(&b'=')
     }
 
-    /// A parameter of the last challenge, or a new one with its first parameter or its token68.
+    /// Reads a parameter of the last challenge, or a new challenge with its first parameter or token68.
     fn item(&mut self, found: &mut Vec<Challenge>, first: usize) -> Option<()> {
         let word = self.token()?;
         let blanks = self.skip_blanks();
@@ -203,7 +203,7 @@ impl<'f> Cursor<'f> {
         (count > 0).then_some(token)
     }
 
-    /// Only if nothing else is in the item: `realm=x` looks like one up to its `=`.
+    /// A token68, only if nothing else is in the item: `realm=x` looks like one up to its `=`.
     fn token68(&mut self) -> Option<&'f [u8]> {
         let is_char = |b: &u8| b.is_ascii_alphanumeric() || b"-._~+/".contains(b);
         let chars = self.rest.iter().take_while(|b| is_char(b)).count();
@@ -217,8 +217,8 @@ impl<'f> Cursor<'f> {
         Some(token)
     }
 
-    /// What follows the `=`: a token, or a quoted string with an end. Other text up to a comma or blank is taken for a token, as servers
-    /// forget quotes.
+    /// What follows the `=`: a token, or a quoted string with an end. Other text up to a comma or blank counts as a token, since some servers forget
+    /// quotes.
     fn value(&mut self) -> Option<Vec<u8>> {
         self.rest = self.rest.strip_prefix(b"=")?;
         self.skip_blanks();
@@ -244,7 +244,7 @@ impl<'f> Cursor<'f> {
                     rest = after;
                 }
                 [] => {
-                    // An open quote: nothing after it can be trusted.
+                    // The quote is not closed: nothing after it can be trusted.
                     self.rest = rest;
                     return None;
                 }

@@ -9,7 +9,7 @@ pub struct Allowed {
     pub basic: bool,
     /// `--digest`.
     pub digest: bool,
-    /// `--oauth2-bearer`, where there is a token.
+    /// `--oauth2-bearer`, if there is a token.
     pub bearer: bool,
 }
 
@@ -31,14 +31,14 @@ pub enum Choice {
     Digest(DigestChallenge),
     /// With [`Credentials::basic`](super::Credentials::basic).
     Basic,
-    /// None: the reply is the answer.
+    /// None: the reply is delivered.
     Nothing,
 }
 
-/// The strongest allowed scheme among those offered, in curl's order: Bearer, Digest, Basic. Of several Digest challenges it is
-/// the first that can be answered (RFC 7616 §3.7: the server puts its preference first).
+/// The strongest allowed scheme among those offered, in curl's order: Bearer, Digest, Basic. Among several Digest challenges, the first that can be
+/// answered (RFC 7616 §3.7: the server puts its preference first).
 ///
-/// An error where haul would have to answer and cannot: NTLM or Negotiate alone, or a Digest that is unknown or broken and no Basic.
+/// An error if none of those offered can be answered: NTLM or Negotiate alone, or a Digest that is unknown or broken and no Basic.
 pub fn choose(challenges: &[Challenge], allowed: Allowed) -> Result<Choice, AuthError> {
     let offered = |scheme: AuthScheme| challenges.iter().any(|challenge| challenge.scheme == scheme);
     if allowed.bearer && offered(AuthScheme::Bearer) {

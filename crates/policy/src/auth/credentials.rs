@@ -1,4 +1,4 @@
-//! A user's name and password, and the two schemes that send what they are given.
+//! A user's name and password, and the two schemes that send credentials as they are.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::AuthError;
 
-/// User and password, as bytes: what they mean in a charset is between user and server. `Debug` shows neither.
+/// User and password, as bytes: the charset is between user and server. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Credentials {
     user: Box<[u8]>,
@@ -48,8 +48,8 @@ impl Credentials {
         if self.user.contains(&b':') { Err(AuthError::ColonInUser) } else { Ok(()) }
     }
 
-    /// The value of Authorization or Proxy-Authorization, by Basic. A user with a colon is sent as it is, as by curl;
-    /// [`check_basic`](Self::check_basic) tells.
+    /// The value of Authorization or Proxy-Authorization, by Basic. A user with a colon is sent unchanged, as by curl;
+    /// [`check_basic`](Self::check_basic) detects it.
     pub fn basic(&self) -> Vec<u8> {
         let pair = [&self.user[..], b":", &self.password].concat();
         let mut value = b"Basic ".to_vec();

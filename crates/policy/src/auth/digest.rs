@@ -26,7 +26,7 @@ pub struct DigestChallenge {
     nonce: Vec<u8>,
     opaque: Option<Vec<u8>>,
     algorithm: Algorithm,
-    /// Old servers cannot stand an `algorithm` that they did not send.
+    /// Old servers reject an `algorithm` that they did not send.
     names_algorithm: bool,
     session: bool,
     qop: Qop,
@@ -37,7 +37,7 @@ pub struct DigestChallenge {
 }
 
 impl DigestChallenge {
-    /// Of several qualities `auth` is taken, as by curl: `auth-int` needs the whole body before its first byte goes out.
+    /// `auth` goes before `auth-int`, as in curl: `auth-int` needs the whole body before its first byte goes out.
     pub fn new(challenge: &Challenge) -> Result<DigestChallenge, AuthError> {
         let text = |name: &str| challenge.get(name).map(<[u8]>::to_vec);
         let is = |name: &str, word: &str| challenge.get(name).is_some_and(|v| v.eq_ignore_ascii_case(word.as_bytes()));
@@ -46,7 +46,7 @@ impl DigestChallenge {
             None => (Algorithm::Md5, false),
         };
         let (Some(realm), Some(nonce)) = (text("realm"), text("nonce")) else { return Err(AuthError::DigestChallenge) };
-        // What cannot be sent back cannot be answered.
+        // A value that cannot be sent back makes the challenge unanswerable.
         let bad = |value: &Vec<u8>| value.iter().any(|b| *b < b' ' || *b == 0x7f);
         let opaque = text("opaque");
         if bad(&realm) || bad(&nonce) || opaque.as_ref().is_some_and(bad) {
@@ -88,9 +88,9 @@ impl DigestChallenge {
         self.qop
     }
 
-    /// Whether a request to `target` may be answered in advance (§3.3 `domain`), where `asked` is the target that was challenged:
-    /// another path of the same origin, below one of the domains if there are any. Domains of other origins are not followed: a server
-    /// does not decide who else gets a proof of the password.
+    /// Whether a request to `target` may be answered in advance (§3.3 `domain`), where `asked` is the target that was challenged: another path of the
+    /// same origin, below one of the domains if there are any. Domains on other origins are ignored: a server does not decide who else gets a proof
+    /// of the password.
     pub fn covers(&self, asked: &Target, target: &Target) -> bool {
         if asked.origin() != target.origin() {
             return false;
@@ -121,7 +121,7 @@ fn best_qop(offered: Option<&[u8]>) -> Result<Qop, AuthError> {
 pub struct Digest {
     challenge: DigestChallenge,
     count: u32,
-    /// Of `-sess`: the key, and the client nonce it was made with (§3.4.2).
+    /// For `-sess`: the key, and the client nonce it was made with (§3.4.2).
     session: Option<(String, String)>,
 }
 
@@ -136,9 +136,9 @@ impl Digest {
         &self.challenge
     }
 
-    /// The value of Authorization or Proxy-Authorization for one request. `uri` is the request target as it is sent (for CONNECT
-    /// `host:port`). `body_hash` is the hex digest of the body by [`Algorithm::hasher`], wanted under [`Qop::AuthInt`]; `None` is
-    /// an empty body. `cnonce` is fresh for each request: see [`cnonce`].
+    /// The value of Authorization or Proxy-Authorization for one request. `uri` is the request target as it is sent (for CONNECT `host:port`).
+    /// `body_hash` is the hex digest of the body by [`Algorithm::hasher`], needed for [`Qop::AuthInt`]; `None` for an empty body. `cnonce` is fresh
+    /// for each request: see [`cnonce`].
     pub fn authorize(
         &mut self,
         credentials: &Credentials,
@@ -155,7 +155,7 @@ impl Digest {
         let algorithm = challenge.algorithm;
         let key = || algorithm.of(&[credentials.user(), &challenge.realm, credentials.password()]);
         let (a1, cnonce) = if challenge.session {
-            // One client nonce as long as the key lives: servers that compute the key anew each time agree with those that keep it.
+            // One client nonce for the life of the key: then servers that compute the key each time agree with those that keep it.
             let (key, cnonce) = self.session.get_or_insert_with(|| {
                 let key = algorithm.of(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
                 (key, cnonce.to_owned())
@@ -194,7 +194,7 @@ impl Digest {
         value.quoted("realm", &challenge.realm);
         value.quoted("nonce", &challenge.nonce);
         value.quoted("uri", uri.as_bytes());
-        // The order is curl's: some servers were only ever tried with that.
+        // The order is curl's: some servers accept no other.
         if qop.is_some() || challenge.session {
             value.quoted("cnonce", cnonce.as_bytes());
         }
@@ -216,7 +216,7 @@ impl Digest {
         Ok(value.0)
     }
 
-    /// Takes an Authentication-Info or Proxy-Authentication-Info field (§3.5): its `nextnonce` is used from here on, counting anew.
+    /// Takes an Authentication-Info or Proxy-Authentication-Info field (§3.5): its `nextnonce` is used from now on, with a new count.
     pub fn on_info(&mut self, field: &[u8]) {
         let next = parse_parameters(field).into_iter().find(|(name, _)| name == "nextnonce").map(|(_, value)| value);
         if let Some(nonce) = next.filter(|nonce| !nonce.is_empty() && nonce.iter().all(|b| (b' '..0x7f).contains(b))) {
@@ -225,13 +225,13 @@ impl Digest {
         }
     }
 
-    /// Whether a new challenge to a request that carried an answer is worth another: the old nonce was stale, and the new one is
-    /// another. Else the password is wrong. A server can say so for ever: the caller bounds how often.
+    /// Whether a new challenge to a request that carried an answer is worth another: the old nonce was stale, and the new one differs. Otherwise the
+    /// password is wrong. A server could repeat this for ever: the caller limits it.
     pub fn may_answer_again(&self, new: &DigestChallenge) -> bool {
         self.count == 0 || new.stale && new.nonce != self.challenge.nonce
     }
 
-    /// Whether it answers this challenge already, whatever was stale before it: then its count goes on (§3.4).
+    /// Whether it already answers this challenge, `stale` aside: then its count goes on (§3.4).
     pub fn answers(&self, challenge: &DigestChallenge) -> bool {
         self.challenge == DigestChallenge { stale: self.challenge.stale, ..challenge.clone() }
     }
@@ -248,7 +248,7 @@ pub fn cnonce(entropy: [u8; 16]) -> String {
     hex(&entropy)
 }
 
-/// A field value in the making.
+/// A field value being built.
 struct Value(Vec<u8>);
 
 impl Value {

@@ -6,17 +6,18 @@ use core::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// A CR, LF or NUL in a user name, password or token; or in a token anything but visible ASCII.
+    /// A CR, LF or NUL in a user name, password or token; or anything but visible ASCII in a token.
     ControlByte,
-    /// A colon in a user name: Basic cannot express it, the server would cut it there (RFC 7617 §2).
+    /// A colon in a user name: Basic cannot express it, since the server would split it there (RFC 7617 §2).
     ColonInUser,
-    /// The server offers only what haul does not do, NTLM or Negotiate; by their names, as the server wrote them.
+    /// The server offers only schemes that haul does not support, NTLM or Negotiate; their names as the server wrote
+    /// them.
     Unsupported(Vec<String>),
-    /// Digest with an algorithm that haul does not know, or that is not one.
+    /// Digest with an unknown or malformed algorithm.
     DigestAlgorithm,
-    /// Digest without a realm or a nonce, or with quality of protection in unknown kinds only.
+    /// Digest without a realm or a nonce, or with only unknown kinds of quality of protection.
     DigestChallenge,
-    /// What [`SigV4`](super::SigV4) cannot be, or cannot sign; why.
+    /// Why [`SigV4`](super::SigV4) cannot be used, or cannot sign the request.
     SigV4(&'static str),
 }
 

@@ -23,9 +23,9 @@
 //! | `sigv4` | requests that are signed with a key: AWS's Signature Version 4 |
 //! | `source` | `-u`, the URL, netrc, a token: which of them a request may use |
 //!
-//! Left out: NTLM and Negotiate. They authenticate connections, not requests, which no pool that is shared and no HTTP/2
-//! can carry; they are recognised and refused by name. Also Authentication-Info's `rspauth`: it proves that the server knows the
-//! password, which over TLS its certificate does better, and in the clear binds nothing that matters.
+//! Left out: NTLM and Negotiate. They authenticate connections, not requests, which neither a shared pool nor HTTP/2 allows; they are recognised and
+//! refused by name. Also Authentication-Info's `rspauth`: it proves that the server knows the password, which its certificate does better over TLS,
+//! and which protects nothing important without TLS.
 
 mod algorithm;
 mod challenge;

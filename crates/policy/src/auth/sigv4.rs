@@ -1,8 +1,8 @@
-//! Requests that are signed with a secret key: AWS's Signature Version 4, and those of others that are made the same way
-//! (`--aws-sigv4`; the AWS General Reference, "Signature Version 4 signing process").
+//! Requests signed with a secret key: AWS's Signature Version 4, and schemes of other providers of the same form (`--aws-sigv4`; the AWS General
+//! Reference, "Signature Version 4 signing process").
 //!
-//! The signature is of the method, the path, the query, the fields that are named in it, and the content's SHA-256. The secret itself
-//! is not sent, and a signature is good for some minutes and for this one request.
+//! The signature covers the method, the path, the query, the fields that it names, and the content's SHA-256. The secret itself is not sent, and a
+//! signature is valid for some minutes and for this request only.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -23,8 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate of AWS's SDK was the alternative. It signs for AWS alone, where curl's option has a provider as its first word, and
-//! it brings the SDK's runtime.
+//! The alternative, the crate of AWS's SDK, signs for AWS only, while curl's option begins with a provider, and it brings the SDK's runtime.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -39,12 +38,12 @@ use crate::urlencode::{decoded, percent};
 const DEFAULT: &str = "aws:amz";
 /// No part of the argument is longer, as with curl.
 const MAX_PART: usize = 64;
-/// What stands for the SHA-256 of content that was not read.
+/// The placeholder for the SHA-256 of content that was not read.
 const UNSIGNED_PAYLOAD: &str = "UNSIGNED-PAYLOAD";
-/// Services that take a path as it is sent; the others take it encoded once more. They want to be told the content's SHA-256, too.
+/// Services that sign the path as it is sent; the others sign it encoded once more. The former also need the content's SHA-256 as a field.
 const STORES: [&str; 5] = ["s3", "s3-express", "s3express", "s3-object-lambda", "s3-outposts"];
 
-/// Whose signature it is, and for what.
+/// The parameters of a signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigV4 {
     /// In the name of the algorithm, in lower case: `aws`.
@@ -64,7 +63,7 @@ pub struct Unsigned<'a> {
     pub target: &'a Target,
     /// The value of Host.
     pub host: &'a [u8],
-    /// All other fields that are to be signed. A date of the provider's among them is the time of the signature.
+    /// All other fields that are to be signed. If the provider's date is among them, it is the time of the signature.
     pub fields: &'a [(&'a str, &'a [u8])],
     /// The content; `None` where it cannot be read beforehand.
     pub content: Option<&'a [u8]>,
@@ -72,21 +71,21 @@ pub struct Unsigned<'a> {
     pub unix: u64,
 }
 
-/// What makes a request a signed one.
+/// What is added to a request to sign it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// The value of Authorization.
     pub authorization: String,
-    /// The fields that go along: the date, and what the content's SHA-256 is; not those that the request has already.
+    /// The fields to add: the date and the content's SHA-256, unless the request already has them.
     pub fields: Vec<(String, String)>,
 }
 
 impl SigV4 {
-    /// The argument of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`. What is left out: `aws:amz` if it is all, PROVIDER1 for
-    /// PROVIDER2; service and region are the first labels of the host's name.
+    /// The argument of `--aws-sigv4`: `PROVIDER1[:PROVIDER2[:REGION[:SERVICE]]]`. Defaults: `aws:amz` for an empty argument, PROVIDER1 for PROVIDER2;
+    /// service and region are the first labels of the host's name.
     ///
     /// # Errors
-    /// [`AuthError::SigV4`]: no provider, or a part that is too long or more than a word.
+    /// [`AuthError::SigV4`]: no provider, or a part that is too long or not a single word.
     pub fn parse(text: &str) -> Result<SigV4, AuthError> {
         let mut parts = if text.is_empty() { DEFAULT } else { text }.split(':');
         let mut part = || match parts.next().unwrap_or_default() {
@@ -100,24 +99,24 @@ impl SigV4 {
         Ok(SigV4 { algorithm, vendor, region: part()?, service: part()? })
     }
 
-    /// The target that the request is to be signed and sent with, where it is another: some stores sign the path as it was sent, and
-    /// others, AWS's own among them, as they would encode it themselves. In their encoding both are the same.
+    /// The target to sign and send instead, if it differs: some stores sign the path as it was sent, and others, including AWS's own, as they would
+    /// encode it themselves. In their encoding both are the same.
     pub fn spelled(&self, target: &Target) -> Option<Target> {
         let (_, service) = self.place(target.host()).ok()?;
         if !is_store(&service) {
             return None;
         }
-        // To them an encoded slash is one like all others; but not where who stands between may take what is beside it for a dot segment.
+        // To them an encoded slash is like any other slash; but it stays encoded where an intermediary could take its neighbour for a dot segment.
         let path = percent_path(&decoded(target.path().as_bytes()));
         let has_dots = path.split('/').any(|segment| matches!(segment, "." | ".."));
         (path != target.path() && !has_dots).then(|| target.with_path(&path))
     }
 
-    /// Signs a request. What it is sent with must be what was signed.
+    /// Signs a request. It must be sent exactly as it was signed.
     ///
     /// # Errors
-    /// [`AuthError::SigV4`]: the host's name does not say the service or the region, the request's own date is none, or the content
-    /// cannot be read beforehand and the service takes none that is not signed.
+    /// [`AuthError::SigV4`]: the host's name does not give the service or the region, the request's own date is malformed, or the content cannot be
+    /// read beforehand and the service accepts no unsigned content.
     pub fn sign(&self, credentials: &Credentials, request: &Unsigned<'_>) -> Result<Signature, AuthError> {
         let (region, service) = self.place(request.target.host())?;
         let is_store = is_store(&service);
@@ -177,7 +176,7 @@ impl SigV4 {
             Host::Name(name) => name.split('.').collect(),
             _ => Vec::new(),
         };
-        // The last label says nothing of what is at the host.
+        // The last label is a top-level domain, not a service or region.
         let label = |at: usize| (at + 1 < labels.len() && !labels[at].is_empty()).then(|| labels[at].to_owned());
         let service = self.service.clone().or_else(|| label(0));
         let region = self.region.clone().or_else(|| label(1));
@@ -204,13 +203,13 @@ fn canonical_fields(request: &Unsigned<'_>, made: &[(String, String)]) -> (Vec<u
     (lines, names.join(";"))
 }
 
-/// Without blanks at the ends, and with one where there are several.
+/// Trimmed, with runs of blanks reduced to one.
 fn with_single_blanks(value: &[u8]) -> Vec<u8> {
     let words: Vec<&[u8]> = value.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty()).collect();
     words.join(&b' ')
 }
 
-/// The pairs in order, each with an equals sign, and with everything encoded that may be.
+/// The pairs in order, each with an equals sign, and fully encoded.
 fn canonical_query(query: &str) -> String {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -222,12 +221,12 @@ fn canonical_query(query: &str) -> String {
     pairs.join("&")
 }
 
-/// Decoded and encoded again. A bare plus is a blank, as in forms.
+/// Decoded and encoded again. A plain plus sign is a blank, as in forms.
 fn encoded_anew(text: &str) -> String {
     percent(&decoded(text.replace('+', " ").as_bytes()))
 }
 
-/// A path with all encoded but its slashes.
+/// A path, fully encoded except its slashes.
 fn percent_path(path: &[u8]) -> String {
     path.split(|byte| *byte == b'/').map(percent).collect::<Vec<_>>().join("/")
 }
@@ -236,7 +235,7 @@ fn is_store(service: &str) -> bool {
     STORES.contains(&service)
 }
 
-/// The time that a request's own date says: `20150830T123600Z`.
+/// The time that a request's own date gives: `20150830T123600Z`.
 fn stated_time(value: &[u8]) -> Result<String, AuthError> {
     let value = value.trim_ascii();
     let is_right = |(at, byte): (usize, &u8)| match at {

@@ -1,4 +1,4 @@
-//! Which credentials a request may use: the user's word, the URL's, netrc's.
+//! Which credentials a request may use: the user's, the URL's or netrc's.
 //!
 //! ```
 //! use haul_policy::Target;
@@ -24,7 +24,7 @@ use crate::target::Target;
 /// What the user gave. `Debug` shows no secret.
 #[derive(Clone, Copy, Default)]
 pub struct Given<'g> {
-    /// `-u`. Bound to the first origin; where it is given, netrc is not looked at, as by curl.
+    /// `-u`. Bound to the first origin; netrc is not used then, as in curl.
     pub user: Option<&'g Credentials>,
     /// `--oauth2-bearer`. Bound to the first origin.
     pub bearer: Option<&'g [u8]>,
@@ -38,13 +38,13 @@ pub enum Netrc<'g> {
     /// Not at all.
     #[default]
     Off,
-    /// `--netrc-optional`: what the URL says goes first; of a URL with a user only, the file has the password.
+    /// `--netrc-optional`: the URL's credentials go first; if it has only a user, the file supplies the password.
     Optional(&'g [u8]),
-    /// `--netrc`: before the password of a URL, for its user.
+    /// `--netrc`: goes before a URL's password, for its user.
     Required(&'g [u8]),
 }
 
-/// What a request may use to answer a challenge, or in advance. `Debug` shows no secret.
+/// The credentials that a request may use to answer a challenge, or in advance. `Debug` shows no secret.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// For Basic and Digest.
@@ -75,7 +75,7 @@ pub fn identity_for(
         identity.credentials = Some(user.clone()).filter(|_| secrets == Secrets::Keep);
         return Ok(identity);
     }
-    // `@host` and `:@host` name nobody, as to curl and browsers.
+    // `@host` and `:@host` name no user, as in curl and browsers.
     let names_one = |(user, password): &(Vec<u8>, Vec<u8>)| !(user.is_empty() && password.is_empty());
     let of_url = target.userinfo_bytes().filter(names_one).filter(|_| secrets == Secrets::Keep);
     let (text, goes_first) = match given.netrc {
@@ -83,12 +83,12 @@ pub fn identity_for(
         Netrc::Optional(text) => (Some(text), false),
         Netrc::Required(text) => (Some(text), true),
     };
-    // `user@host` leaves the password to the file, `user:@host` does not. Neither takes another user's (CVE-2026-8926).
+    // `user@host` leaves the password to the file, `user:@host` does not. Neither uses another user's (CVE-2026-8926).
     let has_password = of_url.as_ref().is_some_and(|(_, password)| !password.is_empty() || target.has_password());
     let is_whole = has_password && !goes_first;
     if let (Some(text), false) = (text, is_whole) {
         let login = of_url.as_ref().map(|(user, _)| user.as_slice()).filter(|user| !user.is_empty());
-        // One that names neither user nor password says nothing of who we are (CVE-2025-0167).
+        // An entry with neither user nor password does not identify us (CVE-2025-0167).
         let says = |entry: &netrc::Entry| entry.login.is_some() || entry.password.is_some();
         if let Some(entry) = netrc::find(text, target.host_text(), login)?.filter(says) {
             let user = login.map(<[u8]>::to_vec).or(entry.login).unwrap_or_default();
@@ -104,7 +104,7 @@ pub fn identity_for(
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdentityError {
-    /// The netrc text is none.
+    /// The netrc text is malformed.
     Netrc(NetrcError),
     /// The credentials cannot be sent.
     Auth(AuthError),

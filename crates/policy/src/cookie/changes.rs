@@ -1,4 +1,5 @@
-//! One file, many processes: what a jar did since its file was read is applied to what the file says *then*.
+//! One file, many processes: the changes of a jar since its file was read are applied to the file as it is *at the time
+//! of saving*.
 //!
 //! Writing the whole jar would undo what others wrote in between; that is how curl loses cookies. So a save is:
 //! lock the file, read it again, [`Changes::apply_to`] it, write, unlock, [`Jar::saved`].
@@ -41,9 +42,8 @@ pub struct Key {
 
 /// What a jar set and removed since its file was read or last written.
 ///
-/// Two processes that set the same cookie: the one that saves last wins. A cookie that only the limits pushed out
-/// of this jar is not removed from the file; one that the file never had leaves no trace here, so that a server cannot
-/// make this grow.
+/// If two processes set the same cookie, the one that saves last wins. A cookie that was only evicted by the limits is
+/// not removed from the file; one that the file never had leaves no trace here, so that a server cannot make this grow.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// The jar's count of changes when this was made.
@@ -68,7 +68,7 @@ impl Changes {
         &self.removed
     }
 
-    /// Does the same to another jar: the file, as it is now.
+    /// Applies the changes to another jar: the file, as it is now.
     pub fn apply_to(&self, file: &mut Jar) {
         for key in &self.removed {
             file.remove(key);

@@ -1,4 +1,5 @@
-//! Dates of the Expires attribute (RFC 6265bis §5.1.1): four things in any order, with anything between them.
+//! Dates of the Expires attribute (RFC 6265bis §5.1.1): time, day, month and year in any order, with anything between
+//! them.
 
 use crate::civil::Civil;
 
@@ -35,7 +36,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u64> {
     if year < 1601 {
         return None;
     }
-    // The real year decides only whether there is such a day.
+    // The year only decides whether the day exists.
     let moment = |year| Civil { year, month, day, hour, minute, second }.to_unix();
     if year < 1970 { moment(year + 400).map(|_| 0) } else { moment(year) }
 }
@@ -52,7 +53,7 @@ fn number(token: &[u8], min: usize, max: usize) -> Option<u64> {
 
 fn parse_time(token: &[u8]) -> Option<(u64, u64, u64)> {
     let mut fields = token.splitn(3, |b| *b == b':');
-    // Nothing but digits before a colon; after the seconds anything but a digit.
+    // Only digits before a colon; anything but a digit after the seconds.
     let mut exact = || fields.next().filter(|field| field.iter().all(u8::is_ascii_digit)).and_then(|f| number(f, 1, 2));
     let (hour, minute) = (exact()?, exact()?);
     Some((hour, minute, number(fields.next()?, 1, 2)?))

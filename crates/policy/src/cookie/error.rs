@@ -6,22 +6,22 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// A control byte, or a delimiter where none may be. Some servers answer 400 to every request that carries
-    /// such a cookie, so that one sibling host could lock a user out of another (CVE-2022-35252).
+    /// A control byte, or a misplaced delimiter. Some servers answer 400 to every request that carries such a cookie,
+    /// so that one sibling host could lock a user out of another (CVE-2022-35252).
     ControlByte,
     /// Name and value, or the path, longer than allowed.
     TooLong,
     /// No `name=`.
     NoName,
-    /// A domain that is no host name, or ends with a dot (CVE-2022-27779).
+    /// A domain that is not a host name, or ends with a dot (CVE-2022-27779).
     Domain,
     /// A domain that is not the host's own.
     ForeignDomain,
     /// A domain under which anyone may register (CVE-2023-46218).
     PublicSuffix,
-    /// Secure, from a peer that anyone on the way could have spoken for.
+    /// Secure, but received without TLS, where anyone on the way could have set it.
     Insecure,
-    /// Would replace or hide a Secure cookie, from such a peer.
+    /// Would replace or shadow a Secure cookie, but was received without TLS.
     HidesSecure,
     /// `__Secure-` without Secure.
     SecurePrefix,

@@ -10,8 +10,8 @@ use crate::target::Target;
 
 /// Cookies of any number of hosts, at most [`MAX_COOKIES`].
 ///
-/// Reading takes `&self`: many requests may look at a shared jar at once. That is why eviction goes by when a cookie
-/// was last *set*, not by when it was last sent.
+/// Reading takes `&self`: many requests may look at a shared jar at once. That is why eviction depends on when a cookie was last *set*, not on when
+/// it was last sent.
 #[derive(Clone, Debug, Default)]
 pub struct Jar {
     /// By site; sorted, so that eviction and files do not depend on a hash.
@@ -20,13 +20,13 @@ pub struct Jar {
     /// Counts changes.
     clock: u64,
     saved: u64,
-    /// Cookies of the file that are no more, and when that was.
+    /// Cookies of the file that were removed, and when.
     removed: BTreeMap<Key, u64>,
     manner: Manner,
 }
 
-/// Whose ways: in which order cookies are sent and written, and what files of cookies, of [`Hsts`](crate::hsts::Hsts) and of
-/// [`AltSvc`](crate::alt_svc::AltSvc) have as their heading.
+/// Whose conventions: the order in which cookies are sent and written, and the heading of the files of cookies, [`Hsts`](crate::hsts::Hsts) and
+/// [`AltSvc`](crate::alt_svc::AltSvc).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Manner {
     /// As RFC 6265bis §5.8.3 says: the longest paths first, then the oldest. Files have the oldest first.
@@ -47,16 +47,16 @@ struct Entry {
     in_file: bool,
 }
 
-/// What became of a cookie that was not refused.
+/// What happened to a cookie that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// A new one.
     Added,
-    /// The same one with another value or other attributes.
+    /// It replaced one with another value or other attributes.
     Replaced,
-    /// It had ended and took the stored one with it.
+    /// It had expired and removed the stored one.
     Removed,
-    /// It had ended, and there was none.
+    /// It had expired, and none was stored.
     Nothing,
 }
 
@@ -66,7 +66,7 @@ impl Jar {
         Jar::default()
     }
 
-    /// An empty one of this manner.
+    /// An empty jar of this manner.
     pub fn of(manner: Manner) -> Jar {
         Jar { manner, ..Jar::default() }
     }
@@ -76,7 +76,7 @@ impl Jar {
         self.manner
     }
 
-    /// How many cookies there are, ended ones included.
+    /// How many cookies there are, including expired ones.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -97,14 +97,14 @@ impl Jar {
             return Err(Refusal::Insecure);
         }
         let written_path = path.filter(|path| path.first() == Some(&b'/'));
-        // A Domain that names the host alone is none to the store, but __Host- forbids having written it.
+        // A Domain equal to a host-only host is dropped, but __Host- forbids any Domain attribute.
         let is_host_prefixed = name.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"__Host-"));
         if is_host_prefixed && (written_path.is_none() || !domain.is_empty()) {
             return Err(Refusal::HostPrefix);
         }
         let expires = match self.manner {
             Manner::Standard => expires,
-            // The latest moment that there is falls on a minute, the nearest.
+            // The latest possible end is rounded to the nearest minute.
             Manner::Curl => {
                 expires.map(|at| if at == now.saturating_add(MAX_AGE) { at.saturating_add(30) / 60 * 60 } else { at })
             }
@@ -134,8 +134,8 @@ impl Jar {
         self.put(self.in_manner(cookie), None, false)
     }
 
-    /// Adds cookies that a file holds: they are no change. For a file other than the one that will be written,
-    /// [`insert`](Jar::insert) them.
+    /// Adds cookies that a file holds: they do not count as changes. For a file other than the one that will be written, [`insert`](Jar::insert)
+    /// them.
     pub fn load(&mut self, cookies: impl IntoIterator<Item = Cookie>) {
         for cookie in cookies {
             self.put(self.in_manner(cookie), None, true);
@@ -164,7 +164,7 @@ impl Jar {
         Some(field).filter(|field| !field.is_empty())
     }
 
-    /// All cookies that a request to `target` may carry, in the order they are sent in.
+    /// All cookies that a request to `target` may carry, in the order in which they are sent.
     pub fn matching(&self, target: &Target, now: u64) -> Vec<&Cookie> {
         let host = scope::host_of(target);
         let Some(entries) = self.sites.get(scope::site(&host)) else { return Vec::new() };
@@ -181,7 +181,7 @@ impl Jar {
         match self.manner {
             Manner::Standard => found.sort_by_key(|entry| (Reverse(entry.cookie.parts().path.len()), entry.born)),
             Manner::Curl => {
-                // curl finds so many first, and then puts those in order.
+                // curl first collects this many and then sorts them.
                 found.truncate(MAX_SENT);
                 found.sort_by_key(|entry| {
                     let parts = entry.cookie.parts();
@@ -192,7 +192,7 @@ impl Jar {
         found.into_iter().map(|entry| &entry.cookie).collect()
     }
 
-    /// All cookies, oldest first, ended ones included.
+    /// All cookies, oldest first, including expired ones.
     pub fn iter(&self) -> impl Iterator<Item = &Cookie> {
         let mut all: Vec<&Entry> = self.sites.values().flatten().collect();
         all.sort_by_key(|entry| entry.born);
@@ -204,19 +204,19 @@ impl Jar {
         self.retain(|cookie| !cookie.is_session());
     }
 
-    /// Removes the cookies that have ended.
+    /// Removes expired cookies.
     pub fn clear_expired(&mut self, now: u64) {
         self.retain(|cookie| !cookie.is_expired(now));
     }
 
-    /// Removes one cookie; whether it was there.
+    /// Removes one cookie; returns whether it was there.
     pub fn remove(&mut self, key: &Key) -> bool {
         let before = self.len;
         self.retain_in(Some(key), |cookie| cookie.key() != *key);
         self.len < before
     }
 
-    /// Removes all cookies that `keep` says no to; from the file too, when it is next written.
+    /// Removes all cookies for which `keep` is false; from the file too, when it is next written.
     pub fn retain(&mut self, keep: impl FnMut(&Cookie) -> bool) {
         self.retain_in(None, keep);
     }
@@ -256,7 +256,7 @@ impl Jar {
         }
     }
 
-    /// The file holds these changes now. What was done since they were made stays to be written.
+    /// Declares that the file holds these changes now. Later changes remain to be written.
     pub fn saved(&mut self, changes: &Changes) {
         self.saved = self.saved.max(changes.upto);
         self.removed.retain(|_, when| *when > changes.upto);
@@ -264,7 +264,7 @@ impl Jar {
             let entry = self.sites.get_mut(scope::site(&key.domain)).and_then(|entries| position(entries, &key));
             match entry {
                 Some(entry) => entry.in_file = true,
-                // Gone while it was being written.
+                // It was removed while it was being written.
                 None => {
                     self.clock += 1;
                     self.removed.insert(key, self.clock);
@@ -273,7 +273,7 @@ impl Jar {
         }
     }
 
-    /// curl keeps `/a/` as `/a`, so that it is sent to both, and one replaces the other.
+    /// curl stores `/a/` as `/a`, so that the cookie is sent to both, and one replaces the other.
     fn in_manner(&self, mut cookie: Cookie) -> Cookie {
         let path = &mut cookie.0.path;
         if self.manner == Manner::Curl && path.len() > 1 && path.ends_with(b"/") {
@@ -286,7 +286,7 @@ impl Jar {
         self.clock += 1;
         let (key, clock) = (cookie.key(), self.clock);
         let changed = if from_file { 0 } else { clock };
-        // What is set again is not to be deleted from the file.
+        // A cookie that is set again must not be deleted from the file.
         let was_in_file = self.removed.remove(&key).is_some();
         let site = Box::from(scope::site(&key.domain));
         let entries = self.sites.entry(site).or_default();
@@ -305,7 +305,7 @@ impl Jar {
         if self.len > MAX_COOKIES
             && let Some(entries) = self.sites.values_mut().max_by_key(|entries| entries.len())
         {
-            // Of the site that has most: many hosts lose before one quiet one does.
+            // From the site that has most: many cookies of one site go before one of a quiet site does.
             evict(entries, now);
             self.len -= 1;
         }
@@ -335,7 +335,7 @@ fn position<'e>(entries: &'e mut [Entry], key: &Key) -> Option<&'e mut Entry> {
     })
 }
 
-/// §5.7, at its end: ended cookies first, then those not Secure, then whichever was set longest ago.
+/// §5.7, at its end: expired cookies first, then those not Secure, then the one set longest ago.
 fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
     let rank = |entry: &Entry| {
         let ended = now.is_some_and(|now| entry.cookie.is_expired(now));
@@ -347,8 +347,8 @@ fn evict(entries: &mut Vec<Entry>, now: Option<u64>) {
     }
 }
 
-/// Reads the lines of `Set-Cookie:` that curl takes from a file. There is no request they answer: without a Domain they are of
-/// `host`, if the caller knows one.
+/// Reads the lines of `Set-Cookie:` that curl takes from a file. They do not answer a request: without a Domain they belong to `host`, if the caller
+/// knows one.
 pub(super) fn from_header_line(field: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refusal> {
     let SetCookie { name, value, expires, domain, path, secure, http_only, same_site } = set_cookie::parse(field, now)?;
     let text = core::str::from_utf8(domain).map_err(|_| Refusal::Domain)?;

@@ -13,8 +13,8 @@
 //! assert!(lwp::read(b"# Netscape HTTP Cookie File\n", 0).is_none());
 //! ```
 //!
-//! LWP appends `.local` to hosts without a dot and sends such a cookie to both names; it is read as one cookie for each.
-//! Session cookies have `discard`; LWP leaves them out of the file unless asked (`ignore_discard`), here they are written, as curl does.
+//! LWP appends `.local` to hosts without a dot and sends such a cookie to both names; it is read as one cookie for each. Session cookies have
+//! `discard`; LWP leaves them out of the file unless asked (`ignore_discard`); here they are written, as curl does.
 
 use super::netscape::Read;
 use super::{Cookie, CookieParts, Jar, Refusal, SameSite, scope};
@@ -23,7 +23,7 @@ use crate::civil::Civil;
 const MAGIC: &[u8] = b"#LWP-Cookies-";
 const LINE: &[u8] = b"Set-Cookie3:";
 
-/// Reads a file; `now` in seconds since 1970. `None` if its first line says that it is another kind.
+/// Reads a file; `now` in seconds since 1970. `None` if its first line is that of another kind of file.
 pub fn read(text: &[u8], now: u64) -> Option<Read> {
     let mut lines = text.split(|b| *b == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     if !lines.next()?.starts_with(MAGIC) {
@@ -39,7 +39,7 @@ pub fn read(text: &[u8], now: u64) -> Option<Read> {
     Some(found)
 }
 
-/// Writes the cookies that have not ended, the oldest first.
+/// Writes the cookies that have not expired, oldest first.
 pub fn write(jar: &Jar, now: u64) -> Vec<u8> {
     let mut out = b"#LWP-Cookies-1.0\n".to_vec();
     let mut last_start = out.len();
@@ -91,7 +91,7 @@ fn push_line(out: &mut Vec<u8>, cookie: &CookieParts) {
     out.push(b'\n');
 }
 
-/// As HTTP::Headers::Util joins words: quoted when empty or when a byte is no token's.
+/// As HTTP::Headers::Util joins words: quoted when empty or when a byte is not allowed in a token.
 fn push_pair(out: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     out.extend_from_slice(key);
     let Some(value) = value else { return };

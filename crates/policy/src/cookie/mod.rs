@@ -31,11 +31,11 @@
 //! | [`Changes`] | what a jar did since its file was read, for a file that other processes write too |
 //! | [`netscape`], [`lwp`] | the files of curl, wget and browsers, and of Perl's HTTP::Cookies |
 //!
-//! Times are wall-clock seconds since 1970, handed in. There are no locks: who shares a jar puts it behind one.
+//! Times are wall-clock seconds since 1970, handed in. There are no locks: to share a jar, put it behind one.
 //!
-//! Left out: the same-site computation. A program that was told a URL is its own top-level site, so every request is
-//! same-site; the attribute is kept for whoever reads the jar. Cookies without a name are refused, as by curl
-//! and RFC 6265 §5.2: they go out as a bare value, which servers read as a name.
+//! Left out: the same-site computation. A program that was told a URL is its own top-level site, so every request is same-site; the attribute is kept
+//! for whoever reads the jar. Cookies without a name are refused, as by curl and RFC 6265 §5.2: they would be sent as a bare value, which servers
+//! read as a name.
 
 mod changes;
 pub(crate) mod date;
@@ -115,7 +115,7 @@ pub struct CookieParts {
     pub host_only: bool,
     /// The path at and below which it is sent; begins with a slash.
     pub path: Vec<u8>,
-    /// Sent over TLS and to the own machine only.
+    /// Sent only over TLS and to this machine.
     pub secure: bool,
     /// Not for scripts in pages. haul has none; it is kept for the file.
     pub http_only: bool,
@@ -125,7 +125,7 @@ pub struct CookieParts {
     pub expires: Option<u64>,
 }
 
-/// A cookie that is fit to be stored. `Debug` leaves the value out.
+/// A cookie that may be stored. `Debug` leaves the value out.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cookie(CookieParts);
 
@@ -167,7 +167,7 @@ impl Cookie {
         &self.0.value
     }
 
-    /// Whether it has ended at `now`.
+    /// Whether it has expired at `now`.
     pub fn is_expired(&self, now: u64) -> bool {
         self.0.expires.is_some_and(|expires| expires <= now)
     }
@@ -177,7 +177,7 @@ impl Cookie {
         self.0.expires.is_none()
     }
 
-    /// What makes another cookie the same one (§5.7, step 23).
+    /// What identifies a cookie (§5.7, step 23).
     pub fn key(&self) -> Key {
         let CookieParts { name, domain, host_only, path, .. } = &self.0;
         Key { domain: domain.clone(), host_only: *host_only, path: path.clone(), name: name.clone() }
@@ -205,7 +205,7 @@ impl fmt::Debug for CookieParts {
     }
 }
 
-/// Tabs too: RFC 6265bis lets them pass, but no line of a Netscape file can hold them (curl refuses them as well).
+/// Tabs too: RFC 6265bis allows them, but no line of a Netscape file can hold them (curl refuses them as well).
 fn is_control(b: u8) -> bool {
     b < b' ' || b == 0x7f
 }
@@ -224,8 +224,8 @@ fn check_pair(name: &[u8], value: &[u8]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// §4.1.3, in any case: servers that compare without regard to case would otherwise take `__host-` for the real one.
-/// Only a lack that shows in the stored cookie can be seen here; that a Path was written at all, [`Jar::set`] checks.
+/// §4.1.3, in any case: servers that compare without regard to case would otherwise take `__host-` for the real one. This checks only what the stored
+/// cookie shows; [`Jar::set`] checks that a Path was written at all.
 fn check_prefix(parts: &CookieParts) -> Result<(), Refusal> {
     let has = |prefix: &[u8]| parts.name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
     if has(b"__Secure-") && !parts.secure {

@@ -15,7 +15,7 @@ pub(super) enum Widest {
     Domain,
 }
 
-/// The host as cookies know it. An IPv6 zone is part of it: `fe80::1%eth0` and `fe80::1%wlan0` are two machines.
+/// The host for cookies. An IPv6 zone is part of it: `fe80::1%eth0` and `fe80::1%wlan0` are two machines.
 pub(super) fn host_of(target: &Target) -> Cow<'_, str> {
     match target.host() {
         Host::Name(name) => Cow::Borrowed(name),
@@ -35,8 +35,8 @@ pub(super) fn is_secure(target: &Target) -> bool {
         }
 }
 
-/// The key under which cookies are kept and counted: the registrable domain, or the host where there is none. All hosts that
-/// can share a cookie share it, so one look-up finds all, and a peer's endless subdomains count as one.
+/// The key under which cookies are kept and counted: the registrable domain, or the host where there is none. All hosts that can share a cookie have
+/// the same key, so one look-up finds all, and any number of a peer's subdomains count as one.
 pub(super) fn site(host: &str) -> &str {
     if is_address(host) {
         return host;
@@ -50,7 +50,7 @@ pub(super) fn is_public_suffix(domain: &str) -> bool {
     psl::suffix_str(domain).is_none_or(|suffix| suffix.len() == domain.len())
 }
 
-/// A domain as a program or a file names it, in the form kept here.
+/// A domain named by a program or a file, in the form stored here.
 pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, Widest), Refusal> {
     let text = text.strip_prefix('.').unwrap_or(text);
     if let Some(address) = address(text) {
@@ -65,7 +65,7 @@ pub(super) fn canonical(text: &str, host_only: bool) -> Result<(String, Widest),
     }
 }
 
-/// The Domain attribute of a host's Set-Cookie (§5.6.3): the domain if it may be one; `None` where it stands for the host itself.
+/// The Domain attribute of a host's Set-Cookie (§5.6.3): the domain if it is acceptable; `None` if it stands for the host itself.
 pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>, Refusal> {
     let value = value.strip_prefix(b".").unwrap_or(value);
     if value.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn from_attribute(value: &[u8], host: &str) -> Result<Option<String>,
     }
     let domain = core::str::from_utf8(value).map_err(|_| Refusal::Domain)?.to_ascii_lowercase();
     if is_address(host) {
-        // An address in a form of its own is another text; servers do write their own address here.
+        // Servers do write their own address here; one written in another form is a different text.
         let own = address(domain.trim_start_matches('[').trim_end_matches(']')).is_some_and(|address| address == host);
         return if own { Ok(None) } else { Err(Refusal::ForeignDomain) };
     }

@@ -1,5 +1,4 @@
-//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`, each with a name where it begins with one:
-//! `{<name>a,b}`.
+//! curl's URL globs: `[1-3]`, `[001-100]`, `[a-z]`, `[0-100:10]`, `{a,b}`, each optionally named: `{<name>a,b}`.
 //!
 //! The expansions are made one at a time: `[1-1000000000]` costs no memory. The last glob varies fastest.
 //! `\[`, `\]`, `\{`, `\}` are the characters themselves; a bracketed IPv6 address and `[]` are left alone.
@@ -34,7 +33,7 @@ pub struct Glob {
 #[derive(Debug)]
 struct Piece {
     kind: Kind,
-    /// What a template may call it by.
+    /// The name that a template may use for it.
     name: Option<String>,
 }
 
@@ -61,11 +60,11 @@ enum Kind {
 pub struct Expansion {
     /// The URL.
     pub url: String,
-    /// What each glob contributed, for an output name.
+    /// The text that each glob contributed, for an output name.
     pub parts: Parts,
 }
 
-/// What globs contributed to an expansion.
+/// The text that globs contributed to an expansion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// For `#1`, `#2` …
@@ -80,7 +79,7 @@ impl Parts {
         &self.numbered
     }
 
-    /// These, and those of another glob that can be called by a name that none of these has.
+    /// These, and those of another glob whose names none of these has.
     #[must_use]
     pub fn with_named(mut self, other: &Parts) -> Parts {
         self.named.extend_from_slice(&other.named);
@@ -92,12 +91,12 @@ impl Parts {
     }
 }
 
-/// Why a glob was refused. curl's exit code for it is 3.
+/// Why a glob was refused. curl's exit code is 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GlobError {
     /// What is wrong there.
     pub flaw: GlobFlaw,
-    /// Where, counted from 1 as curl does.
+    /// The position, counted from 1 as in curl.
     pub position: usize,
 }
 
@@ -121,24 +120,24 @@ pub enum GlobFlaw {
     Range,
     /// A range whose last step would be beyond the largest number.
     RangeEnd,
-    /// More globs, and pieces between them, than anybody means.
+    /// More globs, and pieces between them, than anybody needs.
     TooMany,
     /// Two globs of one name.
     DuplicateName,
 }
 
 impl Glob {
-    /// Parses a URL with globs, or without: then it stands for itself.
+    /// Parses a URL with or without globs; without, it stands for itself.
     pub fn parse(text: &str) -> Result<Glob, GlobError> {
         Ok(Glob { pieces: parse::pieces(text)?.into() })
     }
 
-    /// All expansions, made as they are asked for. The iterator borrows nothing.
+    /// All expansions, made on demand. The iterator borrows nothing.
     pub fn iter(&self) -> Expansions {
         Expansions { pieces: self.pieces.clone(), at: vec![0; self.pieces.len()], done: false }
     }
 
-    /// How many expansions there are; none if that is more than a `u64` holds.
+    /// How many expansions there are; `None` if that is more than a `u64` holds.
     pub fn count(&self) -> Option<u64> {
         self.pieces.iter().try_fold(1u64, |product, piece| product.checked_mul(piece.last().checked_add(1)?))
     }
@@ -179,7 +178,7 @@ impl Piece {
             Kind::Set(elements) => out.push_str(&elements[index as usize]),
             Kind::Chars { from, step, .. } => out.push(char::from(from + index as u8 * step)),
             Kind::Numbers { from, step, width, .. } => {
-                // Not `{:0width$}`: that panics where a hostile list asks for more than 65,535 zeros.
+                // Not `{:0width$}`, which panics if a hostile list asks for more than 65,535 zeros.
                 let start = out.len();
                 write!(out, "{}", from + index * step).expect("a String takes all");
                 let zeros = width.saturating_sub(out.len() - start);
@@ -235,8 +234,7 @@ impl Iterator for Expansions {
     }
 }
 
-/// Fills `#1`, `#2` … and `#<name>` of an output name with what the globs contributed. A number or name that no glob has stays
-/// as it is.
+/// Fills `#1`, `#2` … and `#<name>` of an output name with what the globs contributed. A number or name that matches no glob stays as it is.
 pub fn fill_template(template: &str, parts: &Parts) -> String {
     let mut out = String::with_capacity(template.len());
     let mut rest = template;
@@ -264,7 +262,7 @@ pub fn fill_template(template: &str, parts: &Parts) -> String {
     out
 }
 
-/// The names that a template calls globs by, and the byte behind each.
+/// The glob names in a template, and the byte after each.
 pub fn template_names(template: &str) -> impl Iterator<Item = (&str, usize)> {
     template.match_indices('#').filter_map(|(hash, _)| {
         let (name, length) = parse::name(&template[hash + 1..])?;

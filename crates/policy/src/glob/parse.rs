@@ -7,17 +7,17 @@ use super::{GlobError, GlobFlaw, Kind, Piece};
 /// Largest number and step in a range: curl's `curl_off_t`. Also keeps `from + index * step` within a `u64`.
 const MAX_NUMBER: u64 = i64::MAX as u64;
 
-/// Most globs and pieces between them: curl's.
+/// The most globs and pieces between them: curl's.
 const MAX_PIECES: usize = 255;
 
-/// Longest name of a glob: curl's.
+/// The longest name of a glob: curl's.
 const MAX_NAME: usize = 64;
 
 pub(super) fn pieces(text: &str) -> Result<Vec<Piece>, GlobError> {
     let mut pieces: Vec<Piece> = Vec::new();
     let mut plain = String::new();
     let mut at = 0;
-    // curl's positions leave these out: the end of a set, an address.
+    // curl's positions do not count these: the end of a set, an address.
     let mut uncounted = 0;
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -77,8 +77,8 @@ fn push(pieces: &mut Vec<Piece>, piece: Piece, at: usize) -> Result<(), GlobErro
     Ok(())
 }
 
-/// A name in angle brackets at the start of `text`, and its length including them. Anything that cannot be a name stays what it
-/// was before globs had names.
+/// A name in angle brackets at the start of `text`, and its length including them. Anything that cannot be a name keeps its meaning from before globs
+/// had names.
 pub(super) fn name(text: &str) -> Option<(&str, usize)> {
     let (name, _) = text.strip_prefix('<')?.split_once('>')?;
     (1..=MAX_NAME).contains(&name.len()).then_some((name, name.len() + 2))
@@ -198,7 +198,7 @@ impl Reader<'_> {
     }
 }
 
-/// The index of the last value; none for a range that runs backwards or a step that never lands in it.
+/// The index of the last value; `None` for a range that runs backwards or a step that is beyond its end.
 fn last_index(from: u64, to: u64, step: u64) -> Option<u64> {
     let span = to.checked_sub(from)?;
     let fits = if span == 0 { step == 1 } else { (1..=span).contains(&step) };

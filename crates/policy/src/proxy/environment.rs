@@ -15,8 +15,8 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads them through `get`, as text or as the system's bytes. What of them is no UTF-8 is percent-encoded: a proxy whose
-    /// URL has such bytes is refused or gets them in its password, and is never passed over.
+    /// Reads them through `get`, as text or as the system's bytes. Bytes that are not UTF-8 are percent-encoded: they are kept in a proxy's user and
+    /// password, and elsewhere the URL is refused. A variable with such bytes is never ignored.
     pub fn read<V: Into<Vec<u8>>>(get: impl Fn(&str) -> Option<V>) -> Environment {
         let value = |name: &&str| get(name).map(|value| text_of(value.into())).filter(|value| !value.is_empty());
         let first = |names: &[&str]| names.iter().find_map(value);
@@ -33,7 +33,7 @@ impl Environment {
         self.proxy_unless(target, &self.no_proxy)
     }
 
-    /// The same with `--noproxy`, which stands in place of the variable, also for a proxy of the environment.
+    /// The same with `--noproxy`, which replaces the variable, also for a proxy from the environment.
     pub fn proxy_unless(&self, target: &Target, no_proxy: &NoProxy) -> Option<&str> {
         let value = match target.scheme() {
             Scheme::Http => self.http.as_deref(),
@@ -42,8 +42,7 @@ impl Environment {
         value.filter(|_| !no_proxy.matches(target.host()))
     }
 
-    /// Variables that [`Environment::read`] makes the same of: for another process that is to act by them. Their values are
-    /// secrets.
+    /// Variables from which [`Environment::read`] makes the same, for another process that has to follow them. Their values are secrets.
     ///
     /// ```
     /// use haul_policy::{Target, proxy::Environment};
@@ -59,13 +58,13 @@ impl Environment {
         pairs.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
-    /// The same without its proxies: what is left is `no_proxy`.
+    /// The same without its proxies: only `no_proxy` is left.
     #[must_use]
     pub fn without_proxies(self) -> Environment {
         Environment { no_proxy: self.no_proxy, ..Environment::default() }
     }
 
-    /// What `no_proxy` says; it counts for `-x` too, unless there is a `--noproxy`.
+    /// The value of `no_proxy`; it counts for `-x` too, unless there is a `--noproxy`.
     pub fn no_proxy(&self) -> &NoProxy {
         &self.no_proxy
     }

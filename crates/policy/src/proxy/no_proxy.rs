@@ -13,8 +13,8 @@ use crate::target::Host;
 /// | `10.0.0.0/8`, `fd00::/8`, `[::1]` | addresses of that network |
 /// | `10.0.0.1`, `::1` | that address |
 ///
-/// As by curl: an entry with a port is no host's (`example.com:80` matches nothing), and no name is resolved to compare it
-/// with a network. Unlike curl's, a prefix of length 0 is all addresses of its family.
+/// As by curl: an entry with a port matches nothing (`example.com:80`), and no name is resolved to compare it with a network. Unlike in curl, a
+/// prefix of length 0 matches all addresses of its family.
 ///
 /// ```
 /// use haul_policy::Target;
@@ -33,13 +33,13 @@ pub struct NoProxy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
     All,
-    /// In lower case, without dots at its ends.
+    /// In lower case, without a dot at either end.
     Name(String),
     Network(IpAddr, u8),
 }
 
 impl NoProxy {
-    /// Reads a list. What is neither a name nor a network is left out.
+    /// Reads a list. Entries that are neither a name nor a network are left out.
     pub fn parse(text: &str) -> NoProxy {
         let words = text.split([',', ' ', '\t']).filter(|word| !word.is_empty());
         NoProxy { entries: words.filter_map(parse_entry).collect() }
@@ -57,8 +57,8 @@ impl NoProxy {
     }
 }
 
-/// The list, as [`NoProxy::parse`] takes it: the same comes of it. Names stand between the dots that are taken away there, for
-/// one that was `.*` or `.10.0.0.1` would be all hosts without them, or an address.
+/// The list as text from which [`NoProxy::parse`] makes the same. Names stand between the dots that are removed there, since one that was `.*` or
+/// `.10.0.0.1` would match all hosts without them, or be an address.
 impl core::fmt::Display for NoProxy {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         for (number, entry) in self.entries.iter().enumerate() {
@@ -99,7 +99,7 @@ fn is_under(name: &str, suffix: &str) -> bool {
 }
 
 fn contains(network: IpAddr, bits: u8, ip: IpAddr) -> bool {
-    // Both as the high bits of 128, so that one shift does for either family.
+    // Both in the high bits of 128, so that one shift works for either family.
     let high = |ip: IpAddr| match ip {
         IpAddr::V4(ip) => u128::from(ip.to_bits()) << 96,
         IpAddr::V6(ip) => ip.to_bits(),

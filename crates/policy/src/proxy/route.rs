@@ -1,7 +1,7 @@
 //! How a request goes through a proxy, and what that proxy is told.
 //!
-//! An http proxy that forwards sees the whole request, an intermediary in the clear like every router on the way. A tunnel and
-//! SOCKS are told host, port and the proxy's own credentials, nothing of the request.
+//! An http proxy that forwards sees the whole request, as does every router on the way, since it is not encrypted. A tunnel or SOCKS proxy gets host,
+//! port and its own credentials, nothing of the request.
 
 use super::{Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
@@ -11,7 +11,7 @@ use crate::target::{Scheme, Target};
 pub enum Route {
     /// The proxy is sent the request in absolute form.
     Forward,
-    /// A tunnel by CONNECT, and in it what a direct connection would carry.
+    /// A tunnel by CONNECT, which carries what a direct connection would.
     Tunnel,
     /// A tunnel by SOCKS.
     Socks,
@@ -31,14 +31,14 @@ impl Proxy {
 /// Fields of a request, in order.
 pub type Fields = Vec<(String, Vec<u8>)>;
 
-/// The request target of a CONNECT, and its Host: host and port, the port always (RFC 9110 §9.3.6).
+/// The request target of a CONNECT, and its Host: host and port, always with the port (RFC 9110 §9.3.6).
 pub fn connect_authority(target: &Target) -> String {
     format!("{}:{}", without_zone(target), target.port())
 }
 
-/// The fields of a CONNECT, as curl orders them: Host, Proxy-Authorization, User-Agent, `Proxy-Connection`, then the user's fields for
-/// proxies (`--proxy-header`), which replace these. `authorization` is what answers the proxy: by Digest from
-/// [`Digest`](crate::auth::Digest), else [`Credentials::basic`](crate::auth::Credentials::basic). Nothing of the request is in it.
+/// The fields of a CONNECT, as curl orders them: Host, Proxy-Authorization, User-Agent, `Proxy-Connection`, then the user's fields for proxies
+/// (`--proxy-header`), which replace these. `authorization` is the proxy's credentials: by Digest from [`Digest`](crate::auth::Digest), else
+/// [`Credentials::basic`](crate::auth::Credentials::basic). Nothing of the request is in it.
 pub fn connect_fields(
     target: &Target,
     authorization: Option<&[u8]>,

@@ -36,10 +36,10 @@ pub enum Destination<'d> {
     Address(IpAddr),
 }
 
-/// What is to be done next.
+/// What to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Read on, at most [`Handshake::wants`] bytes.
+    /// Read more, at most [`Handshake::wants`] bytes.
     NeedMore,
     /// Send this, then read on.
     Send(Vec<u8>),
@@ -50,11 +50,11 @@ pub enum Step {
 /// A handshake. `Debug` shows no secret.
 pub struct Handshake {
     state: State,
-    /// What has come of the message that is awaited.
+    /// The received part of the awaited message.
     have: Vec<u8>,
     credentials: Option<Credentials>,
     first: Vec<u8>,
-    /// SOCKS 5: what follows when the proxy has let us in.
+    /// SOCKS 5: the request to send after authentication.
     request: Vec<u8>,
 }
 
@@ -70,8 +70,7 @@ enum State {
 impl Handshake {
     /// A handshake for `destination:port`.
     ///
-    /// SOCKS 4 sends the user alone; of a password it knows nothing. SOCKS 5 offers user and password beside "none" where there are
-    /// credentials: the proxy chooses.
+    /// SOCKS 4 sends only the user; it has no passwords. SOCKS 5 offers user and password beside "none" if there are credentials: the proxy chooses.
     pub fn new(
         kind: ProxyKind,
         destination: Destination<'_>,
@@ -106,7 +105,7 @@ impl Handshake {
         &self.first
     }
 
-    /// How many bytes are awaited: reading no more than this leaves what the destination sends in the socket. 0 at the end.
+    /// How many bytes are awaited: reading no more than this leaves the destination's bytes in the socket. 0 at the end.
     pub fn wants(&self) -> usize {
         let whole = match self.state {
             State::Reply4 => 8,
@@ -124,7 +123,7 @@ impl Handshake {
         whole.saturating_sub(self.have.len())
     }
 
-    /// Takes what has come; tells how much of it was used. After [`Step::Done`], and after an error, nothing is used.
+    /// Takes received bytes; returns how many were used. After [`Step::Done`], and after an error, none are.
     pub fn feed(&mut self, input: &[u8]) -> Result<(usize, Step), SocksError> {
         let mut used = 0;
         loop {
@@ -146,7 +145,7 @@ impl Handshake {
         }
     }
 
-    /// What its first bytes tell: a proxy that refuses may close before the rest, and an HTTP server answers with text.
+    /// Checks the first bytes: a proxy that refuses may close before the rest, and an HTTP server answers with text.
     fn check_early(&self) -> Result<(), SocksError> {
         let is_version = |expected: u8| self.have.first().is_none_or(|version| *version == expected);
         match self.state {
@@ -171,7 +170,7 @@ impl Handshake {
                 (0, _) => Ok(self.send_request()),
                 (2, Some(credentials)) => {
                     let (user, password) = (credentials.user(), credentials.password());
-                    // RFC 1929 §2; both fit in a byte's length, `new` made sure.
+                    // RFC 1929 §2; both lengths fit in a byte, as `new` ensured.
                     let login = [&[1, user.len() as u8], user, &[password.len() as u8], password].concat();
                     self.state = State::Verdict;
                     Ok(Step::Send(login))
@@ -180,7 +179,7 @@ impl Handshake {
                 (0xff, Some(_)) => Err(SocksError::NoMethod),
                 _ => Err(SocksError::NotAProxy),
             },
-            // The version of this sub-negotiation is 1; proxies that say 5 are about as many.
+            // The version of this sub-negotiation is 1, but many proxies send 5.
             State::Verdict if answer == 0 => Ok(self.send_request()),
             State::Verdict => Err(SocksError::WrongCredentials),
             State::Reply5 | State::Done => Ok(self.done()),
@@ -204,7 +203,7 @@ fn request_4(
     port: u16,
     credentials: Option<&Credentials>,
 ) -> Result<Vec<u8>, SocksError> {
-    // 4a: an address that cannot be, and the name at the end.
+    // 4a: an invalid address, with the name at the end.
     let (address, name) = match destination {
         Destination::Address(IpAddr::V4(ip)) => (ip, None),
         Destination::Address(IpAddr::V6(_)) => return Err(SocksError::NoIpv6),
@@ -247,7 +246,7 @@ fn request_5(destination: Destination<'_>, port: u16) -> Result<Vec<u8>, SocksEr
     Ok(request)
 }
 
-/// A name that its length byte, or its NUL, can end: one cut short would be another host (CVE-2023-38545 was worse).
+/// A name that fits its length byte, or has no NUL in it: a shortened one would be another host (CVE-2023-38545 was worse).
 fn checked(name: &str) -> Result<&str, SocksError> {
     if name.is_empty() || name.len() > usize::from(u8::MAX) || name.contains('\0') {
         return Err(SocksError::TooLong);
@@ -261,19 +260,19 @@ impl fmt::Debug for Handshake {
     }
 }
 
-/// Why there is no way through a SOCKS proxy. curl's exit code for all of them is 97.
+/// Why a SOCKS proxy cannot be used. curl's exit code is 97 for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocksError {
     /// An HTTP proxy has no such handshake.
     NotSocks,
-    /// A name where the protocol takes addresses: it must be resolved first.
+    /// A name, though the protocol takes only addresses: it must be resolved first.
     Unresolved,
     /// SOCKS 4 has no IPv6.
     NoIpv6,
     /// A name, user or password of more than 255 bytes, or a name that is empty.
     TooLong,
-    /// What answered does not speak this SOCKS.
+    /// The server does not speak this version of SOCKS.
     NotAProxy,
     /// The proxy wants a user and password, and there are none.
     WantsCredentials,

@@ -12,7 +12,7 @@ pub enum ProxyKind {
     Http,
     /// `https`: TLS to the proxy itself.
     Https,
-    /// `socks4` and `socks`: IPv4 addresses, which the client resolves.
+    /// `socks4` and `socks`: IPv4 only; the client resolves names.
     Socks4,
     /// `socks4a`: the proxy resolves.
     Socks4a,
@@ -48,7 +48,7 @@ impl ProxyKind {
         !matches!(self, ProxyKind::Http | ProxyKind::Https)
     }
 
-    /// Whether names are the proxy's to resolve. All HTTP proxies do that.
+    /// Whether the proxy resolves names. All HTTP proxies do.
     pub fn resolves_names(self) -> bool {
         !matches!(self, ProxyKind::Socks4 | ProxyKind::Socks5)
     }
@@ -71,7 +71,7 @@ impl ProxyKind {
     }
 }
 
-/// A proxy. Equal ones may share connections. `Debug` and `Display` leave the credentials out.
+/// A proxy. Equal proxies may share connections. `Debug` and `Display` leave the credentials out.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Proxy {
     kind: ProxyKind,
@@ -89,18 +89,18 @@ impl Proxy {
         Proxy::parse_with(text, ProxyKind::Http)
     }
 
-    /// Parses with another protocol for texts without a scheme: `--socks5 HOST` and its like.
+    /// Parses with another protocol for texts without a scheme: `--socks5 HOST` and the like.
     ///
-    /// As curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
+    /// As in curl, a SOCKS proxy on `localhost` with a path is the Unix socket of that path.
     pub fn parse_with(text: &str, default_kind: ProxyKind) -> Result<Proxy, ProxyError> {
         let (kind, rest) = match text.split_once("://") {
             Some((scheme, rest)) => (ProxyKind::parse(scheme).ok_or(ProxyError::Scheme)?, rest),
             None => (default_kind, text),
         };
-        // A proxy's authority is a URL's, with all its refusals. The scheme gives the right idea of which port was left out.
+        // A proxy's authority is parsed like a URL's, with all its refusals. The scheme decides the default port.
         let target =
             Target::parse_with(&format!("http://{rest}"), Scheme::Http, true).map_err(ProxyError::Malformed)?;
-        // Without a name and a password nobody is meant.
+        // Without a name and a password there are no credentials.
         let userinfo = target.userinfo_bytes().filter(|(user, password)| !(user.is_empty() && password.is_empty()));
         let credentials = userinfo.map(|(user, password)| Credentials::new(user, password)).transpose();
         let is_local = matches!(target.host(), Host::Name(name) if name == "localhost");
@@ -135,7 +135,7 @@ impl Proxy {
         self.port
     }
 
-    /// What it is told about the user; it alone.
+    /// The user's credentials for this proxy; no other peer gets them.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.as_ref()
     }
@@ -145,7 +145,7 @@ impl Proxy {
         self.socket_path.as_deref()
     }
 
-    /// With other credentials: `-U`, which go before the URL's.
+    /// With other credentials: those of `-U`, which replace the URL's.
     #[must_use]
     pub fn with_credentials(self, credentials: Option<Credentials>) -> Proxy {
         Proxy { credentials, ..self }
@@ -164,11 +164,11 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Why a text is no proxy. Its message never repeats the text, which may hold a password.
+/// Why a text is not a proxy. Its message never repeats the text, which may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// A scheme that is no proxy's.
+    /// A scheme that proxies do not have.
     Scheme,
     /// Not one host.
     Malformed(TargetError),
@@ -177,7 +177,7 @@ pub enum ProxyError {
 }
 
 impl ProxyError {
-    /// curl's exit code for it: 7 or 5.
+    /// curl's exit code: 7 or 5.
     pub fn exit_code(&self) -> u8 {
         match self {
             ProxyError::Scheme => 7,

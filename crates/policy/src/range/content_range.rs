@@ -1,4 +1,4 @@
-//! Which bytes a reply speaks of: the Content-Range of a 206 or 416 (RFC 9110 §14.4).
+//! Which bytes a reply covers: the Content-Range of a 206 or 416 (RFC 9110 §14.4).
 //!
 //! ```
 //! use haul_policy::range::content_range::parse;
@@ -15,26 +15,26 @@ use core::ops::Range;
 /// A valid Content-Range in bytes. At least one of its fields is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentRange {
-    /// The bytes enclosed, half-open and never empty; none where it says `*` (unsatisfied, in a 416).
+    /// The bytes enclosed, half-open and never empty; `None` for `*` (unsatisfied, in a 416).
     pub span: Option<Range<u64>>,
-    /// The length of the whole representation; none where it says `*` (not known). No span reaches behind it.
+    /// The length of the whole representation; `None` for `*` (not known). No span reaches beyond it.
     pub total: Option<u64>,
 }
 
 impl ContentRange {
-    /// Whether it is the answer to `bytes=first-(end-1)` of a body of `total` bytes, neither shorter nor longer. An unknown total
-    /// is not exact: the body may have another length by now.
+    /// Whether it is the answer to `bytes=first-(end-1)` of a body of `total` bytes, neither shorter nor longer. An unknown total does not match: the
+    /// body may have another length by now.
     pub fn is_exactly(&self, first: u64, end: u64, total: u64) -> bool {
         self.span == Some(first..end) && self.total == Some(total)
     }
 }
 
-/// Reads a field value; none if it is not a valid Content-Range whose unit is `bytes`, in any case of letters.
+/// Reads a field value; `None` if it is not a valid Content-Range whose unit is `bytes`, in upper or lower case.
 ///
-/// Strict, because what a part claims decides where its bytes go: a last byte before the first or behind the end, a number that does
-/// not fit 64 bits, a sign, `*/*`, or two values joined by a comma are refused. Blanks and tabs are let
-/// pass around the value and, in any number, after the unit, where some servers align it; nowhere else. `bytes=0-4/9` (the syntax of
-/// the request) is refused, although some clients take it: a server that mixes up the two is no base for arithmetic.
+/// Strict, because what a part claims decides where its bytes go: a last byte before the first or beyond the end, a number that does not fit 64 bits,
+/// a sign, `*/*`, or two values joined by a comma are refused. Blanks and tabs are tolerated around the value and after the unit, where some servers
+/// align it; nowhere else. `bytes=0-4/9` (the syntax of the request) is refused, although some clients take it: a server that confuses the two cannot
+/// be trusted with offsets.
 pub fn parse(value: &[u8]) -> Option<ContentRange> {
     let value = trim(value);
     let (unit, rest) = value.split_at_checked(5)?;
@@ -57,7 +57,7 @@ pub fn parse(value: &[u8]) -> Option<ContentRange> {
     (first < end && inside).then_some(ContentRange { span: Some(first..end), total })
 }
 
-/// At the first such byte; a second one stays in the latter half, where no number allows it.
+/// Splits at the first such byte; a second one stays in the latter half, where no number allows it.
 fn cut(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     Some((&text[..place], &text[place + 1..]))

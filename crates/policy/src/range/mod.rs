@@ -1,4 +1,4 @@
-//! One body from several ranges, and over several runs: what a part may claim, what is there already, and how that is kept.
+//! One body from several ranges, and over several runs: what a part may claim, what has been received, and how that is recorded.
 //!
 //! | module | question |
 //! |---|---|
@@ -26,7 +26,7 @@
 //! assert_eq!(there.gaps(2000).collect::<Vec<_>>(), [0..500, 1000..2000]);
 //! ```
 //!
-//! Left out: `multipart/byteranges`, for one range is asked for at a time.
+//! Left out: `multipart/byteranges`, since one range is requested at a time.
 
 pub mod content_range;
 pub mod note;

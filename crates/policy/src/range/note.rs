@@ -23,9 +23,9 @@
 //! assert!(before.holds_after(b"0f1e") && !before.holds_after(b"2d3c"));
 //! ```
 //!
-//! Notes are written by turns to two slots of [`SLOT`] bytes behind the end of the partial file, so that a torn write destroys only the note
-//! that it replaces. Both are read, and the valid one with the higher number counts. In the file itself and not beside it: one
-//! name to rename or remove, and none that is left over.
+//! Notes are written by turns to two slots of [`SLOT`] bytes behind the end of the partial file, so that a torn write destroys only the note that it
+//! replaces. Both are read, and the valid one with the higher number counts. They are in the file itself and not beside it: there is one name to
+//! rename or remove, and none can be left over.
 //!
 //! # Format
 //!
@@ -47,8 +47,8 @@
 //! | … | zeros |
 //! | 4 | the slot's last: CRC-32 (IEEE) of all before it |
 //!
-//! There is one way to write a note: what decodes encodes to the same bytes. A check sum finds accidents; it is no
-//! signature. Whoever may write the file may write the body too.
+//! There is one way to write a note: what decodes encodes to the same bytes. A checksum detects accidents; it is not a signature. Whoever may write
+//! the file may write the body too.
 //!
 //! Left out: when to write one, and syncing (the engine's).
 
@@ -56,7 +56,7 @@ use core::ops::Range;
 
 use super::{Spans, Validator};
 
-/// The size of a note's place in bytes: a page, which file systems write whole more often than not.
+/// The size of a slot in bytes: a page, which file systems usually write as a whole.
 pub const SLOT: u64 = 4096;
 
 /// The longest name of a boot in bytes.
@@ -71,7 +71,7 @@ const SUM: usize = 4;
 /// What is known about a partial file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Identifies the body: a digest, made by the engine, of the URL and everything else that would select another body.
+    /// Identifies the body: a digest, made by the engine, of the URL and everything else that selects the body.
     pub identity: [u8; 32],
     /// Which boot of the machine wrote it; at most [`MAX_BOOT`] bytes. Empty: not known.
     pub boot: Vec<u8>,
@@ -86,11 +86,11 @@ pub struct Note {
 }
 
 impl Note {
-    /// The note as it goes into a slot: always [`SLOT`] bytes. Of two notes in a file the one with the higher `sequence` counts.
+    /// The note as it goes into a slot: always [`SLOT`] bytes. Of two notes in a file, the one with the higher `sequence` counts.
     ///
-    /// It never claims what `done` does not: parts of spans behind `total` are left out, and where there are more spans than fit
-    /// (about 250; 183 beside the longest validator) the smallest are, and will be fetched again. A boot's name that is
-    /// too long is left out, too: it would not be told from another that begins alike.
+    /// It never claims more than `done`: spans are cut at `total`, and if there are more than fit (about 250; 183 beside the longest validator), the
+    /// smallest are left out and will be fetched again. A boot's name that is too long is left out, too: shortened, it could be taken for another
+    /// one.
     pub fn encode(&self, sequence: u64) -> Vec<u8> {
         let boot = if self.boot.len() <= MAX_BOOT { &self.boot[..] } else { &[] };
         let validator = self.validator.to_bytes();
@@ -122,7 +122,7 @@ impl Note {
         self.is_synced || (!boot.is_empty() && self.boot == boot)
     }
 
-    /// So many spans below the total, the largest if there are more, in rising order.
+    /// At most this many spans below the total, the largest if there are more, in rising order.
     fn largest(&self, most: usize) -> Vec<Range<u64>> {
         let inside = self.done.iter().map(|span| span.start..span.end.min(self.total));
         let mut spans: Vec<_> = inside.filter(|span| !span.is_empty()).collect();
@@ -135,7 +135,7 @@ impl Note {
     }
 }
 
-/// Reads what [`Note::encode`] wrote, with its sequence number; none for anything else: torn, cut short, longer, changed, of another version.
+/// Reads what [`Note::encode`] wrote, with its sequence number; `None` for anything else: torn, cut short, longer, changed, or of another version.
 /// The spans of a note that is read are in order, apart from each other and below its total.
 pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
     if bytes.len() != SIZE {
@@ -143,7 +143,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
     }
     let (body, sum) = bytes.split_last_chunk::<SUM>()?;
     let mut rest = Reader(body);
-    // The magic goes first: most of what is read is no note, and needs no sum.
+    // The magic is checked first: most of what is read is not a note, and needs no checksum.
     if &rest.array()? != MAGIC || crc32fast::hash(body) != u32::from_le_bytes(*sum) {
         return None;
     }
@@ -165,7 +165,7 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
         if span.start < free || span.is_empty() || span.end > total {
             return None;
         }
-        // One that touches the last would have been joined to it. Behind u64::MAX there is nothing, so the sum cannot matter.
+        // A span that touches the last one would have been joined to it. Nothing lies beyond u64::MAX, so saturating is harmless.
         free = span.end.saturating_add(1);
         done.insert(span);
     }
@@ -173,10 +173,10 @@ pub fn decode(bytes: &[u8]) -> Option<(u64, Note)> {
     is_clean.then_some((sequence, Note { identity, boot, is_synced: synced == 1, total, validator, done }))
 }
 
-/// The newest valid note among slots that lie one behind the other; none if there is none. A slot that is cut short is not valid.
+/// The newest valid note among consecutive slots; `None` if there is none. A slot that is cut short is not valid.
 ///
-/// Where the slots begin is for the caller to know. A note found at `at` is of this file only if its `total` is `at`: the last bytes
-/// of a whole body may look like one.
+/// The caller knows where the slots begin. A note found at `at` belongs to this file only if its `total` is `at`: the last bytes of a whole body may
+/// look like one.
 pub fn latest(slots: &[u8]) -> Option<(u64, Note)> {
     slots.chunks(SIZE).filter_map(decode).max_by_key(|(sequence, _)| *sequence)
 }

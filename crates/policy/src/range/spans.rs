@@ -1,4 +1,4 @@
-//! Which bytes of a body are there, and which are missing.
+//! Which bytes of a body are present, and which are missing.
 //!
 //! ```
 //! use haul_policy::range::Spans;
@@ -17,8 +17,8 @@ use core::ops::Range;
 
 /// A set of byte offsets, as half-open ranges in rising order that neither overlap nor touch.
 ///
-/// Small by use: a range a connection, and one a piece that an earlier run left. Looking up is a binary search; a change
-/// moves what lies behind it. 16 bytes a range.
+/// It is small in practice: one range for each connection, and one for each piece that an earlier run left. A look-up
+/// is a binary search; a change moves the ranges after it. 16 bytes a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spans {
     sorted: Vec<Range<u64>>,
@@ -30,7 +30,7 @@ impl Spans {
         Spans { sorted: Vec::new() }
     }
 
-    /// Adds a range and joins what it overlaps or touches. An empty one, or one with its ends exchanged, adds nothing.
+    /// Adds a range and joins it with those it overlaps or touches. An empty or reversed range adds nothing.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -45,7 +45,7 @@ impl Spans {
         self.sorted.splice(first..behind, [joined]);
     }
 
-    /// Takes a range out; what reaches over its ends stays. An empty one takes nothing.
+    /// Removes a range; what reaches beyond its ends stays. An empty range removes nothing.
     pub fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -63,7 +63,7 @@ impl Spans {
         self.holding(offset).is_some()
     }
 
-    /// Whether every byte of the range is there; of an empty one, always.
+    /// Whether every byte of the range is there; always true for an empty one.
     pub fn covers(&self, range: Range<u64>) -> bool {
         range.is_empty() || self.holding(range.start).is_some_and(|span| range.end <= span.end)
     }
@@ -78,14 +78,15 @@ impl Spans {
         self.sorted.iter().cloned()
     }
 
-    /// What is missing of a body of `total` bytes, in rising order. Ranges behind `total` are left out of account.
+    /// What is missing of a body of `total` bytes, in rising order. Ranges beyond `total` are ignored.
     pub fn gaps(&self, total: u64) -> impl Iterator<Item = Range<u64>> {
         let starts = [0].into_iter().chain(self.sorted.iter().map(|span| span.end));
         let ends = self.sorted.iter().map(|span| span.start).chain([u64::MAX]);
         starts.zip(ends).map(move |(start, end)| start..end.min(total)).filter(|gap| !gap.is_empty())
     }
 
-    /// The first missing bytes at or behind `from`, up to the next that are there or the end; none if all are there.
+    /// The first missing bytes at or after `from`, up to the next that are there or the end; `None` if none are
+    /// missing.
     pub fn first_gap(&self, from: u64, total: u64) -> Option<Range<u64>> {
         let next = self.sorted.partition_point(|span| span.end <= from);
         let mut behind = self.sorted[next..].iter();
@@ -97,7 +98,7 @@ impl Spans {
         (!gap.is_empty()).then_some(gap)
     }
 
-    /// The last missing bytes of a body of `total` bytes; none if all are there.
+    /// The last missing bytes of a body of `total` bytes; `None` if none are missing.
     pub fn last_gap(&self, total: u64) -> Option<Range<u64>> {
         let behind = self.sorted.partition_point(|span| span.start < total);
         let mut before = self.sorted[..behind].iter().rev();

@@ -5,9 +5,9 @@
 //!    one stream             + one part               four          all, four, two or one
 //! ```
 //!
-//! A try is worth it where the one stream leaves us waiting for the network most of the time, is slower than any link that
-//! one stream cannot fill, and has enough left for the set-up to pay. What the try gives is measured over all connections
-//! together: as many as are allowed if four brought half as much again, two if they brought a little, one if nothing.
+//! A try is worthwhile if the one stream leaves us waiting for the network most of the time, is slow enough that one stream may not fill the link,
+//! and has enough left for the set-up to pay. Its gain is measured over all connections together: as many as are allowed if four brought half as much
+//! again, two if they brought a little, one if nothing.
 //!
 //! ```
 //! use core::time::Duration;
@@ -25,21 +25,20 @@ use core::time::Duration;
 
 use crate::Time;
 
-/// How long a rate is measured before it is believed, of one stream, and of many where nothing could be plainer.
+/// How long the rate of one stream is measured before it is believed; that of many, too, if the gain is obvious.
 const WINDOW: Duration = Duration::from_millis(100);
-/// How long that of many is measured else.
+/// How long the rate of many is measured otherwise.
 const MEASURED: Duration = Duration::from_millis(200);
-/// How long the connections that were asked for may take until they count as they are.
+/// How long requested connections may take to open before they are judged without the missing ones.
 const OPENING: Duration = Duration::from_secs(1);
-/// A stream that brings so many bytes a second is not held to a rate by anybody; what it could gain is less than what
-/// more connections cost.
+/// A stream of this many bytes a second is not rate-limited by anybody; more connections would cost more than they could gain.
 const FAST: u64 = 200_000_000;
-/// What is left must take so long at the present rate.
+/// The rest must take at least this long at the present rate.
 const WORTH: Duration = Duration::from_millis(250);
-/// How many connections the first measurement is made with.
+/// With how many connections the first measurement is made.
 const FIRST: usize = 4;
 
-/// What is seen of the one stream.
+/// What is known about the one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The time.
@@ -48,7 +47,7 @@ pub struct Seen {
     pub received: u64,
     /// Body bytes still to come.
     pub remaining: u64,
-    /// How long was waited for the network so far, not for the output.
+    /// How long we have waited for the network so far, not for the output.
     pub waited: Duration,
 }
 
@@ -68,20 +67,20 @@ pub struct Splitter {
 enum Phase {
     Single,
     Probing,
-    /// Connections are being opened since then.
+    /// Since when connections are being opened.
     Opening(Time),
-    /// What they bring is looked at then.
+    /// When their gain is measured.
     Measuring(Time),
     Settled(usize),
 }
 
 impl Splitter {
-    /// For at most so many connections; the body begins now.
+    /// For at most this many connections; the body begins now.
     pub fn new(most: usize, now: Time) -> Splitter {
         Splitter { most, phase: Phase::Single, since: now, received: 0, waited: Duration::ZERO, single: 0 }
     }
 
-    /// Whether more connections than the one are worth a try. Asked as often as one likes while there is one stream.
+    /// Whether more than one connection is worth a try. May be called any number of times while there is one stream.
     pub fn is_worth_trying(&mut self, seen: Seen) -> bool {
         let elapsed = seen.now.since(self.since);
         if self.most < 2 || elapsed < WINDOW {
@@ -98,20 +97,20 @@ impl Splitter {
         is_worth
     }
 
-    /// The first part has come, as it should: the server does ranges.
+    /// The first part arrived as requested: the server supports ranges.
     pub fn proved(&mut self, now: Time) {
         if self.phase == Phase::Probing {
             self.phase = Phase::Opening(now);
         }
     }
 
-    /// The rate of the one stream, in bytes a second; of one of several it is assumed to be the same.
+    /// The rate of the one stream, in bytes a second; each of several is assumed to have the same.
     pub fn rate(&self) -> u64 {
         self.single
     }
 
-    /// How many connections there should be: `received` are the bytes of all so far, `delivering` how many of those that
-    /// were asked for bring something.
+    /// How many connections there should be: `received` is the number of bytes of all so far, `delivering` how many of the requested connections
+    /// deliver bytes.
     pub fn wanted(&mut self, now: Time, received: u64, delivering: usize) -> usize {
         let first = self.most.min(FIRST);
         match self.phase {
@@ -130,7 +129,7 @@ impl Splitter {
                 let elapsed = now.since(self.since);
                 let rate = per_second(received.saturating_sub(self.received), elapsed);
                 let wanted = match () {
-                    // Nearly each brings what the one did: more time would say nothing else.
+                    // Nearly each delivers as much as the one did: measuring longer would not change the result.
                     () if rate >= self.single.saturating_mul(5) / 2 => self.most,
                     () if elapsed < MEASURED => {
                         self.phase = Phase::Measuring(self.since + MEASURED);
@@ -152,13 +151,13 @@ impl Splitter {
         matches!(self.phase, Phase::Settled(_))
     }
 
-    /// The server refused one of so many connections: no more than the others from now on, at least one.
+    /// The server refused one of this many connections: one fewer from now on, but at least one.
     pub fn refused(&mut self, connections: usize) {
         self.most = self.most.min(connections.saturating_sub(1)).max(1);
         self.phase = Phase::Settled(self.most);
     }
 
-    /// When to ask [`Splitter::wanted`] again though nothing happened.
+    /// When to call [`Splitter::wanted`] again even if nothing happened.
     pub fn next_look(&self) -> Option<Time> {
         match self.phase {
             Phase::Opening(since) => Some(since + OPENING),
@@ -193,7 +192,7 @@ mod tests {
         splitter
     }
 
-    /// What it settles at when so many connections together bring `rate(n)` bytes a second.
+    /// The number it settles at if this many connections together deliver `rate(n)` bytes a second.
     fn settles_at(most: usize, one: u64, rate: impl Fn(usize) -> u64) -> usize {
         let mut splitter = probing(most, one);
         let mut received = 0;

@@ -1,4 +1,4 @@
-//! What says that a later reply is a part of the same representation, byte for byte (RFC 9110 §8.8, §13.1.5).
+//! Decides whether a later reply is a part of the same representation, byte for byte (RFC 9110 §8.8, §13.1.5).
 //!
 //! ```
 //! use haul_policy::range::{Agreement, Validator};
@@ -15,11 +15,11 @@
 //! assert!(Validator::strong(None, Some(modified), Some(date)).is_some());
 //! ```
 //!
-//! Left out: weak comparison. It is enough for a cache, never for a splice.
+//! Left out: weak comparison. It is enough for a cache, but not for joining parts.
 
 use std::time::{Duration, SystemTime};
 
-/// The longest entity-tag that is kept, quotes included, in bytes. What is longer is refused, not cut.
+/// The longest entity-tag that is kept, quotes included, in bytes. A longer one is refused, not cut.
 pub const MAX_ETAG: usize = 1024;
 
 /// 1 January 1990 as Unix time: before the first web server. A Last-Modified older than this is a build system's constant, see
@@ -31,16 +31,16 @@ const FIRST_SERVER: u64 = 631_152_000;
 /// Two are equal when they are written alike; to compare with a later reply use [`agrees`](Validator::agrees).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Validator {
-    /// As it came. Its first byte tells the kinds apart, as in If-Range itself: only an entity-tag begins with a quote.
+    /// As received. Its first byte distinguishes the kinds, as in If-Range itself: only an entity-tag begins with a quote.
     value: Vec<u8>,
 }
 
-/// What a later reply says about being the same representation.
+/// Whether a later reply says that it is the same representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
     /// The same, by strong comparison: its bytes continue those we have.
     Same,
-    /// Another one, or one that is not sure to be the same: its bytes must not be mixed with ours.
+    /// It is another, or possibly another: its bytes must not be mixed with ours.
     Different,
     /// The field is not there. A 206 that answers If-Range implies the same by its status (RFC 9110 §13.1.5), any other reply implies
     /// nothing.
@@ -48,16 +48,15 @@ pub enum Agreement {
 }
 
 impl Validator {
-    /// The strong validator among a reply's ETag, Last-Modified and Date; none if it has none. Blanks around the values are let pass.
+    /// The strong validator among a reply's ETag, Last-Modified and Date; `None` if it has none. Blanks around the values are tolerated.
     ///
     /// A strong entity-tag goes first: `"…"` of valid bytes (RFC 9110 §8.8.3), at most [`MAX_ETAG`]. Next a Last-Modified that is
     /// strong by §8.8.2.2: both it and Date are valid and it is at least one second earlier, so that a second change within
     /// the second it names would have been seen.
     ///
-    /// Beside an entity-tag that is weak or too long the date is not used, strong or not. §13.1.5 allows a date
-    /// in If-Range only to a client that has no entity-tag; and an origin that marks its tag as weak has just said that two bodies
-    /// under it may differ in bytes, as those do that a proxy compresses anew under one date. Bytes that are no entity-tag at
-    /// all (`ETag: abc`) say nothing of the kind: then the date decides.
+    /// Beside an entity-tag that is weak or too long the date is not used, strong or not. §13.1.5 allows a date in If-Range only to a client that has
+    /// no entity-tag; and an origin that marks its tag as weak says that two bodies under it may differ in bytes, such as those that a proxy
+    /// compresses anew under one date. Bytes that are not an entity-tag at all (`ETag: abc`) say no such thing: then the date decides.
     ///
     /// A Last-Modified before 1990 is not used: build systems and archivers set all files to such a constant (1970, 1980, 1985), and
     /// the next version has the same. The cost of a mistake here is one stream instead of several.
@@ -66,7 +65,7 @@ impl Validator {
             if is_entity_tag(tag) {
                 return (tag.len() <= MAX_ETAG).then(|| Validator { value: tag.to_vec() });
             }
-            // In lower case as well, which is not valid but meant so.
+            // In lower case, too, which is invalid but clearly meant so.
             if let [b'W' | b'w', b'/', ..] = tag {
                 return None;
             }
@@ -76,15 +75,15 @@ impl Validator {
         (at + Duration::from_secs(1) <= date).then(|| Validator { value: value.to_vec() })
     }
 
-    /// The value of If-Range: as the server wrote it, because many compare it as text.
+    /// The value of If-Range: as the server wrote it, because many servers compare it as text.
     pub fn if_range(&self) -> &[u8] {
         &self.value
     }
 
-    /// Whether a later reply is of the same representation, by its ETag and Last-Modified as they came.
+    /// Whether a later reply is of the same representation, by its ETag and Last-Modified as received.
     ///
-    /// Only the field this validator was made from counts. A tag is compared byte for byte, so that a weak or malformed one differs
-    /// always (strong comparison, RFC 9110 §8.8.3.2); dates as points in time, in whichever format.
+    /// Only the field from which this validator was made counts. A tag is compared byte for byte, so that a weak or malformed one always differs
+    /// (strong comparison, RFC 9110 §8.8.3.2); dates as points in time, in whichever format.
     pub fn agrees(&self, etag: Option<&[u8]>, last_modified: Option<&[u8]>) -> Agreement {
         let same = if self.is_entity_tag() {
             let Some(tag) = etag else { return Agreement::Unsaid };
@@ -101,8 +100,8 @@ impl Validator {
         self.value.clone()
     }
 
-    /// What [`to_bytes`](Validator::to_bytes) made; none if it cannot be that. It may be sent as a field's value: no byte of it can
-    /// end a line.
+    /// Reads what [`to_bytes`](Validator::to_bytes) made; `None` if it cannot be that. It may be sent as a field's value: no byte of it can end a
+    /// line.
     pub fn from_bytes(bytes: &[u8]) -> Option<Validator> {
         let tag = is_entity_tag(bytes) && bytes.len() <= MAX_ETAG;
         let date = || modified(bytes).is_some_and(|(value, _)| value == bytes);
@@ -122,7 +121,7 @@ fn is_entity_tag(tag: &[u8]) -> bool {
     }
 }
 
-/// A Last-Modified that is worth something, and when that was.
+/// A Last-Modified that can be trusted, as a time.
 fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
     let at = http_date(value)?;
     (at >= SystemTime::UNIX_EPOCH + Duration::from_secs(FIRST_SERVER)).then_some((value.trim_ascii(), at))
@@ -130,7 +129,7 @@ fn modified(value: &[u8]) -> Option<(&[u8], SystemTime)> {
 
 /// An HTTP-date in any of its three formats (RFC 9110 §5.6.7).
 ///
-/// Its bytes are looked at first: httpdate takes any byte between the date and the time of the RFC 850 format, a line end too.
+/// Its bytes are checked first: httpdate accepts any byte between the date and the time of the RFC 850 format, a line end too.
 fn http_date(value: &[u8]) -> Option<SystemTime> {
     let value = value.trim_ascii();
     if !value.iter().all(|byte| matches!(byte, b' '..=b'~')) {

@@ -1,4 +1,4 @@
-//! Which part of a body each connection fetches: what is there, what is under way, what comes next.
+//! Which part of a body each connection fetches: what is present, what is being fetched, what comes next.
 //!
 //! ```text
 //!  in order    out        first stream ┊ part      part      part   ┊ out + memory
@@ -8,9 +8,9 @@
 //!  (a file)    ├───────────────────────────┊─────────────┬──────┬──────┬──────┤
 //! ```
 //!
-//! The first stream has all that is left of the body until a part is claimed from it: its end is where the first part
-//! begins. For a pipe the parts follow it, no further ahead of what has gone out than the memory allows. For a file they
-//! are taken from its end, so that the first stream goes on undisturbed until it meets them; the last ones are halves of
+//! The first stream has all the rest of the body until a part is claimed from it: its end is where the first part
+//! begins. For a pipe the parts follow it, no further ahead of the output than the memory allows. For a file they are
+//! taken from its end, so that the first stream goes on undisturbed until it meets them; the last ones are halves of
 //! what it has left, so that all end together.
 //!
 //! ```
@@ -29,10 +29,10 @@ use core::ops::Range;
 
 use super::spans::Spans;
 
-/// How the parts of a body may come.
+/// In which order the parts of a body may arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// From the front, no further than so many bytes ahead of what has gone out.
+    /// From the front, at most this many bytes ahead of the output.
     InOrder {
         /// The bytes that may wait.
         ahead: u64,
@@ -41,16 +41,16 @@ pub enum Order {
     Anywhere,
 }
 
-/// A part that somebody fetches.
+/// A part that is being fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is known by.
+    /// Its identity.
     pub id: usize,
     /// Its bytes.
     pub span: Range<u64>,
 }
 
-/// What is there of a body, and who fetches the rest.
+/// What is present of a body, and who fetches the rest.
 #[derive(Clone, Debug)]
 pub struct Window {
     total: u64,
@@ -76,7 +76,7 @@ impl Window {
         Window { total, order, out: 0, done, claims: Vec::new(), next_id: 0 }
     }
 
-    /// The stream that was there first: it brings all from `at` to the next byte that is there already.
+    /// Claims for the first stream: everything from `at` to the next byte that is present.
     pub fn first(&mut self, at: u64) -> usize {
         self.done.insert(self.out..at.max(self.out));
         self.out = self.out.max(if matches!(self.order, Order::InOrder { .. }) { at } else { self.out });
@@ -93,14 +93,14 @@ impl Window {
 
     /// The end of the run of missing bytes from `at` on that no part other than `own` has claimed.
     fn end_behind(&self, at: u64, own: Option<usize>) -> u64 {
-        // One that was finished while the other waited at its start may have become a part of what lies before.
+        // A part that was finished while another waited at its start may have been joined with what lies before it.
         let there = self.done.iter().filter(|span| span.end > at).map(|span| span.start.max(at)).min();
         let others = self.claims.iter().filter(|claim| Some(claim.id) != own && claim.end > claim.at);
         let claimed = others.map(|claim| claim.at).filter(|&start| start >= at).min();
         [there, claimed].into_iter().flatten().min().unwrap_or(self.total)
     }
 
-    /// The first stream leaves what is behind this byte to others.
+    /// The first stream leaves everything after this byte to others.
     pub fn cut(&mut self, id: usize, at: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id && claim.is_open) {
             claim.end = claim.end.min(at.max(claim.at));
@@ -114,14 +114,14 @@ impl Window {
         self.claims[index].end = end;
     }
 
-    /// A part for somebody: of about `size` bytes, and none that is smaller than `least` is taken from the first stream.
+    /// Claims a part of about `size` bytes; none smaller than `least` is taken from the first stream.
     pub fn claim(&mut self, size: u64, least: u64) -> Option<Part> {
         let (size, least) = (size.max(1), least.max(1));
         let span = match self.order {
             Order::InOrder { ahead } => {
                 let limit = self.out.saturating_add(ahead).min(self.total);
                 let free = self.free().next()?;
-                // A rest that is not worth a request of its own goes along.
+                // A remainder that is not worth a request of its own is included.
                 let end = if free.end - free.start < size + size / 2 { free.end } else { free.start + size };
                 free.start..end.min(limit)
             }
@@ -147,7 +147,7 @@ impl Window {
         Some(end - size..end)
     }
 
-    /// Runs of bytes that are neither there nor under way.
+    /// Runs of bytes that are neither present nor being fetched.
     fn free(&self) -> impl Iterator<Item = Range<u64>> {
         let mut taken = self.done.clone();
         for claim in &self.claims {
@@ -157,7 +157,7 @@ impl Window {
         gaps.into_iter()
     }
 
-    /// The bytes of this claim up to `to` are there.
+    /// The bytes of this claim up to `to` have arrived.
     pub fn came(&mut self, id: usize, to: u64) {
         if let Some(claim) = self.claims.iter_mut().find(|claim| claim.id == id) {
             let to = to.min(claim.end).max(claim.at);
@@ -166,7 +166,7 @@ impl Window {
         }
     }
 
-    /// Nobody works at this claim any more: what is missing of it is anybody's.
+    /// This claim is given up: what is missing of it is free again.
     pub fn release(&mut self, id: usize) {
         self.claims.retain(|claim| claim.id != id);
     }
@@ -176,7 +176,7 @@ impl Window {
         self.claims.iter().find(|claim| claim.id == id).map(|claim| claim.end)
     }
 
-    /// So much has gone out.
+    /// This much has been output.
     pub fn emitted(&mut self, to: u64) {
         self.out = self.out.max(to);
     }
@@ -186,7 +186,7 @@ impl Window {
         self.total - self.done.covered()
     }
 
-    /// How many bytes are still to be given away: nobody brings them, or the first stream alone, which can be cut.
+    /// How many bytes can still be claimed: nobody fetches them, or only the first stream, which can be cut.
     pub fn to_share(&self) -> u64 {
         let of_first = self.claims.iter().filter(|claim| claim.is_open).map(|claim| claim.end - claim.at);
         self.free().map(|free| free.end - free.start).chain(of_first).sum()

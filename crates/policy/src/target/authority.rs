@@ -1,7 +1,7 @@
-//! `user:password@host:port`: the part of a URL where two readers who disagree become a leak.
+//! `user:password@host:port`: the part of a URL where a disagreement between two parsers becomes a leak.
 //!
-//! Whatever could make DNS, the Host field, SNI or a cookie jar see another host than we do is refused, not repaired:
-//! a second `@`, a backslash, encoded delimiters, empty labels.
+//! Anything that could make DNS, the Host field, SNI or a cookie jar see another host than we do is refused, not repaired: a second `@`, a backslash,
+//! encoded delimiters, empty labels.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::error::{Flaw, TargetError};
 use super::origin::Host;
 use crate::urlencode;
 
-/// The longest host, curl's number. No resolver knows one of more than 253 bytes, but `--resolve` and proxies may.
+/// The longest host: curl's number. DNS has no names above 253 bytes, but `--resolve` and proxies may.
 const MAX_HOST: usize = 65_535;
 
 /// An authority, taken apart.
@@ -78,7 +78,8 @@ fn parse_port(digits: &str) -> Result<Option<u16>, TargetError> {
 fn bracketed(text: &str) -> Result<Host, TargetError> {
     let (address, zone) = match text.split_once('%') {
         Some((address, zone)) => {
-            // RFC 6874 has it behind `%25`. A bare `%` is meant, too, unless it encodes: to curl `[fe80::1%31]` is `fe80::11`.
+            // RFC 6874 puts the zone after `%25`. A bare `%` is accepted, too, unless it could be an encoded byte: to curl `[fe80::1%31]` is
+            // `fe80::11`.
             let (zone, is_bare) = zone.strip_prefix("25").map_or((zone, true), |zone| (zone, false));
             let encodes = is_bare && zone.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
@@ -109,7 +110,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     let mut name = if decoded.is_ascii() {
         decoded.into_owned()
     } else {
-        // Non-transitional, as browsers and curl: `faß.de` is not `fass.de`.
+        // Non-transitional, as in browsers and curl: `faß.de` is not `fass.de`.
         Uts46::new()
             .to_ascii(decoded.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::VerifyAllowRootDot)
             .map_err(|_| Flaw::Idna)?
@@ -124,7 +125,7 @@ fn name_or_v4(text: &str) -> Result<Host, TargetError> {
     })
 }
 
-/// Letters, digits, `-`, `_`, `~` and single dots. curl forbids a list and so lets `|` through; an allow-list cannot forget.
+/// Letters, digits, `-`, `_`, `~` and single dots. curl forbids a list of characters and so lets `|` through; an allow-list cannot forget any.
 fn check_name(name: &str) -> Result<(), TargetError> {
     let mut after_dot = true;
     for b in name.bytes() {
@@ -138,8 +139,8 @@ fn check_name(name: &str) -> Result<(), TargetError> {
     if name.is_empty() { Err(Flaw::NoHost.into()) } else { Ok(()) }
 }
 
-/// `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`: what `inet_aton`, and so every resolver, takes for an address; with a dot
-/// at its end, too, as browsers and curl. What it does not take (a part too large, five parts, `08`) is a name.
+/// `127.1`, `0x7f.1`, `0177.0.0.1`, `2130706433`: what `inet_aton`, and so every resolver, takes for an address; with a trailing dot, too, as in
+/// browsers and curl. Anything else (a part too large, five parts, `08`) is a name.
 fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     if !name.as_bytes()[0].is_ascii_digit() {
         return None;
@@ -153,7 +154,7 @@ fn lenient_v4(name: &str) -> Option<Ipv4Addr> {
     }
     let last = parts[count - 1];
     let leading = &parts[..count - 1];
-    // The last part fills all bytes that the ones before it leave.
+    // The last part fills the remaining bytes.
     let room = u32::MAX >> (8 * leading.len());
     if last > room || leading.iter().any(|part| *part > 0xff) {
         return None;

@@ -1,4 +1,4 @@
-//! Why a text is no target.
+//! Why a text is not a target.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ use core::fmt;
 pub enum TargetError {
     /// A URL, but neither `http` nor `https`; holds the scheme in lower case.
     UnsupportedScheme(String),
-    /// No URL that names exactly one host.
+    /// Not a URL that names exactly one host.
     Malformed {
         /// What is wrong with it.
         flaw: Flaw,
@@ -25,13 +25,13 @@ pub enum Flaw {
     Byte(usize),
     /// `http:` not followed by one to three slashes.
     Slashes,
-    /// Nothing where the host should be.
+    /// The host is missing.
     NoHost,
-    /// A host with a byte no host name has, an encoded one such as `%2F`, or an empty label; or one of more than 65,535 bytes.
+    /// A host with a byte that no host name may have, an encoded one such as `%2F`, or an empty label; or one of more than 65,535 bytes.
     Host,
-    /// A host name that IDNA (UTS 46) cannot map to ASCII, or to more of it than DNS has room for.
+    /// A host name that IDNA (UTS 46) cannot map to ASCII, or whose ASCII form is too long for DNS.
     Idna,
-    /// `[...]` that is no IPv6 address.
+    /// `[...]` that is not an IPv6 address.
     Ipv6,
     /// A port that is not a number from 0 to 65535.
     Port,
@@ -40,7 +40,7 @@ pub enum Flaw {
 }
 
 impl TargetError {
-    /// curl's exit code for it: 1 or 3.
+    /// curl's exit code: 1 or 3.
     pub fn exit_code(&self) -> u8 {
         match self {
             TargetError::UnsupportedScheme(_) => 1,

@@ -1,23 +1,22 @@
-//! References: what a Location means, seen from where it was found (RFC 3986 §5.3).
+//! References: what a Location means relative to the URL where it was found (RFC 3986 §5.3).
 
 use std::borrow::Cow;
 
 use super::{Tail, Target, TargetError, check_bytes, known, skip_slashes, split_scheme};
 
 impl Target {
-    /// The target of `reference`, seen from here.
+    /// The target of `reference`, relative to this one.
     ///
-    /// As browsers and curl do with a Location: blanks round it are cut, spaces in it become `%20`, in a query `+`, non-ASCII
-    /// characters are encoded, and the fragment is inherited where the reference has none (RFC 9110 §10.2.2). Other
-    /// control bytes are refused. A backslash is an ordinary byte, as to curl: it opens no authority. The userinfo stays
-    /// with references that name no host.
+    /// As browsers and curl treat a Location: surrounding blanks are removed, spaces become `%20`, or `+` in a query, non-ASCII characters are
+    /// encoded, and the fragment is inherited where the reference has none (RFC 9110 §10.2.2). Other control bytes are refused. A backslash is an
+    /// ordinary byte, as in curl: it does not start an authority. The userinfo stays with references that name no host.
     pub fn join(&self, reference: &str) -> Result<Target, TargetError> {
         let reference = escape_spaces(reference.trim_matches([' ', '\t', '\r', '\n']));
         check_bytes(&reference)?;
         let mut target = if let Some((scheme, rest)) = split_scheme(&reference) {
             Target::from_authority(known(scheme)?, skip_slashes(rest)?, false)?
         } else if reference.starts_with("//") {
-            // A third slash is one too many, as behind a scheme.
+            // A third slash is ignored, as after a scheme.
             Target::from_authority(self.scheme(), skip_slashes(&reference)?, false)?
         } else {
             self.relative(Tail::split(&reference))
@@ -35,7 +34,7 @@ impl Target {
     /// RFC 3986 §5.2.2, for references without scheme and authority.
     fn relative(&self, tail: Tail<'_>) -> Target {
         let mut target = self.clone();
-        // That was the user's word on the user's own URL.
+        // `path_as_is` applied only to the URL that the user gave.
         target.path_as_is = false;
         target.fragment = tail.fragment.map(Box::from);
         if tail.path.starts_with('/') {
@@ -51,7 +50,7 @@ impl Target {
     }
 }
 
-/// As curl: `%20` in a path, `+` in a query.
+/// As in curl: `%20` in a path, `+` in a query.
 fn escape_spaces(text: &str) -> Cow<'_, str> {
     if !text.contains(' ') {
         return Cow::Borrowed(text);

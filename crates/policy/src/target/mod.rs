@@ -1,4 +1,4 @@
-//! A URL, understood once: the same host for DNS, Host, SNI, cookies and secrets.
+//! A URL, parsed once: the same host for DNS, Host, SNI, cookies and secrets.
 //!
 //! ```
 //! use haul_policy::{Host, Target};
@@ -12,12 +12,12 @@
 //! # Ok::<(), haul_policy::TargetError>(())
 //! ```
 //!
-//! The splitting is our own, by RFC 3986. The `url` crate was rejected: the WHATWG rules change bytes on the wire that
-//! curl sends as they were given (`\` becomes `/`, `"<>` and more are encoded, tabs vanish), they take hosts that
-//! curl refuses, and they know nothing of a missing scheme. IDNA is the `idna` crate's, addresses are `core::net`'s.
+//! The parser is our own, by RFC 3986. The `url` crate was rejected: the WHATWG rules change bytes on the wire that
+//! curl sends as they were given (`\` becomes `/`, `"<>` and more are encoded, tabs vanish), they accept hosts that
+//! curl refuses, and they require a scheme. IDNA is the `idna` crate's, addresses are `core::net`'s.
 //!
-//! Bytes outside ASCII are encoded in path and query both (a request target is ASCII, RFC 9112 §3.2). curl 7 left
-//! them raw in the query; a server that decodes sees the same.
+//! Bytes outside ASCII are encoded in both path and query (a request target is ASCII, RFC 9112 §3.2). curl 7 left them
+//! raw in the query; a server that decodes sees the same.
 //!
 //! Left out: other schemes, percent-encoding normalisation, public suffixes.
 
@@ -37,7 +37,7 @@ use memchr::{memchr, memchr2, memchr3};
 pub use error::{Flaw, TargetError};
 pub use origin::{Host, Origin, Scheme};
 
-/// The longest URL taken, in bytes: curl's limit.
+/// The longest URL, in bytes: curl's limit.
 pub const MAX_LEN: usize = 8_000_000;
 
 /// A parsed absolute `http` or `https` URL. Display, Debug and [`to_url`](Target::to_url) leave the userinfo out.
@@ -53,7 +53,7 @@ pub struct Target {
     path_as_is: bool,
 }
 
-/// A reference, cut at its first delimiters.
+/// A reference, split at its first delimiters.
 struct Tail<'t> {
     path: &'t str,
     query: Option<&'t str>,
@@ -61,13 +61,13 @@ struct Tail<'t> {
 }
 
 impl Target {
-    /// Parses a URL as curl does: without a scheme it is `http`, whatever the name begins with.
+    /// Parses a URL. Without a scheme it is `http`, whatever its host name begins with.
     pub fn parse(text: &str) -> Result<Target, TargetError> {
         Target::parse_with(text, Scheme::Http, false)
     }
 
-    /// Parses with another scheme for URLs without one; `path_as_is` keeps dot segments, here and not
-    /// in what is [joined](Target::join) to it.
+    /// Parses with another scheme for URLs without one; `path_as_is` keeps dot segments in this URL, not in references
+    /// [joined](Target::join) to it.
     pub fn parse_with(text: &str, default_scheme: Scheme, path_as_is: bool) -> Result<Target, TargetError> {
         check_bytes(text)?;
         // A scheme only if a slash follows: `localhost:8080` and `user:pw@host` have none.
@@ -81,8 +81,8 @@ impl Target {
         Target::from_authority(scheme, rest, path_as_is)
     }
 
-    /// The same for a URL that most likely goes where the one before it went, if there was one: begins it with `last` as
-    /// that is written, nothing of that is looked at again. Others are parsed as ever.
+    /// The same for a URL that most likely has the origin of the previous one, if there was one: if it begins with
+    /// `last` as that is written, that part is not parsed again. Other URLs are parsed as usual.
     ///
     /// ```
     /// use haul_policy::{Scheme, Target};
@@ -99,7 +99,7 @@ impl Target {
     ) -> Result<Target, TargetError> {
         let begins = |origin: &Origin| {
             let rest = text.strip_prefix(origin.text())?;
-            // Only what ends an authority: a longer port or name begins the same. A zone has more than one spelling.
+            // Only if the authority ends there: a longer port or name begins alike. A zone has more than one spelling.
             let ends = matches!(rest.as_bytes().first(), None | Some(b'/' | b'?' | b'#'));
             (ends && !matches!(origin.host(), Host::V6(_, Some(_)))).then_some(rest)
         };
@@ -120,7 +120,7 @@ impl Target {
         Ok(Target::of(origin, parsed.userinfo, parsed.port, &rest[end..], path_as_is))
     }
 
-    /// Of an origin, and what follows it.
+    /// Makes a target of an origin and what follows it.
     fn of(origin: Origin, userinfo: Option<&str>, explicit_port: Option<u16>, tail: &str, path_as_is: bool) -> Target {
         let (line, path_len, fragment) = (Box::default(), 0, None);
         let userinfo = userinfo.map(Box::from);
@@ -182,12 +182,12 @@ impl Target {
         self.line.get(self.path_len + 1..)
     }
 
-    /// What follows the `#`, as it was written.
+    /// The fragment, as it was written.
     pub fn fragment(&self) -> Option<&str> {
         self.fragment.as_deref()
     }
 
-    /// User and password, percent-decoded. Bytes that are not UTF-8 are replaced: a credential must be made from
+    /// User and password, percent-decoded. Bytes that are not UTF-8 are replaced: make credentials from
     /// [`userinfo_bytes`](Target::userinfo_bytes).
     pub fn userinfo(&self) -> Option<(String, String)> {
         let (user, password) = self.userinfo_bytes()?;
@@ -226,7 +226,7 @@ impl Target {
         Target { line: line.into_boxed_str(), path_len: path.len(), ..self.clone() }
     }
 
-    /// The value of the Host field: brackets round IPv6, the port only when it is not the default.
+    /// The value of the Host field: brackets around IPv6, the port only if it is not the default.
     pub fn authority(&self) -> Cow<'_, str> {
         self.origin.authority()
     }
@@ -246,14 +246,14 @@ impl Target {
         [self.origin.text(), &self.line].concat()
     }
 
-    /// The same at the end of `out`, whose memory may be used again and again.
+    /// Appends the same to `out`, whose memory can be reused.
     pub fn push_url(&self, out: &mut String) {
         out.reserve(self.origin.text().len() + self.line.len());
         out.push_str(self.origin.text());
         out.push_str(&self.line);
     }
 
-    /// Whether this very origin is its own: not one that was made anew, though it may be equal.
+    /// Whether it shares this origin's allocation: an equal one that was made anew does not.
     pub fn is_at(&self, origin: &Origin) -> bool {
         self.origin.is_same_as(origin)
     }
@@ -303,7 +303,7 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
         return Err(Flaw::TooLong.into());
     }
     let is_bad = |b: u8| b <= b' ' || b == 0x7f;
-    // Without a way out in the midst the compiler looks at many bytes at once.
+    // Without an early exit the compiler can vectorise the loop.
     if !text.bytes().fold(false, |found, b| found | is_bad(b)) {
         return Ok(());
     }
@@ -313,14 +313,14 @@ fn check_bytes(text: &str) -> Result<(), TargetError> {
     }
 }
 
-/// `scheme:rest` by RFC 3986 §3.1; 40 bytes at most, as curl.
+/// `scheme:rest` by RFC 3986 §3.1; at most 40 bytes, as in curl.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().take(41).position(|b| !(b.is_ascii_alphanumeric() || b"+-.".contains(&b)))?;
     let rest = text[end..].strip_prefix(':')?;
     text.as_bytes()[0].is_ascii_alphabetic().then_some((&text[..end], rest))
 }
 
-/// `word:` alone is a scheme without the rest rather than a host without its port.
+/// `word:` alone is a scheme with nothing after it rather than a host without a port.
 fn check_no_scheme(text: &str) -> Result<(), TargetError> {
     let end = memchr3(b'/', b'?', b'#', text.as_bytes()).unwrap_or(text.len());
     if text[..end].ends_with(':') { Err(Flaw::Port.into()) } else { Ok(()) }
@@ -336,7 +336,7 @@ fn known(scheme: &str) -> Result<Scheme, TargetError> {
     }
 }
 
-/// One to three slashes, as curl: `http:/host` and `http:///host` are meant.
+/// One to three slashes, as in curl: `http:/host` and `http:///host` are accepted.
 fn skip_slashes(rest: &str) -> Result<&str, TargetError> {
     let after = rest.trim_start_matches('/');
     match rest.len() - after.len() {

@@ -1,4 +1,4 @@
-//! Scheme, host and port: what secrets, pools and queues are keyed by (RFC 6454 §4, RFC 9110 §4.3.1).
+//! Scheme, host and port: the key of secrets, pools and queues (RFC 6454 §4, RFC 9110 §4.3.1).
 
 use core::fmt::{self, Write};
 use core::hash::{Hash, Hasher};
@@ -65,13 +65,13 @@ struct Parts {
     scheme: Scheme,
     port: u16,
     host: Host,
-    /// As a URL begins with it: `http://[::1%25lo]:8080`. Made once, since every request wants some of it.
+    /// The beginning of its URLs: `http://[::1%25lo]:8080`. Made once, since every request needs parts of it.
     text: Box<str>,
-    /// How much of it is the host without brackets and zone.
+    /// Which part of it is the host without brackets and zone.
     host_len: usize,
 }
 
-/// By the text alone: it says all that the parts say, and each URL of a queue is looked up by its origin.
+/// By the text alone, which holds everything; each URL of a queue is looked up by its origin.
 impl Hash for Parts {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.text.hash(state);
@@ -79,7 +79,7 @@ impl Hash for Parts {
 }
 
 impl Origin {
-    /// An origin of parts that are already normalised, as [`Target::parse`](super::Target::parse) makes them.
+    /// Makes an origin of normalised parts, as [`Target::parse`](super::Target::parse) makes them.
     pub(super) fn new(scheme: Scheme, host: Host, port: u16) -> Origin {
         let name_len = if let Host::Name(name) = &host { name.len() } else { 0 };
         let mut text = String::with_capacity("https://255.255.255.255:65535".len() + name_len);
@@ -91,7 +91,7 @@ impl Origin {
                 text.push_str(name);
                 name.len()
             }
-            // Not by `Display`, which is a quarter of what it takes to parse a URL.
+            // Not with `Display`, which would take a quarter of the time for parsing a URL.
             Host::V4(ip) => {
                 for (index, octet) in ip.octets().into_iter().enumerate() {
                     if index > 0 {
@@ -113,7 +113,7 @@ impl Origin {
         Origin(Arc::new(Parts { scheme, port, host, text: text.into_boxed_str(), host_len }))
     }
 
-    /// Whether both are one, made once.
+    /// Whether both share one allocation.
     pub(super) fn is_same_as(&self, other: &Origin) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -134,7 +134,7 @@ impl Origin {
         &self.after_scheme()[bracket..][..self.0.host_len]
     }
 
-    /// As a URL begins with it.
+    /// The beginning of its URLs.
     pub fn text(&self) -> &str {
         &self.0.text
     }
@@ -149,7 +149,7 @@ impl Origin {
     }
 
     /// The value of the Host field (RFC 9110 §7.2): brackets round IPv6, no zone (RFC 6874 §1: it means nothing to the
-    /// peer), the port only when it is not the scheme's default.
+    /// peer), the port only if it is not the scheme's default.
     pub fn authority(&self) -> Cow<'_, str> {
         let text = self.after_scheme();
         match &self.0.host {

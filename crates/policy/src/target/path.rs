@@ -1,4 +1,4 @@
-//! Path and query: dot segments out, non-ASCII bytes encoded, everything else as it was given.
+//! Path and query: dot segments removed, non-ASCII bytes encoded, everything else unchanged.
 
 /// What a path segment means to dot-segment removal (RFC 3986 §5.2.4).
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -8,8 +8,8 @@ pub(crate) enum Dots {
     Two,
 }
 
-/// `.` and `..`, also written `%2e`: servers and newer clients take that for a dot, so must we, or a path that looks
-/// harmless here climbs there.
+/// `.` and `..`, also written `%2e`: servers and newer clients take that for a dot, and so must we, or a path that
+/// looks harmless here climbs there.
 pub(crate) fn dots(segment: &str) -> Dots {
     let mut rest = segment.as_bytes();
     let mut count = 0;
