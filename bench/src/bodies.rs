@@ -1,7 +1,7 @@
 //! Large bodies on disk: bytes of testkit's pattern, which nothing compresses and no two places share.
 //!
-//! They lie where the embedded origin serves equal ones (`/bytes/N`), so either server answers the same URL. A body is
-//! made once; its digest lies beside it.
+//! Their paths are those of the same bodies on the embedded origin (`/bytes/N`), so both servers answer the same URL. A
+//! body is made once; its digest is stored beside it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,24 +12,24 @@ use testkit::pattern::Pattern;
 use crate::Result;
 use crate::digest::{Print, Printer};
 
-/// What is generated and written at a time.
+/// How much is generated and written at a time.
 const PIECE: usize = 1 << 20;
 
-/// Bodies of one seed below one root.
+/// Bodies of one seed under one root.
 pub(crate) struct Bodies {
     root: PathBuf,
     pattern: Pattern,
 }
 
 impl Bodies {
-    /// Those of `seed`, under `work`.
+    /// The bodies of `seed`, under `work`.
     pub(crate) fn new(work: &Path, seed: u64) -> Result<Bodies> {
         let root = work.join(format!("bodies-{seed}"));
         fs::create_dir_all(root.join("bytes"))?;
         Ok(Bodies { root, pattern: Pattern::new(seed) })
     }
 
-    /// What is to be served.
+    /// The directory to serve.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -39,7 +39,7 @@ impl Bodies {
         format!("/bytes/{len}")
     }
 
-    /// Sees to it that the body is on disk; gives its digest.
+    /// Makes sure that the body is on disk; returns its digest.
     pub(crate) fn prepare(&self, len: u64) -> Result<Print> {
         let file = self.root.join("bytes").join(len.to_string());
         let note = file.with_extension("sha256");
@@ -50,12 +50,12 @@ impl Bodies {
         }
         println!("making a body of {} MB", len / 1_000_000);
         let print = self.write(len, &file)?;
-        // Last: a file without its note is made again.
+        // Written last: a file without its digest is made again.
         fs::write(note, &print.sha256)?;
         Ok(print)
     }
 
-    /// Sees to it that a file of this length is there; it has no bytes on disk, and none to check.
+    /// Makes sure that a sparse file of this length exists; its contents are not checked.
     pub(crate) fn prepare_hollow(&self, len: u64) -> Result<()> {
         let file = self.root.join("bytes").join(len.to_string());
         if !file.metadata().is_ok_and(|meta| meta.len() == len) {
@@ -80,7 +80,7 @@ impl Bodies {
         Ok(printer.finish())
     }
 
-    /// What `times` copies of a body come to, one after the other.
+    /// The digest of `times` concatenated copies of a body.
     pub(crate) fn repeated(&self, len: u64, times: usize) -> Result<Print> {
         self.prepare(len)?;
         let mut printer = Printer::new();

@@ -1,6 +1,7 @@
-//! What a job is made of: contestants, how their answers are checked, and the goals.
+//! The parts of a job: contestants, how their answers are checked, and the goals.
 //!
-//! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): what is compared stands on one card.
+//! A job has one card, or several parts with a card each (`get:null`, `get:pipe`): only contestants on one card are
+//! compared.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,20 +9,20 @@ use crate::digest::Print;
 use crate::measure::Figures;
 use crate::record::Aim;
 
-/// A job or a part of one, set up: who runs, how often, against whom, to what end.
+/// A job or a part of one, set up: the contestants, the rounds, the server and the goals.
 pub(crate) struct Card {
     /// Which part of the job this is; empty if it is the whole.
     pub(crate) part: &'static str,
     pub(crate) contestants: Vec<Contestant>,
-    /// The contestant whose figures are 1.00.
+    /// The contestant whose figures count as 1.00.
     pub(crate) baseline: &'static str,
     /// The contestant that does the least anyone could do; its figures are a column of their own.
     pub(crate) limit: Option<&'static str>,
     pub(crate) goals: Vec<Goal>,
     pub(crate) rounds: usize,
-    /// Whether a round that does not count goes first; else the first contestant alone does, once.
+    /// Whether an uncounted warm-up round goes first; if not, only the first contestant runs once.
     pub(crate) warm_up: bool,
-    /// Whether clients and server take turns, and so have one processor for both: [`OneCore`](crate::cores::OneCore).
+    /// Whether clients and server take turns, and so share one processor: [`OneCore`](crate::cores::OneCore).
     pub(crate) one_core: bool,
     /// Whether system calls are counted, in one more run of each contestant.
     pub(crate) calls: bool,
@@ -30,15 +31,15 @@ pub(crate) struct Card {
     pub(crate) unit: Unit,
 }
 
-/// What every run of a card does alike, so that figures can be given by it.
+/// The unit of work of every run of a card, by which figures can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
     /// So many requests.
     Requests(usize),
-    /// So many bytes of bodies.
+    /// This many bytes of bodies.
     Bytes(u64),
-    /// The runs differ: a figure by the request would be right for none.
+    /// The runs differ: a figure for each request would be wrong.
     Run,
 }
 
@@ -48,12 +49,12 @@ pub(crate) struct Contestant {
     pub(crate) argv: Vec<String>,
     /// Whether its output goes through a pipe to `cat >/dev/null`.
     pub(crate) piped: bool,
-    /// How often it is started in a row, by a [`Check::Proof`] that is not piped; the figures are those of one.
+    /// How often it is started in a row, for a [`Check::Proof`] that is not piped; the figures are those of one start.
     pub(crate) times: u32,
     pub(crate) check: Check,
 }
 
-/// What a contestant is in the comparison.
+/// A contestant's role in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
@@ -63,7 +64,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// By its name: haul has its own in it. `limit` is the card's.
+    /// Determined by the name: haul's names contain its own. `limit` is that of the card.
     pub(crate) fn of(name: &str, limit: Option<&str>) -> Role {
         if limit == Some(name) || name.starts_with("limit") {
             Role::Limit
@@ -81,10 +82,10 @@ pub(crate) enum Check {
     Output(Print),
     /// The file of this name that it writes, in every round; removed after each.
     File(&'static str, Print),
-    /// Its output goes nowhere: once, before the rounds, this shell command shows what the same options fetch.
+    /// Its output is discarded: once, before the rounds, this shell command prints what the same options fetch.
     Proof(String, Print),
-    /// As [`Proof`](Check::Proof), and in every round it says how many bytes it had. Without a command only that is
-    /// checked.
+    /// As [`Proof`](Check::Proof), and in every round it prints how many bytes it received. Without a command only that
+    /// is checked.
     Told(Option<String>, Print),
     /// Its output, in every round, by a reader that also notes when the first byte came.
     Watched(Print),
@@ -102,14 +103,14 @@ impl Check {
     }
 }
 
-/// A figure to reach by contestant `of`.
+/// A goal for a figure of contestant `of`.
 pub(crate) struct Goal {
     pub(crate) what: What,
     pub(crate) of: &'static str,
     pub(crate) bound: Bound,
 }
 
-/// How high the figure may be.
+/// The upper bound of the figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Bound {
     /// As a ratio to that of another contestant in the same round.
@@ -129,7 +130,7 @@ impl Goal {
         Goal { what, of, bound: Bound::Most(at_most) }
     }
 
-    /// As it is kept with the figures.
+    /// In the form that is stored with the figures.
     pub(crate) fn aim(&self) -> Aim {
         let (against, at_most) = match self.bound {
             Bound::Of(against, at_most) => (Some(against.to_owned()), at_most),
@@ -147,19 +148,19 @@ pub(crate) enum What {
     /// User and system time of the whole process tree.
     #[serde(rename = "cpu_s")]
     Cpu,
-    /// That of the client without the reader of its pipe.
+    /// CPU time of the client without the reader of its pipe.
     #[serde(rename = "client_cpu_s")]
     Client,
     #[serde(rename = "rss_kib")]
     Rss,
-    /// From the client's start until its first byte of output. Taken by the reader of its pipe, and not what the client
-    /// says of itself: clients differ in what they stamp, and one that stamps too early would win.
+    /// From the client's start until its first byte of output. Measured by the reader of its pipe, not by the client:
+    /// clients differ in what they measure, and one that takes the time too early would win.
     #[serde(rename = "first_byte_s")]
     FirstByte,
 }
 
 impl What {
-    /// In seconds, or KiB; none if the run has no such figure.
+    /// In seconds, or KiB; `None` if the run has no such figure.
     pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
         match self {
             What::Wall => Some(figures.wall),
@@ -180,7 +181,7 @@ impl What {
         }
     }
 
-    /// As a person reads it, with its unit: CPU by the GB where the runs are counted in bytes.
+    /// As a person reads it, with its unit: CPU for each GB if the runs are counted in bytes.
     pub(crate) fn readable(self, value: f64, unit: Unit) -> (f64, &'static str) {
         match (self, unit) {
             (What::Cpu | What::Client, Unit::Bytes(bytes)) => (value * 1e9 / bytes as f64, "s/GB"),
@@ -189,7 +190,7 @@ impl What {
         }
     }
 
-    /// The figure and its unit in words: CPU by the request where many are counted.
+    /// The figure and its unit in words: CPU for each request if many are counted.
     pub(crate) fn words(self, value: f64, unit: Unit) -> String {
         if let (What::Cpu | What::Client, Unit::Requests(requests @ 2..)) = (self, unit) {
             return format!("{:.1} µs a request", value * 1e6 / requests as f64);

@@ -1,7 +1,7 @@
-//! Contestants, rounds, and what comes of them.
+//! Runs the rounds of all contestants.
 //!
-//! All contestants of a round run one after the other, so that each round's figures share the machine's mood. What
-//! counts is the median of the rounds, and the median of each round's ratio to the baseline.
+//! All contestants of a round run one after the other, so that a round's figures share the state of the machine. What counts is the median of the
+//! rounds, and the median of each round's ratio to the baseline.
 
 use std::fs::File;
 use std::io;
@@ -18,11 +18,11 @@ use crate::measure::{self, Figures, Out};
 use crate::record::{Entry, Run, Sheet};
 use crate::{Result, report};
 
-/// Fewer rounds than these only for want of time.
+/// Fewer rounds than this only for lack of time.
 const FEW: usize = 3;
-/// Seconds that a contestant may take in each round, whatever the others take.
+/// Seconds that a contestant may always take in each round.
 const LONG: f64 = 1.0;
-/// System calls are counted of contestants that take no longer than this: under strace they take many times as long,
+/// System calls are counted for contestants that take no longer than this: under strace they take many times as long,
 const TRACEABLE: Duration = Duration::from_millis(500);
 /// but no longer than this.
 const TRACED: Duration = Duration::from_secs(5);
@@ -32,13 +32,13 @@ const TRACED: Duration = Duration::from_secs(5);
 pub(crate) struct Time {
     /// The most rounds that count.
     pub(crate) rounds: usize,
-    /// When no further round begins, unless there are too few.
+    /// When no further round begins, unless there were too few.
     pub(crate) until: Option<Instant>,
 }
 
 impl Time {
-    /// Whether there is a round after `done` counted ones, of which one takes `each`; at least one, whatever the time,
-    /// and [`FEW`] if that takes no more than as much time again as there was from `start`.
+    /// Whether another round follows `done` counted ones, if one takes `each`; at least one, whatever the time, and [`FEW`] if that takes at most
+    /// twice the time.
     fn another(self, done: usize, each: Duration, start: Instant, now: Instant) -> bool {
         let Some(until) = self.until.filter(|_| done > 0) else { return done < self.rounds };
         let allowed = if done < FEW { until + until.duration_since(start) / 2 } else { until };
@@ -84,7 +84,7 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
         && !warm_up
         && let Some(first) = contestants.first()
     {
-        // Else it alone would find the server's files on the disk. What comes of it is seen in the rounds.
+        // Otherwise it alone would have to read the server's files from disk. Its result is seen in the rounds.
         let _ = compete(bench, first)?;
     }
     let mut warm = !warm_up;
@@ -100,7 +100,7 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
                     Ok(()) => compete(bench, contestant)?,
                     Err(why) => Err(why.clone()),
                 };
-                // Once wrong is wrong: it need not run again.
+                // One wrong answer is enough: it need not run again.
                 *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
                 report::progress(contestant, &ran);
                 if warm {
@@ -129,8 +129,8 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     Ok(sheet)
 }
 
-/// Who has run enough by one round where time is short: those that take twice as long as the quickest peer, and more than
-/// [`LONG`]. The first contestant, for whom the card is, and the limit never do.
+/// Which contestants run only one round if time is short: those that take twice as long as the quickest peer, and more than [`LONG`], but never the
+/// first contestant, the subject of the card, or the limit.
 fn resting(sheet: &Sheet) -> Vec<bool> {
     let wall = |entry: &Entry| entry.median(What::Wall);
     let peers = sheet.entries.iter().filter(|entry| entry.role == Role::Peer);
@@ -140,8 +140,7 @@ fn resting(sheet: &Sheet) -> Vec<bool> {
     sheet.entries.iter().enumerate().map(|(at, entry)| at > 0 && is_long(entry)).collect()
 }
 
-/// Whether the proof, if the check has one, shows the right bytes. They are digested as they come: a proof may be of
-/// gigabytes.
+/// Whether the proof, if the check has one, prints the right bytes. They are digested as they arrive: there may be gigabytes.
 fn prove(bench: &Bench, contestant: &Contestant) -> Result<Result<(), String>> {
     let (Check::Proof(shell, expected) | Check::Told(Some(shell), expected)) = &contestant.check else {
         return Ok(Ok(()));
@@ -183,8 +182,7 @@ fn compete(bench: &Bench, contestant: &Contestant) -> Result<Result<Figures, Str
     }
 }
 
-/// Checks what was written, and takes it away: the next contestant must find no file to overwrite, nor the disk at work
-/// on this one's pages.
+/// Checks the written file and removes it: the next contestant must not find a file to overwrite, nor the disk busy with this one's pages.
 fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print) -> Result<Result<Figures, String>> {
     let answered = ran.and_then(|figures| {
         let print = Print::of_file(path).map_err(|error| error.to_string())?;
@@ -196,7 +194,7 @@ fn digest_and_remove(path: &Path, ran: Result<Figures, String>, expected: &Print
     }
 }
 
-/// Whether a client says that it had as many bytes as it should, in one line or in one for each transfer.
+/// Whether a client prints the right number of bytes, in one line or in one for each transfer.
 fn told(said: &str, expected: &Print) -> Result<(), String> {
     let lines: Result<Vec<u64>, _> = said.lines().map(str::parse).collect();
     match lines {
@@ -206,8 +204,7 @@ fn told(said: &str, expected: &Print) -> Result<(), String> {
     }
 }
 
-/// How many system calls the contestant makes; none without strace, and none for a line of shell, whose other programs
-/// would count too.
+/// How many system calls the contestant makes; `None` without strace, and for a shell line, whose other programs would count, too.
 fn count_calls(bench: &Bench, contestant: &Contestant) -> Result<Option<u64>> {
     let [name, arguments @ ..] = contestant.argv.as_slice() else { return Ok(None) };
     let (Some(strace), Some(program)) = (bench.program("strace"), bench.program(name).filter(|_| name != "sh")) else {
@@ -218,14 +215,14 @@ fn count_calls(bench: &Bench, contestant: &Contestant) -> Result<Option<u64>> {
     let out = if contestant.piped { Out::Cat } else { Out::To(File::create("/dev/null")?) };
     let ran = measure::run_within(bench, &[&argv, arguments].concat(), out, TRACED)?;
     if let Check::File(written, _) = contestant.check {
-        // Not there if the run went wrong, which the next line sees.
+        // Missing if the run failed, which the next line notices.
         let _ = std::fs::remove_file(bench.work.join(written));
     }
     let table = std::fs::read_to_string(bench.work.join("calls")).unwrap_or_default();
     Ok(total_calls(&table).filter(|_| ran.is_ok()))
 }
 
-/// The calls column of the last line of what `strace -c` writes.
+/// The calls column of the last line of `strace -c`.
 fn total_calls(table: &str) -> Option<u64> {
     let total = table.lines().rfind(|line| line.ends_with(" total"))?;
     total.split_whitespace().nth(3)?.parse().ok()

@@ -1,8 +1,7 @@
 //! One processor for a client and a server that take turns.
 //!
-//! Where each waits for the other, a second processor does none of the work. But whether the scheduler puts them on one or on
-//! two, and what it takes to wake the other, which in a virtual machine is a call to its host, then decides more than
-//! the clients do, and differs from process to process.
+//! If each waits for the other, a second processor is of no use. But whether the scheduler uses one or two, and the cost of waking the other, which
+//! in a virtual machine is a call to its host, would then matter more than the clients, and it differs from process to process.
 //!
 //! ```ignore
 //! let _turns = OneCore::hold()?;
@@ -19,7 +18,7 @@ pub(crate) struct OneCore {
 }
 
 impl OneCore {
-    /// The first of those that this thread may run on.
+    /// Takes the first processor that this thread may run on.
     pub(crate) fn hold() -> io::Result<OneCore> {
         let before = sched_getaffinity(None)?;
         let mut one = CpuSet::new();
@@ -33,7 +32,7 @@ impl OneCore {
 
 impl Drop for OneCore {
     fn drop(&mut self) {
-        // Those that it had before cannot all have gone.
+        // The processors from before cannot all be gone.
         let _ = sched_setaffinity(None, &self.before);
     }
 }

@@ -1,4 +1,4 @@
-//! SHA-256 of what was printed, and of what should have been.
+//! SHA-256 of the actual and the expected output.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,7 +13,7 @@ pub(crate) struct Print {
     pub(crate) sha256: String,
 }
 
-/// Takes output a piece at a time.
+/// Takes output piece by piece.
 pub(crate) struct Printer {
     len: u64,
     context: Context,
@@ -29,7 +29,7 @@ impl Printer {
         self.context.update(bytes);
     }
 
-    /// Takes all that is left of a reader.
+    /// Reads a reader to its end.
     pub(crate) fn read_all(&mut self, reader: &mut impl Read) -> io::Result<()> {
         let mut buffer = vec![0; 256 << 10];
         loop {

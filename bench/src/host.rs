@@ -1,8 +1,8 @@
-//! Which machine the figures are of.
+//! The machine of the figures.
 
 use crate::record::Host;
 
-/// This machine, called `name`, or as it calls itself.
+/// This machine, called `name` or by its host name.
 pub(crate) fn this(name: Option<&str>) -> Host {
     let system = rustix::system::uname();
     let text = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
@@ -16,7 +16,7 @@ pub(crate) fn this(name: Option<&str>) -> Host {
     }
 }
 
-/// The first label, in letters that any file system takes.
+/// The first label, with only characters that any file system accepts.
 fn plain(name: &str) -> String {
     let label = name.split('.').next().unwrap_or_default();
     let plain: String = label.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();

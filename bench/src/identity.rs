@@ -1,6 +1,6 @@
-//! The certificates of the TLS servers, as the files that nginx wants.
+//! The certificates of the TLS servers, as the files that nginx needs.
 //!
-//! testkit's identity stays inside the process that made it; a server of another process needs the key on disk.
+//! testkit's identity stays inside its process; a server of another process needs the key on disk.
 
 use std::fs;
 use std::path::Path;

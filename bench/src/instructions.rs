@@ -1,13 +1,13 @@
-//! A guard against work that creeps in: the instructions of fixed cases, counted by callgrind and held to a baseline that
-//! is checked in (`bench/instructions.json`). Unlike times, they are the same on a busy machine.
+//! A guard against gradually growing work: the instructions of fixed cases, counted by callgrind and held to a baseline that is checked in
+//! (`bench/instructions.json`). Unlike times, they are the same on a busy machine.
 //!
 //! ```text
 //! bench instructions            compare; more than 3 % above the baseline is a failure
 //! bench instructions --update   what is counted now is the baseline
 //! ```
 //!
-//! What one request costs is the difference between two runs that send more and less of them. Another compiler or C library
-//! makes other instructions: then the figures are shown, and nothing fails.
+//! What one request costs is the difference between two runs that send more and less of them. Another compiler or C library gives other counts: then
+//! the figures are shown, and nothing fails.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,19 +20,19 @@ use crate::jobs::{c_requests, home};
 use crate::server::Server;
 use crate::{Result, identity, tools};
 
-/// How much more than the baseline is a failure, and how much less is worth a word.
+/// How much more than the baseline is a failure, and how much less is reported.
 const TOLERANCE: f64 = 0.03;
 
-/// What a socket brings at once is not always the same: the least of so many runs counts.
+/// What one read of a socket returns varies: the smallest of this many runs counts.
 const RUNS: usize = 3;
 
-/// Something whose instructions are counted.
+/// A case whose instructions are counted.
 struct Case {
     name: &'static str,
     about: &'static str,
     /// The program and its arguments for a server and a number of requests; the first word is looked up in PATH, or is a path.
     argv: fn(&Server, usize) -> Vec<String>,
-    /// The requests of the two runs; none of the smaller counts the whole of the larger.
+    /// The number of requests of the two runs; if the smaller is 0, the whole larger run counts.
     requests: (usize, usize),
 }
 
@@ -64,7 +64,7 @@ fn get_tls(server: &Server, _: usize) -> Vec<String> {
     haul(&["-s", "-o", "/dev/null", "--cacert", identity::CA, &format!("https://{}/small", server.tls)])
 }
 
-/// By one thread: how two share the work is not the same each time.
+/// With one thread: how two share the work varies.
 fn get_many(server: &Server, count: usize) -> Vec<String> {
     let urls = format!("http://{}/small/[1-{count}]", server.addr);
     haul(&["-s", "--threads", "1", "--unordered", "-o", "/dev/null", &urls])
@@ -173,13 +173,13 @@ fn instructions(argv: &[String], work: &std::path::Path) -> Result<u64> {
     }
 }
 
-/// By how much of `before` it is now more.
+/// The increase as a share of `before`.
 fn change(before: u64, now: u64) -> f64 {
-    // Not a quotient less 1, which is more than 0.03 for 1030 of 1000.
+    // Not the quotient minus 1, which is more than 0.03 for 1030 and 1000.
     (now as f64 - before as f64) / before as f64
 }
 
-/// The words for a figure, and whether it has become worse.
+/// The text for a figure, and whether it has become worse.
 fn judge(before: Option<u64>, now: u64) -> (String, bool) {
     let Some(before) = before else { return ("new".to_owned(), false) };
     let change = change(before, now);

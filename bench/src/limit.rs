@@ -1,4 +1,4 @@
-//! The least anyone could do: what a row of a table is a multiple of.
+//! The least possible work, of which the rows of a table are multiples.
 //!
 //! ```text
 //! bench limit recv URL              receive into one buffer of 256 KiB and forget it
@@ -8,8 +8,8 @@
 //! bench limit aes BYTES             AES-128-GCM over so many bytes, 16 KiB at a time, no network
 //! ```
 //!
-//! `recv`, `splice` and `aes` print the length. There is no HTTP but a request, a search for the end
-//! of the head, and Content-Length. `aes` seals rather than opens: it is the same work, and needs no fresh ciphertext.
+//! `recv`, `splice` and `aes` print the length. Their HTTP consists of a request, a search for the end of the head, and
+//! Content-Length. `aes` seals rather than opens: it is the same work, and needs no fresh ciphertext.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -28,7 +28,7 @@ const PIPE: usize = 1 << 20;
 /// The most that a TLS record holds.
 const RECORD: usize = 16 << 10;
 
-/// Does what `arguments` say; they are those after `limit`.
+/// Runs with the arguments after `limit`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 struct Body {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// How much of the body came with the head; it is at the start of `buffer`.
+    /// How much of the body arrived with the head; it is at the start of `buffer`.
     early: usize,
     len: u64,
 }

@@ -42,7 +42,7 @@ use std::process::ExitCode;
 
 use options::Asked;
 
-/// What every fallible step here returns: a bench that cannot go on says why and stops.
+/// The result of every fallible step: a bench that cannot go on reports why and stops.
 type Result<T, E = Box<dyn Error>> = std::result::Result<T, E>;
 
 fn main() -> ExitCode {

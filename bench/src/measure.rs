@@ -44,11 +44,11 @@ pub(crate) struct Run {
 /// Who reads the output of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// Nobody here: it goes where this process's own goes, of so many runs in a row.
+    /// Nobody: it goes to this process's own standard output, in this many runs in a row.
     None { times: u32 },
     /// `cat >/dev/null`.
     Cat,
-    /// This process, which notes when the first byte comes and writes the digest of all to this file.
+    /// This process, which records when the first byte arrives and writes the digest to this file.
     Watch(PathBuf),
 }
 
@@ -68,12 +68,12 @@ impl Reader {
 /// Where a run's output goes.
 pub(crate) enum Out {
     To(File),
-    /// There too, that of so many runs in a row; the figures are the mean of them.
+    /// The same, for this many runs in a row; the figures are their mean.
     InARow(File, u32),
-    /// Through a pipe to `cat >/dev/null`, whose cost counts, and is known apart.
+    /// Through a pipe to `cat >/dev/null`, whose cost counts, and is also known separately.
     Cat,
-    /// Through a pipe to the process that measures, which costs nothing that counts but time: for transfers that are
-    /// slower than a digest. The digest goes to this file.
+    /// Through a pipe to the measuring process, whose CPU time does not count: for transfers that are slower than a digest. The digest goes to this
+    /// file.
     Watch(PathBuf),
 }
 
@@ -107,8 +107,8 @@ impl Figures {
     }
 }
 
-/// Runs `argv` in the job's directory; gives its figures, or how it failed. A shell finds haul, curl and this program
-/// as `$HAUL`, `$CURL`, `$SYSTEM_CURL` and `$BENCH`, and the peers built for the bench in its PATH.
+/// Runs `argv` in the job's directory; returns its figures, or how it failed. A shell finds haul, curl and this program as `$HAUL`, `$CURL`,
+/// `$SYSTEM_CURL` and `$BENCH`, and the peers built for the bench in its PATH.
 pub(crate) fn run(bench: &Bench, argv: &[String], out: Out) -> Result<Result<Figures, String>> {
     run_within(bench, argv, out, LIMIT)
 }
@@ -174,7 +174,7 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
             status = next;
         }
     }
-    // It holds the writing end of the pipe, whose end the reader is to see.
+    // It holds the writing end of the pipe, which has to be closed for the reader.
     drop(client);
     let client = cat.is_some().then(|| used.cpu());
     if let Some(cat) = cat {
@@ -198,7 +198,7 @@ pub(crate) fn in_this_process(run: &Run) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
-/// Runs it once, for so long at most.
+/// Runs it once, at most this long.
 fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Usage)> {
     let child = client.spawn()?;
     let pid = Pid::from_child(&child);
@@ -209,8 +209,7 @@ fn once(client: &mut Command, limit: Duration) -> Result<(ExitStatus, Usage)> {
     Ok(wait4(pid.as_raw_nonzero().get())?)
 }
 
-/// Whether the process is over so soon. No thread watches over it: that would take turns with it on the one processor that both may
-/// have.
+/// Whether the process ends within the limit. It is not watched by a thread, which would compete with it for the one processor that both may have.
 fn ends_within(pid: Pid, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid, PidfdFlags::empty())?;
     let limit = limit.try_into().map_err(io::Error::other)?;
@@ -230,7 +229,7 @@ fn pipe_to_cat(client: &mut Command) -> io::Result<Child> {
     Command::new("cat").stdin(reader).stdout(Stdio::null()).spawn()
 }
 
-/// Reads all of a client's output: when its first byte came, and its digest.
+/// Reads all of a client's output: when its first byte arrived, and its digest.
 fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, Print)> {
     let mut first = [0];
     let mut printer = Printer::new();
@@ -243,7 +242,7 @@ fn watch(mut from: impl Read) -> io::Result<(Option<Instant>, Print)> {
     Ok((Some(came), printer.finish()))
 }
 
-/// What a process and its children used: seconds, and KiB at the peak of the largest.
+/// The usage of a process and its children: seconds, and the peak KiB of the largest.
 struct Usage {
     user: f64,
     sys: f64,
@@ -265,7 +264,7 @@ impl Usage {
     }
 }
 
-/// Waits for a child and takes what it and the children it waited for used. `std` has no such call.
+/// Waits for a child and returns the usage of it and of the children it waited for. `std` has no such call.
 fn wait4(id: i32) -> io::Result<(ExitStatus, Usage)> {
     loop {
         let mut status = 0;

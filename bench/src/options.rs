@@ -35,7 +35,7 @@ bench instructions [--update]: the instructions of fixed cases against those of 
   --no-save        keep no raw figures
 ";
 
-/// Pages and bytes of a body where only whether the answers are right is asked.
+/// Pages and bytes of a body in a smoke run.
 const SMOKE_PAGES: usize = 40;
 const SMOKE_SIZE: u64 = 300_000;
 
@@ -47,9 +47,9 @@ pub(crate) enum Asked {
     Measure(Run),
     /// The guard of instruction counts; see [`crate::instructions`].
     Instructions(Vec<String>),
-    /// A peer of this program's own; see [`crate::limit`].
+    /// This program as a peer; see [`crate::limit`].
     Limit(Vec<String>),
-    /// Who reads a mirror; see [`crate::jobs::fetcher`].
+    /// The reader of a mirror; see [`crate::jobs::fetcher`].
     ReadPackages(Vec<String>),
     /// Documents from results; see [`crate::scorecard`].
     Render(Vec<String>),
@@ -67,7 +67,7 @@ pub(crate) struct Options {
     pub(crate) haul: Option<PathBuf>,
     pub(crate) curl: Option<PathBuf>,
     pub(crate) pages: usize,
-    /// The bytes of large bodies, if not as many as the job says.
+    /// The size of large bodies, if not the job's own.
     pub(crate) size: Option<u64>,
     pub(crate) seed: u64,
     pub(crate) embedded: bool,
@@ -79,7 +79,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Whether the site and the bodies are as large as the scorecard's.
+    /// Whether the site and the bodies have the sizes of the scorecard.
     pub(crate) fn is_full(&self) -> bool {
         self.pages == testkit::site::PAGES && self.size.is_none()
     }

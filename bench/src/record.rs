@@ -1,8 +1,8 @@
-//! The raw figures of a run, as they are kept: one file, one schema. `results/README.md` documents it for readers of
-//! the files; table, charts, documents and the README's figures are all made from it.
+//! The raw figures of a run, as they are stored: one file, one schema. `results/README.md` documents it for readers of the files; table, charts,
+//! documents and the README's figures are all made from it.
 //!
-//! Nothing that can be computed is kept: medians and ratios come from the runs, by the methods here. What counts is
-//! the median of the rounds, and of each round's ratio to another contestant of the same round.
+//! Nothing that can be computed is stored: medians and ratios come from the runs, by the methods here. What counts is the median of the rounds, and
+//! of each round's ratio to another contestant of the same round.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,21 +17,21 @@ use crate::measure::Figures;
 /// The number of this schema. It changes when a reader of the old one would misread the new.
 pub(crate) const SCHEMA: u32 = 1;
 
-/// What the name of a file ends with whose run was not over.
+/// The end of the file name of an unfinished run.
 const UNFINISHED: &str = "-unfinished";
 
 /// One run of the bench: all of its jobs, or those asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) schema: u32,
-    /// As `date +%F` has it.
+    /// In the format of `date +%F`.
     pub(crate) date: String,
     pub(crate) host: Host,
-    /// The programs that were found, and the first line of what each says of its version.
+    /// The programs that were found, with the first line of each one's version.
     pub(crate) tools: BTreeMap<String, String>,
-    /// Of which seed the site and the bodies are.
+    /// The seed of the site and the bodies.
     pub(crate) seed: u64,
-    /// Whether every job was asked for, in the sizes and rounds of the scorecard.
+    /// Whether every job was requested, in the sizes and rounds of the scorecard.
     pub(crate) whole: bool,
     /// How long all of it took.
     pub(crate) seconds: f64,
@@ -56,15 +56,15 @@ pub(crate) struct Sheet {
     pub(crate) job: String,
     /// Empty if it is the whole job. A point of a curve is `CURVE@X`.
     pub(crate) part: String,
-    /// What the job is, in a line.
+    /// A description of the job in one line.
     pub(crate) about: String,
     pub(crate) server: String,
     pub(crate) unit: Unit,
     /// Counted rounds.
     pub(crate) rounds: usize,
-    /// Whether a round that does not count went first.
+    /// Whether an uncounted warm-up round went first.
     pub(crate) warm_up: bool,
-    /// The contestant whose figures are 1.00 where there is no peer.
+    /// The contestant whose figures count as 1.00 if there is no peer.
     pub(crate) baseline: String,
     /// The contestant that does the least anyone could do.
     pub(crate) limit: Option<String>,
@@ -72,13 +72,13 @@ pub(crate) struct Sheet {
     pub(crate) goals: Vec<Aim>,
 }
 
-/// A contestant and what it did.
+/// A contestant and its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) role: Role,
     pub(crate) command: Vec<String>,
-    /// Of one more run, under strace, which no time is taken of.
+    /// From one more run, under strace, which is not timed.
     pub(crate) system_calls: Option<u64>,
     pub(crate) runs: Vec<Run>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct Entry {
 /// One counted run. One that failed or answered wrongly has no figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Run {
-    /// Whether the answer was the right one, by length and SHA-256, or by what the contestant's check has.
+    /// Whether the answer was right, by length and SHA-256, or by the contestant's check.
     pub(crate) right: bool,
     /// What was wrong.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -117,8 +117,8 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs alone; gives the path. What was
-    /// written of it [so far](Record::write_so_far) goes.
+    /// Writes `DATE-HOST.json` into `dir`, or `DATE-HOST-JOB.json` for a run of some jobs only; returns the path. Removes the file written [so
+    /// far](Record::write_so_far).
     pub(crate) fn write(&self, dir: &Path) -> Result<PathBuf> {
         let path = if self.whole {
             self.path(dir, "")
@@ -134,8 +134,7 @@ impl Record {
         }
     }
 
-    /// Writes what there is of a run that goes on, so that one that is broken off leaves its figures:
-    /// `DATE-HOST-unfinished.json`.
+    /// Writes the figures of a run so far, so that they are not lost if it is interrupted: `DATE-HOST-unfinished.json`.
     pub(crate) fn write_so_far(&self, dir: &Path) -> Result<()> {
         self.write_to(&self.path(dir, UNFINISHED))
     }
@@ -149,7 +148,7 @@ impl Record {
         Ok(std::fs::write(path, serde_json::to_string_pretty(self)? + "\n")?)
     }
 
-    /// The sheet of a name as [`Sheet::name`] gives it.
+    /// The sheet with a name as given by [`Sheet::name`].
     pub(crate) fn sheet(&self, name: &str) -> Option<&Sheet> {
         self.sheets.iter().find(|sheet| sheet.name() == name)
     }
@@ -165,14 +164,14 @@ impl Sheet {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// The peer that did best in a figure; none of those that went wrong.
+    /// The peer that did best in a figure, except those that went wrong.
     pub(crate) fn best_peer(&self, what: What) -> Option<&Entry> {
         let peers = self.entries.iter().filter(|entry| entry.role == Role::Peer);
         let ranked = peers.filter_map(|entry| Some((entry.median(what)?, entry)));
         ranked.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, entry)| entry)
     }
 
-    /// The median of the ratios of each round; none if any of either went wrong.
+    /// The median of the rounds' ratios; `None` if any run of either went wrong.
     pub(crate) fn ratio(&self, what: What, of: &str, against: &str) -> Option<f64> {
         median(self.ratios(what, of, against)?)
     }
@@ -183,7 +182,7 @@ impl Sheet {
         pairs.map(|(run, base)| Some(run.figure(what)? / base.figure(what)?)).collect()
     }
 
-    /// What a goal is about: a ratio or a figure as it stands, and its unit; none if a run of it went wrong.
+    /// The subject of a goal: a ratio or an absolute figure, and its unit; `None` if a run of it went wrong.
     pub(crate) fn reached(&self, aim: &Aim) -> Option<(f64, &'static str)> {
         match &aim.against {
             Some(against) => Some((self.ratio(aim.what, &aim.of, against)?, "")),
@@ -193,7 +192,7 @@ impl Sheet {
 }
 
 impl Entry {
-    /// The median of a figure; none if any round went wrong.
+    /// The median of a figure; `None` if any round went wrong.
     pub(crate) fn median(&self, what: What) -> Option<f64> {
         let figures: Option<Vec<f64>> = self.runs.iter().map(|run| run.figure(what)).collect();
         figures.and_then(median)
@@ -223,7 +222,7 @@ impl Run {
     }
 }
 
-/// The middle, or the mean of the two in the middle; none of nothing.
+/// The middle, or the mean of the two in the middle; `None` if empty.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;

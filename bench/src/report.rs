@@ -7,7 +7,7 @@ use crate::card::{Contestant, Role, Unit, What};
 use crate::measure::Figures;
 use crate::record::{Aim, Entry, Sheet};
 
-/// Shows on a terminal what was last run.
+/// Shows the progress on a terminal.
 pub(crate) fn progress(contestant: &Contestant, ran: &Result<Figures, String>) {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -19,7 +19,7 @@ pub(crate) fn progress(contestant: &Contestant, ran: &Result<Figures, String>) {
     }
 }
 
-/// Takes the progress line away.
+/// Removes the progress line.
 pub(crate) fn end_of_progress() {
     let mut err = std::io::stderr();
     if err.is_terminal() {
@@ -53,7 +53,7 @@ pub(crate) fn print(sheet: &Sheet) {
     println!();
 }
 
-/// Prints that alone which a smoke run is for: who was right.
+/// Prints only the result of a smoke run: who was right.
 pub(crate) fn print_right(sheet: &Sheet) {
     for entry in &sheet.entries {
         println!("  {}: {}", entry.name, wrong(entry).unwrap_or_else(|| "right".to_owned()));
@@ -86,7 +86,7 @@ impl Table {
     }
 }
 
-/// Against whom a figure is shown: the best peer in it, else the card's baseline.
+/// The contestant that a figure is compared with: the best peer in it, else the card's baseline.
 pub(crate) fn measure_of(sheet: &Sheet, what: What) -> &str {
     sheet.best_peer(what).map_or(sheet.baseline.as_str(), |entry| &entry.name)
 }

@@ -1,4 +1,4 @@
-//! The jobs that were asked for, one after the other, and the file of what they came to.
+//! Runs the requested jobs one after the other, and writes the file of their results.
 //!
 //! `all` is the whole scorecard. Its jobs share one budget of time: each has a share of what is left when its turn comes, so
 //! what a quick one does not use goes to those after it, and a slow one ends with fewer rounds.
@@ -15,10 +15,10 @@ use crate::{Result, host, report, tools};
 
 /// The word for all jobs.
 pub(crate) const ALL: &str = "all";
-/// What all jobs take together where nothing is said; `scripts/bench.sh` says what is left of its time.
+/// The default time of all jobs together; `scripts/bench.sh` passes what is left of its time.
 const BUDGET: Duration = Duration::from_secs(14 * 60);
 
-/// Jobs whose few rounds take long, and about how many seconds; others are content with [`SHARE`].
+/// Jobs whose few rounds take long, and about how many seconds; for others [`SHARE`] is enough.
 const SHARES: [(&str, f64); 13] = [
     ("site", 60.0),
     ("fetch", 45.0),
@@ -36,7 +36,7 @@ const SHARES: [(&str, f64); 13] = [
 ];
 const SHARE: f64 = 20.0;
 
-/// Runs what was asked for; the exit code tells whether all that haul answered was right.
+/// Runs the requested jobs; the exit code says whether all of haul's answers were right.
 pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     let start = Instant::now();
     let whole = options.jobs.iter().any(|job| job == ALL);
@@ -65,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         }
         match score(&mut bench, *part, until.map(|until| (until, part_of_rest))) {
             Ok(sheets) => record.sheets.extend(sheets),
-            // One that cannot run here is no reason to measure nothing else.
+            // If one cannot run here, the others are still measured.
             Err(error) if whole => {
                 println!("{}: skipped: {error}\n", job.name);
                 record.skipped.insert(job.name.to_owned(), error.to_string());
@@ -84,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
     Ok(if haul_is_right(&record.sheets) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The jobs of these words, each with the part that was asked for.
+/// The jobs with these names, each with the requested part.
 fn asked(words: &[String]) -> Result<Vec<(&'static Job, Option<&str>)>> {
     let mut asked = Vec::new();
     for word in words {
@@ -99,8 +99,7 @@ fn asked(words: &[String]) -> Result<Vec<(&'static Job, Option<&str>)>> {
     Ok(asked)
 }
 
-/// Runs a job, which has a share of the time that is left until all are to be over. Its setting up, which may write a whole site
-/// once, is not in the share.
+/// Runs a job, which has a share of the time that is left until all are to be over. Its set-up, which may write a whole site once, is not included.
 fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) -> Result<Vec<Sheet>> {
     let mut cards = (bench.job.set_up)(bench)?;
     let until = time.map(|(until, share)| {
@@ -135,7 +134,7 @@ fn score(bench: &mut Bench, part: Option<&str>, time: Option<(Instant, f64)>) ->
     Ok(sheets)
 }
 
-/// Whether every answer of haul's own was the right one; what a peer answers is the peer's affair.
+/// Whether every answer of haul was right; peers may be wrong.
 fn haul_is_right(sheets: &[Sheet]) -> bool {
     let is_haul = |entry: &&crate::record::Entry| entry.role == crate::card::Role::Haul;
     let wrong: Vec<String> = sheets

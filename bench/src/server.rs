@@ -1,8 +1,7 @@
-//! The servers the contestants ask: nginx when it is installed, else the embedded origin.
+//! The servers that the contestants use: nginx when it is installed, else the embedded origin.
 //!
-//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile, no access log. Both
-//! serve plain HTTP/1.1, the same over TLS, and HTTP/2 over TLS on a port of its own, for a client that offers both would get
-//! HTTP/2 on any.
+//! nginx runs as a child in the foreground with a configuration of its own: one worker, sendfile, no access log. Both serve plain HTTP/1.1, the same
+//! over TLS, and HTTP/2 over TLS on a port of its own, since a client that offers both would get HTTP/2 on any.
 
 use std::fs;
 use std::io;
@@ -20,8 +19,7 @@ use crate::{Result, identity, tools};
 /// How long nginx may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server of one site; it stops when dropped. The certificate that its clients have to trust is [`identity::CA`] in
-/// the directory of scratch files.
+/// A server of one site; it stops when dropped. The certificate for its clients to trust is [`identity::CA`] in the directory of scratch files.
 pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
     /// Where it serves TLS 1.3.
@@ -67,8 +65,8 @@ impl Server {
 
 impl Nginx {
     fn start(program: &Path, root: &Path, work: &Path) -> Result<(Nginx, [SocketAddr; 3])> {
-        // Free now; should someone take one in between, nginx says so and the wait below ends. All are held until
-        // all are known, or they could be the same.
+        // These ports are free now; if someone takes one in between, nginx reports it and the wait below ends. All are held until all are known, or
+        // they could be the same.
         let bind = || TcpListener::bind("127.0.0.1:0");
         let held = [bind()?, bind()?, bind()?];
         let addrs = [held[0].local_addr()?, held[1].local_addr()?, held[2].local_addr()?];
@@ -107,14 +105,14 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Nothing is left to do for one that has ended already.
+        // Fails only if it has ended already.
         let _ = self.stop();
     }
 }
 
-/// One suite for all clients: each prefers another one, and it is not the suites that are compared.
+/// One cipher suite for all clients: each prefers another one, and suites are not compared.
 fn configuration([addr, tls, h2]: [SocketAddr; 3], root: &Path, work: &Path, dir: &Path) -> String {
-    // A worker of root's would be nobody, who may not enter the directory.
+    // As root the worker would run as nobody, who may not enter the directory.
     let user = if rustix::process::geteuid().is_root() { "user root;\n" } else { "" };
     let [leaf, key] = [identity::LEAF, identity::KEY].map(|name| work.join(name));
     let (root, dir, leaf, key) = (root.display(), dir.display(), leaf.display(), key.display());

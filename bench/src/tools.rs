@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::Result;
 
-/// Where scripts/bench-peers.sh puts the peers that it builds, and [`install_haul`] haul.
+/// Where scripts/bench-peers.sh puts the peers that it builds, and [`install_haul`] puts haul.
 fn built() -> PathBuf {
     crate::jobs::home().join("work").join("bin")
 }
@@ -23,8 +23,8 @@ pub(crate) fn haul_beside() -> Option<PathBuf> {
     std::env::current_exe().ok().map(|bench| bench.with_file_name("haul")).filter(|haul| haul.is_file())
 }
 
-/// Copies it to where the peers are, as those were copied and as it is when it is installed: what a linker wrote is in the page cache
-/// in single pages, and each start of it takes a tenth of a millisecond more.
+/// Copies it to where the peers are. They were copied, too, and so is an installed program: a linker's output is in the page cache in single pages,
+/// and each start of it takes a tenth of a millisecond more.
 pub(crate) fn install_haul() -> Result<()> {
     let installed = built().join("haul");
     let _ = fs::remove_file(&installed);
@@ -43,7 +43,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(daemons).map(|dir| dir.join(name)).find(|file| file.is_file())
 }
 
-/// The program of this name that is not of the bench's own.
+/// The program with this name that was not built for the bench.
 pub(crate) fn find_installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|file| file.is_file())

@@ -1,4 +1,4 @@
-//! A program run to its end, under a hard limit of time: what it printed, how it ended, what memory it had.
+//! Runs a program to its end, under a hard time limit: its output, how it ended, its peak memory.
 //!
 //! ```
 //! use std::process::{Command, Stdio};
@@ -22,24 +22,24 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use wait4::Wait4;
 
-/// How much of what a program says on standard error is kept: the last of it.
+/// How many of the last bytes of standard error are kept.
 const WORDS: usize = 600;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// None if a signal ended it.
+    /// `None` if a signal ended it.
     pub code: Option<i32>,
-    /// It had not ended when its time was up, and was killed.
+    /// It exceeded its time limit and was killed.
     pub hung: bool,
-    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's peak, so this is no
-    /// less than what the present program ever used.
+    /// Peak of resident memory in bytes. On exec the kernel starts a child's count at its parent's peak, so this is at
+    /// least the peak of the present program.
     pub rss: u64,
-    /// The last of what it said on standard error, if that is a pipe, its lines joined by ` | `.
+    /// The last bytes of its standard error, if that is a pipe, with lines joined by ` | `.
     pub said: String,
 }
 
-/// Runs it to its end or for so long; `take` gets what it prints, if its standard output is a pipe.
+/// Runs it to its end or up to the limit; `take` gets its output, if standard output is a pipe.
 ///
 /// # Errors
 /// The system's, if it cannot be started or waited for.

@@ -19,7 +19,7 @@ use flate2::{Compress, Compression, Crc, FlushCompress};
 pub enum Coding {
     /// RFC 1952.
     Gzip,
-    /// `deflate` as RFC 9110 section 8.4.1.2 means it: zlib (RFC 1950).
+    /// `deflate` as RFC 9110 section 8.4.1.2 defines it: zlib (RFC 1950).
     Deflate,
     /// `deflate` as some servers send it: without the zlib wrapper (RFC 1951). Spelt `rawdeflate` here.
     RawDeflate,
@@ -105,7 +105,7 @@ impl Coding {
     }
 }
 
-/// A gzip stream of `mib` MiB of zeros, as its pieces: about 1 KiB a MiB, and no work a MiB.
+/// A gzip stream of `mib` MiB of zeros, in pieces: about 1 KiB for each MiB, made without work for each MiB.
 ///
 /// ```
 /// use std::io::Read;
@@ -117,7 +117,7 @@ impl Coding {
 /// ```
 pub fn bomb(mib: u64) -> Vec<Bytes> {
     let zeros = vec![0; 1 << 20];
-    // A fully flushed block is whole bytes and looks back at nothing, so it can be repeated as it is.
+    // A fully flushed block ends at a byte and refers to nothing before it, so it can be repeated as it is.
     let mut block = Vec::with_capacity(8 << 10);
     let compressed = Compress::new(Compression::best(), false).compress_vec(&zeros, &mut block, FlushCompress::Full);
     debug_assert!(compressed.is_ok() && block.len() < block.capacity());

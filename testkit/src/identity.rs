@@ -1,6 +1,6 @@
 //! A certificate authority and a server certificate for loopback, made on the spot.
 //!
-//! Two certificates, not one self-signed: webpki refuses a CA's certificate as a server's own.
+//! There are two certificates instead of a self-signed one: webpki refuses a CA's certificate as a server's own.
 //!
 //! ```
 //! let identity = testkit::identity::Identity::generate();
@@ -16,7 +16,7 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// The names the server certificate is good for.
+/// The names for which the server certificate is valid.
 pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// A CA and a server certificate signed by it, for [`NAMES`].
@@ -51,10 +51,10 @@ impl Identity {
         Identity::for_names(&NAMES)
     }
 
-    /// A new identity good for other names, to see a client refuse it.
+    /// A new identity for other names, to test that a client refuses it.
     ///
     /// # Panics
-    /// If a name is no DNS name and no address, or the system has no entropy.
+    /// If a name is neither a DNS name nor an address, or the system has no entropy.
     pub fn for_names(names: &[&str]) -> Identity {
         let ca_key = KeyPair::generate().expect("a key");
         let mut ca = CertificateParams::default();
@@ -120,7 +120,7 @@ impl Identity {
         self.leaf_pem.clone()
     }
 
-    /// Its private key, for the same.
+    /// Its private key, for the same purpose.
     pub fn key_pem(&self) -> String {
         self.key_pem.clone()
     }

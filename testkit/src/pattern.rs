@@ -12,7 +12,7 @@ use crate::rng::mix;
 
 /// An endless sequence of bytes, addressed by offset.
 ///
-/// No part repeats: with a repeated table, a range put a whole period away from its place would pass unseen.
+/// No part repeats: with a repeated table, a range misplaced by a whole period would go unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     seed: u64,

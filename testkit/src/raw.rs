@@ -1,5 +1,5 @@
-//! A scripted peer on plain threads: it reads what the script says, sends exactly the bytes it says, and keeps what
-//! it received. For framing that no honest server sends.
+//! A scripted peer on plain threads: it reads as the script says, sends exactly the bytes of the script, and keeps what
+//! it received. It is for framing that no honest server sends.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// One thing the peer does on a connection.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Reads up to the end of a request head (`\r\n\r\n`); what came after it serves the next read.
+    /// Reads up to the end of a request head (`\r\n\r\n`); bytes after it are left for the next read.
     ReadHead,
     /// Reads this many bytes.
     ReadBytes(usize),
@@ -46,15 +46,15 @@ pub enum Step {
     Send(Vec<u8>),
     /// Sends these bytes one at a time, each in a write (and so a segment) of its own, with a pause after each.
     SendSlowly(Vec<u8>, Duration),
-    /// Sends these bytes over and over until the client has had enough (a write fails), at most this many times.
+    /// Sends these bytes again and again until a write fails, at most this many times.
     SendRepeatedly(Vec<u8>, u64),
     /// Waits.
     Sleep(Duration),
     /// Waits until [`RawPeer::release`] was called this many times: a test decides the order, not a clock.
     Await(u64),
-    /// Ends its side of the connection in order (over TLS: close_notify first) and goes on with the script.
+    /// Shuts down its side of the connection (over TLS: close_notify first) and continues the script.
     HalfClose,
-    /// Closes in order (over TLS: close_notify first). Also what happens at the end of a script.
+    /// Closes properly (over TLS: close_notify first). This also happens at the end of a script.
     Close,
     /// Closes without close_notify; on a plain connection the same as `Close`.
     Cut,
@@ -68,13 +68,13 @@ impl Step {
         Step::Send(bytes.as_ref().to_vec())
     }
 
-    /// `SendSlowly` of text or bytes without a pause: only cut into single bytes.
+    /// `SendSlowly` of text or bytes without a pause, as single bytes.
     pub fn send_bytewise(bytes: impl AsRef<[u8]>) -> Step {
         Step::SendSlowly(bytes.as_ref().to_vec(), Duration::ZERO)
     }
 }
 
-/// What is done on one connection, in order.
+/// The steps on one connection, in order.
 pub type Script = Vec<Step>;
 
 /// A running peer. Dropping it stops it from accepting; scripts under way end with their connections.
@@ -153,7 +153,7 @@ impl RawPeer {
         self.shared.lock().received.len()
     }
 
-    /// What the connection of this number (from 0) has sent so far, as far as its script read it.
+    /// The bytes received so far on the connection with this number (from 0), as far as its script read them.
     pub fn received(&self, connection: usize) -> Vec<u8> {
         self.shared.lock().received.get(connection).cloned().unwrap_or_default()
     }
@@ -232,7 +232,7 @@ fn accept(
         thread::spawn(move || {
             let _ = stream.set_read_timeout(Some(PATIENCE));
             if let Ok(wire) = Wire::over(stream, tls.as_ref()) {
-                // A client that goes away in the middle ends the script: that is often the point of the test.
+                // A client that disconnects ends the script: that is often the point of the test.
                 let _ = Player { wire, number, shared: &shared, ahead: Vec::new() }.play(&script);
             }
             shared.lock().finished[number] = true;

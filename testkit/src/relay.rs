@@ -2,7 +2,7 @@
 //!
 //! Every piece that arrives is stamped and sent on half a round trip later, so the delay costs no bandwidth. Jitter
 //! delays a piece further, and those behind it in its direction with it: nothing is reordered. The TCP handshake is not
-//! charged unless asked for.
+//! delayed unless requested.
 //!
 //! ```
 //! use std::time::Duration;
@@ -37,11 +37,12 @@ use timer::Timer;
 
 /// Bytes one direction of one connection may have under way; worst case of memory a connection: twice this.
 const IN_FLIGHT: u32 = 16 << 20;
-/// Of these, what a link with a rate holds besides its round trip: a router's queue, not a cache of the whole body.
+/// How much of that a link with a rate holds in addition to its round trip: a router's queue, not a cache of the whole
+/// body.
 const QUEUE: Duration = Duration::from_millis(20);
 /// The most that is read, stamped and sent on as one piece.
 const PIECE: usize = 64 << 10;
-/// How far a paced sender that woke late may catch up.
+/// How much a paced sender that woke late may catch up.
 const CATCH_UP: Duration = Duration::from_millis(5);
 
 /// What to start; from [`Relay::to`].
@@ -80,7 +81,7 @@ impl Builder {
         self
     }
 
-    /// What the jitter is made from; the same seed gives a connection the same delays. Default: 1.
+    /// The seed of the jitter; the same seed gives a connection the same delays. Default: 1.
     pub fn seed(mut self, seed: u64) -> Builder {
         self.link.seed = seed;
         self
@@ -92,13 +93,13 @@ impl Builder {
         self
     }
 
-    /// Bytes a second for each connection, in each direction. Default: as many as there are.
+    /// Bytes a second for each connection, in each direction. Default: unlimited.
     pub fn rate(mut self, bytes_a_second: u64) -> Builder {
         self.link.rate = Some(bytes_a_second.max(1));
         self
     }
 
-    /// Bytes a second for all connections together, in each direction. Default: as many as there are.
+    /// Bytes a second for all connections together, in each direction. Default: unlimited.
     pub fn total_rate(mut self, bytes_a_second: u64) -> Builder {
         self.link.total_rate = Some(bytes_a_second.max(1));
         self
@@ -107,7 +108,7 @@ impl Builder {
     /// Binds and starts relaying.
     ///
     /// # Errors
-    /// What binding the port or starting a thread says.
+    /// From binding the port or starting a thread.
     pub fn start(self) -> io::Result<Relay> {
         let runtime =
             runtime::Builder::new_multi_thread().worker_threads(1).thread_name("testkit-relay").enable_all().build()?;
@@ -213,7 +214,7 @@ async fn accept(listener: TcpListener, to: SocketAddr, carrier: Carrier, connect
         let number = connections.fetch_add(1, SeqCst);
         let carrier = carrier.clone();
         tokio::spawn(async move {
-            // The near side sees a close if the far side cannot be reached.
+            // If the far side cannot be reached, the near side sees a close.
             if let Ok(far) = TcpStream::connect(to).await {
                 carrier.join(near, far, number).await;
             }
@@ -225,7 +226,7 @@ impl Carrier {
     async fn join(self, near: TcpStream, far: TcpStream, number: u64) {
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         if self.link.slowest().is_some() {
-            // The kernel's own buffers grow to megabytes, which would again be a cache.
+            // The kernel's own buffers would grow to megabytes and act as a cache, too.
             for socket in [&near, &far] {
                 let _ = SockRef::from(socket).set_recv_buffer_size(self.link.room() as usize);
             }
@@ -237,8 +238,8 @@ impl Carrier {
         tokio::join!(up, down);
     }
 
-    /// One direction, up to its end or to the first error; an error ends only this direction's write side, and the
-    /// other direction finds the rest.
+    /// One direction, up to its end or to the first error; an error ends only this direction's write side; the other
+    /// direction ends by itself.
     async fn carry(&self, from: OwnedReadHalf, to: OwnedWriteHalf, total: &Pace, charge: Duration, seed: u64) {
         let room = Semaphore::new(self.link.room() as usize);
         let (sender, receiver) = channel::unbounded_channel();
@@ -301,7 +302,7 @@ struct Delays {
 }
 
 impl Delays {
-    /// None for a link that delays nothing.
+    /// `None` for a link without delay.
     fn due(&mut self) -> Option<Instant> {
         let Link { rtt, jitter, .. } = self.link;
         if rtt.is_zero() && jitter.is_zero() {

@@ -1,7 +1,7 @@
 //! One connection of a server on plain threads, with or without TLS, and the ways to end it.
 //!
-//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it; only the end of a connection differs between them and an
-//! ordinary server: in order, cut (no close_notify), or by a reset.
+//! [`raw`](crate::raw) and [`faulty`](crate::faulty) use it; they differ from an ordinary server only in how a
+//! connection ends: properly, cut off (no close_notify), or by a reset.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -36,19 +36,19 @@ impl Wire {
         }
     }
 
-    /// Ends this side in order; over TLS close_notify goes first.
+    /// Shuts down this side; over TLS close_notify is sent first.
     pub(crate) fn half_close(&mut self) -> io::Result<()> {
         self.notify()?;
         self.socket().shutdown(Shutdown::Write)
     }
 
-    /// Closes in order; over TLS close_notify goes first.
+    /// Closes properly; over TLS close_notify is sent first.
     pub(crate) fn end(mut self) -> io::Result<()> {
         self.notify()?;
         self.cut()
     }
 
-    /// Closes without close_notify. No unread bytes stay in the socket: they would make the end a reset, which may
+    /// Closes without close_notify. Unread bytes are read first: they would turn the close into a reset, which may
     /// overtake what was sent.
     pub(crate) fn cut(self) -> io::Result<()> {
         let mut socket = self.socket();

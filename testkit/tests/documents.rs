@@ -1,5 +1,5 @@
-//! docs/design/faults.md and docs/design/trust.md name a test for each fault and each refusal: every line names one, and
-//! what it names is there.
+//! docs/design/faults.md and docs/design/trust.md name a test for each fault and each refusal: every line names one,
+//! and each named test exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,14 @@ use std::process::Command;
 
 /// The last column of the tables that name tests.
 const HEADINGS: [&str; 3] = ["test", "tests", "run by"];
-/// What stands for a directory in faults.md.
+/// Abbreviations of directories in faults.md.
 const DIRECTORIES: [(&str, &str); 4] = [
     ("E/", "crates/engine/tests/"),
     ("C/", "crates/cli/tests/"),
     ("P/", "crates/policy/tests/"),
     ("H/", "crates/proto/tests/"),
 ];
-/// What stands for a file in trust.md.
+/// Abbreviations of files in trust.md.
 const FILES: [(&str, &str); 3] =
     [("P", "crates/policy/tests/trust.rs"), ("E", "crates/engine/tests/trust.rs"), ("C", "crates/cli/tests/trust.rs")];
 
@@ -23,7 +23,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The rows of the tables that name tests: what each is about, and the cell with the tests.
+/// The rows of the tables that name tests: the subject of each, and the cell with the tests.
 fn lines(document: &str) -> Vec<(String, String)> {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let (mut found, mut names_tests, mut in_table) = (Vec::new(), false, false);
@@ -73,7 +73,7 @@ fn is_row(word: &str, rows: &BTreeSet<String>) -> bool {
     }
 }
 
-/// Checks the tables of a document; how many tests it names.
+/// Checks the tables of a document; returns how many tests it names.
 fn check(document: &str) -> usize {
     let (rows, mut named, mut current) = (rows(), 0, None::<(PathBuf, String)>);
     let mut missing = Vec::new();

@@ -1,4 +1,4 @@
-//! The runner `faults` against programs that are wrong in known ways: it has to see each.
+//! The runner `faults` against programs with known flaws: it has to find each.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use std::sync::Mutex;
 
 use serde_json::Value;
 
-/// What every made-up program begins with: `$out` is the file after `-o`, empty for a pipe.
+/// The beginning of every test program: `$out` is the file after `-o`, empty for a pipe.
 const OPTIONS: &str = r#"#!/bin/sh
 case "$1" in --version) echo "made up 1"; exit ;; --help) echo "  --split N"; exit ;; esac
 out=
 while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
 "#;
 
-/// Held while a program is written, and while a process is started: one that inherits the open file would make it too
-/// busy to be run.
+/// Held while a program is written, and while a process is started: a process that inherits the open file would make it
+/// fail with ETXTBSY.
 static STARTING: Mutex<()> = Mutex::new(());
 
 fn program(dir: &Path, body: &str) -> PathBuf {

@@ -1,4 +1,5 @@
-//! The fault origin over HTTP/2, seen by another client (the crate h2): the same plans, and what only HTTP/2 can say.
+//! The fault origin over HTTP/2, seen by another client (the crate h2): the same plans, and what only HTTP/2 can
+//! express.
 
 use bytes::Bytes;
 use h2::{Reason, RecvStream, client};
@@ -8,14 +9,14 @@ use tokio::net::TcpStream;
 
 const SIZE: u64 = 300_000;
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Got {
     status: u16,
     length: Option<u64>,
     range: Option<String>,
     body: Vec<u8>,
-    /// Why it ended early: the peer's reason, or none if the connection just ended.
+    /// Why it ended early: the peer's reason, or `None` if the connection just ended.
     error: Option<Option<Reason>>,
 }
 
@@ -105,7 +106,7 @@ fn a_stream_breaks_where_the_plan_says_and_the_connection_goes_on() {
     let path = origin.serve("a", plan(vec![Break::rst_at(123_457).times(1)]));
     let got = get(&origin, &path, &[None, Some("bytes=123457-")]);
     assert_eq!((got[0].status, &got[0].error), (200, &Some(Some(Reason::INTERNAL_ERROR))));
-    // What h2 holds when the stream is reset it may drop; what it gives is right.
+    // h2 may drop bytes that it holds when the stream is reset; those it delivers are right.
     assert!(source(0, 123_457).starts_with(&got[0].body));
     assert_eq!((got[1].status, &got[1].error), (206, &None));
     assert!(got[1].body == source(123_457, SIZE));

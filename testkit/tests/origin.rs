@@ -1,4 +1,4 @@
-//! The origin's routes and its record, asked through plain sockets.
+//! The origin's routes and its record, tested through plain sockets.
 
 mod common;
 
@@ -199,7 +199,7 @@ fn tls_with_a_certificate_the_authority_vouches_for() {
         let session = ClientConnection::new(config.clone(), name.try_into().unwrap()).unwrap();
         let stream = TcpStream::connect(origin.https_addr()).unwrap();
         let request = format!("GET /close/100000 HTTP/1.1\r\nHost: {name}\r\n\r\n");
-        // Reading to the end without an error is the proof of close_notify.
+        // Reading to the end without an error proves that close_notify was sent.
         let reply = talk(&mut StreamOwned::new(session, stream), request.as_bytes());
         assert_eq!(reply.body, origin.pattern().slice(0, 100_000));
     }

@@ -1,4 +1,4 @@
-//! What the jobs of large bodies share: a server of them, and how each client is asked for one.
+//! What the jobs with large bodies share: a server, and each client's command line.
 
 use std::net::SocketAddr;
 
@@ -12,21 +12,21 @@ use crate::digest::Print;
 use crate::identity;
 use crate::server::Server;
 
-/// The names of contestants that goals speak of.
+/// The names of contestants in goals.
 pub(super) const HAUL: &str = "haul";
 pub(super) const HAUL_ONE: &str = "haul --split 1";
 pub(super) const CURL: &str = "curl";
-/// Of which version is among the versions of the raw figures.
+/// Its version is among those in the raw figures.
 pub(super) const LIBCURL: &str = "libcurl";
 pub(super) const HTCAT: &str = "htcat";
 pub(super) const ARIA2: &str = "aria2c -x5";
 
-/// What haul may have resident at its peak, however large the body.
+/// haul's limit for peak resident memory, however large the body.
 pub(super) const MEMORY_MB: f64 = 32.0;
 
-/// What a client writes a body to a file as.
+/// The name of the file that a client writes.
 const FILE: &str = "out";
-/// What curl and haul say after a transfer, on standard output.
+/// What curl and haul print after a transfer.
 const SAY: &str = "%{size_download}";
 
 /// The server of large bodies.
@@ -54,18 +54,18 @@ impl Store {
         Ok(Body { url: format!("https://{addr}{}", Bodies::path(len)), tls: true, print: self.bodies.prepare(len)? })
     }
 
-    /// What several bodies of a length come to, one after the other.
+    /// The digest of several concatenated bodies of a length.
     pub(super) fn repeated(&self, len: u64, times: usize) -> Result<Print> {
         self.bodies.repeated(len, times)
     }
 }
 
-/// The length to take where the job's own is `len`: what was asked for, if it is less.
+/// The length to use if the job's own is `len`: the requested one, if that is less.
 pub(super) fn at_most(bench: &Bench, len: u64) -> u64 {
     bench.options.size.map_or(len, |size| size.min(len))
 }
 
-/// A body to be fetched.
+/// A body to fetch.
 pub(super) struct Body {
     pub(super) url: String,
     tls: bool,
@@ -76,10 +76,10 @@ pub(super) struct Body {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Client {
     Haul,
-    /// One stream, whatever the link would give to more.
+    /// One stream, even if more would be faster.
     HaulOne,
     Curl,
-    /// The easy interface of the libcurl that bench/libcurl/Cargo.lock names.
+    /// The easy interface of the libcurl version in bench/libcurl/Cargo.lock.
     Libcurl,
     Htcat,
     /// Five connections; to files only.
@@ -92,7 +92,7 @@ pub(super) enum Sink {
     Null,
     Pipe,
     File,
-    /// A pipe to a reader that digests it and notes the first byte.
+    /// A pipe to a reader that digests it and times the first byte.
     Watched,
 }
 
@@ -145,7 +145,7 @@ impl Body {
             }
             Client::Htcat if self.tls => format!("env {} htcat", trust("SSL_CERT_FILE=")),
             Client::Htcat => "htcat".to_owned(),
-            // Unallocated files are its quickest here, and what it then writes is not more.
+            // It is fastest here without allocating files, and does not write more then.
             Client::Aria2 => {
                 format!("aria2c --no-conf -q -x5 --file-allocation=none {} -d . -o {FILE}", trust("--ca-certificate="))
             }
@@ -167,7 +167,7 @@ impl Client {
     }
 }
 
-/// The rows that say what the machine can do at all; see [`crate::limit`].
+/// The rows that show what the machine can do; see [`crate::limit`].
 pub(super) mod limits {
     use super::*;
 

@@ -1,6 +1,6 @@
-//! Requests of a C program, one at a time on a warm connection: libhaul, libcurl, and the least there is.
+//! Requests of a C program, one at a time on a warm connection: libhaul, libcurl, and the lower limit.
 //!
-//! The program is `bench/c/requests.c`, compiled here against what `make bindings` has left in `target/capi`.
+//! The program is `bench/c/requests.c`, compiled here against the result of `make bindings` in `target/capi`.
 
 use std::path::Path;
 use std::process::Command;
@@ -29,7 +29,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let (small, page) = (bodies.prepare(super::SMALL as u64)?, bodies.prepare(PAGE)?);
     let _turns = OneCore::hold()?;
     let files = Server::start(&testkit::site::Site::scaled(1, 12), bodies.root(), &bench.work, bench.options.embedded)?;
-    // nginx answers no POST of a file. The answer is of fixed length: what tells of the request would count connections, too.
+    // nginx does not answer a POST to a file. The answer has a fixed length: one that described the request would include the connection's number.
     let forms = Server::embedded(testkit::site::Site::scaled(1, 12), &bench.work)?;
     let part = |part, server: &Server, path: &str, length: u64, count: usize, form: Option<&str>, goal: f64| {
         let count = bench.count(count);
@@ -62,7 +62,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// So many requests by haul.
+/// This many requests by haul.
 pub(crate) fn argv(server: &Server, path: &str, count: usize, form: Option<&str>) -> Vec<String> {
     words("haul", server, path, count, form)
 }

@@ -1,5 +1,5 @@
-//! What the jobs of a language share: its clients, each run with the words `WAY HOST PORT PATH COUNT [FORM]` for requests one at
-//! a time, beside the C program of `c-requests` as the limit.
+//! What the jobs of a language share: its clients, each run with the arguments `WAY HOST PORT PATH COUNT [FORM]` for requests one at a time, beside
+//! the C program of `c-requests` as the limit.
 
 use std::process::{Command, Stdio};
 
@@ -12,10 +12,10 @@ use crate::cores::OneCore;
 use crate::digest::Print;
 use crate::server::Server;
 
-/// A client: the name shown, what the language's program calls it, the module that must be there.
+/// A client: the displayed name, its name in the language's program, the required module.
 pub(super) type Client = (&'static str, &'static str, &'static str);
 
-/// The name shown of the least there is.
+/// The displayed name of the lower limit.
 const LIMIT: &str = "send + recv, C";
 
 /// Requests one at a time in a language.
@@ -26,16 +26,16 @@ pub(super) struct OneByOne<'a> {
     pub(super) clients: &'a [Client],
     /// The client that the goals are about.
     pub(super) haul: &'static str,
-    /// Of the parts small, page and post: how many requests, and how many times the limit's CPU they may take.
+    /// For the parts small, page and post: how many requests, and how many times the limit's CPU they may take.
     pub(super) parts: [(usize, f64); 3],
-    /// A client that posts so slowly that it does a twentieth of it, apart from the others, beside haul alone.
+    /// A client that posts so slowly that it sends a twentieth as many, in a separate part beside haul alone.
     pub(super) slow_to_post: Option<&'static str>,
-    /// A client with haul, the same without, and how much of its CPU that may take.
+    /// A client with haul, the same without, and the allowed share of its CPU.
     pub(super) replaced: Option<(&'static str, &'static str, f64)>,
 }
 
 impl OneByOne<'_> {
-    /// The cards; what serves them goes on until the job is over.
+    /// The cards; their server runs until the job is over.
     pub(super) fn cards(&self, bench: &mut Bench) -> Result<Vec<Card>> {
         c_requests::compile(&bench.work)?;
         let bodies = Bodies::new(&home().join("work"), bench.options.seed)?;
@@ -43,7 +43,7 @@ impl OneByOne<'_> {
         let site = testkit::site::Site::scaled(1, 12);
         let _turns = OneCore::hold()?;
         let files = Server::start(&site, bodies.root(), &bench.work, bench.options.embedded)?;
-        // nginx answers no POST of a file.
+        // nginx does not answer a POST to a file.
         let forms = Server::embedded(site, &bench.work)?;
         let [of_small, of_page, of_post] = self.parts.map(|(count, goal)| (count, Some(goal)));
         let is_slow = |client: &Client| self.slow_to_post == Some(client.0);
@@ -95,7 +95,7 @@ impl OneByOne<'_> {
             limit: Some(LIMIT),
             goals,
             rounds: 5,
-            // That its module is there was seen by loading it.
+            // Loading the module has shown that it is installed.
             warm_up: false,
             one_core: true,
             calls: true,
@@ -105,12 +105,12 @@ impl OneByOne<'_> {
     }
 }
 
-/// The names of those that are not haul in one way or another.
+/// The names of those that do not use haul.
 pub(super) fn peers(clients: &[Client]) -> impl Iterator<Item = &'static str> {
     clients.iter().filter(|(_, way, _)| !way.contains("haul")).map(|&(name, ..)| name)
 }
 
-/// Those whose module is there, as a command that `asks` for it says; names the others.
+/// Those whose module is installed, according to the command `asks`; reports the others.
 pub(super) fn installed(clients: &[Client], asks: impl Fn(&str) -> Command) -> Vec<Client> {
     let has = |(name, _, module): &Client| {
         let found =

@@ -1,4 +1,4 @@
-//! One small plain request from start to end of the process.
+//! One small plain request, from the start of the process to its end.
 
 use super::{Bench, Job, SYSTEM_CURL, SiteFiles, in_a_row};
 use crate::Result;

@@ -1,7 +1,7 @@
 //! How cost grows: with pages, with the length of a body, with connections, with the round trip, with cores.
 //!
-//! Each point is a part of its own, `CURVE@X`; `bench curves:pages` runs one curve. haul and curl say how many bytes they
-//! had, in every round; that these are the right ones is for the other jobs to show.
+//! Each point is a part of its own, `CURVE@X`; `bench curves:pages` runs one curve. haul and curl print how many bytes they received, in every round;
+//! the other jobs show that the bytes are right.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -32,13 +32,13 @@ const BODY: [(&str, u64); 8] = [
     ("body@1000000000", 1_000_000_000),
     ("body@10000000000", 10_000_000_000),
 ];
-/// Longer bodies than this are holes: nobody wants ten gigabytes written for a point of a curve.
+/// Longer bodies than this are sparse files, to avoid writing ten gigabytes for a point of a curve.
 const WRITTEN: u64 = 1_000_000_000;
 /// Connections at once.
 const PARALLEL: [(&str, usize); 4] =
     [("parallel@1", 1), ("parallel@10", 10), ("parallel@100", 100), ("parallel@1000", 1_000)];
 const REPLIES: usize = 10_000;
-/// Milliseconds from end to end and back.
+/// Round trip in milliseconds.
 const RTT: [(&str, u64); 6] =
     [("rtt@0", 0), ("rtt@1", 1), ("rtt@5", 5), ("rtt@20", 20), ("rtt@50", 50), ("rtt@100", 100)];
 const RTT_PAGES: usize = 300;
@@ -49,7 +49,7 @@ const HAUL: &str = "haul";
 const PIPELINED: &str = "haul --pipeline 32";
 const CURL: &str = "curl";
 const CURL_Z: &str = "curl -Z";
-/// What each says of a transfer, on standard output.
+/// What each prints about a transfer.
 const SAY: &str = r"-w %{size_download}\n";
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
@@ -99,7 +99,7 @@ fn card(bench: &Bench, part: &'static str, entries: Vec<Contestant>, server: Str
     }
 }
 
-/// That a client said it had so many bytes in all.
+/// Checks that a client printed this many bytes in total.
 fn said(len: u64) -> Check {
     Check::Told(None, Print { len, sha256: String::new() })
 }

@@ -61,7 +61,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     }])
 }
 
-/// What the lines of all pages come to, sorted by the same `sort`.
+/// The digest of the lines of all pages, sorted by the same `sort`.
 fn sorted_lines(bench: &Bench, files: &SiteFiles) -> Result<Print> {
     let path = bench.work.join("sorted");
     let root = files.root().display();

@@ -4,8 +4,8 @@
 //! bench read-packages WANTS BASE COMMAND...    reads as pkg_add does, by COMMAND -o - URL; prints how many bytes were read
 //! ```
 //!
-//! Parts: plain and TLS, the TCP handshake charged a round trip or not. CPU is of the calls alone: the agent is nobody's
-//! child when its figures are taken.
+//! Parts: plain and TLS, the TCP handshake charged a round trip or not. CPU is that of the calls only: the agent is not a child of the measured
+//! process.
 
 use std::fs;
 use std::time::Duration;
@@ -35,7 +35,7 @@ struct Way {
     tls: bool,
     /// The TCP handshake costs a round trip.
     far: bool,
-    /// How much of curl's time it may take.
+    /// The allowed share of curl's time.
     goal: f64,
 }
 
@@ -79,7 +79,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             limit: None,
             goals: vec![Goal::ratio(What::Wall, "haul agent", "curl", way.goal)],
             rounds: 5,
-            // The mirror has all in memory, and the machine is idle most of the time.
+            // The mirror has everything in memory, and the machine is idle most of the time.
             warm_up: false,
             one_core: false,
             calls: false,

@@ -8,7 +8,7 @@ use crate::card::{Card, Check, Goal, Unit, What};
 pub(super) const JOB: Job = Job { name: "five", about: "5 parallel bodies of 1 GiB, plain, in one thread", set_up };
 
 const LEN: u64 = 1 << 30;
-/// How long the bodies are that show that each client gets them right; those of [`LEN`] would be written to files and read again.
+/// The length of the bodies in the proof; those of [`LEN`] would have to be written to files and read again.
 const PROOF_LEN: u64 = 64 << 20;
 const BODIES: usize = 5;
 
@@ -22,7 +22,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     bench.write_url_lists(&vec![url.clone(); BODIES])?;
     bench.write_lines("files.cfg", (1..=BODIES).map(|n| format!("url = \"{short}\"\noutput = \"body.{n}\"")))?;
     let urls = vec![url; BODIES].join(" ");
-    // In files of their own, so that it shows should two of them weave into each other.
+    // In separate files, so that mixed-up bodies would show.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
         Check::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all.clone())

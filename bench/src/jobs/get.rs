@@ -15,7 +15,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let len = bench.length(LEN);
     let body = store.plain(store.server.addr, len)?;
     let card = |part, mut contestants: Vec<Contestant>, limit: Vec<Contestant>, mut goals: Vec<Goal>| {
-        // The last of them is the one that does least.
+        // The last one does the least work.
         let least = limit.last().map(|contestant| contestant.name);
         contestants.extend(limit);
         goals.push(Goal::most(What::Rss, HAUL, MEMORY_MB));

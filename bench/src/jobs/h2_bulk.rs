@@ -9,8 +9,8 @@ pub(super) const JOB: Job =
     Job { name: "h2-bulk", about: "50 parallel bodies of 100 MB over one HTTP/2 connection", set_up };
 
 const LEN: u64 = 100_000_000;
-/// How long the bodies are that show that each client gets them right: with those of [`LEN`], writing and reading files
-/// would take longer than all that is measured.
+/// The length of the bodies in the proof: with [`LEN`], writing and reading files would take longer than everything
+/// that is measured.
 const PROOF_LEN: u64 = 4_000_000;
 const BODIES: usize = 50;
 
@@ -25,7 +25,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     let all_short = store.repeated(short_len, BODIES)?;
     bench.write_lines("short", vec![short.clone(); BODIES])?;
     bench.write_lines("files.cfg", (1..=BODIES).map(|n| format!("url = \"{short}\"\noutput = \"body.{n}\"")))?;
-    // In files of their own, so that it shows should two of them weave into each other.
+    // In separate files, so that mixed-up bodies would show.
     let proof = |fetch: &str| {
         let files = (1..=BODIES).map(|n| format!("body.{n}")).collect::<Vec<_>>().join(" ");
         Check::Proof(format!("{fetch} && cat {files}; status=$?; rm -f {files}; exit $status"), all_short.clone())
@@ -55,7 +55,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             Goal::ratio(What::Cpu, HAUL, CURL, 1.0 / 2.7),
             Goal::ratio(What::Wall, HAUL, LIBCURL, 1.0),
         ],
-        // A round moves 20 GB: with a fourth one, or one that only warms up, the job would outlast all others.
+        // A round moves 20 GB: with a fourth one, or a warm-up, the job would take longer than all others.
         rounds: 3,
         warm_up: false,
         one_core: false,

@@ -1,4 +1,4 @@
-//! 20,000 replies of 300 bytes on one HTTP/2 connection: what a stream costs when the body costs nothing.
+//! 20,000 replies of 300 bytes on one HTTP/2 connection: the cost of a stream, apart from its body.
 
 use super::bulk::LIBCURL;
 use super::{Bench, H2LOAD, Job, SMALL, SiteFiles, h2load, plain, small_body};
@@ -35,7 +35,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             "haul -s --cacert ca.pem --input-file list",
             proof("$HAUL -s --cacert ca.pem --input-file list"),
         ),
-        // The bodies are equal, so it does not show if those of -Z come in another order.
+        // The bodies are equal, so the order of those of -Z does not matter.
         plain(PARALLEL, &format!("curl {curl} null.cfg"), proof(&format!("$CURL {curl} stdout.cfg"))),
         plain(
             LIBCURL,

@@ -1,6 +1,7 @@
-//! One GET where every connection is held to a rate, as object stores do: what more connections give.
+//! One GET with a rate limit on every connection, as in object stores: the gain of more connections.
 //!
-//! nginx's `limit_rate` holds a request; the relay holds the connection, and charges the TCP handshake a round trip.
+//! nginx's `limit_rate` limits a request; the relay limits the connection, and delays the TCP handshake by a round
+//! trip.
 
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         let body = if link.tls { store.tls(relay.addr(), len)? } else { store.plain(relay.addr(), len)? };
         relays.push(relay);
         let mut contestants = body.to(Sink::Watched, &[Client::Haul, Client::Curl, Client::Htcat]);
-        // It cannot do without a file; at these rates the disk does not show.
+        // It needs a file; at these rates the disk does not matter.
         contestants.extend(body.to(Sink::File, &[Client::Aria2]));
         cards.push(Card {
             part: link.part,
@@ -55,7 +56,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             ],
             rounds: 3,
             warm_up: false,
-            // Under strace the transfer takes as long again, and its calls depend on how the pieces arrive.
+            // Under strace the transfer takes twice as long, and its calls depend on how the pieces arrive.
             one_core: false,
             calls: false,
             server: format!(

@@ -74,7 +74,7 @@ pub(crate) const ALL: &[&Job] = &[
 /// The peers that scripts/bench-peers.sh builds.
 const PEERS: [&str; 2] = ["easyget", "htcat"];
 
-/// Starts of a program that is over in milliseconds, by a caller that does nothing else, to make one run.
+/// How many starts of a program that takes milliseconds make one run.
 const IN_A_ROW: u32 = 20;
 
 /// The length of the replies of the small jobs.
@@ -85,11 +85,11 @@ pub(crate) fn home() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a job is set up with, and what keeps its servers running.
+/// The environment of a job, which keeps its servers running.
 pub(crate) struct Bench<'a> {
     pub(crate) job: &'static Job,
     pub(crate) options: &'a Options,
-    /// Every command runs here, so that its words name no absolute path.
+    /// Every command runs here, so that its arguments contain no absolute path.
     pub(crate) work: PathBuf,
     held: Vec<Box<dyn Any>>,
 }
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
         self.held.push(Box::new(server));
     }
 
-    /// The program of a name, if it is installed.
+    /// The program with a name, if it is installed.
     pub(crate) fn program(&self, name: &str) -> Option<PathBuf> {
         match name {
             "curl" if self.options.curl.is_some() => self.options.curl.clone(),
@@ -130,12 +130,12 @@ impl<'a> Bench<'a> {
         all.filter_map(version).map(|(name, version)| (name.to_owned(), version)).collect()
     }
 
-    /// How long a large body is: `full`, or what was asked for.
+    /// The length of a large body: `full`, or the requested one.
     fn length(&self, full: u64) -> u64 {
         self.options.size.unwrap_or(full)
     }
 
-    /// How many there are of something: `full`, or few in a smoke run.
+    /// The number of something: `full`, or few in a smoke run.
     fn count(&self, full: usize) -> usize {
         if self.options.smoke { full.div_ceil(1000).max(20) } else { full }
     }
@@ -149,7 +149,7 @@ impl<'a> Bench<'a> {
         card
     }
 
-    /// The contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word) is installed; says which are not.
+    /// The contestants whose program (`$HAUL`, `$CURL`, `$SYSTEM_CURL` or the first word) is installed; reports which are not.
     fn entries(&self, entries: Vec<Contestant>) -> Vec<Contestant> {
         let installed = |entry: &Contestant| {
             let shell = entry.argv.last().filter(|_| entry.argv[0] == "sh");
@@ -198,7 +198,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A contestant that is run as it stands.
+/// A contestant that is run directly.
 fn plain(name: &'static str, words: &str, check: Check) -> Contestant {
     Contestant { name, argv: words.split(' ').map(str::to_owned).collect(), piped: false, times: 1, check }
 }
@@ -213,31 +213,30 @@ fn shell(name: &'static str, line: impl Into<String>, check: Check) -> Contestan
     Contestant { name, argv: vec!["sh".to_owned(), "-c".to_owned(), line.into()], piped: false, times: 1, check }
 }
 
-/// A shell line that makes `calls` of haul with the agent at `$dir/a`, which begins and ends with it. A socket's path is short; that
-/// of the working directory may not be.
+/// A shell line that makes `calls` of haul with the agent at `$dir/a`, which it starts and stops. A socket's path must be short; that of the working
+/// directory may be long.
 fn with_agent(calls: &str) -> String {
     format!("dir=$(mktemp -d) && {calls}; code=$?; $HAUL --agent=$dir/a --agent-stop >&2; rm -r $dir; exit $code")
 }
 
-/// The curl that the system's users have, where that in [`Bench::program`] was built for the bench: it starts more slowly.
+/// The system's curl, if that in [`Bench::program`] was built for the bench: it starts more slowly.
 pub(crate) const SYSTEM_CURL: &str = "system-curl";
 
-/// nghttp2's load generator, which throws bodies away and checks nothing: what one connection can do at all.
+/// nghttp2's load generator, which discards bodies and checks nothing: what one connection can do.
 const H2LOAD: &str = "h2load";
 
-/// So many requests of it on one connection, 50 at a time: for a URL in quotes, or `-i` and a list of them. It says how many
-/// bytes the bodies had.
+/// This many of its requests on one connection, 50 at a time: for a quoted URL, or `-i` and a list of them. It prints how many bytes the bodies had.
 fn h2load(requests: usize, what: &str, all: Print) -> Contestant {
     let data = r"sed -n 's/^traffic.*(\([0-9]*\)) data$/\1/p'";
     shell(H2LOAD, format!("{H2LOAD} -n{requests} -c1 -m50 {what} | {data}"), Check::Told(None, all))
 }
 
-/// Shows what parallel writers to files have fetched, in the order of the list.
+/// Prints what parallel writers to files have fetched, in the order of the list.
 fn pages_in_order(fetch: &str) -> String {
     format!("rm -rf pages && mkdir pages && {fetch} && cd pages && xargs cat < ../names && cd .. && rm -r pages")
 }
 
-/// The site on disk, and what its pages come to.
+/// The site on disk, and the digests of its pages.
 struct SiteFiles {
     site: Site,
     root: PathBuf,
@@ -245,7 +244,7 @@ struct SiteFiles {
 }
 
 impl SiteFiles {
-    /// Lays the site out under the working directory of all jobs, unless an equal one is there.
+    /// Lays the site out under the working directory of all jobs, unless it is there already.
     fn prepare(options: &Options) -> Result<SiteFiles> {
         let site = Site::scaled(options.seed, options.pages);
         let root = home().join("work").join(format!("site-{}-{}", options.seed, options.pages));
@@ -268,7 +267,7 @@ impl SiteFiles {
         Server::start(&self.site, &self.root, &bench.work, bench.options.embedded)
     }
 
-    /// What these pages come to, one after the other.
+    /// The digest of these pages, concatenated.
     fn pages(&self, paths: &[String]) -> Print {
         let mut printer = Printer::new();
         for path in paths {

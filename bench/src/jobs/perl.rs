@@ -1,7 +1,7 @@
-//! Requests of a Perl program, one at a time on a warm connection: Haul, LWP with and without it, what else there is for
-//! Perl, and the least there is (the C program of `c-requests`). And all pages of the site, six at once, by those that can.
+//! Requests of a Perl program, one at a time on a warm connection: Haul, LWP with and without it, other Perl clients, and the lower limit (the C
+//! program of `c-requests`); and all pages of the site, six at once, by those that can.
 //!
-//! The programs are those of `bench/perl/requests.pl`; Haul is what `make bindings` has left in `bindings/perl/blib`.
+//! The programs are in `bench/perl/requests.pl`; Haul is that of `make bindings` in `bindings/perl/blib`.
 
 use std::process::Command;
 
@@ -46,7 +46,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         clients: &clients,
         haul: HAUL,
         parts: [(5_000, 1.3), (1_500, 1.6), (4_000, 1.4)],
-        // It sends head and content apart, so that each waits for the other to be acknowledged (Nagle): 25 a second.
+        // It sends head and content separately, so that the content waits for an acknowledgement (Nagle): 25 a second.
         slow_to_post: Some("HTTP::Tiny"),
         replaced: clients.iter().any(|(name, ..)| *name == LWP).then_some((LWP_HAUL, LWP, 0.5)),
     };
@@ -55,7 +55,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// All pages of the site, six at once: by Haul's `each`, and by what other clients have for it.
+/// All pages of the site, six at once: by Haul's `each` and its counterparts in other clients.
 fn pages(bench: &mut Bench, clients: &[Client]) -> Result<Card> {
     let files = SiteFiles::prepare(bench.options)?;
     let server = files.serve(bench)?;

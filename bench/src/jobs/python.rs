@@ -1,8 +1,8 @@
-//! Requests of a Python program: one at a time on a warm connection, and the site's pages side by side. haul, requests with
-//! and without it, what else there is for Python, and the least there is (the C program of `c-requests`).
+//! Requests of a Python program: one at a time on a warm connection, and the site's pages side by side. haul, requests with and without it, other
+//! Python clients, and the lower limit (the C program of `c-requests`).
 //!
-//! The programs are those of `bench/python`. They run in the environment that `scripts/bench-python.sh` makes of the pinned
-//! peers and of what `make python` has left.
+//! The programs are in `bench/python`. They run in the environment that `scripts/bench-python.sh` makes of the pinned peers and the result of `make
+//! python`.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -60,8 +60,8 @@ const PAGES: [Client; 14] = [
 
 /// The interpreter, seen from where commands run.
 const PYTHON: &str = "environment/bin/python";
-/// It runs without environment variables. requests reads all that there are twice a request, which with the seventy of a continuous
-/// integration took half of its time, and would tell of them rather than of it.
+/// It runs without environment variables. requests reads all of them twice for each request, which took half of its time with the seventy variables
+/// of a CI system.
 const CLEAN: [&str; 3] = ["env", "-i", PYTHON];
 
 fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
@@ -71,7 +71,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
         return Err("python needs its peers: make python, then sh scripts/bench-python.sh".into());
     };
     symlink(built, bench.work.join("environment"))?;
-    // The goals are 30, 80 and 33 µs where this limit was at 20, 45 and 20; the interpreter's start is counted along.
+    // The goals are 30, 80 and 33 µs, and this limit was 20, 45 and 20 µs; the interpreter's start is included.
     let one_by_one = OneByOne {
         script: &[CLEAN.as_slice(), &["../../python/one_by_one.py"]].concat(),
         clients: &installed(&bench.work, &ONE_BY_ONE),

@@ -1,4 +1,4 @@
-//! 20,000 replies of 300 bytes: what a request costs when the body costs nothing.
+//! 20,000 replies of 300 bytes: the cost of a request, apart from its body.
 
 use super::{Bench, Job, SMALL, SiteFiles, plain, small_body};
 use crate::Result;
@@ -27,7 +27,7 @@ fn set_up(bench: &mut Bench) -> Result<Vec<Card>> {
             proof("$HAUL -s --unordered --input-file list"),
         ),
         plain("haul, in order", "haul -s --input-file list", proof("$HAUL -s --input-file list")),
-        // The bodies are equal, so it does not show if those of -Z come in another order.
+        // The bodies are equal, so the order of those of -Z does not matter.
         plain(PARALLEL, "curl -s -Z -K null.cfg", proof("$CURL -s -Z -K stdout.cfg")),
         plain("curl serial", "curl -s -K null.cfg", proof("$CURL -s -K stdout.cfg")),
     ];

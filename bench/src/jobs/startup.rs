@@ -1,5 +1,4 @@
-//! Option parsing and output set-up: one small plain request by a line with twenty options. What it costs beyond `cold` is
-//! the options' own.
+//! Option parsing and output set-up: one small plain request by a line with twenty options. Its cost beyond `cold` is that of the options.
 
 use super::{Bench, Job, SiteFiles, in_a_row};
 use crate::Result;
@@ -10,7 +9,7 @@ use crate::digest::Print;
 pub(super) const JOB: Job =
     Job { name: "startup", about: "twenty options, one small plain request; 20 in a row", set_up };
 
-/// The options of a well-used script; no blanks in values, for a line is split at them.
+/// The options of a typical script; values have no blanks, since a line is split at them.
 const OPTIONS: &str = "-q -fsSL --retry 3 --retry-delay 1 --connect-timeout 5 --max-time 30 -A agent/1.0 -H Accept:application/json \
                        -H X-Request:1 -H Cache-Control:no-cache -b a=b -e http://from.example/ --max-redirs 5 \
                        --limit-rate 100M -u user:secret --http1.1 --tcp-nodelay --no-keepalive --proto =http,https";

@@ -1,4 +1,4 @@
-//! One GET where one connection already gets all there is: what trying for more may cost.
+//! One GET whose connection already uses the whole link: the cost of trying more.
 
 use std::time::Duration;
 

@@ -19,11 +19,11 @@ use crate::report;
 const WIDTH: u32 = 1000;
 const NAMES: i32 = 270;
 const PANEL: i32 = 360;
-/// Of a panel, what the longest bar takes; behind it there is room for its figure.
+/// The share of a panel that the longest bar takes; the rest is for its figure.
 const LONGEST: f64 = 200.0;
 const ROW: i32 = 24;
 const HEAD: i32 = 58;
-/// A bar that would be longer than so many times the best is cut off, or it would leave nothing of the others.
+/// A bar longer than this many times the best is cut off, or the others would become too small.
 const MOST: f64 = 8.0;
 
 /// The chart of the sheets of one job, one below the other.
@@ -75,7 +75,7 @@ fn panel(area: &Area<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
         area.draw(&Text::new(title, (left, top + 36), font(12, TEXT, HPos::Left)))?;
         let best = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(f64::MAX, f64::min);
         let longest = sheet.entries.iter().filter_map(|entry| entry.median(what)).fold(0.0, f64::max);
-        // A limit may be far below all others: it is those that are to be seen.
+        // A limit may be far below all others, which are to be seen.
         let reference = sheet.entry(against).and_then(|entry| entry.median(what)).unwrap_or(best);
         let scale = LONGEST / longest.min(MOST * reference).max(f64::MIN_POSITIVE);
         for (row, entry) in sheet.entries.iter().enumerate() {
@@ -88,7 +88,7 @@ fn panel(area: &Area<'_>, sheet: &Sheet, top: i32) -> Drawn<()> {
     Ok(())
 }
 
-/// Where a reader of the pipe costs as much as the client, the client's own is what is compared.
+/// If a reader of the pipe costs as much as the client, the client's own CPU is compared.
 fn cpu_of(sheet: &Sheet) -> What {
     if sheet.entries.iter().any(|entry| entry.median(What::Client).is_some()) { What::Client } else { What::Cpu }
 }
@@ -106,7 +106,7 @@ fn bar(area: &Area<'_>, sheet: &Sheet, entry: &Entry, what: What, (left, middle)
     let (up, down) = (middle - 8, middle + 8);
     area.draw(&Rectangle::new([(left, up), (right, down)], colour(entry.role).filled()))?;
     if is_cut {
-        // A gap across the bar: it goes on.
+        // A gap across the bar shows that it goes on.
         let gap = vec![(right - 16, down), (right - 10, up), (right - 6, up), (right - 12, down)];
         area.draw(&Polygon::new(gap, WHITE.filled()))?;
     }
@@ -144,7 +144,7 @@ mod tests {
         {
             assert!(svg.contains(part), "{part}");
         }
-        // No bar is longer than the room it has.
+        // No bar is longer than its space.
         assert!(!svg.contains("x=\"-"));
     }
 }

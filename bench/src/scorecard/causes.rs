@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(super) struct Causes(BTreeMap<String, Vec<String>>);
 
 impl Causes {
-    /// Reads the file. What stands before the first heading is for its editors.
+    /// Reads the file. Text before the first heading is for its editors.
     pub(super) fn read(text: &str) -> Causes {
         let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for section in format!("\n{text}").split("\n## ").skip(1) {
@@ -23,7 +23,7 @@ impl Causes {
         Causes(causes)
     }
 
-    /// The paragraphs about a goal; none if nobody has written any.
+    /// The paragraphs about a goal, if there are any.
     pub(super) fn of(&self, id: &str) -> &[String] {
         self.0.get(id).map_or(&[], Vec::as_slice)
     }

@@ -43,7 +43,7 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// The chart of a curve; none if the run has no point of it.
+/// The chart of a curve; `None` if the run has no point of it.
 pub(super) fn chart(curve: &Curve, record: &Record) -> Drawn<Option<String>> {
     let panels: Vec<(String, Vec<Line>)> =
         [(What::Wall, "wall, s"), (What::Cpu, "CPU, s"), (What::Rss, "peak memory, MB")]
@@ -108,7 +108,7 @@ fn lines(curve: &Curve, record: &Record, what: What) -> Vec<Line> {
     lines
 }
 
-/// An axis that is marked where this file says. plotters' own place their marks by a number of labels, which gives 1.2 cores.
+/// An axis with marks chosen in this file. plotters' own axes place marks by their number, which gives 1.2 cores.
 struct Axis {
     range: Range<f64>,
     by_factors: bool,
@@ -116,11 +116,10 @@ struct Axis {
 }
 
 impl Axis {
-    /// By factors, with so much room beyond the values; marked at powers of ten, or at 1, 2 and 5 of each if it spans few of
-    /// them.
+    /// Logarithmic, with this much room beyond the values; marked at powers of ten, or at 1, 2 and 5 of each if it spans few of them.
     fn by_factors(values: &[f64], room: f64) -> Axis {
         let (low, high) = (least(values) / room, most(values) * room);
-        // Less than a power of ten would make much of little.
+        // A smaller range than a power of ten would exaggerate differences.
         let wider = (10.0 * low / high).max(1.0).sqrt();
         let range = low / wider..high * wider;
         let span = (range.end / range.start).log10();
@@ -133,7 +132,7 @@ impl Axis {
         Axis { range, by_factors: true, marks }
     }
 
-    /// In even steps, marked at the values, but for those that would be written over each other.
+    /// Linear, marked at the values, except where labels would overlap.
     fn by_steps(values: &[f64]) -> Axis {
         let span = most(values) - least(values);
         let mut sorted = values.to_vec();
@@ -219,7 +218,7 @@ fn panel(area: &Area<'_>, curve: &Curve, title: &str, lines: &[Line], x: Axis, y
 enum Look {
     Haul,
     Peer,
-    /// A second way of haul's.
+    /// A second contestant of haul.
     Other,
 }
 

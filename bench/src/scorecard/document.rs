@@ -1,6 +1,6 @@
 //! One document, two forms: Markdown for the repository, HTML that opens without a network.
 //!
-//! Text is plain but for `` `code` `` and `**bold**`, which both forms have.
+//! Text is plain except for `` `code` `` and `**bold**`, which both forms have.
 
 use std::fmt::Write;
 
@@ -18,14 +18,14 @@ pub(super) enum Block {
     },
 }
 
-/// A table; the first columns, so many, are text, the others figures.
+/// A table; the first columns, this many, are text, the others figures.
 pub(super) struct Table {
     pub(super) text_columns: usize,
     pub(super) head: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// As Markdown; charts are files under `charts`, seen from the document.
+/// As Markdown; charts are files under `charts`, relative to the document.
 pub(super) fn markdown(blocks: &[Block], charts: &str) -> String {
     let mut out = String::new();
     for block in blocks {
@@ -91,7 +91,7 @@ pub(super) fn html(title: &str, blocks: &[Block]) -> String {
     )
 }
 
-/// Nothing is fetched: fonts are the reader's own.
+/// Nothing is loaded: fonts are the reader's own.
 const STYLE: &str = "\
 body { font: 16px/1.5 sans-serif; color: #1a1a1a; background: #fff; max-width: 1080px; margin: 2rem auto; padding: 0 1rem }
 h2 { margin-top: 3rem; border-bottom: 1px solid #ccc }

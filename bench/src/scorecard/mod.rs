@@ -26,10 +26,10 @@ use crate::jobs::home;
 use crate::record::Record;
 use crate::{Result, scorecard::causes::Causes};
 
-/// Where the charts are, seen from the root of the repository.
+/// Where the charts are, relative to the root of the repository.
 const CHARTS: &str = "docs/benchmarks";
 
-/// Does what `arguments` say; they are those after `scorecard`.
+/// Runs with the arguments after `scorecard`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (mut check, mut file) = (false, None);
     for argument in arguments {
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         return compare(&root(), &made);
     }
     let charts = root().join(CHARTS);
-    // One of a job that is no more would stay.
+    // A chart of a removed job would remain.
     let _ = fs::remove_dir_all(&charts);
     fs::create_dir_all(&charts)?;
     for (name, text) in &made {
@@ -97,7 +97,7 @@ fn newest(results: &Path) -> Result<Option<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(results)? {
         let path = entry?.path();
-        // Other figures lie there, too.
+        // Other figures are there, too.
         if path.extension().is_some_and(|extension| extension == "json")
             && let Ok(record) = Record::read(&path)
             && record.whole
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::record::tests::{entry, figures, record, sheet};
 
-    /// What a reader sees in the repository is what was measured. `make scorecard` mends it.
+    /// The documents in the repository match the measurements. `make scorecard` updates them.
     #[test]
     fn the_documents_are_those_of_the_newest_results() {
         run(&["--check".to_owned()]).unwrap();

@@ -11,14 +11,14 @@ use crate::record::{Record, Sheet};
 const WIDTH: u32 = 1000;
 const NAMES: i32 = 170;
 const PANEL: i32 = 410;
-/// What a bar of 1.00 takes.
+/// The length of a bar of 1.00.
 const ONE: f64 = 180.0;
-/// Longer bars are cut off here, and are said by their figure.
+/// Longer bars are cut off here; their figure is printed.
 const MOST: f64 = 1.2;
 const ROW: i32 = 22;
 const HEAD: i32 = 70;
 
-/// What a chart of all sheets that have a peer looks like; none without any.
+/// The chart of all sheets that have a peer; `None` without any.
 pub(super) fn chart(record: &Record) -> Drawn<Option<String>> {
     let rows: Vec<(&Sheet, [Option<Ratio>; 2])> = record
         .sheets
@@ -71,10 +71,10 @@ struct Ratio {
     peer: String,
 }
 
-/// That of the first of haul's ways; none if it or all peers went wrong.
+/// That of haul's first contestant; `None` if it or all peers went wrong.
 fn ratio(sheet: &Sheet, what: What) -> Option<Ratio> {
     let haul = sheet.entries.iter().find(|entry| entry.role == Role::Haul)?;
-    // With a reader at the end of its pipe it is the client that is compared.
+    // With a reader at the end of its pipe, only the client is compared.
     let what = if what == What::Cpu && haul.median(What::Client).is_some() { What::Client } else { what };
     let peer = &sheet.best_peer(what)?.name;
     Some(Ratio { value: sheet.ratio(what, &haul.name, peer)?, peer: peer.clone() })

@@ -1,4 +1,4 @@
-//! What stands in `docs/benchmarks.md` and in the page of HTML.
+//! The contents of `docs/benchmarks.md` and of the HTML page.
 
 use super::anchors;
 use super::causes::Causes;
@@ -35,7 +35,7 @@ pub(super) fn charts(record: &Record) -> Result<Vec<(String, String)>> {
     Ok(charts)
 }
 
-/// The sheets of each job but the curves, in the order in which they ran.
+/// The sheets of each job except the curves, in the order in which they ran.
 fn jobs(record: &Record) -> Vec<(&str, Vec<&Sheet>)> {
     let mut jobs: Vec<(&str, Vec<&Sheet>)> = Vec::new();
     for sheet in record.sheets.iter().filter(|sheet| sheet.job != CURVES && !sheet.entries.is_empty()) {
@@ -163,7 +163,7 @@ fn misses(verdicts: &[Verdict], causes: &Causes) -> Vec<Block> {
     blocks
 }
 
-/// The table of a sheet, under what it is of.
+/// The table of a sheet, below its description.
 fn figures(sheet: &Sheet) -> Vec<Block> {
     let table = report::Table::of(sheet);
     let rows = sheet.entries.iter().enumerate().map(|(row, entry)| {

@@ -1,5 +1,4 @@
-//! The README's figures. Between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` stands what is made here; everything else is
-//! written by hand.
+//! The README's figures. The text between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->` is made here; everything else is written by hand.
 
 use crate::Result;
 use crate::card::What;
@@ -20,7 +19,7 @@ pub(super) fn filled(readme: &str, record: &Record) -> Result<String> {
     Ok(text)
 }
 
-/// A ratio to the best peer, as a reader takes it in: `0.28 of curl's`.
+/// A ratio to the best peer, for the reader: `0.28 of curl's`.
 fn ratio(record: &Record, sheet: &str, of: &str, what: What) -> Option<(f64, String)> {
     let sheet = record.sheet(sheet)?;
     let peer = sheet.best_peer(what)?;
@@ -106,7 +105,7 @@ mod tests {
         assert!(text.contains("| Thousands of pages, the whole job | 0.25 | wall | curl, a config | `site` |"));
         assert!(!text.contains("old"));
         assert!(text.lines().all(|line| line.chars().count() <= 120));
-        // Made twice it is the same.
+        // Making it twice changes nothing.
         let mut again = sheet(Vec::new());
         again.job = "other".to_owned();
         assert_eq!(filled(&text, &record(vec![again])).unwrap(), text);

@@ -1,5 +1,5 @@
-//! What the charts look like. The colours are those of Okabe and Ito, which people with any of the usual colour
-//! blindnesses tell apart; lines differ in their marks as well.
+//! The style of the charts. The colours are those of Okabe and Ito, which people with common kinds of colour blindness
+//! can distinguish; lines differ in their marks as well.
 
 use std::error::Error;
 
@@ -9,17 +9,17 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub(super) const HAUL: RGBColor = RGBColor(0, 114, 178);
 pub(super) const PEER: RGBColor = RGBColor(230, 159, 0);
 pub(super) const LIMIT: RGBColor = RGBColor(140, 140, 140);
-/// A second way of haul's, in curves.
+/// A second contestant of haul, in curves.
 pub(super) const OTHER: RGBColor = RGBColor(0, 158, 115);
 pub(super) const CUT: RGBColor = RGBColor(178, 60, 0);
 pub(super) const TEXT: RGBColor = RGBColor(26, 26, 26);
 pub(super) const FRAME: RGBColor = RGBColor(110, 110, 110);
 pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-/// What drawing gives; it fails only where a chart would have no size.
+/// The result of drawing, which fails only if a chart has no size.
 pub(super) type Drawn<T> = Result<T, Box<dyn Error>>;
 
-/// Text of so many pixels, its middle at the point, to this side of it.
+/// Text of this many pixels, vertically centred at the point, on this side of it.
 pub(super) fn font(size: u32, colour: RGBColor, side: HPos) -> TextStyle<'static> {
     ("sans-serif", size).into_font().color(&colour).pos(Pos::new(side, VPos::Center))
 }

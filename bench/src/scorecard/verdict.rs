@@ -1,10 +1,10 @@
-//! What a goal came to in a run.
+//! The result of a goal in a run.
 
 use super::anchors::{Anchor, Bound, Proof};
 use crate::card::{Unit, What};
 use crate::record::{Entry, Record, Sheet, median};
 
-/// A goal and what it came to, in words for a table.
+/// A goal and its result, in words for a table.
 #[derive(Debug, PartialEq)]
 pub(super) struct Verdict {
     pub(super) id: &'static str,
@@ -18,12 +18,12 @@ pub(super) struct Verdict {
 /// How it ended.
 #[derive(Debug, PartialEq)]
 pub(super) enum End {
-    /// The median holds; so many rounds of so many do by themselves.
+    /// The median meets it; so do this many of this many rounds.
     Met(usize, usize),
     Missed(usize, usize),
     /// Tests show it, or fail.
     Tested(&'static str),
-    /// There is no such figure in this run.
+    /// This run has no such figure.
     Unmeasured(String),
 }
 
@@ -56,12 +56,12 @@ impl Verdict {
     fn fill(&mut self, sheet: &Sheet, of: &str, what: What, bound: &Bound) {
         let shown = |entry: &Entry| entry.median(what).map(|value| show(value, what, sheet.unit, bound));
         let Some(haul) = sheet.entry(of) else { return };
-        // Peers go by name; of the limit there is one.
+        // Peers are found by name; there is only one limit.
         if let Some(best) = sheet.best_peer(what) {
             self.best_peer = format!("{}: {}", best.name, shown(best).unwrap_or_default());
         }
         let limit = sheet.limit.as_deref().and_then(|limit| sheet.entry(limit));
-        // A limit without a reader has no figure of its client alone; then that is all it used.
+        // A limit without a reader has no separate figure for its client; then the total counts.
         let limit_figure = limit.and_then(|limit| limit.median(what).or_else(|| limit.median(What::Cpu)));
         if let Some(value) = limit_figure.filter(|_| !matches!(what, What::Rss | What::FirstByte)) {
             self.limit = show(value, what, sheet.unit, bound);
@@ -91,7 +91,7 @@ impl Verdict {
     }
 }
 
-/// The figure that the bound is about in each round, and what it may be at most.
+/// The figure of the bound in each round, and its maximum.
 fn figures(sheet: &Sheet, haul: &Entry, what: What, bound: &Bound, against: Option<&str>) -> Option<(Vec<f64>, f64)> {
     let each = |factor: f64| -> Option<Vec<f64>> {
         haul.runs.iter().map(|run| Some(what.of(run.figures.as_ref()?)? * factor)).collect()
@@ -100,13 +100,13 @@ fn figures(sheet: &Sheet, haul: &Entry, what: What, bound: &Bound, against: Opti
         (Bound::Of(_, most) | Bound::OfBest(most), _) => (sheet.ratios(what, &haul.name, against?)?, *most),
         (Bound::Most(most), unit) => (each(what.readable(1.0, unit).0)?, *most),
         (Bound::Micros(most), Unit::Requests(requests)) => (each(1e6 / requests as f64)?, *most),
-        // At least so fast is at most so long.
+        // A least rate is a greatest time.
         (Bound::Speed(least), Unit::Bytes(bytes)) => (each(1.0)?, bytes as f64 / (least * 1e6)),
         _ => return None,
     })
 }
 
-/// A figure as a reader of the goal wants it.
+/// A figure in the unit of the goal.
 fn show(value: f64, what: What, unit: Unit, bound: &Bound) -> String {
     match (bound, unit) {
         (Bound::Micros(_), Unit::Requests(requests)) => format!("{:.1} µs", value * 1e6 / requests as f64),
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(verdict.haul, "2.000 s = 0.50 × curl");
         assert_eq!(verdict.end, End::Met(2, 3));
         assert_eq!(judged(What::Wall, Bound::Of("curl", 0.4)).end, End::Missed(1, 3));
-        // Nobody to compare with is neither met nor missed.
+        // A goal with nobody to compare with is neither met nor missed.
         for bound in [Bound::Of("wrong", 1.0), Bound::Of("absent", 1.0), Bound::Micros(1.0)] {
             assert!(matches!(judged(What::Wall, bound).end, End::Unmeasured(_)));
         }

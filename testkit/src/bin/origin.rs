@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// None if help was asked for.
+/// `None` if help was requested.
 fn parse() -> Result<Option<Options>, lexopt::Error> {
     let mut options = Options {
         port: 0,

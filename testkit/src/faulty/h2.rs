@@ -1,6 +1,6 @@
 //! The same origin over HTTP/2 (RFC 9113): one thread a connection reads frames and sends its streams' bodies in turn.
 //!
-//! Written by hand upon [`frames`], for an honest server could not break off where a plan says so.
+//! Written by hand on [`frames`], since an ordinary server could not break off where a plan says so.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,11 +20,11 @@ use crate::wire::Wire;
 pub(super) const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\n";
 const PREFACE_END: &[u8] = b"SM\r\n\r\n";
 
-/// The longest payload that a client takes unless it says more.
+/// The longest payload that a client accepts unless it announces more.
 const MOST: usize = 16 << 10;
-/// The windows before anybody says otherwise.
+/// The default windows.
 const WINDOW: i64 = 65_535;
-/// How long a connection that has nothing to send waits for frames before it looks whether the origin stops.
+/// How long a connection with nothing to send waits for frames before it checks whether the origin stops.
 const GLANCE: Duration = Duration::from_millis(20);
 
 const NO_ERROR: u32 = 0;
@@ -35,7 +35,7 @@ const MAX_CONCURRENT_STREAMS: u16 = 3;
 /// The flag PRIORITY of HEADERS.
 const PRIORITY: u8 = 32;
 
-/// Serves a connection from behind [`PREFACE`] on, to its end.
+/// Serves a connection after [`PREFACE`], to its end.
 pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &Shared) -> io::Result<()> {
     let mut session = Session {
         wire,
@@ -51,7 +51,7 @@ pub(super) fn serve(wire: Wire, ahead: Vec<u8>, number: u64, shared: &Shared) ->
     };
     let end = session.run();
     session.streams.values().for_each(|stream| stream.resource.over());
-    // Not open any more before the client can know.
+    // Counted as closed before the client can know.
     shared.closed(number);
     match end? {
         End::InOrder => session.wire.end(),
@@ -67,7 +67,7 @@ enum End {
 
 struct Session<'a> {
     wire: Wire,
-    /// Read, but no whole frame yet.
+    /// Received, but not a whole frame yet.
     ahead: Vec<u8>,
     number: u64,
     shared: &'a Shared,
@@ -85,12 +85,12 @@ struct Stream {
     resource: Arc<Resource>,
     sending: Sending,
     window: i64,
-    /// Made, but not sent; not before that moment.
+    /// Made, but not to be sent before this moment.
     ready: Vec<u8>,
     from: Instant,
-    /// Nothing until then; for ever if there is no such moment.
+    /// Nothing until this moment; for ever if `None`.
     stalled: Option<Option<Instant>>,
-    /// What is ready is the last of it.
+    /// The ready bytes are the last ones.
     last: bool,
 }
 
@@ -119,9 +119,9 @@ impl Session<'_> {
         }
     }
 
-    /// Reads what is there, or waits so long for something; false at the client's end.
+    /// Reads what is available, or waits this long for something; false if the client has closed.
     fn read(&mut self, wait: Option<Duration>) -> io::Result<bool> {
-        // A time-out of zero would be none.
+        // A time-out of zero would mean none.
         let at_once = wait == Some(Duration::ZERO);
         self.wire.socket().set_nonblocking(at_once)?;
         self.wire.socket().set_read_timeout(wait.filter(|_| !at_once))?;
@@ -138,7 +138,7 @@ impl Session<'_> {
         }
     }
 
-    /// How long nothing can be sent, as far as time alone says.
+    /// How long nothing can be sent, windows aside.
     fn patience(&self) -> Duration {
         let now = Instant::now();
         let next = self.streams.values().filter_map(|stream| match stream.stalled {
@@ -149,7 +149,7 @@ impl Session<'_> {
         next.min().map_or(GLANCE, |next| next.saturating_duration_since(now).min(GLANCE))
     }
 
-    /// The next whole frame of what was read.
+    /// The next whole received frame.
     fn frame(&mut self) -> Option<Frame> {
         let head = self.ahead.first_chunk::<9>()?;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
@@ -194,7 +194,7 @@ impl Session<'_> {
                 Ok(())
             }
             Frame::HEADERS => self.request(&frame),
-            // What it has to say besides does not matter here.
+            // Its other contents do not matter here.
             _ => Ok(()),
         }
     }
@@ -262,7 +262,7 @@ impl Session<'_> {
         }
     }
 
-    /// Sends what may be sent of each body, one piece of each; how the connection ends, if it does.
+    /// Sends one piece of each body that may be sent; returns how the connection ends, if it does.
     fn send(&mut self) -> io::Result<Option<End>> {
         let now = Instant::now();
         let ids: Vec<u32> = self.streams.keys().copied().collect();
@@ -340,7 +340,7 @@ impl Session<'_> {
     }
 }
 
-/// A head of HTTP/1 as HEADERS: the same fields, but for the framing, which HTTP/2 has itself.
+/// A head of HTTP/1 as HEADERS: the same fields, except the framing, which HTTP/2 has itself.
 fn head_frame(id: u32, ends: bool, head: &str) -> Vec<u8> {
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).unwrap_or("500").to_owned();

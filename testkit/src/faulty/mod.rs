@@ -1,9 +1,9 @@
 //! An origin of one long body that answers ranges: rightly, or with a fault asked for in the URL.
 //!
-//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. What is wrong with it is a
-//! [`Plan`]: put there by [`Faulty::serve`], or the query of the first URL that names it, so that a command line can
-//! ask for a fault. Plain sockets and a thread a connection; over TLS the same on another port. A client that knows
-//! HTTP/2 beforehand gets it on either; by ALPN it is agreed on with [`Builder::http2`].
+//! `/f/NAME` is a [`Pattern`](crate::pattern::Pattern) of any length, made as it is sent. Its faults are a [`Plan`]:
+//! set by [`Faulty::serve`], or the query of the first URL that names it, so that a command line can ask for a fault.
+//! Plain sockets and a thread a connection; over TLS the same on another port. A client with prior knowledge of HTTP/2
+//! gets it on either; by ALPN it is offered with [`Builder::http2`].
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -24,7 +24,7 @@
 //! Each name has a state of its own (how often a break was met, what was sent), so each run of a test takes a new name.
 //! `/seen/NAME` gives [`Seen`] as JSON.
 //!
-//! Left out: bytes of another place under the right Content-Range. No client can see that without a digest.
+//! Left out: bytes from another place under the right Content-Range. No client can detect that without a digest.
 
 mod h2;
 mod plan;
@@ -69,13 +69,13 @@ impl Builder {
         self
     }
 
-    /// Connections beyond so many open ones are reset as they come. Default: none are.
+    /// Connections beyond this many open ones are reset at once. Default: no limit.
     pub fn connection_limit(mut self, most: usize) -> Builder {
         self.connection_limit = Some(most);
         self
     }
 
-    /// Over TLS, HTTP/2 with those who want it. Default: HTTP/1.1 alone.
+    /// Over TLS, HTTP/2 with clients that offer it. Default: only HTTP/1.1.
     pub fn http2(mut self) -> Builder {
         self.http2 = true;
         self
@@ -84,7 +84,7 @@ impl Builder {
     /// Binds both ports and starts serving.
     ///
     /// # Errors
-    /// What binding a port says.
+    /// From binding a port.
     pub fn start(self) -> io::Result<Faulty> {
         let identity = Identity::generate();
         let shared = Arc::new(Shared { limit: self.connection_limit, ..Shared::default() });
@@ -140,24 +140,24 @@ impl Faulty {
         self.identity.ca_pem()
     }
 
-    /// Puts a plan under a name, with a new state, and gives its path, `/f/NAME`. A query in a URL of this name is not
-    /// looked at.
+    /// Stores a plan under a name, with a new state, and returns its path, `/f/NAME`. A query in a URL with this name
+    /// is ignored.
     pub fn serve(&self, name: &str, plan: Plan) -> String {
         self.shared.put(name, plan);
         format!("/f/{name}")
     }
 
-    /// What happened under a name so far; nothing for one that nobody asked for.
+    /// What happened under a name so far; `None` if it was never requested.
     pub fn seen(&self, name: &str) -> Seen {
         self.shared.seen(name)
     }
 
-    /// Drops a name's plan and state; bodies under way go on.
+    /// Drops a name's plan and state; bodies being sent go on.
     pub fn forget(&self, name: &str) {
         self.shared.forget(name);
     }
 
-    /// Connections accepted so far, those reset at once included.
+    /// Connections accepted so far, including those reset at once.
     pub fn connections(&self) -> u64 {
         self.shared.accepted.load(SeqCst)
     }

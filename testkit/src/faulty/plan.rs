@@ -1,7 +1,7 @@
-//! What is served under a name, and what is wrong with it.
+//! What is served under a name, and its faults.
 //!
-//! The faults are fields of one plan, not a list of enum values, because they combine: a hostile peer lies in
-//! Content-Range and resets, and most faults of a part are met only after something broke the first stream.
+//! The faults are fields of one plan, not a list of enum values, because they combine: a hostile peer lies in Content-Range and resets, and most
+//! faults of a part occur only after the first stream broke.
 //!
 //! ```
 //! use testkit::faulty::{Break, Plan};
@@ -29,16 +29,14 @@ pub struct Plan {
     pub ignore_range: bool,
     /// If-Range is taken as matching whatever it says. Query: `ignore-if-range`.
     pub ignore_if_range: bool,
-    /// What a part's Content-Range says wrongly. Query: `range-start=±K`, `range-end=±K`, `range-total=±K`,
-    /// `range-unit`, `range-missing`.
+    /// How a part's Content-Range is wrong. Query: `range-start=±K`, `range-end=±K`, `range-total=±K`, `range-unit`, `range-missing`.
     pub content_range: Option<Lie>,
-    /// A part's body ends so many bytes early, and the connection with it. Query: `short`.
+    /// A part's body ends this many bytes early, and the connection with it. Query: `short`.
     pub short: u64,
     /// A part's Content-Length is wrong by this: below zero the body is as short as announced; above zero the
     /// connection ends before what was announced. Query: `part-length=±K`.
     pub part_length: i64,
-    /// A whole's Content-Length is wrong by this; the body is sent in full, then the connection ends. Query:
-    /// `whole-length=±K`.
+    /// The Content-Length of a whole body is wrong by this; the body is sent in full, then the connection ends. Query: `whole-length=±K`.
     pub whole_length: i64,
     /// A request without Range gets a part that begins at this offset. Query: `unasked-206`.
     pub unasked_206: Option<u64>,
@@ -46,10 +44,10 @@ pub struct Plan {
     pub chunked: bool,
     /// Parts are sent gzip-coded (and chunked), though nobody accepts that. Query: `gzip`.
     pub gzip: bool,
-    /// So many bytes that belong to no reply follow each body. Query: `garbage`.
+    /// This many stray bytes follow each body. Query: `garbage`.
     pub garbage: u64,
-    /// When ETag, Last-Modified and content become others; a body under way stays what it was. Query:
-    /// `change-after-bytes`, `change-after-requests`, `change-after-ms`.
+    /// When ETag, Last-Modified and content change; a body being sent stays as it was. Query: `change-after-bytes`, `change-after-requests`,
+    /// `change-after-ms`.
     pub change: Option<Change>,
     /// The size after that change; default: the same. Query: `new-size`.
     pub new_size: Option<u64>,
@@ -59,18 +57,17 @@ pub struct Plan {
     pub stall: Option<Duration>,
     /// Bytes a second of each body. Query: `rate`.
     pub rate: Option<u64>,
-    /// Bytes a second of each part, in place of `rate`. Query: `range-rate`.
+    /// Bytes a second of each part, instead of `rate`. Query: `range-rate`.
     pub range_rate: Option<u64>,
-    /// So many requests with Range get a 503 first. Query: `unavailable`.
+    /// The first this many requests with Range get a 503. Query: `unavailable`.
     pub unavailable: u64,
     /// The Retry-After of those, in seconds. Query: `retry-after`.
     pub retry_after: Option<u64>,
-    /// So many satisfiable requests with Range get a 416 first. Query: `refuse-416`.
+    /// The first this many satisfiable requests with Range get a 416. Query: `refuse-416`.
     pub refuse_416: u64,
-    /// A request beyond so many under way has its connection reset; over HTTP/2 it is refused (REFUSED_STREAM). Query:
-    /// `connections`.
+    /// A request beyond this many in progress has its connection reset; over HTTP/2 it is refused (REFUSED_STREAM). Query: `connections`.
     pub connections: Option<u64>,
-    /// So many requests meet the same first. Query: `refuse`.
+    /// The first this many requests meet the same. Query: `refuse`.
     pub refuse: u64,
 }
 
@@ -110,13 +107,13 @@ impl Default for Plan {
 pub enum Etag {
     /// Another for each content.
     Strong,
-    /// The same, marked weak: good for no range.
+    /// The same, marked weak: not valid for ranges.
     Weak,
-    /// None at all; Last-Modified is still there.
+    /// No tag; Last-Modified is still sent.
     None,
 }
 
-/// A wrong Content-Range (RFC 9110 §14.4); the body is the right one.
+/// A wrong Content-Range (RFC 9110 §14.4); the body is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lie {
     /// The first position is off by this.
@@ -127,22 +124,22 @@ pub enum Lie {
     Total(i64),
     /// The unit is not `bytes`.
     Unit,
-    /// The field is not there.
+    /// The field is missing.
     Missing,
 }
 
-/// When the content becomes another; it is judged when a request arrives.
+/// When the content changes; checked when a request arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// So many body bytes were sent, by all replies together.
+    /// After this many body bytes in all replies together.
     Bytes(u64),
-    /// So many requests were answered.
+    /// After this many answered requests.
     Requests(u64),
-    /// So much time passed since the first request.
+    /// This long after the first request.
     Time(Duration),
 }
 
-/// A place where bodies break. It is met by each body that has this place in its range.
+/// A place where bodies break. It affects each body whose range includes it.
 ///
 /// Query: `reset-at=N`, `close-at=N`, `stall-at=N`, `rst-at=N`, `goaway-at=N`, `goaway-cut-at=N` count from the start of the source, `reset-after=N` and so on from
 /// the start of each body; an `xN` after the number ([`times`](Break::times)) limits how often.
@@ -152,33 +149,33 @@ pub struct Break {
     pub how: How,
     /// Where.
     pub place: Place,
-    /// How many bodies meet it, the first ones; none is all.
+    /// How many bodies it affects, the first ones; `None`: all.
     pub times: Option<u64>,
 }
 
 /// How a body breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// A reset. What the socket has not sent yet is lost, so the client may see less than was sent.
+    /// A reset. Bytes that the socket has not sent yet are lost, so the client may see less than was sent.
     Reset,
-    /// An end in order, over TLS with close_notify: only the length tells that it came early.
+    /// A proper close, over TLS with close_notify: only the length shows that it is early.
     Close,
     /// Nothing for [`Plan::stall`], then the rest. Other streams of an HTTP/2 connection go on.
     Stall,
-    /// RST_STREAM with INTERNAL_ERROR, once what was sent is out; over HTTP/1 an end in order, as with the next two.
+    /// RST_STREAM with INTERNAL_ERROR, once everything before it was sent; over HTTP/1 a proper close, as with the next two.
     Rst,
-    /// GOAWAY with NO_ERROR that names the last stream begun: all go on, and nothing new is taken.
+    /// GOAWAY with NO_ERROR that names the last stream: all go on, and no new ones are accepted.
     GoAway,
     /// GOAWAY with INTERNAL_ERROR that names it, then the end of the connection.
     GoAwayCut,
 }
 
-/// From where a break's place is counted.
+/// Where a break's offset is counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An offset of the source.
     At(u64),
-    /// So many bytes into the body of a reply.
+    /// This many bytes into the body of a reply.
     After(u64),
 }
 
@@ -209,7 +206,7 @@ impl Break {
         self
     }
 
-    /// Where it is in a body that covers `start..end` of the source; none if not in it.
+    /// Its offset in a body that covers `start..end` of the source; `None` if outside.
     pub(super) fn within(&self, start: u64, end: u64) -> Option<u64> {
         let at = match self.place {
             Place::At(offset) => offset,

@@ -28,7 +28,7 @@ impl Plan {
     /// Reads `name=value` pairs joined by `&`; the names are in the docs of the fields. A later pair wins.
     ///
     /// # Errors
-    /// A sentence that names the pair which cannot be read.
+    /// A message that names the malformed pair.
     pub fn parse(query: &str) -> Result<Plan, String> {
         let mut plan = Plan::default();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -38,7 +38,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The query that [`parse`](Plan::parse) reads as this plan; what is at its default is left out.
+    /// The query that [`parse`](Plan::parse) reads as this plan; defaults are left out.
     pub fn query(&self) -> String {
         let mut out = Pairs(String::new());
         let plain = Plan::default();
@@ -147,7 +147,7 @@ fn read<T: FromStr>(value: &str) -> Option<T> {
     value.parse().ok()
 }
 
-/// A flag has no value, or says 0 or 1.
+/// A flag has no value, or 0 or 1.
 fn set(value: &str) -> Option<bool> {
     match value {
         "" | "1" => Some(true),

@@ -1,4 +1,4 @@
-//! What the fault origin saw and sent under a name: how a test learns which bytes were fetched twice.
+//! What the fault origin received and sent under a name, so that a test can see which bytes were fetched twice.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub struct Asking {
     pub range: Option<String>,
     /// The If-Range field.
     pub if_range: Option<String>,
-    /// The status; 0 for a connection reset in place of an answer.
+    /// The status; 0 if the connection was reset instead of an answer.
     pub status: u16,
 }
 
@@ -33,7 +33,7 @@ pub struct Asking {
 pub struct Body {
     /// The offset of its first byte in the source.
     pub start: u64,
-    /// How many bytes of the source went out; into the socket, so a client that broke off saw fewer.
+    /// How many bytes of the source were written to the socket; a client that broke off saw fewer.
     pub sent: u64,
     /// Which content: 0, or 1 after the change.
     pub version: u8,
@@ -42,7 +42,7 @@ pub struct Body {
 }
 
 impl Seen {
-    /// Bytes of the source sent, each as often as it was.
+    /// Bytes of the source sent, repeated ones counted each time.
     pub fn sent(&self) -> u64 {
         self.bodies.iter().map(|body| body.sent).sum()
     }
@@ -61,7 +61,7 @@ impl Seen {
         self.sent() - distinct
     }
 
-    /// Bytes sent of these offsets, each as often as it was.
+    /// Bytes sent at these offsets, repeated ones counted each time.
     pub fn sent_within(&self, offsets: Range<u64>) -> u64 {
         let within =
             |body: &Body| (body.start + body.sent).min(offsets.end).saturating_sub(body.start.max(offsets.start));
@@ -89,7 +89,7 @@ impl Seen {
         })
     }
 
-    /// The longest `bytes=A-B` asked for; none if all ranges were open-ended.
+    /// The longest requested `bytes=A-B`; `None` if all ranges were open-ended.
     pub fn longest_part(&self) -> Option<u64> {
         let len = |asking: &Asking| {
             let (first, last) = asking.range.as_deref()?.strip_prefix("bytes=")?.split_once('-')?;

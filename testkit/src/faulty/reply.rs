@@ -1,4 +1,4 @@
-//! Which reply a request gets: the plan, what happened under the name before, and the request decide it.
+//! Chooses the reply to a request, from the plan, the earlier requests under the name, and the request.
 
 use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use super::request::{Asked, Request};
 /// (RFC 9110 §8.8.2.2).
 const MODIFIED: u64 = 1_714_550_400;
 
-/// One name: its plan and its account.
+/// One name: its plan and its record.
 pub(super) struct Resource {
     pub(super) plan: Plan,
     account: Mutex<Account>,
@@ -24,7 +24,7 @@ struct Account {
     connections: Vec<u64>,
     /// Requests with Range so far.
     ranged: u64,
-    /// How often each of the plan's breaks was met.
+    /// How often each of the plan's breaks happened.
     met: Vec<u64>,
     under_way: u64,
     first: Option<Instant>,
@@ -52,7 +52,7 @@ pub(super) struct Send {
     pub(super) seed: u64,
     pub(super) framing: Framing,
     pub(super) rate: Option<u64>,
-    /// The head announced another length than is sent: the connection cannot go on.
+    /// The head announced another length than is sent: the connection has to be closed.
     pub(super) close: bool,
 }
 
@@ -79,7 +79,7 @@ impl Resource {
         self.account.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides and takes down the request.
+    /// Decides, and records the request.
     pub(super) fn answer(&self, request: &Request, connection: u64) -> Reply {
         let mut account = self.account();
         let account = &mut *account;
@@ -210,14 +210,14 @@ impl Resource {
         );
     }
 
-    /// Takes down that so many bytes of the source went out.
+    /// Records that this many bytes of the source were sent.
     pub(super) fn sent(&self, number: usize, len: u64) {
         if let Some(body) = self.account().seen.bodies.get_mut(number) {
             body.sent += len;
         }
     }
 
-    /// Whether the break of this number in the plan is still to happen; it counts as met.
+    /// Whether the break with this number in the plan is still to happen; counts it.
     pub(super) fn meets(&self, number: usize) -> bool {
         let Some(met) = self.plan.breaks.get(number) else { return false };
         let mut account = self.account();
@@ -226,7 +226,7 @@ impl Resource {
         met.times.is_none_or(|times| *count <= times)
     }
 
-    /// A body has come to its end, whichever.
+    /// A body has ended in some way.
     pub(super) fn over(&self) {
         self.account().under_way -= 1;
     }

@@ -1,6 +1,6 @@
-//! The little of a request that the fault origin needs, read by hand.
+//! The parts of a request that the fault origin needs, parsed by hand.
 
-/// A request head, as far as it matters here.
+/// The parts of a request head that matter here.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) head_only: bool,
@@ -11,7 +11,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// None if it is not HTTP/1 by GET or HEAD.
+    /// `None` if it is not a GET or HEAD over HTTP/1.
     pub(super) fn parse(head: &str) -> Option<Request> {
         let mut lines = head.split("\r\n");
         let mut first = lines.next()?.split(' ');
@@ -37,14 +37,14 @@ impl Request {
     }
 }
 
-/// What a Range asks of a body of `size` bytes (RFC 9110 §14.1.2).
+/// What a Range selects of a body of `size` bytes (RFC 9110 §14.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// Not a Range to act on: none, several, another unit, or malformed.
     Whole,
     /// These bytes, the end not included.
     Part(u64, u64),
-    /// Nothing of what there is.
+    /// Nothing in the body.
     Unsatisfiable,
 }
 

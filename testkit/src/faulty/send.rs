@@ -14,21 +14,21 @@ use crate::pattern::Pattern;
 
 /// The most that is made and sent at once.
 const PIECE: u64 = 64 << 10;
-/// How far a paced body that was held up may catch up.
+/// How much a paced body that was delayed may catch up.
 const CATCH_UP: Duration = Duration::from_millis(50);
 
 /// How a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// All of it is out.
+    /// All of it was sent.
     Done,
-    /// It broke: the connection is to be closed in order.
+    /// It broke: close the connection properly.
     Close,
-    /// It broke: the connection is to be reset.
+    /// It broke: reset the connection.
     Reset,
 }
 
-/// A body on its way, piece by piece, so that one thread can send several at a time.
+/// A body being sent piece by piece, so that one thread can send several at a time.
 pub(super) struct Sending {
     resource: Arc<Resource>,
     send: Send,
@@ -37,12 +37,12 @@ pub(super) struct Sending {
     pace: Option<Pace>,
     at: u64,
     end: u64,
-    /// The breaks of the plan that this body has not met, by their numbers; a stall that is over is not met again.
+    /// The numbers of the plan's breaks that this body has not reached; a stall that is over does not happen again.
     breaks: Vec<usize>,
     piece: Vec<u8>,
 }
 
-/// What comes next of a body.
+/// The next piece of a body.
 pub(super) enum Step {
     /// These bytes, not before this moment.
     Piece(Instant),
@@ -69,7 +69,7 @@ impl Sending {
         }
     }
 
-    /// Adds the next bytes to `out`, or says what happens in their place.
+    /// Adds the next bytes to `out`, or says what happens instead.
     pub(super) fn step(&mut self, out: &mut Vec<u8>) -> Step {
         if self.at >= self.end {
             self.coder.finish(out);
@@ -88,7 +88,7 @@ impl Sending {
         }
         let bytes = &mut self.piece[..(until - self.at) as usize];
         self.pattern.fill(self.at, bytes);
-        // Before it is written: a client may have it, and a test may ask, before this thread goes on.
+        // Recorded before it is written: the client may receive it, and a test may ask, before this thread goes on.
         self.resource.sent(self.send.number, until - self.at);
         self.coder.code(bytes, out);
         self.at = until;
@@ -102,7 +102,7 @@ impl Sending {
     }
 }
 
-/// Sends a body over HTTP/1 into `wire`. `stall` waits as long as the plan says and tells whether the client is still there.
+/// Sends a body over HTTP/1 into `wire`. `stall` waits as long as the plan says and returns whether the client is still there.
 pub(super) fn body<W: Write>(
     wire: &mut W,
     resource: &Arc<Resource>,
@@ -122,7 +122,7 @@ pub(super) fn body<W: Write>(
                 }
             }
             Step::Break(How::Reset) => return wire.flush().map(|()| End::Reset),
-            // What only HTTP/2 can say is an end in order here.
+            // Breaks that only HTTP/2 can express are a proper close here.
             Step::Break(_) => return wire.flush().map(|()| End::Close),
             Step::Last => {
                 bytes.resize(bytes.len() + resource.plan.garbage as usize, b'~');
@@ -134,7 +134,7 @@ pub(super) fn body<W: Write>(
     }
 }
 
-/// Puts bytes into the content coding and the framing.
+/// Applies the content coding and the framing.
 struct Coder {
     gzip: Option<Box<GzEncoder<Vec<u8>>>>,
     chunks: bool,
@@ -164,7 +164,7 @@ impl Coder {
         }
     }
 
-    /// An empty chunk would be the last one, so none is made for no bytes.
+    /// An empty chunk would be the last one, so none is made if there are no bytes.
     fn frame(&self, bytes: &[u8], out: &mut Vec<u8>) {
         if !self.chunks {
             out.extend(bytes);
@@ -187,7 +187,7 @@ impl Pace {
         Pace { rate: rate.max(1), next: Instant::now() }
     }
 
-    /// When so many more bytes may.
+    /// When this many more bytes may leave.
     fn pass(&mut self, len: usize) -> Instant {
         let now = Instant::now();
         let earliest = now.checked_sub(CATCH_UP).unwrap_or(now);

@@ -20,7 +20,7 @@ use crate::wire::Wire;
 
 /// The longest head that is read.
 const HEAD: usize = 64 << 10;
-/// How often a stall looks whether the client has gone.
+/// How often a stall checks whether the client has closed.
 const GLANCE: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
@@ -38,7 +38,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// The name keeps the plan it was first asked with.
+    /// The name keeps the plan of its first request.
     pub(super) fn resource(&self, name: &str, query: &str) -> Result<Arc<Resource>, String> {
         let mut resources = lock(&self.resources);
         if let Some(known) = resources.get(name) {
@@ -62,7 +62,7 @@ impl Shared {
         lock(&self.resources).remove(name);
     }
 
-    /// A connection is not open any more.
+    /// A connection is no longer open.
     pub(super) fn closed(&self, number: u64) {
         lock(&self.open).remove(&number);
     }
@@ -89,7 +89,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         let Ok(wire) = Wire::over(stream, tls) else { continue };
         let mut open = lock(&shared.open);
         if shared.limit.is_some_and(|most| open.len() >= most) {
-            // Dropping it is what matters; the option only makes that a reset.
+            // Dropping it ends it; the option only turns that into a reset.
             let _ = wire.reset();
             continue;
         }
@@ -97,7 +97,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
         drop(open);
         let shared = shared.clone();
         thread::spawn(move || {
-            // A client that goes away in the middle is the point of many a test.
+            // A client that disconnects is the point of many tests.
             let _ = (Connection { wire, number, ahead: Vec::new(), shared: &shared }).run();
             shared.closed(number);
         });
@@ -107,7 +107,7 @@ pub(super) fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, sh
 struct Connection<'a> {
     wire: Wire,
     number: u64,
-    /// Read, but not part of a head that was answered yet.
+    /// Received, but not part of an answered head yet.
     ahead: Vec<u8>,
     shared: &'a Shared,
 }
@@ -142,7 +142,7 @@ impl Connection<'_> {
                 break;
             }
         }
-        // Not open any more before the client can know.
+        // Counted as closed before the client can know.
         self.shared.closed(self.number);
         self.wire.end()
     }
@@ -152,7 +152,7 @@ impl Connection<'_> {
         self.wire.reset()
     }
 
-    /// The next request's head; none at the client's end.
+    /// The next request's head; `None` if the client has closed.
     fn head(&mut self) -> io::Result<Option<String>> {
         loop {
             if let Some(at) = self.ahead.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -203,7 +203,7 @@ impl Connection<'_> {
     }
 }
 
-/// Waits for `time`, or without end; false if the client closed meanwhile, or the origin stops.
+/// Waits for `time`, or for ever; false if the client closed meanwhile, or the origin stops.
 fn stall(wire: &mut Wire, ahead: &mut Vec<u8>, shared: &Shared, time: Option<Duration>) -> bool {
     let end = time.map(|time| Instant::now() + time);
     let mut buffer = [0; 4096];
@@ -222,7 +222,7 @@ fn stall(wire: &mut Wire, ahead: &mut Vec<u8>, shared: &Shared, time: Option<Dur
             Err(_) => break false,
         }
     };
-    // If it fails the next read tells.
+    // If it fails, the next read shows it.
     let _ = wire.socket().set_read_timeout(None);
     stays
 }

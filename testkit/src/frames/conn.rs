@@ -9,7 +9,7 @@ use crate::wire::Wire;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What a script has of its connection.
+/// A script's view of its connection.
 pub struct Conn {
     wire: Option<Wire>,
     number: usize,
@@ -37,7 +37,7 @@ impl Asked {
         self.fields.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Its `:path`, empty where it has none.
+    /// Its `:path`, or an empty text.
     pub fn path(&self) -> &str {
         self.get(":path").unwrap_or_default()
     }
@@ -51,7 +51,7 @@ impl Conn {
     /// Reads the client's preface and its SETTINGS, sends these settings and an acknowledgement.
     ///
     /// # Errors
-    /// The socket's, and for a client that begins otherwise.
+    /// The socket's, or that the client begins differently.
     pub fn greet(&mut self, values: &[(u16, u32)]) -> io::Result<()> {
         self.preface()?;
         if self.next_frame()?.kind != Frame::SETTINGS {
@@ -60,10 +60,10 @@ impl Conn {
         self.send([settings(values), settings_ack()].concat())
     }
 
-    /// Reads the client's preface, and answers nothing.
+    /// Reads the client's preface without answering.
     ///
     /// # Errors
-    /// The socket's, and for a client that begins otherwise.
+    /// The socket's, or that the client begins differently.
     pub fn preface(&mut self) -> io::Result<()> {
         if self.take(PREFACE.len())? == PREFACE { Ok(()) } else { Err(io::Error::other("no HTTP/2 preface")) }
     }
@@ -82,7 +82,7 @@ impl Conn {
         Ok(frame)
     }
 
-    /// The next frame of this type; what comes before it is only recorded.
+    /// The next frame of this type; earlier ones are only recorded.
     ///
     /// # Errors
     /// The socket's, also at its end.
@@ -95,7 +95,7 @@ impl Conn {
         }
     }
 
-    /// The next request; what comes before it is only recorded.
+    /// The next request; frames before it are only recorded.
     ///
     /// # Errors
     /// The socket's, also at its end, and for a head that cannot be decoded.
@@ -127,22 +127,22 @@ impl Conn {
         wire.flush()
     }
 
-    /// Sends a frame of this type over and over, at most so often, until the client has had enough; how often it went.
+    /// Sends a frame of this type repeatedly, at most this often, until a write fails; returns how often it was sent.
     pub fn flood(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], times: u64) -> u64 {
         let bytes = frame(kind, flags, stream, payload);
         (0..times).take_while(|_| self.send(&bytes).is_ok()).count() as u64
     }
 
-    /// Reads what the client has to say until it closes.
+    /// Reads everything from the client until it closes.
     ///
     /// # Errors
-    /// None: a client that goes away is what it waits for.
+    /// None: it waits for the client to disconnect.
     pub fn drain(&mut self) -> io::Result<()> {
         while self.next_frame().is_ok() {}
         Ok(())
     }
 
-    /// Waits until [`super::FramePeer::release`] was called so often: a test decides the order, not a clock.
+    /// Waits until [`super::FramePeer::release`] was called this often: a test decides the order, not a clock.
     pub fn wait(&self, count: u64) {
         self.shared.wait(|state| state.released >= count);
     }
@@ -165,7 +165,7 @@ impl Conn {
 
     pub(super) fn finish(mut self, in_order: bool) {
         if let Some(wire) = self.wire.take() {
-            // A client that goes away in the middle is often the point of the test.
+            // A client that disconnects is often the point of the test.
             let _ = if in_order { wire.end() } else { wire.cut() };
         }
     }

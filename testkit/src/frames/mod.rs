@@ -1,5 +1,5 @@
 //! A scripted HTTP/2 peer on plain threads: it sends exactly the frames it is told to, and keeps those it received. For
-//! what no honest server sends, and for what one sends at a moment of the test's choice.
+//! frames that no honest server sends, and for those sent at a moment of the test's choice.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -70,8 +70,8 @@ struct State {
 }
 
 impl FramePeer {
-    /// Every connection is served by this, which is told its number (from 0). An error, as when the client goes away in
-    /// the middle, ends the connection; so does the end of the script, in order.
+    /// Every connection is served by this, which is told its number (from 0). An error, such as a client that
+    /// disconnects, ends the connection; at the end of the script it is closed properly.
     ///
     /// # Panics
     /// If no port can be bound on loopback.
@@ -132,7 +132,7 @@ impl FramePeer {
         self.shared.lock().frames.clone()
     }
 
-    /// Waits until a frame came that `wanted` says yes to; false if that takes longer than 30 seconds.
+    /// Waits until a frame arrived for which `wanted` is true; false if that takes longer than 30 seconds.
     pub fn saw(&self, wanted: impl Fn(usize, &Frame) -> bool) -> bool {
         self.shared.wait(|state| state.frames.iter().any(|(connection, frame)| wanted(*connection, frame)))
     }

@@ -7,7 +7,7 @@ pub struct Frame {
     pub kind: u8,
     /// Its flags.
     pub flags: u8,
-    /// Its stream; 0 for the connection.
+    /// Its stream; 0: the connection.
     pub stream: u32,
     /// What is in it.
     pub payload: Vec<u8>,

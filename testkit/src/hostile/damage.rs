@@ -1,13 +1,13 @@
-//! Damage: what links, faulty memory and people who search for flaws do to bytes.
+//! Damage to bytes, as by bad links, faulty memory and people who search for flaws.
 
 use super::draft::{Draft, one};
 use super::{Piece, Protocol};
 use crate::rng::Rng;
 
-/// Bytes that mean something somewhere.
+/// Bytes with a meaning in some syntax.
 const BYTES: &[u8] = b"\0\r\n\t :;,=\"\\-+0159af\x7f\x80\xff";
 
-/// Words that mean something to HTTP/1.
+/// Words with a meaning in HTTP/1.
 const WORDS: &[&[u8]] = &[
     b"\r\n",
     b"\r\n\r\n",
@@ -28,7 +28,7 @@ const WORDS: &[&[u8]] = &[
     b"HTTP/2 200\r\n",
 ];
 
-/// Frames that mean something to HTTP/2: length, type, flags, stream.
+/// Frames with a meaning in HTTP/2: length, type, flags, stream.
 const FRAMES: &[&[u8]] = &[
     b"\0\0\0\x04\x01\0\0\0\0",
     b"\0\0\0\0\x01\0\0\0\x01",
@@ -43,7 +43,7 @@ const FRAMES: &[&[u8]] = &[
     b"\0\0\0\xff\0\0\0\0\0",
 ];
 
-/// Most bytes after all damage, repeated ones apart.
+/// The most bytes after all damage, not counting repeated ones.
 const MOST: usize = 2 << 20;
 
 pub(super) fn damage(draft: &mut Draft, rng: &mut Rng) {
@@ -85,7 +85,7 @@ fn change(bytes: &mut Vec<u8>, words: &[&[u8]], rng: &mut Rng) {
         }
         7 => bytes.truncate(at),
         _ => {
-            // A part of it elsewhere.
+            // Copies a part of it elsewhere.
             let part: Vec<u8> = bytes.drain(at..end).collect();
             let to = rng.below(bytes.len() as u64 + 1) as usize;
             bytes.splice(to..to, part);

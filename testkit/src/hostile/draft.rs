@@ -1,10 +1,10 @@
-//! A reply under way, and what the grammar has said of its parts so far.
+//! A reply being made, and what the grammar has promised about its parts so far.
 
 use super::{End, Piece, Promise, Protocol, Reply};
 use crate::pattern::Pattern;
 use crate::rng::Rng;
 
-/// Most writes of one piece.
+/// The most writes for one piece.
 const MOST_CUTS: u64 = 12;
 
 pub(super) struct Draft {
@@ -12,13 +12,13 @@ pub(super) struct Draft {
     pub(super) pieces: Vec<Piece>,
     pub(super) end: End,
     pub(super) body: Vec<u8>,
-    /// Nobody who reads the head can take it for one.
+    /// The head is clearly invalid.
     pub(super) head_is_broken: bool,
-    /// Nobody who reads the body can take it for whole. Does not count where there may be none.
+    /// The body is clearly incomplete. Ignored if there may be no body.
     pub(super) body_is_broken: bool,
-    /// What comes of it is for the client to decide.
+    /// The result is up to the client.
     pub(super) is_unsure: bool,
-    /// It was changed after the grammar had spoken.
+    /// It was damaged after the grammar had made it.
     pub(super) is_damaged: bool,
     pub(super) made_of: Vec<&'static str>,
 }
@@ -42,7 +42,7 @@ impl Draft {
         self.made_of.push(what);
     }
 
-    /// Sends, behind what is sent already.
+    /// Sends this after everything before.
     pub(super) fn send(&mut self, bytes: impl AsRef<[u8]>) {
         match self.pieces.last_mut() {
             Some(Piece::Send(held)) => held.extend_from_slice(bytes.as_ref()),
@@ -54,7 +54,7 @@ impl Draft {
         self.pieces.push(Piece::Repeat(bytes.into(), times));
     }
 
-    /// How it ends, where nothing depends on that.
+    /// How it ends, if nothing depends on that.
     pub(super) fn choose_end(&mut self, rng: &mut Rng) {
         match rng.below(40) {
             0 => {
@@ -64,7 +64,7 @@ impl Draft {
             }
             1..=3 => {
                 self.end = End::Reset;
-                // What was under way is lost with it, or not.
+                // Bytes in flight may be lost with it.
                 self.is_unsure = true;
                 self.note("reset");
             }
@@ -110,7 +110,7 @@ impl Draft {
     }
 }
 
-/// A body of one of the lengths at which programs change their ways.
+/// A body of one of the lengths at which programs change their behaviour.
 pub(super) fn body(rng: &mut Rng) -> Vec<u8> {
     let length = match rng.below(8) {
         0 => 0,

@@ -1,11 +1,11 @@
-//! Fields of responses with values that their readers may stumble over.
+//! Fields of responses with values that may trip their readers.
 //!
-//! What is here changes nothing of the body of a 200: that is in the two grammars.
+//! Nothing here changes the body of a 200: that is in the two grammars.
 
 use super::draft::one;
 use crate::rng::Rng;
 
-/// A name in lower case, as HTTP/2 wants it, and a value that is valid as such.
+/// A name in lower case, as HTTP/2 requires, and a value that is valid as such.
 pub(super) type Field = (&'static str, String);
 
 /// Names and values.
@@ -126,7 +126,7 @@ pub(super) fn some(rng: &mut Rng) -> Vec<Field> {
         .map(|_| {
             let (name, values) = one(rng, FIELDS);
             let value = one(rng, values);
-            // Obsolete text goes as it is; a control character would be a breach, and is one of its own.
+            // Obsolete text is kept; a control character would be a breach, which is a case of its own.
             let value = value.replace(['\u{1b}', '\u{7f}', '\0'], "_");
             // All together stay below the limit of a head.
             let most = if count > 10 { 100 } else { 16_000 };

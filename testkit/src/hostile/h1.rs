@@ -6,7 +6,7 @@ use super::{End, Protocol};
 use crate::coding::{self, Coding};
 use crate::rng::Rng;
 
-/// Lines that no response begins with (RFC 9112 §4).
+/// Lines that cannot begin a response (RFC 9112 §4).
 const BAD_LINES: &[&[u8]] = &[
     b"HTTP/1.1 OK",
     b"HTTP/1.1 20 OK",
@@ -39,7 +39,7 @@ const BAD_FIELDS: &[&[u8]] = &[
     b"X\r: y",
 ];
 
-/// Framing that cannot be followed (RFC 9112 §6), where there is a body at all.
+/// Framing that cannot be followed (RFC 9112 §6), if there is a body at all.
 const BAD_FRAMING: &[&str] = &[
     "Content-Length: -1",
     "Content-Length: +5",
@@ -58,7 +58,7 @@ const BAD_FRAMING: &[&str] = &[
     "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
 ];
 
-/// What is no chunk (RFC 9112 §7.1).
+/// Invalid chunks (RFC 9112 §7.1).
 const BAD_CHUNKS: &[&[u8]] = &[
     b"\r\nhello\r\n",
     b";a\r\n",
@@ -150,7 +150,7 @@ const UNSURE: &[&str] = &[
     "Proxy-Connection: close",
 ];
 
-/// Repetitions of a flood: more than any limit of number allows.
+/// Repetitions of a flood: more than any limit allows.
 const FLOOD: u32 = 20_000;
 
 pub(super) fn reply(rng: &mut Rng) -> Draft {
@@ -242,7 +242,7 @@ fn content(draft: &mut Draft, rng: &mut Rng, is_old: bool) {
         // A decompression bomb, and one that is long without being coded.
         5 if rng.below(6) == 0 => bomb(draft, rng),
         _ => {
-            // Chunks of an old server: it does not know of them.
+            // Chunks from an HTTP/1.0 server, which does not have them.
             draft.is_unsure |= is_old;
             chunks(draft, rng);
         }
@@ -258,7 +258,7 @@ fn length(draft: &mut Draft, rng: &mut Rng) {
             length as u64 + 1 + rng.below(1_000)
         }
         1 => {
-            // Nobody can tell a body that is cut from one that something follows; so it ends there.
+            // A cut body cannot be told from one that something follows, so it ends there.
             draft.note("long");
             let cut = rng.below(length as u64 + 1);
             draft.send(format!("Content-Length: {cut}\r\n\r\n"));
@@ -329,7 +329,7 @@ fn chunks(draft: &mut Draft, rng: &mut Rng) {
             draft.repeat(*b"X-Trailer: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n", FLOOD);
         }
         3 => {
-            // Trailers change nothing of a head (RFC 9110 §6.5.1).
+            // Trailers do not change the head (RFC 9110 §6.5.1).
             draft.note("trailers");
             draft.send("0\r\nContent-Length: 5\r\nX-Trailer: y\r\nSet-Cookie: a=b\r\n\r\n");
         }

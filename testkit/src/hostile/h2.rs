@@ -8,7 +8,7 @@ use crate::frames::{
 };
 use crate::rng::Rng;
 
-/// What a server may not send while a response is under way: each ends the connection or the stream (RFC 9113 §5, §6).
+/// What a server must not send during a response: each ends the connection or the stream (RFC 9113 §5, §6).
 type Breach = (&'static str, fn() -> Vec<u8>);
 const BREACHES: &[Breach] = &[
     ("a window raised by nothing", || window_update(0, 0)),
@@ -48,7 +48,7 @@ const BREACHES: &[Breach] = &[
     ("GOAWAY with an error", || goaway(0, 1)),
 ];
 
-/// Heads that are no responses (RFC 9113 §8.3).
+/// Heads that are not valid responses (RFC 9113 §8.3).
 const BAD_HEADS: &[&[(&str, &str)]] = &[
     &[("content-length", "0")],
     &[OK, OK],
@@ -77,7 +77,7 @@ const STATUSES: &[&str] = &[
     "000",
 ];
 
-/// Frames that serve no purpose, often enough (see `Floods` for what is often).
+/// Frames without purpose, often enough to be a flood (see `Floods`).
 const FLOODS: &[Breach] = &[
     ("flood of PING", || ping([7; 8])),
     ("flood of SETTINGS", || settings(&[(4, 65_535)])),
@@ -90,9 +90,9 @@ const FLOOD: u32 = 20_000;
 
 const OK: (&str, &str) = (":status", "200");
 
-/// The largest frame that a client takes without having said more.
+/// The largest frame that a client accepts unless it announces more.
 const MOST: usize = 16_384;
-/// What is sent without heeding the client's windows, padding included: no client announces less.
+/// How much is sent regardless of the client's windows, including padding: no client announces less.
 const WINDOW: usize = 16_384;
 
 pub(super) fn reply(rng: &mut Rng) -> Draft {
@@ -111,14 +111,14 @@ pub(super) fn reply(rng: &mut Rng) -> Draft {
     }
     if rng.below(12) == 0 {
         draft.note("frames behind");
-        // To a response that is whole nothing is added by them; whether they end its connection is all the same.
+        // They add nothing to a complete response; whether they end its connection does not matter.
         draft.send(one(rng, BREACHES).1());
     }
     draft.choose_end(rng);
     draft
 }
 
-/// SETTINGS, the acknowledgement, and what has no consequences (RFC 9113 §3.4, §5.5).
+/// SETTINGS, the acknowledgement, and frames without consequences (RFC 9113 §3.4, §5.5).
 fn greeting(draft: &mut Draft, rng: &mut Rng) {
     if rng.below(20) == 0 {
         draft.head_is_broken = true;
@@ -275,7 +275,7 @@ fn send_body(draft: &mut Draft, rng: &mut Rng) {
             draft.send(data(1, rest.is_empty() && !has_trailers, part));
         }
     }
-    // More than its window a client may hold against the server.
+    // A client may treat more than its window as an error.
     draft.is_unsure |= room == 0;
     if has_trailers {
         draft.note("trailers");
@@ -285,7 +285,7 @@ fn send_body(draft: &mut Draft, rng: &mut Rng) {
     }
 }
 
-/// One field of 4,000 bytes, put into the table and named again by one byte each.
+/// One field of 4,000 bytes, put into the table and repeated by one byte each.
 fn bomb(draft: &mut Draft) {
     draft.head_is_broken = true;
     draft.note("HPACK bomb");
@@ -295,7 +295,7 @@ fn bomb(draft: &mut Draft) {
     draft.send(frame(Frame::HEADERS, Frame::END_HEADERS | Frame::END_STREAM, 1, &bomb));
 }
 
-/// A head that never ends, or that never comes.
+/// A head that never ends, or never arrives.
 fn endless(draft: &mut Draft, rng: &mut Rng) {
     draft.head_is_broken = true;
     draft.note("endless head");

@@ -5,8 +5,8 @@
 //! seed ──▶ grammar (h1, h2) ──▶ Draft ──▶ damage, every second one ──▶ cuts ──▶ Reply ──▶ Server
 //! ```
 //!
-//! A reply that was not damaged knows what it is, by [`Promise`]: the grammar has marked each thing it put in as harmless, as
-//! a breach, or as unsure. So a test can ask for more than that nothing panics and nothing hangs.
+//! A reply that was not damaged has a [`Promise`]: the grammar marked each of its parts as harmless, as a breach, or as uncertain. So a test can
+//! require more than that nothing panics or hangs.
 //!
 //! ```
 //! use testkit::hostile::{Promise, Protocol, Reply};
@@ -42,16 +42,16 @@ pub enum Protocol {
 pub enum Piece {
     /// Sends these bytes in one write.
     Send(Vec<u8>),
-    /// Sends these bytes so many times, or until the client has had enough.
+    /// Sends these bytes this many times, or until a write fails.
     Repeat(Vec<u8>, u32),
-    /// Waits until the client has sent so many heads of requests; for any but the first, a moment at most.
+    /// Waits until the client has sent this many request heads; for any but the first, only a short time.
     Await(u32),
 }
 
-/// What follows the last piece.
+/// What happens after the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The connection is closed in order.
+    /// The connection is closed properly.
     Close,
     /// It is reset.
     Reset,
@@ -59,10 +59,10 @@ pub enum End {
     Stall,
 }
 
-/// What a client that asks once by GET, for all of the content and as it is, may make of a reply.
+/// What a client that sends one GET, for all of the content and unconditionally, may make of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// It is a whole response with this body, in spite of all that is around it.
+    /// It is a complete response with this body, despite everything around it.
     Body(Vec<u8>),
     /// It breaks a rule that must not be overlooked: never a success.
     Failure,
@@ -75,13 +75,13 @@ pub enum Promise {
 pub struct Reply {
     /// What is spoken.
     pub protocol: Protocol,
-    /// What is done, in order, on each connection.
+    /// The steps on each connection, in order.
     pub pieces: Vec<Piece>,
     /// And then.
     pub end: End,
     /// What may come of it.
     pub promise: Promise,
-    /// What it was made of, for whoever looks into a failure.
+    /// What it was made of, to help with a failure.
     pub made_of: Vec<&'static str>,
 }
 
@@ -97,7 +97,7 @@ impl Reply {
         draft.finish()
     }
 
-    /// Whether it may come to rest with the connection open, so that only a limit of time ends the wait for more.
+    /// Whether it may end with the connection open, so that only a time limit ends the wait for more.
     pub fn may_stall(&self) -> bool {
         self.end == End::Stall
     }

@@ -1,4 +1,4 @@
-//! Plays a reply on each connection that comes.
+//! Plays a reply on each connection.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,9 +14,9 @@ use super::{End, Piece, Protocol, Reply};
 
 /// How long a reader or a writer waits for a client that does nothing, before the session is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a second request is waited for: most replies are no reason to send one.
+/// How long to wait for a second request: most replies give no reason to send one.
 const MOMENT: Duration = Duration::from_millis(50);
-/// What opens a connection of HTTP/2.
+/// The first bytes of an HTTP/2 connection.
 const PREFACE: usize = 24;
 
 /// A running server. Dropping it stops it from accepting; sessions under way end with their clients.
@@ -44,7 +44,7 @@ impl Server {
                 }
                 connections.fetch_add(1, SeqCst);
                 let reply = reply.clone();
-                // A client that goes away in the middle is what most sessions end with.
+                // Most sessions end with a client that disconnects.
                 thread::spawn(move || drop(play(&stream, &reply)));
             }
         });
@@ -85,14 +85,14 @@ fn play(stream: &TcpStream, reply: &Reply) -> io::Result<()> {
     let sent = send(stream, &reply.pieces, &heads);
     match reply.end {
         End::Close => stream.shutdown(Shutdown::Write)?,
-        // The reader has the socket too: only its end closes it.
+        // The reader shares the socket: only its end closes it.
         End::Reset => {
             SockRef::from(stream).set_linger(Some(Duration::ZERO))?;
             stream.shutdown(Shutdown::Read)?;
         }
         End::Stall => {}
     }
-    // Unread bytes would make the end a reset, which may overtake what was sent.
+    // Unread bytes would turn the close into a reset, which may overtake what was sent.
     let _ = reader.join();
     sent
 }
@@ -103,7 +103,7 @@ fn send(mut stream: &TcpStream, pieces: &[Piece], heads: &Receiver<()>) -> io::R
         match piece {
             Piece::Send(bytes) => stream.write_all(bytes)?,
             Piece::Repeat(bytes, times) => {
-                // Many small writes would only wear out the machine.
+                // Many small writes would only cost time.
                 let batch = (1 + 16_000 / bytes.len().max(1)).min(*times as usize).max(1);
                 let several = bytes.repeat(batch);
                 for _ in 0..(*times as usize).div_ceil(batch) {
@@ -124,7 +124,7 @@ fn send(mut stream: &TcpStream, pieces: &[Piece], heads: &Receiver<()>) -> io::R
     Ok(())
 }
 
-/// Reads whatever the client says until it leaves, and tells of each head of a request.
+/// Reads from the client until it leaves, and reports each request head.
 fn read(mut stream: TcpStream, protocol: Protocol, heads: &Sender<()>) {
     let mut finder = match protocol {
         Protocol::Http1 => Finder::Lines(0),
@@ -141,9 +141,9 @@ fn read(mut stream: TcpStream, protocol: Protocol, heads: &Sender<()>) {
 
 /// Finds ends of heads, however the bytes are cut.
 enum Finder {
-    /// So much of an empty line was there.
+    /// This much of an empty line was received.
     Lines(usize),
-    /// So many bytes to the next frame, and what is there of its header.
+    /// This many bytes to the next frame, and the received part of its header.
     Frames { skip: usize, head: Vec<u8> },
 }
 

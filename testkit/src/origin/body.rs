@@ -58,7 +58,7 @@ impl ReplyBody {
         ReplyBody { source, sized: true, trailers: None }
     }
 
-    /// The length that is announced, where one is.
+    /// The announced length, if there is one.
     pub(super) fn len(&self) -> Option<u64> {
         self.sized.then(|| self.source.left())
     }

@@ -1,6 +1,6 @@
 //! An embedded server, plain and TLS, HTTP/1.1 and where asked HTTP/2, that serves a [`Site`] and a set of routes for tests.
 //!
-//! It runs on threads of its own and stops when dropped. What it saw (connections, requests, bodies) can be asked.
+//! It runs on threads of its own and stops when dropped. It records connections, requests and bodies.
 //!
 //! | route | reply |
 //! |---|---|
@@ -100,15 +100,14 @@ impl Builder {
         self
     }
 
-    /// Whether to keep hits a path and a log of requests (the counters are always kept). Default: yes; a server for
-    /// millions of requests says no.
+    /// Whether to keep hits for each path and a log of requests (the counters are always kept). Default: yes; turn it off for millions of requests.
     pub fn record(mut self, record: bool) -> Builder {
         self.record = record;
         self
     }
 
-    /// Speaks HTTP/2 too, with so many streams at a time on a connection: on the TLS port where ALPN agrees on it, on the
-    /// plain port with clients that begin with its preface. Default: HTTP/1.1 only.
+    /// Speaks HTTP/2 too, with this many concurrent streams on a connection: on the TLS port where ALPN agrees on it, on the plain port with clients
+    /// that begin with its preface. Default: HTTP/1.1 only.
     pub fn http2(mut self, max_streams: u32) -> Builder {
         self.http2 = Some(max_streams);
         self
@@ -123,7 +122,7 @@ impl Builder {
     /// Binds both ports and starts serving.
     ///
     /// # Errors
-    /// What binding a port or starting a thread says.
+    /// From binding a port or starting a thread.
     pub fn start(self) -> io::Result<Origin> {
         let http = serve::listen(SocketAddr::new(self.ip, self.http_port))?;
         let https = serve::listen(SocketAddr::new(self.ip, self.https_port))?;
@@ -164,7 +163,7 @@ struct State {
     site: Site,
     pattern: Pattern,
     record: Record,
-    /// Streams at a time on an HTTP/2 connection, where that is spoken.
+    /// Concurrent streams on an HTTP/2 connection, if enabled.
     http2: Option<u32>,
 }
 
@@ -253,7 +252,7 @@ impl Origin {
         self.state.record.log()
     }
 
-    /// Forgets the log, the hits and what `/flaky` and `/retry-after` remember; the counters stay.
+    /// Clears the log, the hits and the state of `/flaky` and `/retry-after`; the counters stay.
     pub fn forget(&self) {
         self.state.record.forget();
     }

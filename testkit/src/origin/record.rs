@@ -1,4 +1,4 @@
-//! What the origin saw: counters, hits a path, a log of requests.
+//! What the origin received: counters, hits for each path, a log of requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -32,7 +32,7 @@ impl LoggedRequest {
     }
 }
 
-/// A count, and the highest it ever was.
+/// A count, and its maximum.
 #[derive(Default)]
 struct Gauge {
     now: AtomicU64,

@@ -1,4 +1,4 @@
-//! What each path answers; the table is in the parent module's documentation.
+//! The reply for each path; the table is in the parent module's documentation.
 
 use std::time::Duration;
 
@@ -17,13 +17,13 @@ use super::record::LoggedRequest;
 use crate::coding::{self, Coding};
 use crate::pattern;
 
-/// The longest request body that is taken.
+/// The longest accepted request body.
 const BODY_LIMIT: usize = 1 << 30;
 /// The longest text or bomb (in MiB) that is made in memory.
 const TEXT_LIMIT: u64 = 1 << 28;
 const BOMB_LIMIT: u64 = 1 << 20;
 
-/// One request, as the routes need it.
+/// The parts of a request that the routes need.
 struct Asked {
     parts: Parts,
     body: Bytes,
@@ -40,7 +40,7 @@ pub(super) async fn reply(
 ) -> Response<ReplyBody> {
     let (parts, body) = request.into_parts();
     let _answering = state.record.request(parts.uri.path());
-    // A body cut short is logged as far as a client cares: as a request with nothing in it.
+    // A request whose body was cut off is logged with an empty one.
     let (body, trailers) = match Limited::new(body, BODY_LIMIT).collect().await {
         Ok(whole) => {
             let trailers = whole.trailers().cloned().unwrap_or_default();
@@ -61,7 +61,7 @@ pub(super) async fn reply(
         });
     }
     let path = asked.parts.uri.path().to_owned();
-    // `*` and the authority of a CONNECT are no paths.
+    // `*` and the authority of a CONNECT are not paths.
     if !path.starts_with('/') {
         return plain(StatusCode::NOT_FOUND, "no such page\n");
     }
@@ -251,7 +251,7 @@ impl Asked {
     }
 }
 
-/// What is no valid escape stays as it is; bytes outside UTF-8 are replaced.
+/// Invalid escapes stay as they are; bytes outside UTF-8 are replaced.
 fn percent_decoded(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let bytes = text.as_bytes();

@@ -44,7 +44,7 @@ impl Package {
         Package { name, bytes, header, wanted: wanted.min(size) }
     }
 
-    /// Bytes that were made elsewhere, as signify's `-zS` does.
+    /// A package with these bytes, such as signify's `-zS` makes.
     pub fn of(name: &str, bytes: Vec<u8>, wanted: usize) -> Package {
         // Behind gzip's own ten bytes stands the comment, and a zero.
         let header = bytes.iter().skip(10).position(|byte| *byte == 0).map_or(bytes.len(), |zero| 10 + zero + 1);

@@ -1,4 +1,4 @@
-//! The server of a catalogue: HTTP/1.1 on plain threads, ranges, the index gzipped where that is taken; it counts what it sends.
+//! The server of a catalogue: HTTP/1.1 on plain threads, ranges, the index gzipped if accepted; it counts the bytes that it sends.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use crate::wire::Wire;
 
 /// The longest request head.
 const LONGEST_HEAD: usize = 64 << 10;
-/// What is sent in one write: what a client that has gone was sent in vain is known to this.
+/// How much is sent in one write, the accuracy of the count of bytes sent to a client that has gone.
 const PIECE: usize = 8 << 10;
 
 /// A running mirror. It serves until the process ends: its threads sleep in `accept`.
@@ -60,7 +60,7 @@ impl Mirror {
             for stream in listener.incoming().flatten() {
                 shared.connections.fetch_add(1, SeqCst);
                 let (shared, tls) = (Arc::clone(&shared), tls.clone());
-                // A connection that breaks is its client's affair.
+                // A connection that breaks is the client's business.
                 thread::spawn(move || shared.serve(stream, tls.as_ref()));
             }
         })?;
@@ -92,12 +92,12 @@ impl Mirror {
         self.shared.requests.load(SeqCst)
     }
 
-    /// Body bytes written for a name so far. What of them a client acknowledged is at most this.
+    /// Body bytes written for a name so far. A client received at most this many.
     pub fn sent(&self, name: &str) -> u64 {
         self.shared.sent().get(name).copied().unwrap_or(0)
     }
 
-    /// The length of the index as it is sent where gzip is taken.
+    /// The length of the gzipped index.
     pub fn coded_index(&self) -> u64 {
         self.shared.coded_index.len() as u64
     }
@@ -184,7 +184,7 @@ impl Shared {
     }
 }
 
-/// Of `bytes=FROM-[LAST]`, the first byte and the one behind the last.
+/// The first byte of `bytes=FROM-[LAST]` and the one after the last.
 fn span(range: &str, length: usize) -> Option<(usize, usize)> {
     let (from, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     let from: usize = from.parse().ok()?;

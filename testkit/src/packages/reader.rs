@@ -1,4 +1,4 @@
-//! Who reads the mirror: one fetcher a file, its environment wiped, its output checked block by block and left when enough was seen.
+//! Reads the mirror: one fetcher for each file, with an empty environment, its output checked block by block and closed when enough was read.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use super::catalogue::hex;
 use super::{BLOCK, Want};
 
-/// What signify asks of a pipe while it looks for the end of the header.
+/// How much signify reads from a pipe at a time while it looks for the end of the header.
 const HEADER_READ: usize = 1024;
 
 /// How files are fetched.
 pub struct Reader<'a> {
     /// The program and its options, as a `FETCH_CMD` split at blanks.
     pub fetcher: &'a [String],
-    /// The URL of the index: all names are behind it.
+    /// The URL of the index: names are appended to it.
     pub base: &'a str,
 }
 
@@ -27,7 +27,7 @@ pub struct Run {
     pub calls: u64,
     /// Bytes that the reader read.
     pub read: u64,
-    /// What the fetchers said on standard error.
+    /// The fetchers' standard error.
     pub said: String,
 }
 
@@ -36,7 +36,7 @@ impl Reader<'_> {
     /// fetcher is gone.
     ///
     /// # Errors
-    /// When a fetcher cannot be started, or what it brings is not what it should be.
+    /// If a fetcher cannot be started, or its output is wrong.
     pub fn run(&self, wants: &[Want]) -> io::Result<Run> {
         let mut run = Run::default();
         let began = Instant::now();
@@ -89,7 +89,7 @@ fn read_index(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
     if is_whole { Ok(index.len()) } else { Err(wrong("the index", index.len())) }
 }
 
-/// Reads a package as its checker does; how much that was.
+/// Reads a package as its checker does; returns how many bytes.
 fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
     let mut pipe = BufReader::with_capacity(HEADER_READ, pipe);
     // The header ends at the first zero behind gzip's own ten bytes, which hold some.
@@ -115,7 +115,7 @@ fn read_package(pipe: &mut impl Read, want: &Want) -> io::Result<usize> {
         if hex(&block[..filled]) != digest {
             return Err(wrong(&want.name, read));
         }
-        // It is passed on now; and when its own reader had all it wanted before this block, that is when it finds out.
+        // The block is passed on now; if its reader had stopped before this block, this is when the checker notices.
         if read - header.len() >= want.wanted.div_ceil(BLOCK).max(1) * BLOCK + filled {
             return Ok(read);
         }

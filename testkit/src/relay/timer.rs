@@ -1,7 +1,6 @@
 //! When pieces are due: one timer of the system for all connections, waited for in the runtime's own loop.
 //!
-//! The runtime's timers count whole milliseconds and would make 20 ms into 22; and a thread that slept would be one more to
-//! be woken at each end of each piece's way.
+//! The runtime's timers count whole milliseconds and would make 20 ms into 22; and a sleeping thread would have to be woken for each piece.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -16,9 +15,9 @@ use rustix::time::{
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc::UnboundedSender;
 
-/// Pieces under way, and the timer of the first.
+/// Pieces in flight, and the timer of the first.
 pub(super) struct Timer {
-    /// The runtime's readers of pipes read any descriptor that does not block.
+    /// The runtime's pipe readers work with any non-blocking descriptor.
     clock: Receiver,
     state: Mutex<State>,
 }
@@ -29,7 +28,7 @@ struct State {
     arrived: u64,
 }
 
-/// A piece under way; an empty one is the end of its direction.
+/// A piece in flight; an empty one is the end of its direction.
 struct Piece {
     due: Instant,
     /// Order of arrival, among pieces due at once.
@@ -56,7 +55,7 @@ impl Timer {
         if is_first { self.set(due) } else { Ok(()) }
     }
 
-    /// Sends on what is due, for as long as it is polled.
+    /// Sends on due pieces for as long as it is polled.
     pub(super) async fn run(&self) -> io::Result<()> {
         loop {
             self.clock.readable().await?;
@@ -79,7 +78,7 @@ impl Timer {
     }
 
     fn set(&self, due: Instant) -> io::Result<()> {
-        // Nothing at all would stop the timer.
+        // Zero would stop the timer.
         let left = due.saturating_duration_since(Instant::now()).max(Duration::from_nanos(1));
         let it_value = Timespec::try_from(left).map_err(io::Error::other)?;
         let once = Itimerspec { it_interval: Timespec::default(), it_value };

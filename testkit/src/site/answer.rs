@@ -1,11 +1,11 @@
-//! The right answer of the whole job.
+//! The right answer to the whole job.
 
 use aws_lc_rs::digest;
 
 /// The longest block the expression can find: 15 bytes, a slash, two digits.
 const LONGEST: usize = 18;
 
-/// What `… | LC_ALL=C sort -u` prints when the job is done right.
+/// The output of `… | LC_ALL=C sort -u` if the job is done right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The blocks, one a line, each line ended.

@@ -120,7 +120,7 @@ impl Site {
     /// Lays the site out under `dir` as plain files (`1`, `2`, `3`, `AS…`), for another server to serve.
     ///
     /// # Errors
-    /// What creating the directory or writing a file says.
+    /// From creating the directory or writing a file.
     pub fn write_to(&self, dir: &Path) -> io::Result<()> {
         std::fs::create_dir_all(dir)?;
         for path in self.index_paths().into_iter().chain(self.as_paths()) {
@@ -130,7 +130,7 @@ impl Site {
         Ok(())
     }
 
-    /// Index pages first, then AS pages. Numbers have one spelling: `/AS007` is no page.
+    /// Index pages first, then AS pages. Numbers have one spelling: `/AS007` is not a page.
     fn slot(&self, path: &str) -> Option<usize> {
         let name = path.strip_prefix('/')?;
         if let Some(digits) = name.strip_prefix("AS") {

@@ -1,8 +1,8 @@
 //! The HTML of the pages.
 //!
-//! Rows are put together from ready-made text and a few numbers, at some GB/s, so that the origin is never what is
-//! measured. Around the blocks stands what a real page has and a careless expression trips over: paths, host names,
-//! dates, addresses without a mask, IPv6 prefixes.
+//! Rows are assembled from ready-made text and a few numbers, at some GB/s, so that the origin is never the bottleneck.
+//! Around the blocks is what real pages contain and careless expressions trip over: paths, host names, dates, addresses
+//! without a mask, IPv6 prefixes.
 
 use crate::rng::{Rng, mix};
 
@@ -94,7 +94,7 @@ pub(super) fn index_page(out: &mut Vec<u8>, seed: u64, index: usize, numbers: &[
     out.extend_from_slice(FOOTER);
 }
 
-/// One AS page of exactly its length. `wrote` is told of every block that the expression will find.
+/// One AS page of exactly its length. `wrote` is called for every block that the expression will find.
 pub(super) fn as_page(out: &mut Vec<u8>, seed: u64, number: u32, mut wrote: impl FnMut(&[u8])) {
     let target = super::numbers::page_len(seed, number);
     out.reserve(target);
@@ -153,7 +153,7 @@ fn prefix_row(out: &mut Vec<u8>, rng: &mut Rng, seed: u64, wrote: &mut impl FnMu
     put(out, rng.pick(&NAMES));
     wrote(block.bytes());
     if rng.below(64) == 0 {
-        // A run of digits and dots longer than 15: what the expression finds are its last 15 bytes.
+        // A run of digits and dots longer than 15: the expression finds its last 15 bytes.
         put(out, " (zone serial ");
         let from = out.len();
         put(out, "20261121.");

@@ -1,4 +1,4 @@
-//! A client of plain sockets and a reply read by hand, so that no HTTP library judges the origin.
+//! A client of plain sockets and a reply read by hand, so that the tests do not depend on an HTTP library.
 #![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::io::{Read, Write};
@@ -45,7 +45,7 @@ pub fn parse(bytes: &[u8]) -> Reply {
     Reply { status: head[9..12].parse().unwrap(), head, body: bytes[end..].to_vec() }
 }
 
-/// Takes the chunked coding off; gives the body and what stands after the last chunk's size line.
+/// Removes the chunked coding; returns the body and what follows the last chunk's size line.
 pub fn unchunked(mut bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut out = Vec::new();
     loop {

@@ -8,7 +8,7 @@ use aws_lc_rs::digest::{Context, Digest, SHA256};
 use testkit::faulty::Plan;
 use testkit::pattern::Pattern;
 
-/// Takes output a piece at a time and compares it with every content the source ever had.
+/// Takes output piece by piece and compares it with every content that the source ever had.
 pub(crate) struct Checker {
     contents: Vec<Content>,
     len: u64,
@@ -19,11 +19,11 @@ pub(crate) struct Checker {
 struct Content {
     pattern: Pattern,
     size: u64,
-    /// Whether all that came so far is its prefix.
+    /// Whether everything received so far is a prefix of it.
     prefix: bool,
 }
 
-/// What became of the bytes.
+/// How the bytes compare.
 pub(crate) struct Found {
     pub(crate) sha256: Digest,
     /// A prefix of one of the contents, which may be all of it.
@@ -40,7 +40,7 @@ impl Checker {
         if plan.change.is_some() {
             contents.push(content(1, plan.new_size.unwrap_or(plan.size)));
         }
-        // A client cannot see beyond what the whole announced.
+        // A client cannot see more than the announced length.
         if plan.whole_length < 0 {
             contents.push(content(0, plan.size.saturating_add_signed(plan.whole_length)));
         }

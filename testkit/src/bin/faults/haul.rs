@@ -10,7 +10,7 @@ use testkit::child::run;
 
 use crate::Result;
 
-/// The program and what it can do.
+/// The program and its settings.
 pub(crate) struct Haul {
     path: PathBuf,
     home: PathBuf,
@@ -26,14 +26,14 @@ pub(crate) struct Job {
     pub(crate) url: String,
     /// `-o`; without it the body goes to a pipe.
     pub(crate) file: Option<PathBuf>,
-    /// Further URLs with their files, side by side with the first; what has its final name is skipped.
+    /// Further URLs with their files, in parallel with the first; files that have their final name are skipped.
     pub(crate) more: Vec<(String, PathBuf)>,
-    /// HTTP/2 whatever it is: by ALPN, or known beforehand.
+    /// HTTP/2 over either scheme: by ALPN, or with prior knowledge.
     pub(crate) http2: bool,
     /// `--split 1`.
     pub(crate) one_stream: bool,
     pub(crate) max_time: Duration,
-    /// After this it hangs, and is killed.
+    /// After this time it counts as hanging and is killed.
     pub(crate) limit: Duration,
     /// Bytes a second that the reader of the pipe takes.
     pub(crate) reader: Option<u64>,
@@ -56,7 +56,7 @@ impl Haul {
 
     fn command(&self, job: &Job) -> Command {
         let mut command = Command::new(&self.path);
-        // No proxy, no config file, no language of whoever runs this.
+        // Without the proxy, config file and language of the user who runs this.
         command.env_clear().env("HOME", &self.home).env("LC_ALL", "C");
         command.args(["-q", "-sS", "--retry", "3", "--retry-delay", "0.01", "--cacert"]).arg(&self.ca);
         command.args(["--max-time", &job.max_time.as_secs_f64().to_string()]);
@@ -83,12 +83,12 @@ impl Haul {
         command
     }
 
-    /// Starts it without looking after it.
+    /// Starts it without waiting for it.
     pub(crate) fn spawn(&self, job: &Job) -> Result<Child> {
         Ok(self.command(job).stderr(Stdio::null()).spawn()?)
     }
 
-    /// Runs it to its end; `take` gets what it prints.
+    /// Runs it to its end; `take` gets its output.
     pub(crate) fn run(&self, job: &Job, mut take: impl FnMut(&[u8])) -> Result<Outcome> {
         let mut command = self.command(job);
         Ok(run(&mut command, job.limit, |bytes| {

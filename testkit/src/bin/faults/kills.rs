@@ -3,9 +3,9 @@
 //! Three kinds in turn: one file in parts, one file in one stream, and many files side by side, where `--skip-existing`
 //! and the notes beside unfinished files are the journal that says what is done.
 //!
-//! The moment is a number of bytes sent, not a time, so a loaded machine is no other machine. Each connection is held
-//! to a rate, by the origin, behind a relay with a round trip: little is under way between the two ends then, and what
-//! was sent is what was fetched.
+//! The moment is a number of bytes sent, not a time, so the load of the machine makes no difference. The origin limits
+//! the rate of each connection, behind a relay with a round trip: then little is in flight between the two ends, and
+//! the bytes sent are about the bytes fetched.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -24,30 +24,30 @@ use crate::{Bench, Result};
 
 /// The most that a part may hold.
 const PART: u64 = 16 << 20;
-/// What may be under way on a connection: sent, but not received by the program that was killed.
+/// How much may be in flight on a connection: sent, but not received by the killed program.
 const UNDER_WAY: u64 = 1 << 20;
-/// How often the bytes sent are looked at.
+/// How often the number of bytes sent is checked.
 const GLANCE: Duration = Duration::from_millis(1);
-/// Runs after the last kill before it is given up.
+/// How many runs after the last kill before giving up.
 const MOST_RUNS: u32 = 3;
 /// What is killed, in turn.
 const KINDS: [&str; 3] = ["split", "one stream", "many files"];
-/// How many files are many; together they are as long as one.
+/// How many files make up "many"; together they are as long as one.
 const MANY: u64 = 8;
 
-/// What came of all kills.
+/// The results of all kills.
 #[derive(Default)]
 pub(crate) struct Kills {
     pub(crate) tried: u64,
     /// How many of each kind, and how many of them survived.
     kinds: [(u64, u64); KINDS.len()],
-    /// Processes killed; some end before their moment comes.
+    /// Processes killed; some end before that.
     pub(crate) killed: u64,
     /// The hash is equal in the end.
     pub(crate) survived: u64,
     pub(crate) wrong_hash: u64,
     pub(crate) not_done: u64,
-    /// More was fetched twice than one part a connection for each kill.
+    /// More bytes were fetched twice than one part for each connection and kill.
     pub(crate) over_bound: u64,
     /// Connections of the runs that were killed.
     connections: u64,
@@ -98,7 +98,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     if count == 0 {
         return Ok(Kills::default());
     }
-    // A link without a rate may hold 16 MiB of a program that gets no processor: that would be counted as fetched.
+    // A link without a rate may hold 16 MiB for a program that gets no CPU time: that would count as fetched.
     let rate = bench.options.kill_rate;
     let relay = |to| Relay::to(to).rtt(Duration::from_millis(4)).jitter(Duration::from_millis(1)).rate(rate).start();
     let (plain, tls) = (relay(bench.origin.http_addr())?, relay(bench.origin.https_addr())?);
@@ -125,7 +125,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Kills> {
     Ok(kills.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// The files of one try: what they are, what happened to each.
+/// The files of one try, and what happened to each.
 struct Files<'a> {
     bench: &'a Bench,
     files: Vec<(String, Plan, PathBuf)>,

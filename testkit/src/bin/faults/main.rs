@@ -1,11 +1,11 @@
-//! Runs the program haul against the fault origin, row after row, and says what came of it.
+//! Runs the program haul against the fault origin, row by row, and reports the results.
 //!
 //! ```text
 //! faults --haul target/release/haul --offsets 100 --kills 200 --sizes 1,13M,5G
 //! ```
 //!
-//! It knows haul by its path only. Three parts: *rows* (a fault × HTTP/1 or 2 × plain or TLS × pipe or file × split or not, at
-//! random offsets), *kills* (kill -9 in the middle, then the same command again) and *sizes* (SHA-256 and peak memory).
+//! It knows haul only by its path. Three parts: *rows* (a fault × HTTP/1 or 2 × plain or TLS × pipe or file × split or not, at random offsets),
+//! *kills* (kill -9 in the middle, then the same command again) and *sizes* (SHA-256 and peak memory).
 
 mod check;
 mod haul;
@@ -24,7 +24,7 @@ use testkit::faulty::Faulty;
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What every part works with.
+/// What all parts share.
 struct Bench {
     options: options::Options,
     haul: haul::Haul,

@@ -55,7 +55,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The command line without the paths, which are this machine's.
+    /// The command line without paths, which are specific to this machine.
     pub(crate) fn command(&self) -> String {
         let mut words = format!(
             "faults --seed {} --offsets {} --body {} --rate {} --jobs {} --limit {} --kills {} --kill-body {} --kill-rate {} \
@@ -80,7 +80,7 @@ impl Options {
     }
 }
 
-/// None if help was asked for.
+/// `None` if help was requested.
 pub(crate) fn parse() -> Result<Option<Options>, lexopt::Error> {
     let mut options = Options {
         haul: PathBuf::new(),

@@ -1,4 +1,4 @@
-//! What is printed, and the file of raw figures.
+//! The printed report, and the file of raw figures.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -16,9 +16,9 @@ use crate::haul::{Job, Outcome};
 use crate::table::{Chance, FAULTS, Fault};
 use crate::{Bench, Result, report};
 
-/// What a file held before, in every second try.
+/// What the file contained before, in every second try.
 const BEFORE: &[u8] = b"what was there before\n";
-/// What sets the chance of a row over HTTP/2 apart from that over HTTP/1.
+/// Makes the random choices of a row over HTTP/2 differ from those over HTTP/1.
 const HTTP2: u64 = 1 << 32;
 /// Failures that are shown in full.
 const SHOWN: usize = 5;
@@ -26,7 +26,7 @@ const SHOWN: usize = 5;
 /// One row.
 struct Row {
     fault: &'static Fault,
-    /// The place of the fault in the table: chance does not depend on which rows are run.
+    /// The place of the fault in the table: random choices do not depend on which rows are run.
     number: u64,
     http2: bool,
     tls: bool,
@@ -34,7 +34,7 @@ struct Row {
     one_stream: bool,
 }
 
-/// What came of a row.
+/// The results of a row.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) name: String,
@@ -45,7 +45,7 @@ pub(crate) struct Tally {
     pub(crate) refused: u64,
     /// Exit 0 and other bytes.
     pub(crate) false_successes: u64,
-    /// An error, and bytes that are no prefix or a file that is not what it was.
+    /// An error, and bytes that are not a prefix, or a changed file.
     pub(crate) wrong_bytes: u64,
     /// An error that this row does not allow, with right bytes.
     pub(crate) unexpected: u64,
@@ -79,7 +79,7 @@ impl Tally {
     }
 }
 
-/// What came of one try.
+/// The result of one try.
 enum Verdict {
     Survived,
     Refused,
@@ -176,7 +176,7 @@ impl Row {
             more: Vec::new(),
             http2: self.http2,
             one_stream: self.one_stream,
-            // Its own limit comes first: what the hard one ends is a hang.
+            // Its own limit ends first: a run ended by the hard limit is a hang.
             max_time: self.fault.max_time.unwrap_or(Duration::MAX).min(options.limit * 2 / 3),
             limit: options.limit,
             reader: None,
@@ -233,12 +233,12 @@ impl Row {
     }
 }
 
-/// With several contents, or one that is cut by its announced length, the comparison byte by byte says which it is.
+/// With several contents, or one cut by its announced length, the comparison byte by byte decides.
 fn one_content(plan: &Plan) -> bool {
     plan.change.is_none() && plan.whole_length >= 0
 }
 
-/// Whether parts were asked for besides a first body, and not only after it broke.
+/// Whether parts were requested beside a first body, and not only after it broke.
 fn overlapped(seen: &testkit::faulty::Seen) -> bool {
     let ends = seen.requests.iter().filter_map(|asking| asking.range.as_deref());
     // A resumed stream asks for all the rest; a split one asks for parts that end.

@@ -12,7 +12,7 @@ use crate::{Bench, Result, report};
 
 /// The most memory that a run may have at its peak.
 pub(crate) const MOST_RSS: u64 = 32 << 20;
-/// What a slow reader takes in a second.
+/// How many bytes a slow reader takes in a second.
 const SLOW: u64 = 1_000_000;
 
 /// One run.
@@ -58,7 +58,7 @@ pub(crate) fn all(bench: &Bench) -> Result<Vec<Size>> {
     if bench.options.slow_body > 0 {
         let plan = Plan { size: bench.options.slow_body, seed: bench.options.slow_body, ..Plan::default() };
         let source = check::hex(&check::source(&plan));
-        // At once: they do nothing but wait.
+        // At the same time: they only wait.
         let slow = thread::scope(|scope| {
             let (plan, source) = (&plan, &source);
             let runs: Vec<_> =

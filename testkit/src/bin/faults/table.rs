@@ -1,4 +1,4 @@
-//! The faults: what is asked of the origin, and which ends are honest ones.
+//! The faults: what the origin is told to do, and which results are acceptable.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use testkit::rng::Rng;
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,
-    /// Exit codes that are right besides 0; without any it has to be survived.
+    /// Acceptable exit codes besides 0; if there are none, the fault has to be survived.
     pub(crate) codes: &'static [i32],
-    /// Its limit of time, where that is what ends it; otherwise two thirds of what the runner allows.
+    /// Its time limit, if that is what ends it; otherwise two thirds of what the runner allows.
     pub(crate) max_time: Option<Duration>,
     pub(crate) over: Over,
     pub(crate) make: fn(&mut Chance, &mut Plan),
@@ -36,22 +36,23 @@ impl Over {
 }
 
 impl Fault {
-    /// Where a fault need not be survived, HTTP/2 has two names more for it: of a connection (16), of a stream (92).
+    /// For a fault that need not be survived, HTTP/2 has two more exit codes: for a connection (16) and for a stream
+    /// (92).
     pub(crate) fn allows(&self, code: i32, http2: bool) -> bool {
         self.codes.contains(&code)
             || http2 && !self.codes.is_empty() && self.max_time.is_none() && [16, 92].contains(&code)
     }
 }
 
-/// What a try may choose from.
+/// The random choices of a try.
 pub(crate) struct Chance {
     pub(crate) rng: Rng,
-    /// Where this try breaks: below the size.
+    /// The offset where this try breaks, below the size.
     pub(crate) offset: u64,
 }
 
 impl Chance {
-    /// An offset of the source: half of them anywhere, the others at and beside the places where programs cut.
+    /// An offset of the source: half of them anywhere, the others at or next to the places where programs split.
     pub(crate) fn new(mut rng: Rng, size: u64) -> Chance {
         let offset = match rng.below(8) {
             0 => [0, 1, size - 1, size / 2][rng.below(4) as usize],
@@ -82,9 +83,9 @@ impl Chance {
     }
 }
 
-/// The body did not come whole.
+/// The body did not arrive completely.
 const BROKEN: &[i32] = &[18, 52, 55, 56];
-/// A range was refused or lied about.
+/// A range was refused or answered falsely.
 const RANGE: &[i32] = &[18, 33, 36, 56];
 /// The same, and a status.
 const STATUS: &[i32] = &[18, 22, 33, 36, 56];
@@ -283,10 +284,10 @@ pub(crate) const FAULTS: &[Fault] = &[
         (p.change, p.ignore_if_range) = (Some(Change::Bytes(c.offset)), true);
         p.etag = Etag::None;
     }),
-    // Refused before they are looked at: a reset in place of a reply, REFUSED_STREAM.
+    // Requests refused before they are processed: a reset instead of a reply, REFUSED_STREAM.
     fault("refused-once", "the first request is refused", MUST, |_, p| p.refuse = 1),
     fault("refused-always", "every request is refused", &[52, 55, 56], |_, p| p.refuse = u64::MAX),
-    // What only HTTP/2 can say.
+    // What only HTTP/2 can express.
     over(
         Over::Http2,
         fault("rst-once", "RST_STREAM at the offset, once", MUST, |c, p| {

@@ -10,19 +10,19 @@ use testkit::rng::Rng;
 pub(crate) struct Line {
     pub(crate) args: Vec<String>,
     pub(crate) place: Place,
-    /// It asks more often than most replies answer.
+    /// It sends more requests than most replies answer.
     pub(crate) may_stall: bool,
 }
 
-/// Where the body is afterwards, if the command line is one that takes the reply as it is.
+/// Where the body is afterwards, if the command line takes the reply as it is.
 pub(crate) enum Place {
     Stdout,
     File(PathBuf),
-    /// What is delivered depends on the options too.
+    /// The delivered body depends on the options, too.
     Nowhere,
 }
 
-/// A command line of options that take a reply as it is.
+/// A command line whose options take a reply as it is.
 const PLAIN: &[&[&str]] = &[
     &[],
     &[],
@@ -37,7 +37,7 @@ const PLAIN: &[&[&str]] = &[
     &["--trace", "trace"],
 ];
 
-/// And of such that do not.
+/// And options that do not.
 const OTHER: &[&[&str]] = &[
     &["--compressed"],
     &["-i"],
@@ -66,7 +66,7 @@ const OTHER: &[&[&str]] = &[
     &["--http0.9"],
 ];
 
-/// A command line by chance. Files that it reads are written into `dir`, where it is to be run.
+/// A random command line. Files that it reads are written into `dir`, where it has to be run.
 ///
 /// # Errors
 /// The file system's.
@@ -101,7 +101,7 @@ pub(crate) fn line(rng: &mut Rng, protocol: Protocol, url: &str, dir: &Path) -> 
             may_stall = true;
         }
         7 if protocol == Protocol::Http1 => {
-            // As a proxy it may say the same; as one that is asked for a tunnel it says what it likes.
+            // A forwarding proxy may send the same; one that is asked for a tunnel may send anything.
             let proxy = url.trim_end_matches("/file");
             args.extend(own(&["-x", proxy, "http://example.test/file"]));
             place = Place::Stdout;

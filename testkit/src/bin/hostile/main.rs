@@ -1,12 +1,11 @@
-//! Runs the program haul against thousands of replies that no honest server sends, and says what came of it.
+//! Runs the program haul against thousands of replies that no honest server sends, and reports the results.
 //!
 //! ```text
 //! hostile --haul target/release/haul --replies 10000
 //! ```
 //!
-//! It knows haul by its path only. Each try is a reply of [`testkit::hostile`] and a command line, both of one seed; what
-//! must not be is a panic, a signal, a hang, more memory than allowed, a success with other bytes than the reply's, and a
-//! success where the reply breaks a rule.
+//! It knows haul only by its path. Each try is a reply of [`testkit::hostile`] and a command line, both from one seed; there must be no panic, signal
+//! or hang, no more memory than allowed, no success with other bytes than the reply's, and no success if the reply breaks a rule.
 
 mod lines;
 mod options;
@@ -29,7 +28,7 @@ use tally::{Tally, Try, Verdict};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The limit of time that haul is given where a reply may end in silence, and elsewhere, where it is never reached.
+/// haul's time limit if a reply may end in silence, and otherwise, when it is never reached.
 const SHORT: Duration = Duration::from_secs(1);
 const LONG: Duration = Duration::from_secs(20);
 
@@ -69,7 +68,7 @@ fn attempt(options: &Options, work: &std::path::Path, number: u64) -> Result<Try
     let seed = mix(options.seed, number);
     let reply = Reply::of(seed);
     let server = Server::start(reply.clone())?;
-    // What a server's word may make it write must stay in the inner one.
+    // Files that a server can make it write must stay in the inner directory.
     let outer = tempfile::tempdir_in(work)?;
     let inner = outer.path().join("inner");
     std::fs::create_dir(&inner)?;
@@ -81,7 +80,7 @@ fn attempt(options: &Options, work: &std::path::Path, number: u64) -> Result<Try
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut printed = Vec::new();
     let outcome = child::run(&mut command, options.limit, |bytes| {
-        // More than any promised body tells enough.
+        // Output longer than any promised body need not be kept.
         if printed.len() < 4 << 20 {
             printed.extend_from_slice(bytes);
         }

@@ -34,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) work: PathBuf,
 }
 
-/// None if help was asked for.
+/// `None` if help was requested.
 pub(crate) fn parse() -> Result<Option<Options>, Box<dyn std::error::Error + Send + Sync>> {
     let mut options = Options {
         haul: PathBuf::new(),

@@ -1,4 +1,4 @@
-//! What came of all tries.
+//! The results of all tries.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,14 +10,14 @@ use testkit::hostile::Protocol;
 use crate::Result;
 use crate::options::Options;
 
-/// Failures that are told in full.
+/// How many failures are shown in full.
 const SHOWN: usize = 40;
 
-/// What came of one try.
+/// The result of one try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Survived,
-    /// It had to take so many bytes, and did not.
+    /// It should have accepted this many bytes, and did not.
     Refused(usize),
     Panic,
     Signal,
@@ -25,7 +25,7 @@ pub(crate) enum Verdict {
     Memory,
     WrongBytes,
     FalseSuccess,
-    /// It wrote where it had nothing to write.
+    /// It wrote where it must not write.
     Escaped,
 }
 
@@ -45,7 +45,7 @@ impl Verdict {
     }
 }
 
-/// All names, so that a zero is printed too.
+/// All names, so that zeros are printed, too.
 const NAMES: [&str; 9] =
     ["survived", "refused", "panics", "signals", "hangs", "over_memory", "wrong_bytes", "false_successes", "escaped"];
 
