@@ -208,7 +208,7 @@ install: ## put haul, libhaul and their documentation under PREFIX (/usr/local),
 	test -x $(TARGET_DIR)/release/haul || $(MAKE) build
 	install -d $(BINDIR) $(DOCDIR)/docs/design $(DOCDIR)/docs/benchmarks
 	install -m 755 $(TARGET_DIR)/release/haul $(BINDIR)/haul
-	install -m 644 README.md SECURITY.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(DOCDIR)
+	install -m 644 README.md SECURITY.md CONTRIBUTING.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE $(DOCDIR)
 	install -m 644 docs/*.md $(DOCDIR)/docs
 	install -m 644 docs/design/*.md $(DOCDIR)/docs/design
 	install -m 644 docs/benchmarks/*.svg $(DOCDIR)/docs/benchmarks
