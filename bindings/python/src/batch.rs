@@ -1,4 +1,4 @@
-//! Many requests at once, on the engine's own thread: what `fetch_many` and `AsyncSession` stand on.
+//! Many requests at once, on the engine's own thread: the basis of `fetch_many` and `AsyncSession`.
 //!
 //! ```python
 //! batch = Batch(client, max_parallel=100, per_host=100, ordered=False)
@@ -7,9 +7,9 @@
 //!     ...
 //! ```
 //!
-//! Bodies are gathered outside the interpreter and copied when they are taken: the thread that moves all of them must never wait for
-//! who happens to hold it. What has come is handed over in bunches: to enter the interpreter, and to be woken for it, once for each
-//! small body would cost more than its exchange.
+//! Bodies are collected outside the interpreter and copied when they are taken: the thread that moves all of them must never wait for the interpreter
+//! lock. Results are handed over in bunches: entering the interpreter, and a wake-up for it, once for each small body would cost more than its
+//! exchange.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -29,14 +29,14 @@ use crate::stop::signals;
 use crate::upload::Raised;
 use crate::url::Last;
 
-/// What is kept of a request until it is over.
+/// What is kept of a request until it has ended.
 struct Pending {
     url: String,
     cookie: Option<Vec<u8>>,
     raised: Raised,
 }
 
-/// Requests under way. When it goes they end.
+/// Requests in progress, which end when it is dropped.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Batch {
     batch: haul::batch::Batch,
@@ -45,7 +45,7 @@ pub(crate) struct Batch {
     last: Last,
 }
 
-/// A number, and what came of it.
+/// A number and its result.
 type Over = (u64, Option<Reply>, Option<Py<PyAny>>);
 
 impl Batch {
@@ -96,7 +96,7 @@ impl Batch {
         }
     }
 
-    /// Adds a request; its arguments are those of `Client.send`. Never waits. Answers its number; they count from 0.
+    /// Adds a request; its arguments are those of `Client.send`. Never waits. Returns its number, counted from 0.
     #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn submit(
@@ -112,25 +112,25 @@ impl Batch {
     ) -> PyResult<u64> {
         let url = self.last.prepare(url, query, false)?;
         let Asked { request, url, raised, cookie } = Asked::new(plan, method, url, fields, body, jar, cookie)?;
-        // Held until it is noted: it may be over, and be asked for, before this returns.
+        // Held until it is recorded: it may end, and its result be taken, before this returns.
         let mut pending = self.pending();
         let id = self.batch.submit_into(request, Box::new(BytesSink::gathering()));
         pending.insert(id, Pending { url, cookie, raised });
         Ok(id)
     }
 
-    /// Gives a request up, and closes its connection. `False` when it was over.
+    /// Cancels a request and closes its connection. `False` if it had ended.
     fn cancel(&self, py: Python<'_>, id: u64) -> bool {
         py.detach(|| self.batch.cancel(id))
     }
 
-    /// Those that are over, `most` at most, waiting for the first one, for so many seconds at most: their numbers, and of each its reply
-    /// or an exception. None when nothing is under way.
+    /// Finished requests, at most `most`, waiting at most `timeout` seconds for the first: the number of each, and its reply or an exception. Empty
+    /// if none are in progress.
     #[pyo3(signature = (most=64, timeout=None))]
     fn next(&self, py: Python<'_>, most: usize, timeout: Option<f64>) -> PyResult<Vec<Over>> {
         let wait = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let deadline = wait.and_then(|wait| Instant::now().checked_add(wait));
-        // To leave the interpreter for what is there already would be in vain.
+        // Results that are there already need not release the interpreter.
         let there = self.batch.try_bunch(most);
         if !there.is_empty() {
             return Ok(self.over(py, there));
@@ -141,13 +141,13 @@ impl Batch {
         }
     }
 
-    /// Those that are over now, `most` at most.
+    /// Requests that have finished by now, at most `most`.
     #[pyo3(signature = (most=64))]
     fn try_next(&self, py: Python<'_>, most: usize) -> Vec<Over> {
         self.over(py, self.batch.try_bunch(most))
     }
 
-    /// A descriptor that can be read when there is something to take.
+    /// A descriptor that is readable when there are results to take.
     fn fileno(&self) -> PyResult<i32> {
         let mut fd = self.fd.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(fd) = &*fd {
@@ -156,7 +156,7 @@ impl Batch {
         Ok(fd.insert(self.batch.fd()?).as_raw_fd())
     }
 
-    /// How many were not taken yet.
+    /// How many have not been taken yet.
     fn __len__(&self) -> usize {
         self.batch.outstanding()
     }

@@ -1,4 +1,4 @@
-//! The client: connections, names and TLS of a session, and the one call that a request is.
+//! The client: connections, names and TLS of a session, and the one call for each request.
 
 use haul::request::{Particulars, Request, method};
 use haul::transfer::Outcome;
@@ -30,10 +30,10 @@ impl Client {
         Self { client: haul::Client::new(), last: Last::default() }
     }
 
-    /// Sends one request and waits for the whole of its response, which is decoded. Redirects are not followed.
+    /// Sends one request and waits for its complete response, decoded. Redirects are not followed.
     ///
-    /// `fields` go over those of the plan; one with the value `None` takes one away. The jar gives cookies and takes those that the
-    /// response sets; `cookie` is sent besides. `stop` ends it. `as_is` sends the path as it is written, and each of `fields`.
+    /// `fields` override those of the plan; one with the value `None` removes one. The jar supplies cookies and takes those that the response sets;
+    /// `cookie` is sent in addition. `stop` ends the call. `as_is` sends the path and all of `fields` unchanged.
     #[pyo3(signature = (plan, method, url, query=None, fields=None, body=None, jar=None, cookie=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn send(
@@ -63,8 +63,8 @@ impl Client {
         Ok(reply)
     }
 
-    /// Sends one request and waits for the head of its response; its body is read from the second thing returned.
-    /// `stop` ends either. `as_is` sends the path as it is written, and each of `fields`.
+    /// Sends one request and waits for the head of its response; its body is read from the returned stream. `stop` ends either. `as_is` sends the
+    /// path and all of `fields` unchanged.
     #[pyo3(signature = (plan, method, url, fields=None, body=None, stop=None, as_is=false))]
     #[expect(clippy::too_many_arguments, reason = "one crossing a request")]
     fn open(
@@ -100,7 +100,7 @@ impl Client {
         Ok((reply, Stream::new(response, stop)))
     }
 
-    /// Closes the connections that nobody uses.
+    /// Closes idle connections.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.client.close_idle());
     }
@@ -109,7 +109,7 @@ impl Client {
 /// A request ready to go.
 pub(crate) struct Asked {
     pub(crate) request: Request,
-    /// The URL as the program is shown it.
+    /// The URL as shown to the program.
     pub(crate) url: String,
     pub(crate) raised: Raised,
     /// The Cookie field that is sent.
@@ -154,12 +154,12 @@ impl Asked {
     }
 }
 
-/// Fields with a value, as often as a name is there: the headers of a request that is prepared may hold one several times.
+/// Fields with a value, with repeated names: the headers of a prepared request may hold one several times.
 fn all_of(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// Fields with a value, each name once: of two of a name the later one counts, as in requests' dict.
+/// Fields with a value, each name once: the later of two counts, as in requests' dict.
 fn last_of_each(fields: Vec<Field>) -> Vec<(String, Vec<u8>)> {
     let mut kept: Vec<(String, Vec<u8>)> = Vec::with_capacity(fields.len() + 1);
     for (name, value) in fields {
@@ -181,7 +181,7 @@ fn cookie_field(target: &Target, jar: Option<&Jar>, given: Option<&str>) -> Opti
     }
 }
 
-/// The reply that an outcome is.
+/// The reply of an outcome.
 pub(crate) fn reply_of(outcome: Outcome, url: String, cookie: Option<Vec<u8>>, raised: &Raised) -> PyResult<Reply> {
     let Outcome { result, target, head, facts, .. } = outcome;
     let phase = match (facts.requests, facts.status) {
@@ -196,7 +196,7 @@ pub(crate) fn reply_of(outcome: Outcome, url: String, cookie: Option<Vec<u8>>, r
         let error = haul::Error::new(ErrorKind::EmptyReply, "the response has no head").with_url(target.to_url());
         return Err(failure(&error, phase));
     };
-    // Where the engine was told to follow redirects, it is another URL that answered.
+    // If the engine followed redirects, another URL answered.
     let url = if facts.redirects > 0 { target.to_url() } else { url };
     Ok(Reply { head, target, url, body: None, cookie, times: (&*facts).into() })
 }

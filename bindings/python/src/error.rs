@@ -18,12 +18,12 @@ pyo3::create_exception!(
     "What the engine says of a request that failed: (kind, message, url, phase)."
 );
 
-/// How far a request had come. Where a limit of time ran out, requests tells the one from the others.
+/// How far a request had got: for time limits, requests makes a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Nothing was sent: there was no connection.
     Connect,
-    /// It was sent, and no head had come.
+    /// It was sent, but no head was received.
     Wait,
     /// In the body.
     Body,
@@ -49,22 +49,22 @@ pub(crate) fn failure(error: &Error, phase: Phase) -> PyErr {
     Failure::new_err((kind, error.cause(), error.url().map(str::to_owned), phase.name()))
 }
 
-/// The exception for what was refused before anything was sent.
+/// The exception for a request refused before anything was sent.
 pub(crate) fn refused(kind: ErrorKind, message: impl Into<String>) -> PyErr {
     failure(&Error::new(kind, message), Phase::Connect)
 }
 
 thread_local! {
-    /// What a handler of a signal raised in this thread while a call of it waited.
+    /// What a signal handler raised in this thread while a call waited.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Keeps what a handler of a signal raised, for the call that it ends.
+/// Keeps what a signal handler raised, for the call that it ends.
 pub(crate) fn keep_interrupt(raised: PyErr) {
     RAISED.with_borrow_mut(|kept| *kept = Some(raised));
 }
 
-/// What a handler of a signal raised, if this error is that it did.
+/// What a signal handler raised, if that is what this error stands for.
 pub(crate) fn interrupted(error: &Error) -> Option<PyErr> {
     let raised = RAISED.with_borrow_mut(Option::take);
     raised.filter(|_| error.kind() == ErrorKind::Interrupted)

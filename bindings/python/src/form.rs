@@ -10,8 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyString};
 use crate::error::refused;
 use crate::text::Octets;
 
-/// Pairs as a form. A mapping or an iterable of pairs; a value that is a list (any iterable but text) makes one pair each, `None` makes
-/// none, and what is no text goes by `str()`.
+/// Pairs as a form. A mapping or an iterable of pairs; a value that is a list (any iterable but text) makes one pair each, `None` makes none, and
+/// other values are converted by `str()`.
 #[pyfunction]
 pub(crate) fn urlencode(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<String> {
     let mut out = String::new();
@@ -75,7 +75,7 @@ fn encoded(value: &Bound<'_, PyAny>) -> PyResult<String> {
 /// A part as Python gives it: name, file name, type, further fields, content.
 type Given<'py> = (String, Option<String>, Option<String>, Vec<(String, String)>, Bound<'py, PyAny>);
 
-/// Parts as a body, and the Content-Type that tells how they are apart.
+/// Parts as a body, and the Content-Type with their boundary.
 #[pyfunction]
 pub(crate) fn multipart<'py>(py: Python<'py>, parts: Vec<Given<'py>>) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let parts: Vec<Part> = parts

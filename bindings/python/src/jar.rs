@@ -1,4 +1,4 @@
-//! The cookies of a session: the engine's jar (RFC 6265bis), for `haul.cookies` to dress as requests' is.
+//! The cookies of a session: the engine's jar (RFC 6265bis), which `haul.cookies` gives the interface of requests.
 
 use haul_policy::cookie::{Cookie, CookieParts, Key, SameSite};
 use pyo3::exceptions::PyValueError;
@@ -11,7 +11,7 @@ use crate::url::prepare;
 /// Name, value, domain, path, host only, secure, HTTP only, when it ends.
 type Shown<'py> = (Bound<'py, PyString>, Bound<'py, PyString>, String, String, bool, bool, bool, Option<u64>);
 
-/// Cookies that know where they belong.
+/// Cookies, each with the hosts and paths it belongs to.
 #[pyclass(frozen, module = "haul._haul")]
 #[derive(Default)]
 pub(crate) struct Jar {
@@ -35,14 +35,14 @@ impl Jar {
         Ok(self.jar.cookie_for(&target).map(|value| from_latin1(py, &value)))
     }
 
-    /// Takes Set-Cookie fields of a reply from this URL; how many were refused.
+    /// Takes Set-Cookie fields of a reply from this URL; returns how many were refused.
     fn take(&self, url: &str, fields: Vec<String>) -> PyResult<usize> {
         let target = prepare(url, None)?.target;
         let fields: Vec<Vec<u8>> = fields.iter().map(|field| latin1_or_utf8(field)).collect();
         Ok(self.jar.take(&target, fields.iter().map(Vec::as_slice)))
     }
 
-    /// Adds a cookie. Its domain begins with a dot where all hosts below it get it.
+    /// Adds a cookie. A domain with a leading dot includes all its subdomains.
     #[pyo3(signature = (name, value, domain, path="/", secure=false, http_only=false, expires=None))]
     #[expect(clippy::too_many_arguments, reason = "a cookie has so many parts")]
     fn set(
@@ -71,7 +71,7 @@ impl Jar {
         Ok(())
     }
 
-    /// Removes those of this name, domain and path; `None` fits all. How many there were.
+    /// Removes cookies with this name, domain and path; `None` matches all. Returns how many.
     #[pyo3(signature = (name=None, domain=None, path=None))]
     fn remove(&self, name: Option<&str>, domain: Option<&str>, path: Option<&str>) -> usize {
         let domain = domain.map(|domain| domain.trim_start_matches('.'));
@@ -87,12 +87,12 @@ impl Jar {
         })
     }
 
-    /// Removes those that end with the session.
+    /// Removes session cookies.
     fn remove_session(&self) {
         self.jar.clear_session();
     }
 
-    /// All of them, oldest first.
+    /// All cookies, oldest first.
     fn all<'py>(&self, py: Python<'py>) -> Vec<Shown<'py>> {
         self.jar.with(|jar| {
             let shown = |cookie: &Cookie| {

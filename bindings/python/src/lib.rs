@@ -1,17 +1,17 @@
-//! `haul._haul`: the part of the Python module that is compiled. What users see is `haul`, in `python/haul`, with
-//! requests' names; this is what it stands on.
+//! `haul._haul`: the compiled part of the Python module. Users see `haul`, in `python/haul`, with requests' names,
+//! which is built on this.
 //!
 //! ```text
 //!   haul.Session.get ──▶ Client.send(Plan, method, url, ..) ──▶ haul::Client ──▶ Reply ──▶ haul.Response
 //! ```
 //!
-//! One crossing a request: everything that may be different from request to request is an argument of one call, and
-//! everything that stays the same is a `plan::Plan`, made once. The interpreter is left while the call waits, and the
-//! body is written straight into the `bytes` object that the program gets (`sink`). What a program rarely asks of a
-//! reply (fields, cookies, addresses) is taken apart when it asks (`reply`).
+//! One crossing for each request: everything that may differ between requests is an argument of one call, and
+//! everything that stays the same is a `plan::Plan`, made once. The interpreter is released while the call waits, and
+//! the body is written directly into the `bytes` object that the program gets (`sink`). Rarely used parts of a reply
+//! (fields, cookies, addresses) are parsed on demand (`reply`).
 //!
-//! Left out: policy. Which redirects are followed, which credentials go where, is decided in `python/haul`, as requests
-//! has it, one call a hop.
+//! Left out: policy. Which redirects are followed, and which credentials go where, is decided in `python/haul`, as in
+//! requests, with one call for each hop.
 //!
 //! `unsafe` is used in `sink` alone, to write into a `bytes` object before anyone else has it.
 
@@ -29,7 +29,7 @@ mod text;
 mod upload;
 mod url;
 
-/// What `haul` is made of.
+/// The compiled basis of `haul`.
 #[pyo3::pymodule(gil_used = false)]
 mod _haul {
     use pyo3::prelude::*;

@@ -25,7 +25,7 @@ use crate::stop::{Stop, signals};
 use crate::text::latin1_or_utf8;
 use crate::url::prepare;
 
-/// A field for the wire; without a value it is one that shall not be sent.
+/// A field to send; without a value, one not to send.
 pub(crate) type Field = (String, Option<Vec<u8>>);
 
 /// The proxies of http and https URLs, and a list such as `no_proxy` holds.
@@ -59,7 +59,7 @@ impl Plan {
     ) -> PyResult<Self> {
         let mut options = RequestOptions {
             user_agent: None,
-            // What requests sends is among the fields; nothing is added to it.
+            // The fields that requests sends are given; none are added.
             without: vec!["Accept".to_owned()],
             expect_timeout: Duration::ZERO,
             interrupt: Some(signals()),
@@ -96,8 +96,8 @@ impl Plan {
         Ok(Self { options: Arc::new(options) })
     }
 
-    /// The same for requests whose redirects, so many at most, are followed by the engine, with the cookies of a jar. `None` follows none.
-    /// `proxies` are those of http and https URLs and the hosts that are asked without one, for each request of a chain anew.
+    /// The same for requests whose redirects, at most this many, are followed by the engine, with the cookies of a jar. `None` follows none.
+    /// `proxies` are those for http and https URLs and the list of hosts without one, applied to each request of a chain.
     #[pyo3(signature = (redirects, jar, proxies=None))]
     fn following(&self, redirects: Option<u32>, jar: Option<&Jar>, proxies: Option<ByScheme>) -> Self {
         let mut options = RequestOptions::clone(&self.options);
@@ -128,7 +128,7 @@ impl Plan {
         self.options.proxy.as_ref().is_some_and(|given| given.proxy.is_some())
     }
 
-    /// The fields that each request has, as they go out.
+    /// The fields of each request, as sent.
     fn fields<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyString>)> {
         let fields = self.options.fields.iter();
         fields.map(|(name, value)| (name.clone(), crate::text::from_latin1(py, value))).collect()
@@ -143,7 +143,7 @@ impl Plan {
     }
 }
 
-/// Seconds of a program. What is beyond all measure is no limit that could run out.
+/// Seconds given by a program. An enormous number is no limit.
 fn seconds(value: f64) -> PyResult<Duration> {
     if value.is_nan() || value <= 0.0 {
         let message = "Attempted to set a timeout to a value less than or equal to 0";
@@ -185,7 +185,7 @@ fn field(name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Field> {
     Ok((name_text, Some(bytes)))
 }
 
-/// Blanks before a value would go on with the field before it (RFC 9112 section 5.2).
+/// A leading blank would continue the previous field (RFC 9112 section 5.2).
 fn is_broken(value: &[u8]) -> bool {
     value.first().is_some_and(u8::is_ascii_whitespace) || !is_value(value)
 }
@@ -226,25 +226,25 @@ pub(crate) fn merge(fields: &mut Vec<(String, Vec<u8>)>, over: Vec<Field>) {
     }
 }
 
-/// What a netrc file says for the host of a URL: user and password. Nothing for a URL with a user of its own.
+/// A netrc file's user and password for the host of a URL. `None` for a URL with its own user.
 #[pyfunction]
 pub(crate) fn netrc_login(text: &[u8], url: &str) -> PyResult<Option<(Vec<u8>, Vec<u8>)>> {
     let target = prepare(url, None)?.target;
     if target.userinfo_bytes().is_some() {
         return Ok(None);
     }
-    // A file that is none has no entry, as to requests.
+    // A malformed file has no entry, as in requests.
     let entry = haul_policy::netrc::find(text, target.host_text(), None).ok().flatten();
     Ok(entry.map(|entry| (entry.login.or(entry.account).unwrap_or_default(), entry.password.unwrap_or_default())))
 }
 
-/// Whether a list such as `no_proxy` holds names the host of a URL.
+/// Whether a list like that of `no_proxy` includes the host of a URL.
 #[pyfunction]
 pub(crate) fn bypasses_proxy(no_proxy: &str, url: &str) -> PyResult<bool> {
     Ok(NoProxy::parse(no_proxy).matches(prepare(url, None)?.target.host()))
 }
 
-/// The options less the fields that a request shall not have: those without a value.
+/// The options without the fields to remove: those without a value.
 pub(crate) fn without(options: &Arc<RequestOptions>, fields: &[Field]) -> Arc<RequestOptions> {
     let mut options = RequestOptions::clone(options);
     let is_out = |name: &str| fields.iter().any(|(out, value)| value.is_none() && out.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! A response as it came. What is rarely asked for is taken apart when it is.
+//! A response as received. Rarely used parts are parsed on demand.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use crate::jar::Jar;
 use crate::text::from_latin1;
 
-/// A response's head, its body where it was asked for whole, and what is known of the exchange.
+/// A response's head, its body if requested as a whole, and the facts of the exchange.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Reply {
     pub(crate) head: Head,
     pub(crate) target: Target,
-    /// The URL that was asked for, mended.
+    /// The requested URL, normalised.
     #[pyo3(get)]
     pub(crate) url: String,
-    /// The body, decoded; none where it is read piece by piece.
+    /// The body, decoded; `None` if it is read piece by piece.
     pub(crate) body: Option<Py<PyBytes>>,
     /// The Cookie field that was sent.
     pub(crate) cookie: Option<Vec<u8>>,
@@ -49,7 +49,7 @@ impl Reply {
         self.head.status()
     }
 
-    /// The reason phrase, without blanks around it, as http.client has it.
+    /// The reason phrase, without blanks around it, as in http.client.
     #[getter]
     fn reason<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
         let reason = self.head.reason().trim_ascii();
@@ -59,7 +59,7 @@ impl Reply {
         }
     }
 
-    /// 10, 11 or 20, as urllib3 has it.
+    /// 10, 11 or 20, as in urllib3.
     #[getter]
     fn version(&self) -> u8 {
         match self.head.version() {
@@ -69,13 +69,13 @@ impl Reply {
         }
     }
 
-    /// The body, decoded; `None` where it is read piece by piece.
+    /// The body, decoded; `None` if it is read piece by piece.
     #[getter]
     fn body<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.body.as_ref().map(|body| body.bind(py).clone())
     }
 
-    /// Names and values in the order and the spelling in which they came.
+    /// Names and values in the order and the spelling received.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let fields: Vec<_> = self.head.fields().collect();
         PyList::new(
@@ -97,7 +97,7 @@ impl Reply {
         self.head.get(name).is_some()
     }
 
-    /// Where it leads, if it is a redirect: its Location, UTF-8 as it is.
+    /// The Location, if it is a redirect, with UTF-8 unchanged.
     fn location<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyString>> {
         let location =
             self.head.get("location").filter(|_| matches!(self.head.status(), 301 | 302 | 303 | 307 | 308))?;
@@ -130,7 +130,7 @@ impl Reply {
         self.times.total.as_secs_f64()
     }
 
-    /// Whether the connection was one that had served before.
+    /// Whether the connection was reused.
     #[getter]
     fn reused(&self) -> bool {
         self.times.connects == 0

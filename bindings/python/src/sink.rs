@@ -1,7 +1,7 @@
-//! Where a body goes that a program wants whole: into the `bytes` object itself, where its length is known.
+//! The destination of a body that is wanted as a whole: the `bytes` object itself, if the length is known.
 //!
-//! The interpreter is not held while a body comes. Only to allocate the object it is entered once, and only for bodies so large that
-//! copying them costs more: a small one is gathered outside and copied at the end, when the interpreter is entered anyway.
+//! The interpreter is not held while a body arrives. It is entered once to allocate the object, and only for bodies so large that copying them would
+//! cost more: a small one is collected outside and copied at the end, when the interpreter is entered anyway.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -21,10 +21,10 @@ use rustix::net::{RecvFlags, recv};
 /// threads may hold for milliseconds.
 const WORTH_ENTERING: u64 = 64 << 10;
 
-/// Longer bodies are gathered as they come, whatever length a server announces.
+/// Longer bodies are collected as they arrive, whatever length a server announces.
 const TRUSTED: u64 = 1 << 30;
 
-/// Most that is set aside at once for a body that is gathered, whatever length a server announces.
+/// The most memory reserved at once for a collected body, whatever length a server announces.
 const RESERVED: u64 = 16 << 20;
 
 /// A `bytes` object that nobody else has yet, and how much of it is written.
@@ -36,7 +36,7 @@ struct Object {
 }
 
 impl Object {
-    /// None if there is no memory, or no interpreter any more: a daemon thread goes on receiving while it ends.
+    /// `None` if there is no memory, or no interpreter any more: a daemon thread goes on receiving while it shuts down.
     fn new(length: usize) -> Option<Self> {
         Python::try_attach(|py| {
             let size = ffi::Py_ssize_t::try_from(length).ok()?;
@@ -52,7 +52,7 @@ impl Object {
         })?
     }
 
-    /// Writes behind what is there; `false` if there is no room.
+    /// Appends; `false` if there is no room.
     fn push(&mut self, bytes: &[u8]) -> bool {
         if bytes.len() > self.length - self.filled {
             return false;
@@ -67,7 +67,7 @@ impl Object {
         true
     }
 
-    /// Receives once behind what is there.
+    /// Receives once, appending.
     fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         let room = (self.length - self.filled).min(most);
         if room == 0 {
@@ -96,12 +96,12 @@ enum Store {
     Object(Object),
 }
 
-/// Gathers one body, decoded as the response says.
+/// Collects one body, decoded as the response says.
 #[derive(Default)]
 pub(crate) struct BytesSink {
     store: Store,
     decoder: Option<Decoder>,
-    /// The interpreter is not to be entered.
+    /// The interpreter must not be entered.
     stays_out: bool,
 }
 
@@ -136,13 +136,13 @@ impl BytesSink {
             Store::Empty => PyBytes::new(py, b"").unbind(),
             Store::Gathered(bytes) => PyBytes::new(py, &bytes).unbind(),
             Store::Object(object) if object.filled == object.length => object.bytes,
-            // It ended early, which the transfer has said; what came is not lost for that.
+            // It ended early, which the transfer reports; the received bytes are kept.
             Store::Object(object) => PyBytes::new(py, &object.bytes.as_bytes(py)[..object.filled]).unbind(),
         }
     }
 }
 
-/// The decoder that a response asks for. A coding that nobody here knows is left to the program, as by requests.
+/// The decoder for a response. An unknown coding is left to the program, as in requests.
 pub(crate) fn decoder_for(head: &haul::Head) -> Option<Decoder> {
     let mut codings = head.get_all("content-encoding").peekable();
     codings.peek()?;
@@ -168,7 +168,7 @@ impl Sink for BytesSink {
         };
         self.store = match object {
             Some(object) => Store::Object(object),
-            // Grown as it comes, it would be copied as often as it doubles.
+            // If it grew while arriving, each doubling would copy it.
             None if (1..=RESERVED).contains(&known) => {
                 Store::Gathered(Vec::with_capacity(usize::try_from(known).unwrap_or_default()))
             }

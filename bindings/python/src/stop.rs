@@ -1,4 +1,4 @@
-//! What ends a call that waits: Python's handlers of signals, and the word of another thread ([`Stop`]).
+//! What ends a call that waits: Python's signal handlers, and another thread ([`Stop`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haul::interrupt::Interrupt;
 use pyo3::prelude::*;
 
-/// Ends the calls that were given it, within some 50 ms. For who cannot interrupt the thread that waits: a task that is cancelled.
+/// Ends the calls that it was passed to, within some 50 ms: for callers that cannot interrupt the waiting thread, such as a cancelled task.
 #[pyclass(frozen, module = "haul._haul")]
 #[derive(Clone, Default)]
 pub(crate) struct Stop(Arc<AtomicBool>);
@@ -18,7 +18,7 @@ impl Stop {
         Self::default()
     }
 
-    /// From now on. Never waits.
+    /// Ends them from now on. Never waits.
     pub(crate) fn set(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -29,21 +29,21 @@ impl Stop {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// The hook that looks at signals and at this. It is looked at once more behind a handler, which may have set it.
+    /// The hook that checks signals and this flag. It is checked once more after a handler, which may have set it.
     pub(crate) fn or_signals(&self) -> Interrupt {
         let stop = self.clone();
         Interrupt::new(move || stop.is_set() || has_signal() || stop.is_set())
     }
 }
 
-/// The hook that is asked while a call waits: Python's own handlers of signals, which run in its main thread alone. What one
-/// raises, such as `KeyboardInterrupt`, ends the call and is raised by it.
+/// The hook that is asked while a call waits: Python's own signal handlers, which run only in its main thread. What one raises, such as
+/// `KeyboardInterrupt`, ends the call and is raised by it.
 pub(crate) fn signals() -> Interrupt {
     Interrupt::new(has_signal)
 }
 
-/// Runs the handlers of signals that have come. Whether the call is to end: one has raised something, or the interpreter is gone, and
-/// with it who waits for the result.
+/// Runs the handlers of pending signals. Returns whether the call has to end: one has raised something, or the interpreter is gone, and nobody waits
+/// for the result.
 pub(crate) fn has_signal() -> bool {
     let checked = Python::try_attach(|py| py.check_signals());
     match checked {

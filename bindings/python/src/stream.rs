@@ -16,31 +16,31 @@ use crate::error::{Phase, failure, interrupted};
 use crate::sink::decoder_for;
 use crate::stop::{Stop, has_signal};
 
-/// How much of a body is taken at once where nobody says how much.
+/// How much of a body is read at once by default.
 const PIECE: usize = 64 << 10;
 
-/// How long who wants to read waits for another who does, before signals are looked at.
+/// How long a reader waits for another reader before it checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A body under way. Closed before its end, it takes its connection along.
+/// A body being received. If it is closed before its end, its connection is closed, too.
 ///
-/// Who reads takes the state out of its place meanwhile, and no lock is held while the network is waited for: whoever closes it, or asks
-/// whether it has ended, holds the interpreter, and must not wait for the network with it.
+/// A reader takes the state out of its place meanwhile, so that no lock is held while waiting for the network: a thread that closes the stream, or
+/// asks whether it has ended, holds the interpreter, and must not wait for the network with it.
 #[pyclass(frozen, module = "haul._haul")]
 pub(crate) struct Stream {
-    /// Whether its bytes are given as they come, and not held back until there are as many as were asked for.
+    /// Whether bytes are returned as they arrive, and not held back until there are as many as requested.
     is_prompt: bool,
-    /// It was closed: who reads comes back soon.
+    /// It was closed: a reader returns soon.
     stop: Stop,
     /// The body was read to its end, and all of it was taken.
     is_over: AtomicBool,
     place: Mutex<Place>,
-    /// Who read has come back.
+    /// A reader has returned.
     returned: Condvar,
 }
 
 struct Place {
-    /// None while somebody reads, and once it is closed.
+    /// `None` during a read, and once it is closed.
     state: Option<State>,
     reader: Option<ThreadId>,
 }
@@ -48,7 +48,7 @@ struct Place {
 struct State {
     response: Option<Response>,
     decoder: Option<Decoder>,
-    /// Bytes that were decoded, or received, and not asked for yet; and how many of them are gone.
+    /// Bytes that were decoded or received and not read yet, and how many of them were taken.
     ready: Vec<u8>,
     at: usize,
     ended: bool,
@@ -57,7 +57,7 @@ struct State {
 }
 
 impl Stream {
-    /// `stop` is what the request was given.
+    /// `stop` is that of the request.
     pub(crate) fn new(response: Response, stop: Stop) -> Self {
         let decoder = if response.content_length() == Some(0) { None } else { decoder_for(response.head()) };
         let is_prompt = is_of_chunks(response.head());
@@ -72,12 +72,12 @@ impl Stream {
         }
     }
 
-    /// Never held while anything is waited for.
+    /// Never held during a wait.
     fn place(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads with the interpreter left. Of one that is closed nothing is left to read.
+    /// Reads with the interpreter released. A closed stream has nothing left to read.
     fn reading<'py>(
         &self,
         py: Python<'py>,
@@ -92,7 +92,7 @@ impl Stream {
         given(py, bytes)
     }
 
-    /// Takes the state out of its place, waiting for who has it. None if it is closed.
+    /// Takes the state out of its place, waiting for another reader. `None` if it is closed.
     fn take(&self) -> io::Result<Option<State>> {
         let me = thread::current().id();
         let mut place = self.place();
@@ -102,7 +102,7 @@ impl Stream {
                 return Ok(Some(state));
             }
             if place.reader == Some(me) {
-                // A handler of a signal, which would wait for the very thread that runs it.
+                // A signal handler, which would wait for the thread that runs it.
                 return Err(io::ErrorKind::Deadlock.into());
             }
             let (again, waited) = self.returned.wait_timeout(place, TICK).unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +123,7 @@ impl Stream {
         self.is_over.store(is_over, Ordering::Release);
         let mut place = self.place();
         place.reader = None;
-        // Whoever closed it meanwhile found nothing to let go of.
+        // A close meanwhile found nothing to release.
         let closed = if self.stop.is_set() { Some(state) } else { place.state.replace(state) };
         drop(place);
         self.returned.notify_one();
@@ -133,21 +133,20 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// The next bytes: `size` of them unless the body ends before; without a size, all of it. Decoded as the response says, if
-    /// that is asked for.
+    /// The next bytes: `size` of them unless the body ends before; without a size, the rest. Decoded as the response says, if `decode`.
     #[pyo3(signature = (size=None, decode=true))]
     fn read<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.reading(py, |state| state.take(size.unwrap_or(usize::MAX), decode))
     }
 
-    /// The next bytes, as many as have come, but at most `size`; none at the end.
+    /// The next bytes, as many as have arrived, but at most `size`; empty at the end.
     #[pyo3(signature = (size=None, decode=true))]
     fn read_some<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.reading(py, |state| state.take_some(size, decode))
     }
 
-    /// The next piece for who goes through the body: of chunks, or without a size, as many bytes as have come; else `size` of
-    /// them. So has requests it: a chunk may be an event that somebody waits for.
+    /// The next piece when iterating over the body: with chunks, or without a size, as many bytes as have arrived; otherwise `size` of them. As in
+    /// requests, since a chunk may be an event that somebody waits for.
     #[pyo3(signature = (size=None, decode=true))]
     fn piece<'py>(&self, py: Python<'py>, size: Option<usize>, decode: bool) -> PyResult<Bound<'py, PyBytes>> {
         self.reading(py, |state| match size {
@@ -156,8 +155,8 @@ impl Stream {
         })
     }
 
-    /// Lets go of the connection: it serves again if the body was read to its end. Never waits: who reads meanwhile is told that it was
-    /// closed, and lets go of it.
+    /// Releases the connection, which is reused if the body was read to its end. Never waits: a concurrent reader is told that it was closed, and
+    /// releases it.
     fn close(&self, py: Python<'_>) {
         self.stop.set();
         let state = self.place().state.take();
@@ -165,14 +164,14 @@ impl Stream {
         py.detach(|| drop(state));
     }
 
-    /// Whether there is nothing more.
+    /// Whether the body has ended.
     #[getter]
     fn ended(&self) -> bool {
         self.stop.is_set() || self.is_over.load(Ordering::Acquire)
     }
 }
 
-/// Whether the server sends as it has something to send: in chunks, or in HTTP/2's frames without a length.
+/// Whether the server sends data as it is produced: in chunks, or in HTTP/2 frames without a length.
 fn is_of_chunks(head: &Head) -> bool {
     match head.version() {
         Version::Http2 => head.get("content-length").is_none(),
@@ -203,13 +202,13 @@ fn given(py: Python<'_>, bytes: io::Result<Vec<u8>>) -> PyResult<Bound<'_, PyByt
 }
 
 impl State {
-    /// Sees to it that `size` bytes are ready, if there are so many, and takes them.
+    /// Makes `size` bytes ready, if there are that many, and takes them.
     fn take(&mut self, size: usize, decode: bool) -> io::Result<Vec<u8>> {
         while self.ready.len() - self.at < size && self.more(decode)? {}
         Ok(self.split(size))
     }
 
-    /// Sees to it that something is ready, if anything is to come, and takes at most `size` of it.
+    /// Makes some bytes ready, if any are to come, and takes at most `size` of them.
     fn take_some(&mut self, size: Option<usize>, decode: bool) -> io::Result<Vec<u8>> {
         while size != Some(0) && self.ready.len() == self.at && self.more(decode)? {}
         Ok(self.split(size.unwrap_or(PIECE)))
@@ -226,7 +225,7 @@ impl State {
         taken
     }
 
-    /// Takes what has come next; `false` at the end.
+    /// Takes the next received bytes; `false` at the end.
     fn more(&mut self, decode: bool) -> io::Result<bool> {
         let Some(response) = self.response.as_mut().filter(|_| !self.ended) else { return Ok(false) };
         let filled = if self.stop.is_set() { Err(ended("the response was closed")) } else { response.fill_buf() };

@@ -1,9 +1,9 @@
-//! Text and bytes on their way between Python and HTTP: fields are bytes, which Python writes as Latin-1 (PEP 3333).
+//! Conversions between Python's text and HTTP's bytes: fields are bytes, which Python represents as Latin-1 (PEP 3333).
 
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-/// `bytes`, or whatever else shows its memory (`bytearray`, `memoryview`, `array`), or text; text is UTF-8.
+/// `bytes`, another object with a buffer (`bytearray`, `memoryview`, `array`), or text, as UTF-8.
 pub(crate) enum Octets {
     /// As they are.
     Bytes(Vec<u8>),
@@ -23,7 +23,7 @@ impl Octets {
         if let Ok(bytes) = value.cast::<PyByteArray>() {
             return Some(Self::Bytes(bytes.to_vec()));
         }
-        // By way of Python: the stable interface has no buffers before 3.11.
+        // Through Python code: the stable interface has no buffers before 3.11.
         let view = PyMemoryView::from(value).ok()?;
         let bytes = view.call_method0(pyo3::intern!(value.py(), "tobytes")).ok()?;
         bytes.cast::<PyBytes>().ok().map(|bytes| Self::Bytes(bytes.as_bytes().to_vec()))
@@ -37,8 +37,7 @@ impl Octets {
     }
 }
 
-/// A field's value for the wire: text by Latin-1 where that has all of it, else by UTF-8, as http.client does and requests
-/// after it.
+/// A field's value for the wire: text as Latin-1 if possible, else as UTF-8, as in http.client and requests.
 pub(crate) fn latin1_or_utf8(text: &str) -> Vec<u8> {
     if text.is_ascii() {
         return text.as_bytes().to_vec();

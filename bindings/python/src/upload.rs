@@ -1,7 +1,7 @@
 //! Bodies: `bytes` and text, and what a program produces while it is sent (a file, a generator).
 //!
-//! What a program's own code raises while it is asked for the next piece is kept ([`Raised`]) and raised again by the call that sends:
-//! it is no error of the network.
+//! An exception of the program's own code while it produces the next piece is kept ([`Raised`]) and raised again by the sending call: it is not an
+//! error of the network.
 
 use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::text::Octets;
 
-/// What the program raised while it was asked for more.
+/// What the program raised while it produced more.
 #[derive(Clone, Default)]
 pub(crate) struct Raised(Arc<Mutex<Option<PyErr>>>);
 
@@ -30,7 +30,7 @@ impl Raised {
     }
 }
 
-/// The body that a Python object is: bytes, text, something with `read`, or an iterable of pieces.
+/// The body given as a Python object: bytes, text, something with `read`, or an iterable of pieces.
 pub(crate) fn body_of(given: &Bound<'_, PyAny>) -> PyResult<(Body, Raised)> {
     let raised = Raised::default();
     if let Ok(bytes) = given.cast::<PyBytes>() {
@@ -40,7 +40,7 @@ pub(crate) fn body_of(given: &Bound<'_, PyAny>) -> PyResult<(Body, Raised)> {
         return Ok((text.to_str()?.into(), raised));
     }
     let source = match given.getattr_opt(pyo3::intern!(given.py(), "read"))? {
-        // Before its bytes are looked at: those of an mmap are sent from where it stands, as by requests.
+        // Checked before it is used as bytes: an mmap is sent from its position, as in requests.
         Some(read) => Source::File(read.unbind()),
         None => {
             if let Some(octets) = Octets::of(given) {
@@ -67,14 +67,14 @@ enum Source {
 
 struct Reader {
     source: Source,
-    /// What came and did not fit yet.
+    /// What was produced but did not fit yet.
     rest: Vec<u8>,
     at: usize,
     raised: Raised,
 }
 
 impl Reader {
-    /// The next piece; none at the end.
+    /// The next piece; `None` at the end.
     fn next(&self, room: usize) -> io::Result<Option<Vec<u8>>> {
         // The interpreter may be gone: a daemon thread goes on sending while it ends.
         let piece = Python::try_attach(|py| self.piece(py, room).map_err(|error| self.raised.keep(error)));
@@ -93,7 +93,7 @@ impl Reader {
             PyTypeError::new_err(format!("a piece of a body has to be bytes or text, not {}", piece.get_type()))
         })?;
         let bytes = octets.into_bytes();
-        // A file ends with an empty piece; a generator may well give one in between.
+        // A file ends with an empty piece; a generator may give one in between.
         Ok(if bytes.is_empty() && matches!(self.source, Source::File(_)) { None } else { Some(bytes) })
     }
 }

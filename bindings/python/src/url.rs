@@ -1,7 +1,7 @@
-//! URLs as requests takes and shows them, on top of the engine's own reading of them.
+//! URLs as requests accepts and shows them, on top of the engine's own parser.
 //!
-//! requests encodes what a URL may not hold; the engine refuses it. So a URL is mended here, once, and what the program is
-//! shown, what is sent, and what connections are chosen by are the same text from then on.
+//! requests encodes what a URL may not hold; the engine refuses it. So a URL is normalised here, once, and from then on the same text is shown to the
+//! program, sent, and used to choose connections.
 
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
@@ -12,18 +12,18 @@ use pyo3::prelude::*;
 
 use crate::error::refused;
 
-/// Bytes that requests leaves as they are: those of RFC 3986 section 2.2 and 2.3, but no brackets, which it encodes before it sends:
-/// outside of an address they may not stand in a URL, and there are servers that refuse them (Tomcat).
+/// Bytes that requests does not encode: those of RFC 3986 sections 2.2 and 2.3, except brackets, which may stand only in an address and which some
+/// servers refuse elsewhere (Tomcat).
 const KEPT: &[u8] = b"!#$&'()*+,/:;=?@~-._";
 
-/// Percent-encodes what may not stand in a URL (RFC 3986 section 2.1). An escape that need not be one (section 2.3) is
-/// undone; a percent sign that begins none makes all of them literal ones, as by requests.
+/// Percent-encodes characters that a URL may not contain (RFC 3986 section 2.1). Needless escapes (section 2.3) are decoded; if any percent sign does
+/// not begin an escape, all are literal, as in requests.
 #[pyfunction]
 pub(crate) fn requote(text: &str) -> String {
     encoded(text, false)
 }
 
-/// The same; `as_is` leaves the escapes that there are.
+/// The same; `as_is` keeps existing escapes.
 fn encoded(text: &str, as_is: bool) -> String {
     let bytes = text.as_bytes();
     let is_kept = |b: u8| b.is_ascii_alphanumeric() || KEPT.contains(&b);
@@ -71,22 +71,22 @@ fn push_escaped(out: &mut String, byte: u8) {
     out.push(char::from(DIGITS[usize::from(byte & 15)]));
 }
 
-/// A URL ready to be sent, and as the program is shown it.
+/// A URL ready to be sent, and as it is shown to the program.
 #[derive(Clone)]
 pub(crate) struct Prepared {
     pub(crate) url: String,
     pub(crate) target: Target,
-    /// Its program prepared the request: it is sent as it is written.
+    /// The program prepared the request: the URL is sent as it is written.
     pub(crate) as_is: bool,
 }
 
-/// The URL that was asked for last. Programs that ask for the same one again and again are many, and those that stay with one origin
-/// are most; taking a URL apart is a third of what a small request costs this side of the engine.
+/// The URL requested last. Many programs request the same one repeatedly, and most stay with one origin; parsing a URL is a third of the cost of a
+/// small request outside the engine.
 #[derive(Default)]
 pub(crate) struct Last(Mutex<Option<(String, bool, Prepared)>>);
 
 impl Last {
-    /// As [`prepare`], or, of a URL that is prepared already, [`prepare_as_is`].
+    /// As [`prepare`], or [`prepare_as_is`] for a URL that is prepared already.
     pub(crate) fn prepare(&self, text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
         if query.is_some() {
             return prepare(text, query);
@@ -106,7 +106,7 @@ impl Last {
     }
 }
 
-/// A URL of the origin of another one, and spelt as that is shown, of which nothing has to be mended.
+/// A URL with the origin of another one, in the same spelling, which needs no normalisation.
 fn near(text: &str, other: &Target) -> Option<Target> {
     let origin = other.origin();
     let tail = text.strip_prefix(origin.text())?;
@@ -117,26 +117,26 @@ fn near(text: &str, other: &Target) -> Option<Target> {
     (target.is_at(&origin) && target.path_and_query() == tail).then_some(target)
 }
 
-/// Whether nothing of a URL has to be mended, and its authority is shown as it is written.
+/// Whether a URL needs no normalisation, and its authority is shown as it is written.
 fn is_plain(text: &str, authority: &str) -> bool {
     let (host, port) = authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port)));
     (text.starts_with("http://") || text.starts_with("https://"))
         && host.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
-        // What begins with a digit may be an address in an old spelling.
+        // A host that begins with a digit may be an address in an old spelling.
         && (host.as_bytes().first().is_some_and(u8::is_ascii_lowercase) || host.parse::<Ipv4Addr>().is_ok())
         && port.is_none_or(|port| !port.is_empty() && !port.starts_with('0'))
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || KEPT.contains(&b))
 }
 
-/// Mends a URL, puts `query` behind the one it has, and understands it.
+/// Normalises a URL, appends `query` to its own, and parses it.
 ///
 /// # Errors
-/// As by requests: without a scheme or host, with another scheme, with a host that is none.
+/// As in requests: without a scheme or host, with another scheme, with an invalid host.
 pub(crate) fn prepare(text: &str, query: Option<&str>) -> PyResult<Prepared> {
     mended(text, query, false)
 }
 
-/// Understands the URL of a request that is prepared. What its program has written there is sent so: its dot segments, and its escapes.
+/// Parses the URL of a prepared request. It is sent as written, including dot segments and escapes.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -153,7 +153,7 @@ fn mended(text: &str, query: Option<&str>, as_is: bool) -> PyResult<Prepared> {
     };
     let (scheme, rest) = text.split_once(':').ok_or_else(no_scheme)?;
     let Some(rest) = rest.strip_prefix("//") else {
-        // What stands before a colon is a scheme to requests, whatever follows: that of `localhost:8080` is `localhost`.
+        // To requests, anything before a colon is a scheme, whatever follows: that of `localhost:8080` is `localhost`.
         let is_http = scheme.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("http"));
         let no_host = || refused(ErrorKind::Url, format!("Invalid URL {:?}: No host supplied", masked(text)));
         return Err(if is_http { no_host() } else { no_adapter(text) });
@@ -224,7 +224,7 @@ fn no_adapter(text: &str) -> PyErr {
     refused(ErrorKind::UnsupportedScheme, format!("No connection adapters were found for {:?}", masked(text)))
 }
 
-/// What is no URL of ours without what may be its user and password, for messages are printed and logged.
+/// An invalid URL without what may be its user and password, since messages are printed and logged.
 fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
@@ -256,7 +256,7 @@ pub(crate) fn join(base: &str, location: &str) -> PyResult<String> {
     } else if let Some(rest) = reference.strip_prefix("//") {
         prepare(&format!("{}://{rest}", from.target.scheme().as_str()), None)?.url
     } else {
-        // `http:/x` says no more than `/x` where that is the scheme (RFC 3986 section 5.2.2), as by requests.
+        // `http:/x` means `/x` if that is the scheme (RFC 3986 section 5.2.2), as in requests.
         let reference = its_scheme.map_or(reference, |(_, rest)| rest);
         let to = from.target.join(&requote(reference)).map_err(|error| refused(ErrorKind::Url, error.to_string()))?;
         let authority = from.url.split('/').nth(2).unwrap_or_default();
