@@ -187,6 +187,13 @@ def test_types(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_types_of_the_compiled_part_are_those_it_has() -> None:
+    pytest.importorskip("mypy")
+    program = [sys.executable, "-m", "mypy.stubtest", "haul._haul"]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def ended(code: str, *args: str) -> str:
     """What a program prints that has to end by itself: one that stands still with the interpreter held is killed."""
     child = python(code, *args)

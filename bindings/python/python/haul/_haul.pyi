@@ -1,5 +1,29 @@
+"""The compiled part of haul, on which the modules beside it are built. It is private and may change with any version."""
+
 from collections.abc import Iterable, Mapping
 from typing import Any, final
+
+__all__ = [
+    "ACCEPT_ENCODING",
+    "Batch",
+    "Client",
+    "Failure",
+    "Jar",
+    "Plan",
+    "Reply",
+    "Stop",
+    "Stream",
+    "__version__",
+    "bypasses_proxy",
+    "is_secret_field",
+    "join",
+    "multipart",
+    "netrc_login",
+    "prepare_url",
+    "requote",
+    "split_url",
+    "urlencode",
+]
 
 __version__: str
 ACCEPT_ENCODING: str
