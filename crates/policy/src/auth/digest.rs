@@ -151,43 +151,26 @@ impl Digest {
             return Err(AuthError::ControlByte);
         }
         self.count = self.count.saturating_add(1);
+        let count = format!("{:08x}", self.count);
+        let (a1, cnonce) = self.key(credentials, cnonce);
         let challenge = &self.challenge;
         let algorithm = challenge.algorithm;
-        let key = || algorithm.of(&[credentials.user(), &challenge.realm, credentials.password()]);
-        let (a1, cnonce) = if challenge.session {
-            // One client nonce for the life of the key: then servers that compute the key each time agree with those that keep it.
-            let (key, cnonce) = self.session.get_or_insert_with(|| {
-                let key = algorithm.of(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
-                (key, cnonce.to_owned())
-            });
-            (key.clone(), cnonce.clone())
-        } else {
-            (key(), cnonce.to_owned())
-        };
-        let a2 = match challenge.qop {
+        let (a2, qop) = match challenge.qop {
+            Qop::Legacy => (algorithm.of(&[method.as_bytes(), uri.as_bytes()]), None),
+            Qop::Auth => (algorithm.of(&[method.as_bytes(), uri.as_bytes()]), Some("auth")),
             Qop::AuthInt => {
                 let empty = algorithm.of(&[b""]);
                 let body = body_hash.unwrap_or(&empty);
-                algorithm.of(&[method.as_bytes(), uri.as_bytes(), body.as_bytes()])
+                (algorithm.of(&[method.as_bytes(), uri.as_bytes(), body.as_bytes()]), Some("auth-int"))
             }
-            Qop::Auth | Qop::Legacy => algorithm.of(&[method.as_bytes(), uri.as_bytes()]),
         };
-        let count = format!("{:08x}", self.count);
-        let qop = match challenge.qop {
-            Qop::Legacy => None,
-            Qop::Auth => Some("auth"),
-            Qop::AuthInt => Some("auth-int"),
-        };
+        let nonce = &challenge.nonce[..];
         let response = match qop {
-            None => algorithm.of(&[a1.as_bytes(), &challenge.nonce, a2.as_bytes()]),
-            Some(qop) => algorithm.of(&[
-                a1.as_bytes(),
-                &challenge.nonce,
-                count.as_bytes(),
-                cnonce.as_bytes(),
-                qop.as_bytes(),
-                a2.as_bytes(),
-            ]),
+            None => algorithm.of(&[a1.as_bytes(), nonce, a2.as_bytes()]),
+            Some(qop) => {
+                let parts = [a1.as_bytes(), nonce, count.as_bytes(), cnonce.as_bytes(), qop.as_bytes(), a2.as_bytes()];
+                algorithm.of(&parts)
+            }
         };
         let mut value = Value(b"Digest ".to_vec());
         value.user(credentials.user(), challenge);
@@ -214,6 +197,22 @@ impl Digest {
             value.plain("userhash", "true");
         }
         Ok(value.0)
+    }
+
+    /// The hash of user, realm and password, or the session's key made from it (§3.4.2); and the client nonce to send.
+    fn key(&mut self, credentials: &Credentials, cnonce: &str) -> (String, String) {
+        let challenge = &self.challenge;
+        let algorithm = challenge.algorithm;
+        let key = || algorithm.of(&[credentials.user(), &challenge.realm, credentials.password()]);
+        if !challenge.session {
+            return (key(), cnonce.to_owned());
+        }
+        // One client nonce for the life of the key: then servers that compute the key each time agree with those that keep it.
+        let session = self.session.get_or_insert_with(|| {
+            let key = algorithm.of(&[key().as_bytes(), &challenge.nonce, cnonce.as_bytes()]);
+            (key, cnonce.to_owned())
+        });
+        session.clone()
     }
 
     /// Takes an Authentication-Info or Proxy-Authentication-Info field (§3.5): its `nextnonce` is used from now on, with a new count.
