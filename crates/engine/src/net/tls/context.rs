@@ -1,25 +1,24 @@
-//! The settings of a TLS connection and what is built of them once: roots, verifier, ticket store.
+//! The settings of a TLS connection, and the contexts that are built from them once.
 
 use std::{
     collections::HashMap,
-    fmt, fs,
-    path::{Path, PathBuf},
+    fmt,
+    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use rustls::{
-    ClientConfig, KeyLogFile, RootCertStore, SupportedProtocolVersion,
-    client::{ClientSessionMemoryCache, Resumption, WebPkiServerVerifier, danger::ServerCertVerifier},
+    ClientConfig, KeyLogFile, SupportedProtocolVersion,
+    client::{ClientSessionMemoryCache, Resumption, danger::ServerCertVerifier},
     crypto::{CryptoProvider, aws_lc_rs},
     version::{TLS12, TLS13},
 };
-use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
 
 use super::choice;
 use super::identity::{Identity, Passphrase, Pem};
 use super::pinned::{Pin, Pinned};
-use super::roots::{self, Lazily};
-use super::verify::{AcceptAll, Examiner, ListedOrSigned};
+use super::trust::Trust;
+use super::verify::Examiner;
 use crate::net::connect::ConnectOptions;
 use crate::net::dns::Family;
 use crate::net::proxy::Via;
@@ -206,24 +205,6 @@ struct Built {
     key_log: Option<Arc<KeyLogFile>>,
 }
 
-/// The part of the options that decides which certificates are loaded.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Trust {
-    Anyone,
-    System,
-    Given {
-        file: Option<PathBuf>,
-        directory: Option<PathBuf>,
-        pem: Option<Pem>,
-        common_name: bool,
-    },
-    /// The same, less what these lists revoke.
-    Unrevoked {
-        trust: Box<Trust>,
-        lists: PathBuf,
-    },
-}
-
 impl TlsContexts {
     /// The context of these options. The system's roots are those of `rustls-native-certs`, which heeds
     /// `SSL_CERT_FILE` and `SSL_CERT_DIR`; keys are logged where `SSLKEYLOGFILE` says.
@@ -297,101 +278,14 @@ impl Built {
         options: &TlsOptions,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>> {
-        let trust = match options {
-            TlsOptions { verify: false, .. } => Trust::Anyone,
-            TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => Trust::System,
-            TlsOptions { ca_file, ca_path, ca_pem, common_name, .. } => Trust::Given {
-                file: ca_file.clone(),
-                directory: ca_path.clone(),
-                pem: ca_pem.clone(),
-                common_name: *common_name,
-            },
-        };
-        let trust = match &options.crl_file {
-            Some(lists) if trust != Trust::Anyone => Trust::Unrevoked { trust: Box::new(trust), lists: lists.clone() },
-            _ => trust,
-        };
+        let trust = Trust::of(options);
         if let Some(verifier) = self.verifiers.get(&trust) {
             return Ok(Arc::clone(verifier));
         }
-        let verifier = verifier_of(&trust, provider, &[])?;
+        let verifier = trust.verifier(provider, &[])?;
         self.verifiers.insert(trust, Arc::clone(&verifier));
         Ok(verifier)
     }
-}
-
-/// Who verifies certificates by this trust, less those that are on `revoked`.
-fn verifier_of(
-    trust: &Trust,
-    provider: &Arc<CryptoProvider>,
-    revoked: &[CertificateRevocationListDer<'static>],
-) -> Result<Arc<dyn ServerCertVerifier>> {
-    Ok(match trust {
-        Trust::Unrevoked { trust, lists } => verifier_of(trust, provider, &read_lists(lists)?)?,
-        Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
-        Trust::System => {
-            let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
-            let bundle =
-                roots::of_bundle().and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
-            match bundle {
-                Some(bundle) => {
-                    let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
-                    Arc::new(Lazily::new(
-                        Arc::new(bundle),
-                        Box::new(move || all_of_the_system(&provider, &revoked).ok()),
-                    ))
-                }
-                None => all_of_the_system(provider, revoked)?,
-            }
-        }
-        Trust::Given { file, directory, pem, common_name } => {
-            let mut certificates = Vec::new();
-            if let Some(pem) = pem {
-                certificates.extend(roots::of_pem(pem.text()).map_err(|error| {
-                    Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates in memory", error)
-                })?);
-            }
-            if let Some(file) = file {
-                certificates.extend(roots::of_file(file).map_err(|error| {
-                    let message = format!("cannot use the CA certificates in {}", file.display());
-                    Error::with_source(ErrorKind::CaFile, message, error)
-                })?);
-            }
-            if let Some(directory) = directory {
-                certificates.extend(read_directory(directory)?);
-            }
-            let place = file.as_ref().or(directory.as_ref());
-            let verifier = trusting(certificates, provider, revoked, || {
-                let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
-                Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
-            })?;
-            Arc::new(ListedOrSigned { common_name: *common_name, ..verifier })
-        }
-    })
-}
-
-fn all_of_the_system(
-    provider: &Arc<CryptoProvider>,
-    revoked: &[CertificateRevocationListDer<'static>],
-) -> Result<Arc<dyn ServerCertVerifier>> {
-    let found = rustls_native_certs::load_native_certs();
-    let verifier = trusting(found.certs, provider, revoked, || {
-        let message = "found no CA certificates on this system";
-        match found.errors.into_iter().next() {
-            Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
-            None => Error::new(ErrorKind::CaFile, message),
-        }
-    })?;
-    Ok(Arc::new(verifier))
-}
-
-fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
-    let place = || format!("cannot use the revocation lists in {}", path.display());
-    let pem = fs::read(path).map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
-    let lists = CertificateRevocationListDer::pem_slice_iter(&pem)
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
-    if lists.is_empty() { Err(Error::new(ErrorKind::CrlFile, place())) } else { Ok(lists) }
 }
 
 fn versions(options: &TlsOptions) -> Result<Vec<&'static SupportedProtocolVersion>> {
@@ -403,42 +297,6 @@ fn versions(options: &TlsOptions) -> Result<Vec<&'static SupportedProtocolVersio
         return Err(Error::new(ErrorKind::Setup, "the lowest TLS version is above the highest"));
     }
     Ok(versions)
-}
-
-fn trusting(
-    certificates: Vec<CertificateDer<'static>>,
-    provider: &Arc<CryptoProvider>,
-    revoked: &[CertificateRevocationListDer<'static>],
-    none: impl FnOnce() -> Error,
-) -> Result<ListedOrSigned> {
-    let mut roots = RootCertStore::empty();
-    // Bundles may contain certificates that are no longer usable (a negative serial number); skipping them does no harm.
-    let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
-    if usable == 0 {
-        return Err(none());
-    }
-    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
-    let signed = if revoked.is_empty() {
-        builder.build()
-    } else {
-        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
-        builder
-            .with_crls(revoked.iter().cloned())
-            .only_check_end_entity_revocation()
-            .allow_unknown_revocation_status()
-            .build()
-    }
-    .map_err(|error| {
-        let kind = if revoked.is_empty() { ErrorKind::CaFile } else { ErrorKind::CrlFile };
-        Error::with_source(kind, "cannot use the CA certificates", error)
-    })?;
-    Ok(ListedOrSigned { signed, listed: certificates, common_name: false })
-}
-
-fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let place = || format!("cannot use the CA certificates in {}", path.display());
-    fs::read_dir(path).map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))?;
-    Ok(rustls_native_certs::load_certs_from_paths(None, Some(path)).certs)
 }
 
 impl fmt::Debug for TlsContext {

@@ -42,6 +42,7 @@ mod record;
 mod roots;
 mod shown;
 mod subject;
+mod trust;
 mod verify;
 
 pub(crate) use alert::Alert;

@@ -1,0 +1,166 @@
+//! Which certificates are trusted, and the verifier made of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::client::{WebPkiServerVerifier, danger::ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, pem::PemObject};
+
+use super::context::TlsOptions;
+use super::identity::Pem;
+use super::roots::{self, Lazily};
+use super::verify::{AcceptAll, ListedOrSigned};
+use crate::{Error, ErrorKind, Result};
+
+/// The part of the options that decides which certificates are loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Trust {
+    Anyone,
+    System,
+    Given {
+        file: Option<PathBuf>,
+        directory: Option<PathBuf>,
+        pem: Option<Pem>,
+        common_name: bool,
+    },
+    /// The same, less what these lists revoke.
+    Unrevoked {
+        trust: Box<Trust>,
+        lists: PathBuf,
+    },
+}
+
+impl Trust {
+    pub(super) fn of(options: &TlsOptions) -> Self {
+        let trust = match options {
+            TlsOptions { verify: false, .. } => Trust::Anyone,
+            TlsOptions { ca_file: None, ca_path: None, ca_pem: None, .. } => Trust::System,
+            TlsOptions { ca_file, ca_path, ca_pem, common_name, .. } => Trust::Given {
+                file: ca_file.clone(),
+                directory: ca_path.clone(),
+                pem: ca_pem.clone(),
+                common_name: *common_name,
+            },
+        };
+        match &options.crl_file {
+            Some(lists) if trust != Trust::Anyone => Trust::Unrevoked { trust: Box::new(trust), lists: lists.clone() },
+            _ => trust,
+        }
+    }
+
+    /// A verifier that trusts these, except certificates on `revoked`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::CaFile`] or [`ErrorKind::CrlFile`], if a file is unusable or there is nothing to trust.
+    pub(super) fn verifier(
+        &self,
+        provider: &Arc<CryptoProvider>,
+        revoked: &[CertificateRevocationListDer<'static>],
+    ) -> Result<Arc<dyn ServerCertVerifier>> {
+        Ok(match self {
+            Trust::Unrevoked { trust, lists } => trust.verifier(provider, &read_lists(lists)?)?,
+            Trust::Anyone => Arc::new(AcceptAll::new(provider.signature_verification_algorithms)),
+            Trust::System => {
+                let none = || Error::new(ErrorKind::CaFile, "no usable CA certificate in the system's bundle");
+                let bundle =
+                    roots::of_bundle().and_then(|certificates| trusting(certificates, provider, revoked, none).ok());
+                match bundle {
+                    Some(bundle) => {
+                        let (provider, revoked) = (Arc::clone(provider), revoked.to_vec());
+                        Arc::new(Lazily::new(
+                            Arc::new(bundle),
+                            Box::new(move || all_of_the_system(&provider, &revoked).ok()),
+                        ))
+                    }
+                    None => all_of_the_system(provider, revoked)?,
+                }
+            }
+            Trust::Given { file, directory, pem, common_name } => {
+                let mut certificates = Vec::new();
+                if let Some(pem) = pem {
+                    certificates.extend(roots::of_pem(pem.text()).map_err(|error| {
+                        Error::with_source(ErrorKind::CaFile, "cannot use the CA certificates in memory", error)
+                    })?);
+                }
+                if let Some(file) = file {
+                    certificates.extend(roots::of_file(file).map_err(|error| {
+                        let message = format!("cannot use the CA certificates in {}", file.display());
+                        Error::with_source(ErrorKind::CaFile, message, error)
+                    })?);
+                }
+                if let Some(directory) = directory {
+                    certificates.extend(read_directory(directory)?);
+                }
+                let place = file.as_ref().or(directory.as_ref());
+                let verifier = trusting(certificates, provider, revoked, || {
+                    let place = place.map_or_else(|| "memory".to_owned(), |path| path.display().to_string());
+                    Error::new(ErrorKind::CaFile, format!("no usable CA certificate in {place}"))
+                })?;
+                Arc::new(ListedOrSigned { common_name: *common_name, ..verifier })
+            }
+        })
+    }
+}
+
+fn trusting(
+    certificates: Vec<CertificateDer<'static>>,
+    provider: &Arc<CryptoProvider>,
+    revoked: &[CertificateRevocationListDer<'static>],
+    none: impl FnOnce() -> Error,
+) -> Result<ListedOrSigned> {
+    let mut roots = RootCertStore::empty();
+    // Bundles may contain certificates that are no longer usable (a negative serial number); skipping them does no harm.
+    let (usable, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+    if usable == 0 {
+        return Err(none());
+    }
+    let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider));
+    let signed = if revoked.is_empty() {
+        builder.build()
+    } else {
+        // As OpenSSL does: the server's own certificate is looked up, and a list that knows nothing of it says nothing.
+        builder
+            .with_crls(revoked.iter().cloned())
+            .only_check_end_entity_revocation()
+            .allow_unknown_revocation_status()
+            .build()
+    }
+    .map_err(|error| {
+        let kind = if revoked.is_empty() { ErrorKind::CaFile } else { ErrorKind::CrlFile };
+        Error::with_source(kind, "cannot use the CA certificates", error)
+    })?;
+    Ok(ListedOrSigned { signed, listed: certificates, common_name: false })
+}
+
+fn all_of_the_system(
+    provider: &Arc<CryptoProvider>,
+    revoked: &[CertificateRevocationListDer<'static>],
+) -> Result<Arc<dyn ServerCertVerifier>> {
+    let found = rustls_native_certs::load_native_certs();
+    let verifier = trusting(found.certs, provider, revoked, || {
+        let message = "found no CA certificates on this system";
+        match found.errors.into_iter().next() {
+            Some(error) => Error::with_source(ErrorKind::CaFile, message, error),
+            None => Error::new(ErrorKind::CaFile, message),
+        }
+    })?;
+    Ok(Arc::new(verifier))
+}
+
+fn read_directory(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let place = || format!("cannot use the CA certificates in {}", path.display());
+    fs::read_dir(path).map_err(|error| Error::with_source(ErrorKind::CaFile, place(), error))?;
+    Ok(rustls_native_certs::load_certs_from_paths(None, Some(path)).certs)
+}
+
+fn read_lists(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    let place = || format!("cannot use the revocation lists in {}", path.display());
+    let pem = fs::read(path).map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
+    let lists = CertificateRevocationListDer::pem_slice_iter(&pem)
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|error| Error::with_source(ErrorKind::CrlFile, place(), error))?;
+    if lists.is_empty() { Err(Error::new(ErrorKind::CrlFile, place())) } else { Ok(lists) }
+}
