@@ -14,8 +14,7 @@
 //! ```
 
 use std::collections::HashMap;
-use std::ffi::{OsString, c_char, c_int};
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 
 use haul::net::local::{Interface, UnixSocket};
@@ -210,9 +209,8 @@ pub unsafe extern "C" fn haul_client_set_proxy_from_environment(client: *mut hau
     unsafe {
         set(client, |options| {
             let kept = options.proxy.take().and_then(|kept| kept.no_proxy);
-            let mut made = ProxyOptions::default();
-            (made.environment, made.no_proxy) =
-                (Environment::read(|name| std::env::var_os(name).map(OsString::into_vec)), kept);
+            let mut made = ProxyOptions::from_environment();
+            made.no_proxy = kept;
             options.proxy = Some(made);
             Ok(())
         })

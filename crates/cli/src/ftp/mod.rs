@@ -28,7 +28,6 @@ pub mod fetch_args;
 use std::ffi::{OsStr, OsString};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -40,7 +39,6 @@ use haul::sink::file::{Append, FileOptions};
 use haul::state::jar::Jar;
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
-use haul_policy::proxy::Environment;
 use haul_policy::redirect::RedirectRules;
 use haul_policy::retry::RetryRules;
 
@@ -167,9 +165,7 @@ impl Fetcher {
         options.tls.ca_path.clone_from(&args.ca_path);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         if !args.fetch.as_ref().is_some_and(|fetch| fetch.direct) {
-            let mut proxy = ProxyOptions::default();
-            proxy.environment = Environment::read(|name| std::env::var_os(name).map(OsString::into_vec));
-            options.proxy = Some(proxy);
+            options.proxy = Some(ProxyOptions::from_environment());
         }
         let cookies = args.cookies.clone().or_else(|| std::env::var_os("http_cookies").map(PathBuf::from));
         if let Some(file) = cookies.filter(|file| !file.as_os_str().is_empty()) {

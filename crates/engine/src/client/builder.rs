@@ -1,11 +1,9 @@
 //! How a client is set up.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haul_policy::proxy::{Environment, Proxy};
+use haul_policy::proxy::Proxy;
 
 use super::{Client, MOST_AT_ONCE};
 use crate::body::DecodeLimits;
@@ -133,7 +131,7 @@ impl ClientBuilder {
     /// Takes proxies from the variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Default: the environment is
     /// not used.
     pub fn proxy_from_environment(mut self) -> Self {
-        let environment = Environment::read(|name| std::env::var_os(name).map(OsString::into_vec));
+        let environment = ProxyOptions::from_environment().environment;
         self.options.proxy.get_or_insert_with(ProxyOptions::default).environment = environment;
         self
     }

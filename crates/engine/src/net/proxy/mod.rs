@@ -33,6 +33,9 @@ mod opening;
 mod route;
 mod via;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
 use haul_policy::auth::Credentials;
 pub use haul_policy::proxy::{Environment, NoProxy, Proxy};
 
@@ -76,6 +79,15 @@ pub struct ProxyOptions {
     pub tls: TlsOptions,
     /// What proxies said of how they are to be answered; clones share it.
     pub memory: Memory,
+}
+
+impl ProxyOptions {
+    /// Proxies from this process's variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        let environment = Environment::read(|name| std::env::var_os(name).map(OsString::into_vec));
+        Self { environment, ..Self::default() }
+    }
 }
 
 impl std::fmt::Debug for ProxyOptions {
