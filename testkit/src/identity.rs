@@ -56,6 +56,18 @@ impl Identity {
     /// # Panics
     /// If a name is neither a DNS name nor an address, or the system has no entropy.
     pub fn for_names(names: &[&str]) -> Identity {
+        Identity::issue(names, "haul testkit origin")
+    }
+
+    /// A new identity whose only name is the subject's common name, as in certificates made by hand.
+    ///
+    /// # Panics
+    /// If the system has no entropy.
+    pub fn by_subject(name: &str) -> Identity {
+        Identity::issue(&[], name)
+    }
+
+    fn issue(names: &[&str], common_name: &str) -> Identity {
         let ca_key = KeyPair::generate().expect("a key");
         let mut ca = CertificateParams::default();
         ca.distinguished_name.push(DnType::CommonName, "haul testkit CA");
@@ -67,7 +79,7 @@ impl Identity {
         let key = KeyPair::generate().expect("a key");
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let mut leaf = CertificateParams::new(names).expect("names a certificate can hold");
-        leaf.distinguished_name.push(DnType::CommonName, "haul testkit origin");
+        leaf.distinguished_name.push(DnType::CommonName, common_name);
         leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         leaf.use_authority_key_identifier_extension = true;
         leaf.serial_number = Some(SerialNumber::from(SERIAL));

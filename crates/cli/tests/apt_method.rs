@@ -334,6 +334,16 @@ fn a_proxy_of_tls_is_trusted_by_what_apt_says_of_https() {
 }
 
 #[test]
+fn a_certificate_with_a_common_name_alone_is_good_below_what_cainfo_names() {
+    let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
+    let (_keep, ca) = written("ca.pem", origin.ca_pem());
+    let mut method = Method::with(&[&format!("Acquire::https::CaInfo={}", ca.display())]);
+    assert_eq!(numbers(&method.acquire(&origin.https_url("/small"), &[])), [200, 201]);
+    let mut strict = Method::with(&[]);
+    assert_eq!(numbers(&strict.acquire(&origin.https_url("/small"), &[])), [400]);
+}
+
+#[test]
 fn files_come_side_by_side_and_are_told_of_in_order() {
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
     for (items, at_once) in [

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use common::{HAUL, haul, installed, names, page, program, run, run_haul};
+use testkit::identity::Identity;
 use testkit::origin::Origin;
 use testkit::raw::{RawPeer, Step};
 
@@ -202,6 +203,23 @@ fn a_proxy_of_the_environment_that_is_no_text_is_not_passed_over() {
     run(haul(["http://a.example/"]).env("http_proxy", OsStr::from_bytes(&url))).ok();
     let sent = String::from_utf8(proxy.received(0)).unwrap();
     assert!(sent.contains("Proxy-Authorization: Basic dXPpcjpw/w==\r\n"), "{sent}");
+}
+
+#[test]
+fn a_common_name_alone_counts_below_an_authority_that_is_given() {
+    let origin = Origin::builder().identity(Identity::by_subject("localhost")).start().unwrap();
+    let (dir, url) = (tempfile::tempdir().unwrap(), origin.https_url("/small"));
+    let ca = dir.path().join("ca.pem");
+    fs::write(&ca, origin.ca_pem()).unwrap();
+    let ca = ca.display();
+    for args in [
+        &["-sS", "--cacert", &ca.to_string()][..],
+        &["curl", "-q", "-sS", "--cacert", &ca.to_string()],
+        &["ftp", "-o", "-", "-S", &format!("cafile={ca}")],
+    ] {
+        assert_eq!(run_haul([args, &[&url]].concat()).text(), "small\n", "{args:?}");
+    }
+    run_haul(["-sS", &url]).failed(60);
 }
 
 #[test]

@@ -349,6 +349,7 @@ impl Acquirer {
         options.ca_file = get("cainfo").map(Into::into);
         options.crl_file = get("crlfile").map(Into::into);
         options.verify = self.config.is_on(method, "verify-peer", host, true);
+        options.common_name = true;
         options.identity = get("sslcert")
             .map(|certificate| Identity { certificate: certificate.into(), key: get("sslkey").map(Into::into) });
         options

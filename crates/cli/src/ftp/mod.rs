@@ -161,6 +161,7 @@ impl Fetcher {
             options.connect.interface = Some(Interface { device: None, host: Some(source.clone()) });
         }
         options.tls.verify = !args.insecure;
+        options.tls.common_name = true;
         options.tls.ca_file.clone_from(&args.ca_file);
         options.tls.ca_path.clone_from(&args.ca_path);
         options.tls.alpn = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
