@@ -8,13 +8,9 @@ use std::os::unix::net::UnixListener;
 use std::process::Stdio;
 
 use common::agent::{Agent, is_zombie};
-use common::{HAUL, REFUSED, Running, eventually, haul, program, run, skipped};
+use common::{HAUL, REFUSED, Running, eventually, haul, origin, program, run, skipped};
 use rustix::process::{Signal, kill_process};
 use testkit::origin::Origin;
-
-fn origin() -> Origin {
-    Origin::builder().start().unwrap()
-}
 
 #[test]
 fn calls_share_one_connection_plain_and_by_tls() {

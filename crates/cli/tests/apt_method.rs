@@ -7,13 +7,12 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use common::{REFUSED, haul, skipped};
+use common::{REFUSED, content, haul, skipped};
 use haul_cli::apt::message::Message;
 use tempfile::TempDir;
 use testkit::faulty::{Break, Faulty, Plan};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
 /// The date that the faulty origin gives its content.
@@ -95,10 +94,6 @@ fn numbers(said: &[Message]) -> Vec<u16> {
 
 fn last(said: &[Message]) -> &Message {
     said.last().unwrap()
-}
-
-fn content(size: u64) -> Vec<u8> {
-    Pattern::new(Plan::default().seed).slice(0, usize::try_from(size).unwrap())
 }
 
 fn ok(content: &str) -> Vec<Step> {

@@ -9,11 +9,10 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use common::{HAUL, Ran, installed, program, run};
+use common::{HAUL, Ran, content, installed, program, run};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Faulty, Plan};
 use testkit::origin::Origin;
-use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
 const SIZE: u64 = 300_000;
@@ -43,10 +42,6 @@ fn with_both(test: impl Fn(&Path)) {
     if installed("curl", "the same lines by curl itself").is_some() {
         test(tempfile::tempdir().unwrap().path());
     }
-}
-
-fn content(size: u64) -> Vec<u8> {
-    Pattern::new(Plan::default().seed).slice(0, usize::try_from(size).unwrap())
 }
 
 /// The options of nixpkgs' `fetchurl`, and its loop: code 18 alone is tried again, from where it was.

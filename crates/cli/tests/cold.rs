@@ -3,24 +3,14 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use common::{HAUL, list, program, run, skipped};
+use common::{HAUL, can_trace, list, program, run};
 use testkit::identity::Identity;
 use testkit::origin::Origin;
 
 /// Calls that a start and an end may cost: the loader, allocators, threads of the standard library.
 const STARTUP: u64 = 150;
-
-/// Whether strace is there and may do its work here.
-fn can_trace() -> bool {
-    let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    let works = works.is_ok_and(|status| status.success());
-    if !works {
-        skipped("counts of system calls: strace is not installed or may not trace");
-    }
-    works
-}
 
 /// The report of strace over a run of haul.
 fn traced(options: &[&str], args: &[&str]) -> String {
@@ -50,7 +40,7 @@ fn many(origin: &Origin, dir: &Path, count: usize) -> String {
 
 #[test]
 fn one_request_starts_no_thread_and_no_event_loop() {
-    if !can_trace() {
+    if !can_trace("counts of system calls") {
         return;
     }
     let origin = Origin::builder().start().unwrap();
@@ -66,7 +56,7 @@ fn one_request_starts_no_thread_and_no_event_loop() {
 
 #[test]
 fn a_small_page_on_a_warm_connection_costs_few_calls() {
-    if !can_trace() {
+    if !can_trace("counts of system calls") {
         return;
     }
     let origin = Origin::builder().record(false).start().unwrap();
@@ -84,7 +74,7 @@ fn a_small_page_on_a_warm_connection_costs_few_calls() {
 
 #[test]
 fn bodies_for_a_device_look_for_no_partial_file_each() {
-    if !can_trace() {
+    if !can_trace("counts of system calls") {
         return;
     }
     let origin = Origin::builder().record(false).start().unwrap();

@@ -4,15 +4,10 @@ mod common;
 
 use std::fs;
 
-use common::{HAUL, Ran, page, program, run};
-use testkit::raw::{RawPeer, Step};
+use common::{HAUL, Ran, answering, page, program, run};
 
 fn as_curl(args: &[&str]) -> Ran {
     run(program(HAUL).args(["curl", "-q", "-sS"]).args(args))
-}
-
-fn answering(answer: impl AsRef<[u8]>) -> RawPeer {
-    RawPeer::always(vec![Step::ReadHead, Step::send(answer), Step::Close])
 }
 
 /// The fields behind Accept of the request that these options make.

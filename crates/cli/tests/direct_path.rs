@@ -4,24 +4,12 @@
 
 mod common;
 
-use std::process::Stdio;
-
-use common::{HAUL, bash, program, skipped};
+use common::{HAUL, bash, can_trace};
 use testkit::faulty::{Faulty, Plan};
 
 const SIZE: u64 = 64 << 20;
 /// What may come with the head: one read buffer.
 const WITH_HEAD: u64 = 128 << 10;
-
-/// Whether strace is there and may do its work here.
-fn can_trace() -> bool {
-    let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    let works = works.is_ok_and(|status| status.success());
-    if !works {
-        skipped("the way of body bytes: strace is not installed or may not trace");
-    }
-    works
-}
 
 /// Call, first argument and result of each line of a report.
 fn calls(report: &str) -> Vec<(String, String, u64)> {
@@ -63,7 +51,7 @@ const WRITES: [&str; 7] = ["write", "writev", "pwrite64", "pwritev", "pwritev2",
 
 #[test]
 fn a_plain_body_passes_our_memory_by() {
-    if !can_trace() {
+    if !can_trace("the way of body bytes") {
         return;
     }
     let calls = traced(|haul, url| format!("{haul} {ALONE} -s {url} | cat | wc -c"));
@@ -79,7 +67,7 @@ fn a_plain_body_passes_our_memory_by() {
 
 #[test]
 fn a_body_for_nobody_is_dropped_where_it_is() {
-    if !can_trace() {
+    if !can_trace("the way of body bytes") {
         return;
     }
     let calls = traced(|haul, url| format!("{haul} {ALONE} -s -o /dev/null -w '%{{size_download}}' {url}"));
@@ -91,7 +79,7 @@ fn a_body_for_nobody_is_dropped_where_it_is() {
 
 #[test]
 fn a_body_for_a_file_passes_it_too() {
-    if !can_trace() {
+    if !can_trace("the way of body bytes") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -6,13 +6,8 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::process::Stdio;
 
-use common::{HAUL, REFUSED, bash, haul, list, page, run, run_haul, short_body};
-use testkit::origin::Origin;
+use common::{HAUL, REFUSED, bash, haul, list, origin, page, run, run_haul, short_body};
 use testkit::raw::{RawPeer, Step};
-
-fn origin() -> Origin {
-    Origin::builder().start().unwrap()
-}
 
 #[test]
 fn each_failure_has_curls_number_and_one_line_with_url_and_cause() {

@@ -438,7 +438,7 @@ fn what_is_there_is_lost_by_no_response_without_content() {
         ("Content-Length: 5\r\n\r\nab", 18, "ab"),
         ("Content-Length: 0\r\n\r\n", 0, ""),
     ] {
-        let peer = answering(&format!("{head}{rest}"));
+        let peer = answering(format!("{head}{rest}"));
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("f"), "OLD").unwrap();
         let ran = as_curl(dir.path(), &["--compressed", "-o", "f", &peer.url("/")]);

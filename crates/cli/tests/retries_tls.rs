@@ -4,13 +4,8 @@ mod common;
 
 use std::fs;
 
-use common::{names, run_haul};
-use testkit::origin::Origin;
+use common::{names, origin, run_haul};
 use testkit::raw::{RawPeer, Script, Step};
-
-fn origin() -> Origin {
-    Origin::builder().start().unwrap()
-}
 
 /// A reply of ten bytes that ends after so many.
 fn cut_after(len: usize) -> Script {

@@ -5,15 +5,10 @@ mod common;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use common::{HAUL, Ran, Running, eventually, haul, names, program, run, run_haul, skipped};
-use testkit::origin::Origin;
+use common::{HAUL, Ran, Running, can_trace, eventually, haul, names, origin, program, run, run_haul};
 use testkit::raw::{RawPeer, Step};
-
-fn origin() -> Origin {
-    Origin::builder().start().unwrap()
-}
 
 /// The command, in this directory, where the system answers so (`setsockopt:error=ENOPROTOOPT:when=1`); nothing where strace
 /// may not trace.
@@ -23,9 +18,7 @@ fn refused(dir: &Path, how: &str, args: &[&str]) -> Option<Ran> {
 
 /// What starts a program where the system answers so.
 fn refusing(how: &str) -> Option<Command> {
-    let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
-    if !works.is_ok_and(|status| status.success()) {
-        skipped("a system that refuses: strace is not installed or may not trace");
+    if !can_trace("a system that refuses") {
         return None;
     }
     let call = how.split(':').next().unwrap();

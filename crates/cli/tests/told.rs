@@ -204,7 +204,7 @@ fn small_things_are_told_as_by_curl() {
     let dir = tempfile::tempdir().unwrap();
     let told = |fields: &str, status: &str, args: &[&str]| {
         let peer =
-            answering(&format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 4\r\nConnection: close\r\n\r\nbody"));
+            answering(format!("HTTP/1.1 {status}\r\n{fields}Content-Length: 4\r\nConnection: close\r\n\r\nbody"));
         let ran = as_curl(dir.path(), &[args, &[&peer.url("/")]].concat());
         (ran.code, String::from_utf8_lossy(&ran.stdout).replace(&peer.url(""), ""))
     };

@@ -9,8 +9,8 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::thread;
 
-use common::{Driver, bounded, fetching, one_thread, trusting};
-use direct::{MIB, assert_same, body, fetch, fetch_marking, head, pipe_read_by, read_all, served, waiting};
+use common::{Driver, assert_same, bounded, fetching, one_thread, trusting};
+use direct::{MIB, body, fetch, fetch_marking, head, pipe_read_by, read_all, served, waiting};
 use haul::fleet::{Destination, Fleet, Item};
 use haul::sink::file::{FileOptions, FileSink};
 use haul::sink::memory::Memory;

@@ -7,7 +7,8 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
-use direct::{MIB, assert_same, body, fetch, head, pipe_read_by, read_all, served, waiting};
+use common::assert_same;
+use direct::{MIB, body, fetch, head, pipe_read_by, read_all, served, waiting};
 use haul::sink::file::FileSink;
 use haul::{Client, ErrorKind, RequestOptions};
 use tempfile::TempDir;

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, Got, bounded, start_origin, trusting};
+use common::{DRIVERS, Got, bounded, start_origin, through, trusting};
 use haul::batch::BatchOptions;
 use haul::net::dns::{DnsOptions, Resolver};
 use haul::net::proxy::{ProxyAuth, ProxyOptions};
@@ -20,12 +20,6 @@ use proxy::{Rules, TestProxy, basic};
 use rustls::{ServerConnection, StreamOwned};
 use testkit::identity::Identity;
 use testkit::raw::{RawPeer, Step};
-
-fn through(url: &str, options: &RequestOptions) -> RequestOptions {
-    let mut proxy = ProxyOptions::default();
-    proxy.proxy = Some(Proxy::parse(url).unwrap());
-    RequestOptions { proxy: Some(proxy), ..options.clone() }
-}
 
 fn adjusted(mut options: RequestOptions, adjust: impl FnOnce(&mut ProxyOptions)) -> RequestOptions {
     adjust(options.proxy.as_mut().unwrap());

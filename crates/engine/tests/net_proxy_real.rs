@@ -8,10 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{DRIVERS, http2_origin, offering, start_origin, trusting};
-use haul::net::proxy::ProxyOptions;
+use common::{DRIVERS, http2_origin, offering, start_origin, through, trusting};
 use haul::{Client, ErrorKind, RequestOptions, Version};
-use haul_policy::proxy::Proxy;
 use testkit::identity::Identity;
 
 /// Ends with the test.
@@ -54,12 +52,6 @@ fn start(program: &str, mut arguments: impl FnMut(u16) -> Vec<String>) -> Option
         let _ = child.wait();
     }
     panic!("{program} does not start");
-}
-
-fn through(url: &str, options: &RequestOptions) -> RequestOptions {
-    let mut proxy = ProxyOptions::default();
-    proxy.proxy = Some(Proxy::parse(url).unwrap());
-    RequestOptions { proxy: Some(proxy), ..options.clone() }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
-use common::retrying;
+use common::{assert_same, retrying};
 use haul::sink::checksum::{Algorithm, Checksum, Verified};
 use haul::sink::file::{Append, FileOptions, FileSink};
 use haul::sink::naming::Clobber;
@@ -19,7 +19,7 @@ use haul::sink::partial::PartialFile;
 use haul::{Client, RequestOptions, Target};
 use haul_policy::range::note::{self, SLOT};
 use haul_policy::range::validator::Validator;
-use ranged::{MIB, Once, SIZE, assert_same, content, exit, fetch, origin, ranges, went_well};
+use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, Plan};
 use testkit::pattern::Pattern;

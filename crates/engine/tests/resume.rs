@@ -3,10 +3,10 @@
 mod common;
 mod ranged;
 
-use common::retrying;
+use common::{assert_same, retrying};
 use haul::sink::file::FileSink;
 use haul::{Client, RequestOptions};
-use ranged::{MIB, Once, SIZE, assert_same, content, exit, fetch, origin, ranges, went_well};
+use ranged::{MIB, Once, SIZE, content, exit, fetch, origin, ranges, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Change, Faulty, How, Lie, Place, Plan};
 use testkit::raw::{RawPeer, Step};

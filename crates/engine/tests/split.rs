@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use common::assert_same;
 use haul::buffer::Lease;
 use haul::request::{SpeedLimit, Split};
 use haul::sink::Sink;
@@ -17,7 +18,7 @@ use haul::sink::file::FileSink;
 use haul::sink::output::{Output, Waiting};
 use haul::transfer::basic;
 use haul::{Client, RequestOptions};
-use ranged::{MIB, Once, RATE, SIZE, assert_same, closed, content, fetch, held, origin, ranges, splitting, went_well};
+use ranged::{MIB, Once, RATE, SIZE, closed, content, fetch, held, origin, ranges, splitting, went_well};
 use tempfile::TempDir;
 use testkit::faulty::{Break, Faulty, Lie, Plan, Seen};
 use testkit::origin::Origin;

@@ -17,7 +17,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use testkit::faulty::Plan;
 use testkit::origin::Origin;
+use testkit::pattern::Pattern;
 use testkit::raw::{RawPeer, Step};
 
 /// Longer than anything here takes; only a hang waits for it.
@@ -193,6 +195,21 @@ pub fn list<L: AsRef<str>>(dir: &Path, name: &str, lines: impl IntoIterator<Item
     path
 }
 
+/// Whether strace can be used here; otherwise what is not tested is reported.
+pub fn can_trace(what: &str) -> bool {
+    let works = program("strace").args(["-f", "-o", "/dev/null", "true"]).stderr(Stdio::null()).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        skipped(&format!("{what}: strace is not installed or may not trace"));
+    }
+    works
+}
+
+/// The first bytes of what `testkit::faulty` serves by default.
+pub fn content(size: u64) -> Vec<u8> {
+    Pattern::new(Plan::default().seed).slice(0, usize::try_from(size).unwrap())
+}
+
 /// The names in a directory, hidden ones too, sorted.
 pub fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").file_name());
@@ -231,6 +248,6 @@ pub fn received(peer: &RawPeer, connection: usize) -> String {
 }
 
 /// A peer that answers each connection so, and closes.
-pub fn answering(reply: &str) -> RawPeer {
+pub fn answering(reply: impl AsRef<[u8]>) -> RawPeer {
     RawPeer::always(vec![Step::ReadHead, Step::send(reply)])
 }

@@ -15,6 +15,7 @@ use haul::buffer::Lease;
 use haul::facts::Facts;
 use haul::fleet::{Destination, Fleet, FleetOptions, Item, Items, Job, Report, Stage, Summary};
 use haul::net::connect::ConnectOptions;
+use haul::net::proxy::{Proxy, ProxyOptions};
 use haul::net::tls::TlsOptions;
 use haul::sink::Sink;
 use haul::sink::output::Output;
@@ -25,6 +26,20 @@ use testkit::origin::Origin;
 
 /// Longer than anything here takes; only a hang waits for it.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Compares without printing megabytes.
+#[track_caller]
+pub fn assert_same(got: &[u8], expected: &[u8]) {
+    let differs = got.iter().zip(expected).position(|(a, b)| a != b);
+    assert_eq!((differs, got.len()), (None, expected.len()), "the first difference, and the length");
+}
+
+/// These options with this proxy.
+pub fn through(url: &str, options: &RequestOptions) -> RequestOptions {
+    let mut proxy = ProxyOptions::default();
+    proxy.proxy = Some(Proxy::parse(url).unwrap());
+    RequestOptions { proxy: Some(proxy), ..options.clone() }
+}
 
 /// Runs `work` on a thread of its own; a hang is a failure of the test and not of the whole run.
 pub fn bounded<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {

@@ -186,10 +186,3 @@ pub fn read_all(mut reader: impl Read) -> Vec<u8> {
     reader.read_to_end(&mut all).unwrap();
     all
 }
-
-/// Compares without printing megabytes.
-#[track_caller]
-pub fn assert_same(got: &[u8], expected: &[u8]) {
-    let differs = got.iter().zip(expected).position(|(a, b)| a != b);
-    assert_eq!((differs, got.len()), (None, expected.len()), "the first difference, and the length");
-}

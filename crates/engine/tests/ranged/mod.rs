@@ -82,13 +82,6 @@ pub fn went_well(outcome: &Outcome) {
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
 }
 
-/// Compares without printing megabytes.
-#[track_caller]
-pub fn assert_same(got: &[u8], expected: &[u8]) {
-    let differs = got.iter().zip(expected).position(|(a, b)| a != b);
-    assert_eq!((differs, got.len()), (None, expected.len()), "the first difference, and the length");
-}
-
 /// Ranges asked for, in order of arrival.
 pub fn ranges(seen: &Seen) -> Vec<String> {
     seen.requests.iter().filter_map(|request| request.range.clone()).collect()
