@@ -42,9 +42,9 @@ pub struct LowArgs {
     pub agent_command: Option<crate::agent::control::Command>,
     /// What the user should know.
     pub warnings: Vec<String>,
-    /// What is told with `-v` alone.
+    /// Notes that are shown only with `-v`.
     pub notes: Vec<String>,
-    /// What is wrong in the default config file, which was read as far as that.
+    /// The error in the default config file, which was read up to there.
     pub curlrc_fault: Option<UsageError>,
     /// A config file that the flag just read asks the parser to read in place.
     pub(crate) config: Option<PathBuf>,
@@ -164,7 +164,7 @@ pub struct StageLow {
     pub write_out: Option<TextOrFile>,
 }
 
-/// What a stage says to the server, files not yet read. `Debug` shows nothing that may be a secret.
+/// What a stage sends to the server, with files not read yet. `Debug` shows nothing that may be a secret.
 #[derive(Clone, Default)]
 pub struct RequestLow {
     /// `-X`.
@@ -415,7 +415,7 @@ impl LowArgs {
         &mut stages[last]
     }
 
-    /// What the stage being filled says.
+    /// The settings of the stage being filled.
     pub fn request(&mut self) -> &mut RequestLow {
         &mut self.stage().request
     }
@@ -455,10 +455,9 @@ impl LowArgs {
 
     /// Opens the stage of a `--then`, which moves its bodies as the stage before did.
     ///
-    /// Whom to trust, how long to wait and where names lead hold for the whole chain, or a job
-    /// against a private CA would have to repeat `--cacert` at every stage. What is said to a
-    /// server (method, fields, body, credentials) stays with its stage: a page chooses the next
-    /// URLs, and a repeated POST or secret should be asked for in so many words.
+    /// Trust, time limits and name resolution apply to the whole chain, or a job against a private CA would have to repeat `--cacert` at every stage.
+    /// What is sent to a server (method, fields, body, credentials) stays with its stage: a page chooses the next URLs, and a repeated POST or secret
+    /// should be asked for in so many words.
     pub(crate) fn next_stage(&mut self, template: Template) {
         let StageLow { mut transfer, proxy, .. } = self.stage().clone();
         // Who one is, is said anew.

@@ -44,14 +44,14 @@ pub struct Entry<'a> {
     pub oddity: Option<Oddity>,
 }
 
-/// What is odd about a line that is nevertheless taken.
+/// What is odd about a line that is accepted anyway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Oddity {
     /// Text follows the blank that ended an unquoted value.
     UnquotedBlank,
     /// A quoted value ran into the end of the line.
     UnclosedQuote,
-    /// The value begins with a single quote, which is none here.
+    /// The value begins with a single quote, which does not quote here.
     SingleQuote,
 }
 

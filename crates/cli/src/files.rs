@@ -110,7 +110,7 @@ impl Write for Stdout {
     }
 }
 
-/// What of standard input nobody has read, as content. Limits of time hold while nothing comes, unless somebody has read there before.
+/// The unread rest of standard input, as content. Time limits hold while nothing arrives, unless some of it was read before.
 pub(crate) fn stdin_content() -> Once {
     let file = || io::stdin().as_fd().try_clone_to_owned().map(File::from).ok();
     let unread = if IS_READ_AHEAD.load(Ordering::Relaxed) { None } else { file() };
@@ -181,7 +181,7 @@ impl Files for SystemFiles {
     fn password_line(&mut self, prompt: &str) -> io::Result<Vec<u8>> {
         let _ = write!(io::stderr(), "{prompt}");
         let mut line = Vec::new();
-        // What stands behind the line is for who reads there next.
+        // What follows the line is left for the next reader.
         let outcome = stdin_or_its_end().lock().take(PASSWORD_MAX).read_until(b'\n', &mut line);
         let _ = writeln!(io::stderr());
         outcome.map(|_| without_end(line))

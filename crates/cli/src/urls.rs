@@ -26,7 +26,7 @@ const LISTED_BIT: u64 = 1 << 62;
 
 const BITS: u64 = FILE_BIT | LISTED_BIT;
 
-/// What of a line of a list of URLs is one: no blanks around it; an empty line and a comment have none.
+/// The URL in a line of a list, without blanks around it; `None` for an empty line or a comment.
 pub fn in_line(line: &[u8]) -> Option<&[u8]> {
     Some(line.trim_ascii()).filter(|url| !url.is_empty() && !url.starts_with(b"#"))
 }

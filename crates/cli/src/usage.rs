@@ -64,7 +64,7 @@ pub enum Reason {
     Proxy {
         /// curl's code: 5, or 7 for an unknown scheme.
         code: u8,
-        /// What is wrong; never the text itself, which may hold a password.
+        /// The error; never the text itself, which may hold a password.
         text: String,
     },
     /// `--proto-default` with a scheme that haul does not support.
@@ -281,7 +281,7 @@ pub fn tamed(text: &str) -> String {
 /// Longest text that is pointed into, as by curl.
 const POINTED_MAX: usize = 511;
 
-/// What is wrong, the text that it is wrong in, and a mark beneath the place.
+/// The error, the text it is in, and a mark below the place.
 pub fn pointed_at(what: &str, position: usize, text: &str) -> String {
     let pointed = format!("{what}:\n{}\n{}^", tamed(text), " ".repeat(position.saturating_sub(1).max(1)));
     pointed.chars().take(POINTED_MAX).collect()

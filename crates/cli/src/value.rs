@@ -79,8 +79,8 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as decimal seconds, to the millisecond as in curl. It may say so: `5s`. curl takes any text behind the number,
-    /// but who writes `5m` means something else.
+    /// The value as decimal seconds, to the millisecond as in curl. It may end in `s`: `5s`. curl accepts any text after the number, but `5m` is
+    /// meant differently.
     pub fn seconds(self) -> Result<Duration, Reason> {
         let bytes = self.bytes();
         let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);
@@ -115,8 +115,8 @@ impl<'a> FlagValue<'a> {
         })
     }
 
-    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case, and with a fraction in
-    /// front of it: `1.5M`. What is left of a byte is dropped.
+    /// The value as a number of bytes, with `B`, `K`, `M`, `G`, `T` or `P` of 1024 in either case, and with a fraction in front of it: `1.5M`. A
+    /// fraction of a byte is dropped.
     pub fn size(self) -> Result<u64, Reason> {
         let bytes = self.bytes();
         let (number, shift) = match bytes.split_last() {

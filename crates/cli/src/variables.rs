@@ -49,8 +49,8 @@ pub enum Source<'a> {
 }
 
 impl<'a> Assignment<'a> {
-    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with `[first-last]` behind the name. What is
-    /// none of these is no assignment.
+    /// Reads `name=text`, `name@file`, `%NAME`, `%NAME=default`, `%NAME@file`, each with `[first-last]` behind the name. Anything else is not an
+    /// assignment.
     pub fn parse(text: &'a [u8]) -> Result<Option<Self>, Reason> {
         let (text, environment) = match text.strip_prefix(b"%") {
             Some(rest) => (rest, true),

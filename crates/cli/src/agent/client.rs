@@ -350,7 +350,7 @@ fn files_of(options: &RequestOptions) -> Option<Vec<Stamp>> {
     });
     let program = spawn::program().ok()?;
     let mut files = vec![Stamp::of(&program)];
-    // What the system trusts may be another by now, and an agent that is much used lives long.
+    // The system's trusted certificates may have changed, and a busy agent lives long.
     files.extend(haul::net::tls::system_bundle().as_deref().map(Stamp::of));
     for path in named.flatten() {
         // The agent is at home in the root directory.

@@ -12,7 +12,7 @@ use super::client::Session;
 use super::protocol::{Event, Order};
 use super::socket::{Place, Refusal};
 
-/// What is asked of an agent that runs.
+/// Commands for a running agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Say how you are.

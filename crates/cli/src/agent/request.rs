@@ -13,10 +13,10 @@
 //! # Ok::<(), haul_cli::agent::wire::Malformed>(())
 //! ```
 //!
-//! What cannot be handed over (content, a jar, somebody who watches) makes [`Request::to_bytes`] answer `None`, and the
-//! call goes its way without the agent. So does what this module does not know: the options are taken apart field by
-//! field, which a new one breaks at compile time; and where a type of the engine hides its fields, what was written is
-//! read back and compared. No option is ever dropped silently.
+//! A request that cannot be handed over (with content, a jar, or an observer) makes [`Request::to_bytes`] answer
+//! `None`, and the call goes on without the agent. So do settings that this module does not know: the options are taken
+//! apart field by field, which a new one breaks at compile time; and where a type of the engine hides its fields, what
+//! was written is read back and compared. No option is ever dropped silently.
 
 use haul::RequestOptions;
 use haul::net::connect::ConnectOptions;
@@ -543,7 +543,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/agent_frames/call");
         let files = vec![Stamp { path: "/a b".into(), what: [1, 2, 3, u64::MAX] }];
         let order = Order::Call { request: request().to_bytes().unwrap(), files };
-        // The target cuts the frames behind so many bytes.
+        // The target cuts the frames after this many bytes.
         let seed = [&[9][..], &order.to_frame()].concat();
         if std::env::var_os("UPDATE").is_some() {
             fs::write(path, &seed).unwrap();

@@ -107,7 +107,7 @@ impl Place {
         &self.socket
     }
 
-    /// A connection to the agent; `None` when there is none.
+    /// A connection to the agent; `None` if none is running.
     ///
     /// # Errors
     /// [`Refusal`] when directory, socket or peer are not as they must be.

@@ -43,8 +43,7 @@ pub const SERVE: &str = "--agent-serve";
 pub fn reach(place: &Place, idle: Duration) -> Result<UnixStream, Refusal> {
     match place.connect() {
         Ok(Some(stream)) => return Ok(stream),
-        // A socket that is just being bound is open to others for a moment, in a directory that is not: whoever has the
-        // lock is done with that.
+        // A socket that is just being bound is open to others for a moment, in a directory that is not: the holder of the lock has finished that.
         Ok(None) | Err(Refusal::Unsafe { .. }) => {}
         Err(refusal) => return Err(refusal),
     }
@@ -80,14 +79,14 @@ fn start(program: &OsStr, listener: UnixListener, place: &Place, idle: Duration)
         .arg(SERVE)
         .arg(place.socket())
         .arg(idle.as_secs().to_string())
-        // What a call wants goes with the call: the environment of the first one is no setting of the others.
+        // A call's settings are sent with the call: the environment of the first one must not affect the others.
         .env_clear()
         .current_dir("/")
         .stdin(Stdio::from(OwnedFd::from(listener)))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    // It outlives us, and whoever takes orphans in reaps it.
+    // It outlives us, and the process that adopts orphans reaps it.
     drop(child);
     Ok(())
 }

@@ -120,11 +120,11 @@ enum Verdict {
     Content {
         start: u64,
     },
-    /// What is there is all there is.
+    /// The existing file is already complete.
     Whole {
         size: u64,
     },
-    /// What is there is not the beginning of what the server has.
+    /// The existing file is not the beginning of the server's.
     Changed,
     /// What apt has is the newest.
     Unchanged,
@@ -141,7 +141,7 @@ impl Acquirer {
     pub(super) fn new(config: Config) -> Result<Self, String> {
         let credentials = Credentials::read(&config);
         sandbox::enter(config.value("apt::sandbox::user"))?;
-        // Now, for it may begin threads, which keep the rights they begin with.
+        // Now, since it may start threads, which keep the rights they start with.
         Ok(Self { client: Client::new(), config, credentials })
     }
 
@@ -235,7 +235,7 @@ impl Acquirer {
         Ok(done.with_any("Last-Modified", modified))
     }
 
-    /// What a response's head means, with what is there of the file.
+    /// What a response's head means, given the existing part of the file.
     fn verdict(&self, response: &Response, wanted: &Wanted<'_>, partial: Option<&Partial>) -> Verdict {
         let leads_on = || self.is_on(wanted, "allowredirect") && response.header("location").is_some();
         // Some servers and caches do not mind If-Range.
@@ -411,7 +411,7 @@ fn is_left_alone() -> bool {
     poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().contains(PollFlags::HUP)
 }
 
-/// What is there is all there is.
+/// The existing file is already complete.
 fn there_already(
     wanted: &Wanted<'_>,
     done: Message,

@@ -32,7 +32,7 @@ impl Config {
         Self { items: message.all("Config-Item").filter_map(pair).collect() }
     }
 
-    /// The value of an item, by its whole name in lower case. An empty one is none.
+    /// The value of an item, by its full name in lower case. An empty one counts as unset.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         let found = self.items.iter().rev().find(|(item, _)| item == name);

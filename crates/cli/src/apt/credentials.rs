@@ -1,6 +1,6 @@
 //! Users and passwords of apt_auth.conf(5): entries of netrc's kind whose `machine` may say scheme, port and path.
 //!
-//! They are read before the method gives up its rights, for nobody else may read them.
+//! They are read before the method gives up its rights, since only root may read them.
 //!
 //! ```
 //! use haul_cli::apt::credentials::{Found, find};

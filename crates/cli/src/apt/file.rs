@@ -27,7 +27,7 @@ pub(super) struct Partial {
 }
 
 impl Partial {
-    /// What is there, if it is something.
+    /// The existing part, if it is not empty.
     pub(super) fn at(path: &Path) -> Option<Self> {
         let metadata = path.symlink_metadata().ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
         Some(Self { size: metadata.len(), modified: metadata.modified().ok()? })
@@ -58,7 +58,7 @@ pub(super) fn is_known(asked: &Message) -> bool {
     TRUSTED.iter().any(|name| expected(asked, name).is_some())
 }
 
-/// What the file should come to.
+/// The expected size and hashes of the file.
 fn expected<'a>(asked: &'a Message, name: &str) -> Option<&'a str> {
     asked.get(&format!("Expected-{name}"))
 }
@@ -77,7 +77,7 @@ pub(super) fn leave(path: &Path) {
     let _ = OpenOptions::new().create(true).append(true).open(path);
 }
 
-/// Whether a server says that there is nothing behind so many bytes.
+/// Whether a server says that there is nothing after this many bytes.
 pub(super) fn ends_at(response: &Response, size: u64) -> bool {
     let range = response.head().get("content-range").and_then(content_range::parse);
     range.is_some_and(|range| range.span.is_none() && range.total == Some(size))
@@ -157,7 +157,7 @@ enum Digest {
 
 impl Digest {
     fn of(name: &str) -> Option<Self> {
-        // What it ought to be is apt's to know.
+        // Only apt knows the expected hash.
         let sha = |algorithm, length| Some(Self::Sha(Checksum::new(algorithm, vec![0; length])?.hasher()));
         match name {
             "SHA512" => sha(Algorithm::Sha512, 64),

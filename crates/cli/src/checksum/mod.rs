@@ -20,7 +20,7 @@ pub use list::{LIST_MAX, NoDigest, pick};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a body's checksum has to be.
+/// The required checksum of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Checksum {
     /// `ALGORITHM:HEX`.
@@ -141,7 +141,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Why a value of `--checksum` is none. It repeats nothing of the value, which may be a URL with a password.
+/// Why a value of `--checksum` is invalid. It repeats nothing of the value, which may be a URL with a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadChecksum {
     /// The algorithm is MD5.

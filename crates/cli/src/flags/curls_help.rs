@@ -96,7 +96,7 @@ const CATEGORIES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What is on unless it is turned off, and so stands in curl's help with `--no-`.
+/// Options that are on by default, and so listed in curl's help with `--no-`.
 const OFF: &[(&str, &str)] = &[
     ("alpn", "Agree on no HTTP version in TLS"),
     ("clobber", "Do not replace files that exist"),

@@ -1,5 +1,5 @@
-//! The personas `ftp` and `fetch`: what a package manager that calls ftp(1) or fetch(1) for each file gets (`haul ftp ...`,
-//! `haul fetch ...`, or these names).
+//! The personas `ftp` and `fetch`: for package managers that call ftp(1) or fetch(1) for each file (`haul ftp ...`, `haul fetch ...`, or these
+//! names).
 //!
 //! ```text
 //!  ftp -o - https://mirror/index/            the list: compressed on the way, plain on standard output
@@ -7,9 +7,8 @@
 //!  fetch -Fpr -S SIZE https://mirror/a.tgz   a file: gone on with, of that length, with the server's date
 //! ```
 //!
-//! What is said on standard error is a protocol of its own: pkg_add acts on `Redirected to`, on `Error retrieving`, on
-//! `connect: Connection timed out`, and shows its user every line that it does not know. So the messages are ftp's; and a
-//! reader that stops early is no error, and nothing is said of it.
+//! Standard error is a protocol of its own: pkg_add acts on `Redirected to`, on `Error retrieving`, on `connect: Connection timed out`, and shows its
+//! user every line that it does not know. So the messages are ftp's; and a reader that stops early is no error, and nothing is said of it.
 //!
 //! ```
 //! use haul_cli::ftp::{Program, called};

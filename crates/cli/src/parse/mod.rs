@@ -82,8 +82,8 @@ fn disables_curlrc(first: &OsStr) -> bool {
     first == "--disable" || first.as_encoded_bytes().starts_with(b"-q")
 }
 
-/// Whether a word is the value that OpenBSD's pkg_add gives to the `-S` of ftp(1), which has none here: a descriptor for TLS
-/// sessions. No host can be named so, and who fetches for pkg_add as `haul -L -s -q -N` shall not fail over it.
+/// Whether a word is the value that OpenBSD's pkg_add gives to the `-S` of ftp(1), which has none here: a descriptor for TLS sessions. No host can
+/// have this name, and pkg_add with `haul -L -s -q -N` must not fail because of it.
 fn is_session_option(word: &str) -> bool {
     let number = word.strip_prefix("session=/dev/fd/");
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
@@ -273,9 +273,9 @@ impl Parser<'_> {
         Ok(separate && attached.is_none() && matches!(value, FlagValue::Text(_)))
     }
 
-    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is none, and as to curl what is
-    /// wrong in it is told and ends its reading: what a script asks for is done all the same. Only what curl would have done
-    /// and haul does not is refused here, too.
+    /// Reads the first `.curlrc` that there is, where curl looks for it. One that cannot be opened is ignored, and as in curl an error in it is
+    /// reported and ends its reading: the script's request is still carried out. Only what curl would have done and haul does not is refused here,
+    /// too.
     fn curlrc(&mut self) -> Result<(), UsageError> {
         let places = [
             ("CURL_HOME", ".curlrc"),

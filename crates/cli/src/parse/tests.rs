@@ -225,7 +225,7 @@ fn options_belong_to_the_stage_that_the_last_then_opened() {
     assert_eq!(template.expand(b"A").as_deref(), Ok("http://h/A"));
     assert_eq!((first.extract.as_deref(), second.extract.as_deref()), (Some("A+"), Some("B+")));
     assert!(!first.unique && second.unique && !first.sort && second.sort);
-    // What is said stays; how it is moved is handed on.
+    // What is sent stays with its stage; how it is moved is inherited.
     assert!(first.request.user.is_some() && second.request.user.is_none());
     assert!(first.request.user_agent.is_some() && second.request.user_agent.is_none());
     assert!(!first.request.data.is_empty() && second.request.data.is_empty());

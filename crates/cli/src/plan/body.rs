@@ -59,7 +59,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// What has to be read from elsewhere, in the order of the body. A place may stand there twice.
+    /// The sources to read, in the order of the body. A place may occur twice.
     pub fn sources(&self) -> Vec<&Source> {
         let mut sources = Vec::new();
         collect(&self.parts, &mut sources);
@@ -133,7 +133,7 @@ impl Default for PartArg {
 pub enum PartContent {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// What is read when the body is sent.
+    /// The sources that are read when the body is sent.
     Source(Source),
     /// Several: `=@a,b` and `=(`.
     Mixed(Vec<PartArg>),

@@ -278,7 +278,7 @@ pub enum ContinueAt {
 pub struct StageArgs {
     /// The template of the `--then` that opened this stage; `None` for the first.
     pub template: Option<Template>,
-    /// What is said to the server. Not inherited from the stage before.
+    /// What is sent to the server. Not inherited from the previous stage.
     pub request: RequestArgs,
     /// How it is moved. Begins as that of the stage before.
     pub transfer: TransferArgs,

@@ -1,6 +1,6 @@
 //! What is kept from one run to the next: cookies, HSTS, Alt-Svc.
 //!
-//! Entries are bound to their hosts, so that a later `--then` may have them all: no page can lead them elsewhere.
+//! Entries are bound to their hosts, so that a later `--then` may use them all: no page can redirect them elsewhere.
 //!
 //! ```
 //! use haul_cli::plan::{CookieArgs, Store};

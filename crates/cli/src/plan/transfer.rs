@@ -29,7 +29,7 @@ pub struct TransferArgs {
     pub alt_svc: Store,
     /// A status of 400 or more is a failure (exit 22) without a body. Default on.
     pub fail: bool,
-    /// `--fail-with-body`: the failure's body is delivered all the same.
+    /// `--fail-with-body`: the failure's body is still delivered.
     pub fail_with_body: bool,
     /// `-0`, `--http0.9`, `--raw`, `--ignore-content-length`.
     pub liberties: Liberties,
@@ -63,7 +63,7 @@ pub struct TransferArgs {
     pub connect_to: Vec<ConnectToArg>,
     /// Sockets, own addresses, keepalive.
     pub connection: ConnectionArgs,
-    /// How long to wait for a 100 before the body is sent all the same (RFC 9110 section 10.1.1). Default 1 s.
+    /// How long to wait for a 100 before the body is sent anyway (RFC 9110 section 10.1.1). Default 1 s.
     pub expect100_timeout: Duration,
     /// TLS settings; part of the pool's key.
     pub tls: TlsArgs,

@@ -1,4 +1,4 @@
-//! What a reply has to be to be wanted: newer than a date, other than an entity tag.
+//! Conditions for a reply: newer than a date, another entity tag.
 
 use super::{Resolver, has_field, misused};
 use crate::args::RequestLow;

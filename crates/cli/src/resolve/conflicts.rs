@@ -73,7 +73,7 @@ fn check_continued(group: &Group, stage: &StageLow, persona: Persona) -> Result<
     Ok(())
 }
 
-/// What of a connection cannot be, or has no effect.
+/// Connection settings that are impossible or have no effect.
 fn check_connection(stage: &StageLow, warnings: &mut Vec<String>) -> Result<(), UsageError> {
     for (tls, prefix) in [(&stage.transfer.tls, ""), (&stage.proxy.tls, "proxy-")] {
         if tls.client.certificate.is_none() && tls.client.key.is_some() {
@@ -109,7 +109,7 @@ fn check_glob_names(group: &Group) -> Result<(), UsageError> {
             _ => "",
         };
         for (name, position) in template_names(template) {
-            // What is wrong with a glob itself is told when it is used.
+            // Errors in a glob itself are reported when it is used.
             let has_name = |glob: &str| Glob::parse(glob).map_or(true, |glob| glob.has_name(name));
             if !has_name(url) && !has_name(upload) {
                 let template = template.clone();
@@ -120,7 +120,7 @@ fn check_glob_names(group: &Group) -> Result<(), UsageError> {
     Ok(())
 }
 
-/// What is one URL's alone.
+/// Settings that fit only one URL.
 fn check_entity_tag(group: &Group, persona: Persona) -> Result<(), UsageError> {
     let mut requests = group.stages.iter().map(|stage| &stage.request);
     let option = requests.find_map(|request| match (&request.etag_save, &request.etag_compare) {

@@ -63,7 +63,7 @@ impl Resolver<'_> {
         credentials.map(Some).map_err(|_| misused(option, "the password holds CR, LF or NUL"))
     }
 
-    /// The netrc file. Who says who the user is does without the usual one where there is none, as by curl.
+    /// The netrc file. If credentials are given, a missing default file is ignored, as in curl.
     fn netrc(&mut self, low: &RequestLow, has_user: bool) -> Result<Netrc, UsageError> {
         let is_required = low.netrc || (low.netrc_file.is_some() && !low.netrc_optional);
         if !is_required && !low.netrc_optional {

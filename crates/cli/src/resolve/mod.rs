@@ -245,7 +245,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What curl says of a method that is none of one's business.
+    /// curl's note about a needless `-X`.
     fn note_method(&mut self, low: &RequestLow, own: &str, uploads: bool) {
         let own = if uploads { "PUT" } else { own };
         match low.method.as_deref().filter(|_| self.persona.is_curl()) {

@@ -42,7 +42,7 @@ const NOT_MODIFIED: u16 = 304;
 
 /// The first piece of what may not be read to its end: two blocks of signify, and its header for packages of up to 15 MB.
 const OPENING: u64 = BLOCKS + (16 << 10);
-/// What a reader that checks block by block has read before it can know that its own reader is gone.
+/// How much a reader that checks block by block has read before it can notice that its own reader is gone.
 const BLOCKS: u64 = 2 * BLOCK;
 /// A block with a signature of its own (signify's `-z`).
 const BLOCK: u64 = 64 << 10;
@@ -69,7 +69,7 @@ struct Piece {
     told: Told,
 }
 
-/// What a response said of its content.
+/// The facts about a response's content.
 #[derive(Debug, Clone, Default)]
 struct Told {
     total: Option<u64>,
@@ -82,8 +82,8 @@ impl<'a> Carrier<'a> {
         Self { client, session: None }
     }
 
-    /// With the agent, which is started if it is not there. A call whose files may not become large (`ulimit -f`) goes without: who
-    /// writes them for it has no such limit, or has inherited it from the call that started it, and would hold the others to it.
+    /// With the agent, which is started if necessary. A call with a limit on file sizes (`ulimit -f`) goes without: the agent, which would write its
+    /// files, has no such limit, or has inherited it from the call that started it and would apply it to all.
     ///
     /// # Errors
     /// Why it cannot be used.
@@ -116,7 +116,7 @@ impl<'a> Carrier<'a> {
             if at >= to {
                 break;
             }
-            // What the reader needs before it can tell whether it wants more is never kept from it.
+            // The reader always gets the bytes it needs to decide whether it wants more.
             if at >= floor && !wants_more(out) {
                 let gone = io::Error::from(io::ErrorKind::BrokenPipe);
                 outcome.result = Err(Error::with_source(ErrorKind::Write, "nobody reads the output any more", gone));
@@ -240,7 +240,7 @@ impl<'a> Carrier<'a> {
                 let span = Span::Rest { from: at, to: Some(to), total, validator: validator.clone() };
                 Some((RequestOptions { span: Some(span), ..options.clone() }, None))
             }
-            // What was decoded is fetched again, and what is out already left away, if it is the same content for certain.
+            // Decoded content is fetched again, without the part already output, if it is certainly the same content.
             _ => head
                 .filter(|_| options.decode)
                 .and_then(strong_validator)

@@ -102,7 +102,7 @@ fn fetch(client: &Client, request: &RequestOptions, target: Option<&Target>, pla
     Ok(std::mem::take(&mut *bytes))
 }
 
-/// Keeps a list for who has asked for it.
+/// Keeps a list for its requester.
 struct Kept(Arc<Mutex<Vec<u8>>>);
 
 impl Sink for Kept {

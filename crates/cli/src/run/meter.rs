@@ -21,7 +21,7 @@ const TITLES: &str = "  % Total    % Received % Xferd  Average Speed  Time    Ti
 /// Between two drawings of one transfer.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The current speed is that between the first and the last of so many drawings.
+/// The current speed is that between the first and the last of this many drawings.
 const LOOKS_BACK: usize = 6;
 
 /// The meter of the transfer under way.
@@ -65,7 +65,7 @@ impl Meter {
         *self = Meter { is_hidden, ..Meter::new() };
     }
 
-    /// A body of so many bytes, behind `already` that are there.
+    /// A body of this many bytes, after `already` existing ones.
     pub(super) fn body_begins(&mut self, total: Option<u64>, already: u64) {
         self.figures.total = total;
         self.figures.received = 0;
@@ -89,7 +89,7 @@ impl Meter {
             self.draw(false);
             self.figures.total = total;
         }
-        // What was counted on the way may be heads, or content decoded.
+        // The bytes counted so far may be heads, or decoded content.
         (self.figures.received, self.figures.sent) = (facts.body_bytes, facts.upload_bytes);
         self.draw(true);
     }

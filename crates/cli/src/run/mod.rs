@@ -84,7 +84,7 @@ pub fn run(plan: Plan) -> u8 {
             lost.extend(stores.print(operation));
         }
         let lost = tell_lost(&plan, &progress, &lost);
-        // In haul's own name what was asked for and is not there is a failure; to curl it is none.
+        // Under haul's own name a missing requested file is a failure; in curl it is not.
         if exit_code == 0 && !plan.global.persona.is_curl() {
             exit_code = lost;
         }
@@ -136,7 +136,7 @@ fn carry_out(
         Ok(code) => ControlFlow::Continue(code),
         Err(error) => {
             let code = tell(plan, progress, &error);
-            // What is to be read and is not there ends curl, and so does a URL that nothing can be made of, whatever operations follow.
+            // A missing input file ends curl, and so does an unusable URL, whatever operations follow.
             let ends = plan.global.persona.is_curl() && matches!(error.kind(), ErrorKind::Read | ErrorKind::Url);
             if ends { ControlFlow::Break(code) } else { ControlFlow::Continue(code) }
         }

@@ -99,7 +99,7 @@ pub(super) fn request(
             FieldArg::Remove { name } => options.without.push(name.clone()),
         }
     }
-    // What comes behind a 101 that the user asked for is for the user.
+    // Bytes after a 101 that the user asked for are the user's.
     options.liberties.upgraded = options.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case("upgrade"));
     if let Some(body) = &request.body {
         carried::give_content(&mut options, body)?;
@@ -107,7 +107,7 @@ pub(super) fn request(
     Ok(options)
 }
 
-/// What the command does as curl whatever its name, and what in curl's place alone.
+/// What the command does like curl under any name, and what only in curl's place.
 fn as_curl(global: &Global, stage: &StageArgs) -> AsCurl {
     let is_curl = global.persona.is_curl();
     AsCurl {

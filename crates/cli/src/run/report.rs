@@ -37,7 +37,7 @@ pub(super) struct Reporter {
     is_lacking: AtomicBool,
 }
 
-/// What the operations before this one came to: curl counts on.
+/// The totals of earlier operations, which curl continues.
 #[derive(Clone, Default)]
 pub(super) struct Before {
     pub(super) urls: u64,
@@ -201,7 +201,7 @@ impl Reporter {
             .filter(|path| path.as_os_str() != NULL || !self.operation.outputs.contains(&plan::Output::Null))
     }
 
-    /// What a transfer that was a success leaves besides its body.
+    /// What a successful transfer leaves besides its body.
     fn leave_behind(&self, told: &Told<'_>) {
         if told.error().is_some() {
             return;

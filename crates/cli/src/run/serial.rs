@@ -107,7 +107,7 @@ impl Serial<'_> {
         });
         let began = done.is_ok();
         let code = match done {
-            // What one URL is wrong by does not concern the others, unless more is to be made of it.
+            // An error in one URL does not affect the others, unless they depend on it.
             Err(error) if global.persona.is_curl() && !ends_all(self.operation, index, upload, &error) => {
                 self.tell(index, url, &error)?
             }
@@ -150,8 +150,7 @@ impl Serial<'_> {
     }
 }
 
-/// Whether a URL that is none was to give a file its name, or to take one, or a query, or a setting cannot be used: that ends all,
-/// to curl too.
+/// Whether an invalid URL was to name a file, or to take an upload or a query, or a setting cannot be used: that ends everything, as in curl.
 fn ends_all(operation: &Operation, index: usize, upload: &Sent, error: &Error) -> bool {
     let names = *operation.output_of(index) == Output::RemoteName;
     let is_named = matches!(upload, Sent::File(..)) || operation.stages[0].request.query.is_some();
@@ -175,7 +174,7 @@ impl Sent {
             Sent::Stdin => (url.to_owned(), Some(Part::stdin(request)?)),
             Sent::File(file, _) => {
                 let place = name_upload(url, file);
-                // A file is not opened for a URL that is none, as by curl.
+                // A file is not opened for an invalid URL, as in curl.
                 if let Err(error) = single::target_of(&operation.stages[0], &place)
                     && error.kind() == ErrorKind::Url
                 {

@@ -141,7 +141,7 @@ impl Sources {
         }
     }
 
-    /// What comes next of the source that is open: `None` at its end, or without one.
+    /// The next item of the open source; `None` at its end, or without one.
     fn next_of_current(&mut self) -> Option<Result<Option<Item>>> {
         let source = self.at.saturating_sub(1);
         let next = match &mut self.current {

@@ -1,4 +1,4 @@
-//! What a file is given once its body is there: the date of the reply (`-R`), attributes (`--xattr`); and the file of
+//! What a file gets once its body is complete: the date of the reply (`-R`), attributes (`--xattr`); and the file of
 //! `--etag-save`.
 
 use std::fs::{self, DirBuilder, File, FileTimes};
@@ -19,7 +19,7 @@ use crate::plan::Operation;
 /// Stamps the file of a transfer that was a success; the answer is what could not be done.
 pub(super) fn file(operation: &Operation, path: &Path, url: &str, outcome: &Outcome) -> Vec<String> {
     let mut failed = Vec::new();
-    // Of what is as it was nothing came that could be stamped.
+    // For unchanged content, nothing arrived that could be stamped.
     let Some(head) = outcome.head.as_ref().filter(|_| outcome.facts.status != 304) else { return failed };
     if operation.remote_time
         && let Err(error) = date(path, head)

@@ -125,7 +125,7 @@ impl Stores {
     pub(super) fn save(&self, operation: &Operation) -> Vec<Error> {
         let mut failed = Vec::new();
         for (args, path, jar) in self.kept(operation).filter(|(_, path, _)| !is_output(path)) {
-            // What was not read is not kept, as by curl: a login afresh has none of the old session.
+            // Cookies that were not read are not kept, as in curl: a new login has none of the old session.
             let is_fresh = args.as_curl && !args.files.iter().any(|file| file == path);
             let saved = if is_fresh { jar.replace(path) } else { jar.save(path) };
             failed.extend(saved.err());

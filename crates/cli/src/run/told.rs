@@ -82,7 +82,7 @@ impl Told<'_> {
         }
     }
 
-    /// What is told of it; the caller knows the rest.
+    /// What is reported about it; the caller knows the rest.
     pub(super) fn facts<'a>(
         &'a self,
         url: &'a str,

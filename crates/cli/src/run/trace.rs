@@ -22,7 +22,7 @@ use super::{stamps, words};
 use crate::persona::Persona;
 use crate::plan::{Global, Operation, StageArgs, TraceArgs, TraceForm};
 
-/// What is said and heard, to where the user wants it.
+/// Writes what is sent and received to the user's trace.
 pub(super) struct Tracer {
     args: TraceArgs,
     out: Place,
@@ -50,7 +50,7 @@ impl Tracer {
         let args = &global.trace;
         let heads = match &stage.report.dump_header {
             Some(path) => {
-                // What is wrong with it is told when the file is opened.
+                // Errors in it are reported when the file is opened.
                 let _ = stamps::make_directories(operation, path);
                 Some(Place::open(path)?)
             }
@@ -122,7 +122,7 @@ impl Trace for Tracer {
         matches!(self.args.form, TraceForm::Ascii | TraceForm::Hex)
     }
 
-    /// The heads of `-D` are a result, as content is; a trace is none.
+    /// The heads of `-D` are a result, like content; a trace is not.
     fn failure(&self) -> Option<Error> {
         self.heads.as_ref()?.failure()
     }
@@ -248,7 +248,7 @@ fn shown_head(raw: &[u8]) -> String {
     shown
 }
 
-/// Hides what stands before the host of the URL in this line. What is no URL may have a password up to any `@`
+/// Hides what precedes the host of the URL in this line. Text that is not a URL may have a password up to any `@`
 /// ([`haul_policy::secrets::without_userinfo`]); here a path has its own, and is shown.
 fn with_user_hidden(line: &str) -> Cow<'_, str> {
     let Some(start) = line.find("//").map(|slashes| slashes + 2) else { return line.into() };

@@ -102,7 +102,7 @@ pub struct TransferFacts<'a> {
 }
 
 impl TransferFacts<'_> {
-    /// All fields of this name, of one reply after the other up to the first that has none, as by curl.
+    /// All fields with this name, of one reply after the other up to the first without it, as in curl.
     pub(super) fn append_all(&self, name: &str, separator: &str, into: &mut Vec<u8>) {
         let heads = self.history.iter().map(|redirect| &redirect.head).chain(self.head);
         let values: Vec<_> =
@@ -194,7 +194,7 @@ fn address(into: &mut Vec<u8>, address: Option<IpAddr>) -> std::io::Result<()> {
     }
 }
 
-/// As curl says it: what there is none of is -1.
+/// As in curl: -1 for none.
 fn port(into: &mut Vec<u8>, port: Option<u16>) -> std::io::Result<()> {
     write!(into, "{}", port.map_or(-1, i32::from))
 }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A frame is its length in four bytes, its kind in one, and its content ([`wire`](super::wire)). Nothing here reads or
-//! writes a socket: [`Frames`] is given bytes however they were cut.
+//! writes a socket: [`Frames`] takes bytes, however they were cut.
 //!
 //! ```
 //! use haul_cli::agent::protocol::{Event, Frames, Order};

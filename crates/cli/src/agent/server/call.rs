@@ -38,7 +38,7 @@ struct Outlet {
     is_full: bool,
     is_watched: bool,
     waiting: Option<(Arc<dyn Wake>, usize)>,
-    /// What is said when all is written.
+    /// The answer when everything was written.
     end: Option<Vec<u8>>,
 }
 
@@ -162,7 +162,7 @@ impl CallSink {
         let gone = || Error::new(ErrorKind::Write, "nobody takes the body any more");
         let output = outlet.output.as_mut().ok_or_else(gone)?;
         write(output)?;
-        // What is small would be gathered; but the next bytes may be long in coming.
+        // Small writes would be collected, but the next bytes may take long.
         outlet.is_full = output.flush()? == Room::Full;
         Ok(())
     }

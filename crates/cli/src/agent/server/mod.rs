@@ -5,9 +5,8 @@
 //!                 no call for `idle` seconds ─▶ end                               connections, TLS, names stay warm
 //! ```
 //!
-//! Both threads sleep without a time limit while calls are open or, for the main thread, until the idle time is over: an
-//! agent at rest wakes up once in its life. What a call brought (URL, fields, credentials) is dropped with its transfer; what
-//! stays are connections, TLS sessions and names, under the pool's keys.
+//! Both threads sleep without a time limit while calls are open or, for the main thread, until the idle time is over: an idle agent wakes up only
+//! once. The data of a call (URL, fields, credentials) is dropped with its transfer; connections, TLS sessions and names stay, under the pool's keys.
 
 mod call;
 mod work;

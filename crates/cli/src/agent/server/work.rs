@@ -17,7 +17,7 @@ use super::call::Call;
 #[derive(Default)]
 pub(super) struct Work {
     state: Mutex<State>,
-    /// What was done, for people.
+    /// The statistics, for people.
     pub(super) counts: Counts,
 }
 
@@ -30,7 +30,7 @@ struct State {
     is_over: bool,
 }
 
-/// What was done since the agent began.
+/// The statistics since the agent started.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Calls that were carried out.
@@ -46,7 +46,7 @@ impl Work {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a call's transfer to the worker. `false` when there is none any more.
+    /// Gives a call's transfer to the worker; `false` if it has ended.
     pub(super) fn begin(&self, call: &Arc<Call>, transfer: Box<Transfer>) -> bool {
         let mut state = self.lock();
         if state.is_over {

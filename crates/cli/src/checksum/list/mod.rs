@@ -78,7 +78,7 @@ pub fn pick(text: &[u8], file_name: &str) -> Result<Digest, NoDigest> {
 
 /// A line that holds a checksum.
 struct Entry<'a> {
-    /// `None` where there is none, or it is that of standard input.
+    /// `None` if there is none, or if it is standard input.
     name: Option<Cow<'a, [u8]>>,
     sum: Sum,
 }
@@ -165,7 +165,7 @@ fn unescape(name: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(plain)
 }
 
-/// What a list says about one file.
+/// A list's entries for one file.
 #[derive(Default)]
 struct Found {
     /// Under exactly the name asked for, by algorithm.

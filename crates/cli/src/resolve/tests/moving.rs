@@ -14,7 +14,7 @@ fn transfer(args: &[&str]) -> TransferArgs {
     operation(&[args, &["u"]].concat()).stages.remove(0).transfer
 }
 
-/// What is said of a contradiction, which has to name the option.
+/// The message for a contradiction, which has to name the option.
 fn refusal(args: &[&str], option: &str) -> String {
     let error = read(args).expect_err("they contradict each other");
     assert_eq!(error.exit_code(), 2, "{args:?}");
