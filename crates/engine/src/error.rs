@@ -34,7 +34,7 @@ struct Inner {
     status: Option<u16>,
 }
 
-/// How far it had come, in order: an error keeps the last that it is told of.
+/// How far the transfer had got, in order: an error keeps the last stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     /// Nothing was sent, as far as is known.
@@ -246,8 +246,7 @@ impl Error {
         self
     }
 
-    /// The same once more, for another request that failed of it, or who asks again. Of a cause only the system's stays one; any
-    /// other is text then.
+    /// A copy, for another request that failed for the same reason, or for another caller. A cause from the system is kept; any other becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
         let Inner { kind, message, url, stage, status, .. } = &*self.inner;
@@ -328,19 +327,19 @@ impl Error {
         )
     }
 
-    /// Whether it is the status of a response (400 or above) that was made an error.
+    /// Whether the error is the status of a response (400 or above).
     #[must_use]
     pub fn is_status(&self) -> bool {
         self.kind() == ErrorKind::Status
     }
 
-    /// That status, where it is ([`is_status`](Self::is_status)); or with which a proxy refused a tunnel.
+    /// That status, if [`is_status`](Self::is_status); or the one with which a proxy refused a tunnel.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.inner.status
     }
 
-    /// Whether a redirect cannot be followed: there were too many, or it leads to what is no URL or none of http.
+    /// Whether a redirect cannot be followed: there were too many, or the target is malformed or not http.
     #[must_use]
     pub fn is_redirect(&self) -> bool {
         self.kind() == ErrorKind::TooManyRedirects || self.inner.stage == Stage::Redirected

@@ -1,5 +1,5 @@
-//! haul moves HTTP bodies as fast as the machine and the network allow: one request of a program, or a list of a million
-//! URLs, in bounded memory, with retries, and with no secret told to whom it was not given for.
+//! haul moves HTTP bodies as fast as the machine and the network allow: one request of a program, or a list of a million URLs, in bounded memory,
+//! with retries, and with every secret sent only to the server it was given for.
 //!
 //! One request, waiting for it. Nothing is started for it, neither a thread nor an event loop, and the next one uses the
 //! same connection:

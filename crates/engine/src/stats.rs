@@ -1,4 +1,4 @@
-//! What was done in all: requests, bytes, connections, packets.
+//! The totals: requests, bytes, connections, packets.
 //!
 //! Packets and bytes on the wire come from the kernel's own count for each connection (`TCP_INFO`), read when it is
 //! closed: no capture, no privilege. Where the system has no such count they stay zero and [`Wire::known`] is false.
@@ -42,7 +42,7 @@ pub struct Totals {
     pub phases: Phases,
 }
 
-/// What went over the wire, both ways.
+/// The bytes and packets on the wire, both ways.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Wire {
     /// Whether the system counts it.

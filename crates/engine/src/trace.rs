@@ -1,4 +1,4 @@
-//! What a transfer says and hears, for whoever wants to watch. Secrets are left out.
+//! What a transfer sends and receives, for observers. Secrets are left out.
 //!
 //! ```
 //! use haul::trace::{Event, Trace};
@@ -60,11 +60,11 @@ pub enum Event<'a> {
     },
     /// The last try failed, and there is another after a wait.
     Retry {
-        /// What the last try ended in.
+        /// The result of the last try.
         trouble: retry::Outcome,
         /// How long is waited.
         wait: Duration,
-        /// How many tries may follow, this one counted.
+        /// How many tries are left, including this one.
         left: u32,
         /// The last try as it would be told of, were it the last of all; none for a status that is no failure.
         failed: Option<&'a Outcome>,
@@ -80,7 +80,7 @@ pub trait Trace: Send + Sync + fmt::Debug {
     /// Something happened.
     fn event(&self, event: &Event<'_>);
 
-    /// Whether the content itself is to be told of, which keeps it from going past our memory. Default no.
+    /// Whether the content itself is reported, which rules out the direct path. Default no.
     fn wants_content(&self) -> bool {
         false
     }

@@ -30,7 +30,7 @@ impl Bell {
         Ok(Self { read, write, is_ringing: false })
     }
 
-    /// Whether it was last said that there is something to take.
+    /// Whether the program was last told that there are results.
     pub(super) fn is_ringing(&self) -> bool {
         self.is_ringing
     }

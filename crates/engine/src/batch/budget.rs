@@ -120,7 +120,7 @@ pub(super) struct Counted {
     holds: Holds,
 }
 
-/// What a sink holds of a budget. One that is lost on the way gives it back.
+/// A sink's share of a budget, which is returned when it is dropped.
 struct Holds {
     bytes: u64,
     budget: Arc<Budget>,

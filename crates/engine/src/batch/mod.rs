@@ -131,8 +131,7 @@ impl Finished {
         Reply::of(outcome, memory.map(Memory::into_bytes).unwrap_or_default())
     }
 
-    /// What became of it, and the sink that it was given. `None` for one of another type, and for one that was lost because
-    /// the system could not go on.
+    /// Its outcome, and its sink: `None` if that has another type, or was lost because the system could not go on.
     #[must_use]
     pub fn into_parts<S: Sink>(self) -> (Outcome, Option<S>) {
         let sink = self.sink.map(|sink| sink as Box<dyn Any>);
@@ -171,7 +170,7 @@ impl Batch {
         self.hall.cancel(id)
     }
 
-    /// How many requests were not taken yet.
+    /// How many results have not been taken yet.
     #[must_use]
     pub fn outstanding(&self) -> usize {
         self.tray.lock().outstanding
@@ -252,8 +251,8 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         if self.generation == fork::generation() {
-            // Waited for, for what a program unloads or exits after this must not be in use by a thread any more. It waits in
-            // its event loop only, so it is done at once. One that panicked has said so.
+            // Joined, since a thread must not use what the program unloads after this. It waits only in its event loop, so it ends at once. A panic
+            // was reported already.
             let _ = self.hall.close().map(JoinHandle::join);
         }
     }

@@ -19,7 +19,7 @@ use super::{Finished, Order};
 use crate::sink::Sink;
 use crate::transfer::Outcome;
 
-/// How long results are gathered at most.
+/// How long results are collected at most.
 const GATHERING: Duration = Duration::from_millis(1);
 
 /// See the module.
@@ -48,7 +48,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Whether anybody has to be told of what came.
+    /// Whether the program has to be told about new results.
     fn is_awaited(&self) -> bool {
         self.waiting > 0 || self.bell.as_ref().is_some_and(|bell| !bell.is_ringing())
     }
@@ -219,7 +219,7 @@ mod tests {
         put(&tray, 1);
         assert_eq!(tray.turned(busy, now), Some(now + GATHERING));
         put(&tray, 2);
-        // What was first put in counts.
+        // The first result counts.
         assert_eq!(tray.turned(busy, now + GATHERING / 2), Some(now + GATHERING));
         assert!(!is_told(&fd));
         assert_eq!(tray.turned(busy, now + GATHERING), None);

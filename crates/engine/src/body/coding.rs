@@ -85,7 +85,7 @@ struct PassingOver {
 impl Coding for PassingOver {
     fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step> {
         match self.coding.step(input, out) {
-            // What is broken within is not at an end.
+            // A stream that breaks off is not at its end.
             Err(_) if self.has_begun && self.coding.is_complete() => Ok(Step { consumed: input.len(), produced: 0 }),
             step => {
                 self.has_begun |= !input.is_empty();

@@ -34,8 +34,8 @@ pub struct DecodeLimits {
     pub max_window_log: u32,
     /// Most codings of one body, default 5 as in curl; each costs a decoder and a buffer.
     pub max_codings: usize,
-    /// Bytes behind the end of gzip or deflate that begin no further member are passed over, as by browsers and urllib3. Default
-    /// no: they are an error, as to curl, for the body was not understood to its end.
+    /// Bytes after the end of gzip or deflate that do not begin another member are ignored, as by browsers and urllib3. Default no: they are an
+    /// error, as in curl, since the body was not understood to its end.
     pub passes_over_rest: bool,
 }
 
@@ -52,7 +52,7 @@ impl Default for DecodeLimits {
     }
 }
 
-/// Counts what came in and what each coding gave.
+/// Counts the received bytes and the output of each coding.
 #[derive(Debug)]
 pub(super) struct Guard {
     limits: DecodeLimits,

@@ -46,8 +46,8 @@ pub fn accept_encoding() -> &'static str {
     "deflate, gzip, br, zstd"
 }
 
-/// Whether the content of this response can be decoded: all its codings are known here, and it is whole. A part of coded content
-/// (206) is not, for it begins and ends anywhere.
+/// Whether the content of this response can be decoded: all its codings are known here, and it is whole. A part of coded content (206) cannot, since
+/// it begins and ends anywhere.
 #[must_use]
 pub fn is_decodable(head: &Head) -> bool {
     let mut values = head.get_all("content-encoding");

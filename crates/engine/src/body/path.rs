@@ -90,7 +90,7 @@ impl BodyPath {
         Ok(())
     }
 
-    /// What stands behind the body and is no part of it goes to the sink as it is.
+    /// Output that follows the body without being a part of it goes to the sink unchanged.
     ///
     /// # Errors
     /// What the sink says.
@@ -110,7 +110,7 @@ impl BodyPath {
         self.decoder.as_ref().map(|decoder| decoder.handed_out())
     }
 
-    /// What is there of this target's content already.
+    /// The existing part of this target's content.
     pub fn partial(&mut self, target: &Target) -> Option<Partial> {
         if self.extractor.is_some() { None } else { self.sink.partial(target) }
     }
@@ -125,7 +125,7 @@ impl BodyPath {
         if self.is_plain() { self.sink.partial_file() } else { None }
     }
 
-    /// Who counts bytes that do not pass the sink.
+    /// The counter of bytes that do not pass the sink.
     pub fn counter(&mut self) -> Option<Arc<dyn Counter>> {
         self.sink.counter()
     }
@@ -206,12 +206,12 @@ impl BodyPath {
         sink.finish()
     }
 
-    /// Keeps what came so far, where the sink was told to go on with what it has.
+    /// Keeps the bytes received so far, if the sink was told to continue from them.
     pub fn keeps(&mut self) -> bool {
         self.is_plain() && self.sink.keeps()
     }
 
-    /// Forgets what came so far, for another attempt. `false` if some of it has gone out.
+    /// Discards the bytes received so far, for another attempt. `false` if some were output already.
     pub fn restart(&mut self) -> bool {
         self.decoder = None;
         self.records.clear();

@@ -55,7 +55,7 @@ struct Trailed {
 }
 
 impl Upload for Trailed {
-    /// Not known, for it must not be announced.
+    /// Unknown, since it must not be announced.
     fn length(&self) -> Option<u64> {
         None
     }

@@ -51,7 +51,7 @@ use crate::transfer::{Outcome, Transfer};
 /// The size of a read buffer. Larger ones save few calls (bodies of 49 KiB arrive in one or two), smaller ones cost many.
 const READ_BUFFER: usize = 128 << 10;
 
-/// How many requests run at once that are not waited for, unless it is told otherwise: each may need a descriptor.
+/// The default number of concurrent asynchronous requests: each may need a descriptor.
 const MOST_AT_ONCE: usize = 1024;
 
 /// Shared by all transfers; cloning it is cheap and shares everything.
@@ -60,7 +60,7 @@ pub struct Client {
     inner: Arc<Inner>,
 }
 
-/// What the clones of a client share that have one owner: the program, or a thread of the client's own.
+/// What clones of a client with the same owner share: the program, or a thread of the client.
 struct Inner {
     core: Arc<Core>,
     is_the_program_s: bool,
@@ -198,7 +198,7 @@ impl Client {
     /// # Errors
     /// The URL cannot be used.
     pub fn target(&self, url: &str, path_as_is: bool) -> std::result::Result<Target, TargetError> {
-        // Whoever finds another thread here does without.
+        // If another thread is here, this one goes without.
         let Ok(mut last) = self.parts().last_origin.try_lock() else {
             return Target::parse_with(url, Scheme::Http, path_as_is);
         };

@@ -1,5 +1,5 @@
-//! The driver that waits: one transfer on one socket, with plain sends and receives. No event loop, no thread, no
-//! wake-up; on a warm connection a small request is three system calls (peek, send, receive).
+//! The blocking driver: one transfer on one socket, with plain sends and receives. No event loop, no thread, no wake-up; on a warm connection a small
+//! request is three system calls (peek, send, receive).
 //!
 //! It can stop in the midst of a body and go on later (`Exchanges::go_on`), for a program that reads the body piece by
 //! piece: all its state is the socket, TLS, the machine and the transfer.
@@ -89,7 +89,7 @@ enum From {
 /// Where an exchange waits for the server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
-    /// In the receive itself: one system call for what came.
+    /// In the receive itself: one system call for the received bytes.
     InReceive,
     /// In `poll`, before a receive or a move that does not wait: the socket is non-blocking.
     InPoll,
@@ -127,7 +127,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// What became of it, and its body's path.
+    /// Its outcome, and its body's path.
     #[inline]
     pub(crate) fn into_outcome(self) -> (Outcome, BodyPath) {
         self.transfer.into_outcome(self.result)
@@ -387,7 +387,7 @@ impl Live {
         self.send_error = limited.and_then(|()| self.link.pump()).err();
     }
 
-    /// What proves to be large is waited for in `poll` from now on.
+    /// A body that proves to be large is waited for in `poll` from now on.
     fn choose_wait(&mut self) {
         if self.waits == Waits::InPoll {
             return;

@@ -18,8 +18,8 @@
 
 use std::time::{Duration, Instant};
 
-/// How much is waited for where bytes are moved past our memory (`docs/design/data-path.md` has the figures): twice as much
-/// wins little more, and what waits in the kernel is memory, too.
+/// How much is waited for where bytes are moved past our memory (`docs/design/data-path.md` has the figures): twice as much gains little, and bytes
+/// waiting in the kernel take memory, too.
 pub const MOVED: usize = 512 << 10;
 /// Where they are received, to be decrypted: there twice as much takes an eighth less.
 pub const RECEIVED: usize = 1 << 20;
@@ -31,15 +31,15 @@ pub const SMALL: usize = 128 << 10;
 pub const PROOF: usize = 512 << 10;
 /// so fast, which is 20 MB/s: where it is slower, the number of reads does not show.
 pub const WITHIN: Duration = Duration::from_millis(25);
-/// How long so much is waited for.
+/// How long to wait for that much.
 pub const PATIENCE: Duration = Duration::from_millis(50);
-/// So many pieces still to come are worth raising the mark for.
+/// How many pieces must still be to come for raising the mark to pay.
 const WORTH: u64 = 4;
 /// It is lowered with fewer pieces than this to come. Two, for over TLS a part of what is to come may have been received
 /// already, in a record that is not complete.
 const NEAR_END: u64 = 2;
 
-/// What is known of the pace of a body.
+/// The measured pace of a body.
 #[derive(Debug)]
 pub struct Bulk {
     /// How much is waited for.

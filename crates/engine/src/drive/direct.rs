@@ -33,7 +33,7 @@ use rustix::io::Errno;
 
 pub use sys::{Mover, way};
 
-/// How bytes get to a descriptor.
+/// How bytes are moved to a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// It is a pipe: straight into it.
@@ -44,7 +44,7 @@ pub enum Way {
     Nowhere,
 }
 
-/// What one step moved, and what it stopped at.
+/// How much one step moved, and why it stopped.
 #[derive(Debug)]
 pub struct Step {
     /// Bytes that have reached the sink's descriptor.
@@ -94,7 +94,7 @@ pub fn wait_for_room(pipe: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Res
     ready(&mut [PollFd::from_borrowed_fd(pipe, PollFlags::OUT)], None, deadline)
 }
 
-/// What is waited for beside a socket.
+/// The descriptor to wait for beside a socket.
 #[derive(Debug, Clone, Copy)]
 pub enum Beside<'a> {
     /// The error for a sink's pipe that has lost its reader.
@@ -224,7 +224,7 @@ mod sys {
             }
         }
 
-        /// What tcp(7) says of `MSG_TRUNC`: the bytes are dropped in the kernel. The buffer only says how many.
+        /// tcp(7), `MSG_TRUNC`: the bytes are dropped in the kernel. The buffer only says how many.
         fn forget(&mut self, socket: BorrowedFd<'_>, limit: u64) -> Result<u64, Stop> {
             if self.untouched.is_empty() {
                 self.untouched = vec![0; FORGOTTEN];

@@ -11,7 +11,7 @@ use mio::{Registry, Token};
 
 use crate::sink::Wake;
 
-/// What a worker is told.
+/// Messages to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
     /// The sink of this lane's transfer has credit again.
@@ -63,7 +63,7 @@ impl Inbox {
         self.asleep.load(Ordering::SeqCst)
     }
 
-    /// The worker goes to sleep; `false` if it must not, for there are messages.
+    /// The worker goes to sleep; `false` if there are messages.
     pub fn falls_asleep(&self) -> bool {
         self.asleep.store(true, Ordering::SeqCst);
         let empty = self.messages.lock().unwrap_or_else(PoisonError::into_inner).is_empty();

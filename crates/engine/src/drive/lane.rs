@@ -53,7 +53,7 @@ pub struct Lane {
     pub hopes_to_share: bool,
     /// By when it must be open.
     opens_by: Instant,
-    /// How long those that it is opened for give it.
+    /// The time limit of the transfers that it is opened for.
     opens_within: Duration,
     depth: usize,
 }

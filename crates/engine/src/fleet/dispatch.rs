@@ -73,7 +73,7 @@ pub(super) struct State {
     queue: Queue<Job>,
     running: Slab<Job>,
     source: Option<Box<dyn Source>>,
-    /// What a stage could feed the next only at its end.
+    /// Values that a stage can pass to the next only at its end.
     tails: Vec<Option<Tail>>,
     /// Transfers of each stage that wait.
     waiting: Vec<usize>,
@@ -85,7 +85,7 @@ pub(super) struct State {
     numbers: Vec<u64>,
     /// The origin of the first URL of all.
     first_origin: Option<Origin>,
-    /// That of the last one, which the next is likely to have too.
+    /// The key of the last one, which the next is likely to have, too.
     last_origin: Option<Origin>,
     pipeline: usize,
     /// Slots of transfers that wait until their host may be asked again, which others use meanwhile.
@@ -94,7 +94,7 @@ pub(super) struct State {
     lendable: usize,
 }
 
-/// What the queue needs to know of the windows.
+/// What the queue needs to know about the windows.
 pub(super) struct View<'a> {
     pub(super) windows: &'a [Arc<Window>],
     pub(super) templates: &'a [Option<Arc<Template>>],

@@ -48,9 +48,9 @@ use crate::{Client, Error, Result};
 /// One stage of a run: how its pages are asked for, and what is taken from them.
 #[derive(Clone, Default)]
 pub struct Stage {
-    /// How pages are asked for.
+    /// How pages are requested.
     pub options: Arc<RequestOptions>,
-    /// What is taken from them; without it, the pages themselves. A stage that feeds another needs one.
+    /// What is extracted from them; without it, the pages themselves. A stage that feeds another needs one.
     pub extract: Option<Pattern>,
     /// How a value of the stage before becomes a URL of this one. Every stage but the first needs one.
     pub template: Option<Arc<Template>>,

@@ -1,4 +1,4 @@
-//! What stands behind a stage's window: print, sift, feed the next stage.
+//! What follows a stage's window: print, filter, feed the next stage.
 //!
 //! ```text
 //!  last stage:     window ─▶ [Sift: once, sorted] ─▶ Print ─▶ standard output or a file

@@ -50,7 +50,7 @@ pub(super) struct ReadAhead {
     items: Receiver<Result<Item>>,
 }
 
-/// What is called when there is something to pull, once there is someone to call.
+/// The callback for when there is something to pull, once it is set.
 pub(super) type Bell = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 
 impl ReadAhead {

@@ -245,8 +245,8 @@ impl Connector {
         }
     }
 
-    /// Moves the race on: who has answered, who has failed, who is next. `opened` is shown each new socket, once.
-    /// A socket that left the race is closed already.
+    /// Advances the race: which attempts succeeded or failed, and which comes next. `opened` is shown each new socket, once. A socket that left the
+    /// race is closed already.
     pub fn step(&mut self, now: Instant, opened: &mut dyn FnMut(BorrowedFd<'_>)) -> Connect {
         if let Some(unix) = self.unix.take() {
             let outcome = self.step_local(&unix, now, opened);

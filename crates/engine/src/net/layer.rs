@@ -40,7 +40,7 @@ impl Secured {
         self.sent < self.outgoing.len()
     }
 
-    /// Adds the alert that is the last word, if there is one to say: not behind what is cut short, for it would be no record.
+    /// Adds the closing alert, if there is one: not after a truncated record, where it would not be a record.
     fn close(&mut self) {
         if !self.has_output() {
             self.tls.take_output(&mut self.outgoing);
@@ -140,18 +140,17 @@ impl Transport {
                 .is_some_and(|outer| !outer.plain.is_empty() || !outer.opened.is_empty() || outer.over.is_some())
     }
 
-    /// Whether a receive that did not fill its buffer may have left something in the socket all the same: who waits for something
-    /// to come would wait for ever.
+    /// Whether a receive that did not fill its buffer may have left something in the socket all the same: a wait for more input would last for ever.
     pub(super) fn leaves_some(&self) -> bool {
         self.has_ahead() || !self.is_drained
     }
 
-    /// Whether the end was said by who opened the tunnel.
+    /// Whether the end came from the opener of the tunnel.
     pub(super) fn end_is_said(&self) -> bool {
         self.outer.as_ref().is_some_and(|outer| matches!(outer.over, Some(Over::Ended { is_said: true })))
     }
 
-    /// Whether a tunnel takes nothing now, and not because the socket has no room: the proxy has to say something first.
+    /// Whether a tunnel accepts nothing now although the socket has room: the proxy has to respond first.
     pub(super) fn is_held(&self) -> bool {
         self.outer
             .as_ref()
@@ -282,7 +281,7 @@ impl Outer {
             let Some(tunnel) = &mut self.tunnel else { return Ok(true) };
             let Some(output) = tunnel.output() else { return Ok(true) };
             self.secured.tls.seal(output, &mut self.secured.outgoing).map_err(io::Error::other)?;
-            // A tunnel that is closed says so to who reads.
+            // A closed tunnel reports it to the reader.
             let _ = tunnel.sent();
         }
     }

@@ -142,7 +142,7 @@ impl Bind {
         Err(io::ErrorKind::AddrInUse.into())
     }
 
-    /// What the system does not let be marked goes unmarked, as by curl.
+    /// If the system does not allow the mark, packets go unmarked, as in curl.
     fn mark(&self, socket: &Socket, peer: &SocketAddr) {
         let socket = SockRef::from(socket);
         if let Some(service) = self.type_of_service.map(u32::from) {

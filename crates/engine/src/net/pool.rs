@@ -138,7 +138,7 @@ impl Key {
                 && key.connect.unix_socket.is_none()
                 && (key.dial.0.as_str(), key.dial.1) == (key.host.as_str(), key.port)
         };
-        // Who was not told a name may have shown a certificate that stands for none of its hosts in particular.
+        // A server that was not told a name may have shown a default certificate.
         self.tls.as_ref().is_some_and(|tls| tls.verify && tls.sni)
             && is_direct(self)
             && is_direct(other)
@@ -204,7 +204,7 @@ fn zone<'t>(target: &'t Target, dial: &str) -> Option<&'t str> {
     }
 }
 
-/// What lies in a pool at most, and, idle, in the hands of each event loop (64 of all keys at most there).
+/// Limits for a pool, and for idle connections held by each event loop (at most 64 of all keys there).
 ///
 /// ```
 /// use haul::net::pool::PoolLimits;
@@ -424,7 +424,7 @@ mod tests {
             assert!(!host.may_carry(&with("https://b/", other)), "{other:?}");
             assert!(!with("https://b/", other).may_carry(&host), "{other:?}");
         }
-        // The same on both sides, and yet nobody knows who is there, or it is not reached directly.
+        // The same settings, but the peer is not verified, or it is not reached directly.
         for other in [&others[2], &others[3], &others[8]] {
             assert!(!with("https://a/", other).may_carry(&with("https://b/", other)), "{other:?}");
         }

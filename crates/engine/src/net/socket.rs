@@ -41,11 +41,11 @@ const SEND: SendFlags = SendFlags::empty();
 #[derive(Debug)]
 pub struct Socket {
     fd: OwnedFd,
-    /// The receive and the send timeout that were set, in microseconds; 0 is none.
+    /// The receive and send timeouts that were set, in microseconds; 0: none.
     armed: [AtomicU64; 2],
 }
 
-/// What a connection that ought to be idle has to say before it is used again.
+/// The state of a supposedly idle connection before it is reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
     /// Open, and nothing to read: it may be used.
@@ -262,7 +262,7 @@ impl Socket {
         Self { fd, armed: Default::default() }
     }
 
-    /// Turns keep-alive probes on. A system that has them not, or not so, as sandboxes do, carries the connection all the same.
+    /// Turns keep-alive probes on. If the system does not support them, as in sandboxes, the connection is still used.
     pub fn set_keepalive(&self, keepalive: Keepalive) {
         let _ = sockopt::set_socket_keepalive(&self.fd, true);
         let _ = sockopt::set_tcp_keepidle(&self.fd, keepalive.idle.max(Duration::from_secs(1)));
@@ -272,7 +272,7 @@ impl Socket {
         }
     }
 
-    /// What is written leaves at once, where the system can do that.
+    /// Disables Nagle's algorithm, where the system can do that.
     fn without_delay(&self) {
         let _ = sockopt::set_tcp_nodelay(&self.fd, true);
     }

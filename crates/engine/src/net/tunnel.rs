@@ -16,10 +16,10 @@ use haul_proto::h2::{self, Conn, Event, RequestId};
 
 use crate::clock;
 
-/// What the proxy may send ahead of the reader. No memory is held for it: what is not read waits in the socket, and what was
-/// read is given back as soon as the reader has it.
+/// How much the proxy may send ahead of the reader. It takes no memory: unread bytes wait in the socket, and read ones are released as soon as the
+/// reader has them.
 const WINDOW: u32 = 4 << 20;
-/// What the writer may give ahead of the proxy's window.
+/// How much the writer may write ahead of the proxy's window.
 const AHEAD: usize = 64 << 10;
 
 /// A tunnel that is open.
@@ -74,7 +74,7 @@ impl Tunnel {
         Ok(taken)
     }
 
-    /// The reader has so many bytes.
+    /// The reader took this many bytes.
     pub(super) fn release(&mut self, n: usize) {
         self.conn.release(clock::time(Instant::now()), self.id, n as u64);
     }
@@ -91,7 +91,7 @@ impl Tunnel {
         self.give()
     }
 
-    /// Whether too much waits. Where all output is on its way, the proxy has to say something first.
+    /// Whether too much waits. If all output was sent, the proxy has to respond first.
     pub(super) fn is_held(&self) -> bool {
         self.waiting.len() >= AHEAD
     }

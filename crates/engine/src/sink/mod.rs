@@ -160,8 +160,8 @@ pub trait Sink: Any + Send {
         Ok(())
     }
 
-    /// What is there of this target's content already. Asked once, before anything is sent; [`Sink::begin`] is told the
-    /// offset that the response then begins at, which is 0 when the content has changed.
+    /// The existing part of this target's content. Asked once, before anything is sent; [`Sink::begin`] is told the offset that the response then
+    /// begins at, which is 0 when the content has changed.
     fn partial(&mut self, _target: &Target) -> Option<Partial> {
         None
     }

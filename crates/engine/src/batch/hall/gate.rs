@@ -1,4 +1,4 @@
-//! What the owner of a [`Hall`](super::Hall) has to say about it: which request may start, and which waiting counts.
+//! What the owner of a [`Hall`](super::Hall) decides: which request may start, and which waiting time counts.
 
 use std::time::Instant;
 
@@ -29,7 +29,7 @@ pub(crate) struct Load {
 pub(crate) enum Counts {
     /// All of it.
     All,
-    /// That for a server, and not that for others to end: how many run at once was the program's own wish.
+    /// The wait for a server counts, not the wait for other requests to end: the program chose how many run at once.
     Pauses,
 }
 

@@ -128,8 +128,8 @@ impl Hall {
         self.rouse();
     }
 
-    /// Ends all of it: what is under way is closed, what waits is dropped, and nobody is told. Answers the thread that does so,
-    /// if there is one, for who wants to wait until it is done.
+    /// Ends everything: requests in progress are closed, waiting ones are dropped, and nobody is told. Returns the thread that does so, if there is
+    /// one, so that it can be joined.
     pub(crate) fn close(&self) -> Option<JoinHandle<()>> {
         let mut state = self.lock();
         state.is_closed = true;
@@ -168,7 +168,7 @@ impl Hall {
             state.is_over = state.is_closed;
             if state.is_closed || state.waiting.is_empty() {
                 state.has_worker = false;
-                // Whoever waits for these waits no more.
+                // Nobody waits for these any longer.
                 let running = std::mem::take(&mut state.running);
                 drop(state);
                 drop(running);
@@ -264,7 +264,7 @@ impl Hall {
     }
 }
 
-/// What is known of a request that brought nothing.
+/// The facts about a request without a result.
 pub(super) fn lost(target: Target, error: Error) -> Outcome {
     let error = error.with_url(target.to_url());
     Outcome::unsent(target, error, Instant::now())

@@ -1,4 +1,4 @@
-//! What a [`Hall`](super::Hall) keeps under its lock: what waits, what is under way, and the thread that works.
+//! What a [`Hall`](super::Hall) keeps under its lock: waiting requests, those in progress, and the working thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

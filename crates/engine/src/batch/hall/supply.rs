@@ -1,4 +1,4 @@
-//! What the event loop asks of a [`Hall`]: what comes next, and where to put what is done.
+//! The event loop's side of a [`Hall`]: the next request, and where to put results.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -90,7 +90,7 @@ impl Supply for Hall {
             let state = self.lock();
             Load { waiting: state.waiting.len(), running: state.running.len() }
         };
-        // Not under the lock: who takes results may want it meanwhile.
+        // Not under the lock, which a thread that takes results may need meanwhile.
         gate.turned(load, now)
     }
 
@@ -119,7 +119,7 @@ impl Supply for Hall {
     }
 
     fn end(&self, error: Error) {
-        // Of what waits it is decided when the event loop has ended.
+        // Waiting requests are decided on when the event loop has ended.
         self.fail_running(&error);
         self.lock().is_over = true;
         self.rouse();

@@ -1,5 +1,5 @@
-//! A stream that the program's own task polls, as it awaits the response: what a stream does may work there alone. tokio's files,
-//! sockets and timers panic in a thread that is none of tokio's.
+//! A stream polled by the program's own task while it awaits the response, since it may work only there: tokio's files, sockets and timers panic in
+//! threads outside tokio.
 //!
 //! ```text
 //!  task ──polls the stream, once it is asked for──▶ at most MOST bytes ──▶ read, or WouldBlock; the loop is woken for each piece
@@ -13,9 +13,9 @@ use std::task::{Context, Poll, Waker};
 
 use super::once::Once;
 
-/// So many bytes may wait to be sent: no more is asked for then.
+/// How many bytes may wait to be sent before the stream is no longer polled.
 const MOST: usize = 128 << 10;
-/// How often a stream that always has something is polled in one turn of its task.
+/// How often a stream that is always ready is polled in one turn of its task.
 const TURN: usize = 32;
 /// The most that is taken at once.
 const PIECE: usize = 64 << 10;
@@ -27,17 +27,17 @@ pub(crate) struct Feeder {
     buffer: Vec<u8>,
 }
 
-/// What lies between a task and the loop that sends.
+/// The queue between a task and the sending loop.
 #[derive(Default)]
 pub(super) struct Trough(Mutex<Held>);
 
 #[derive(Default)]
 struct Held {
     pieces: VecDeque<Vec<u8>>,
-    /// How much of the first piece is gone.
+    /// How much of the first piece was taken.
     at: usize,
     bytes: usize,
-    /// What there is behind these: the end, or a failure.
+    /// What follows these: the end, or a failure.
     end: Option<io::Result<()>>,
     /// The loop has asked for it.
     is_wanted: bool,
@@ -89,7 +89,7 @@ impl Held {
         filled
     }
 
-    /// What there is where no bytes are left.
+    /// What follows when no bytes are left.
     fn after(&mut self, waker: &Waker) -> io::Result<usize> {
         match self.end.take() {
             Some(Ok(())) => {

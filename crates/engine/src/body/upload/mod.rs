@@ -55,7 +55,7 @@ pub(crate) use once::Panicked;
 use super::trailers::Field;
 use sending::{Sending, Whole};
 
-/// Up to so many bytes of a form that lies in memory are taken together.
+/// How many bytes of a form in memory are joined.
 const TOGETHER: usize = 64 << 10;
 
 /// What a request sends. `Debug` shows how long it is.
@@ -72,8 +72,7 @@ pub enum Body {
 pub enum Piece {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// So many bytes of a file, which is opened when they are sent. That it has become shorter by then is an error; what was
-    /// appended is not sent.
+    /// So many bytes of a file, which is opened when they are sent. If it is shorter by then, that is an error; appended bytes are not sent.
     File {
         /// The file.
         path: PathBuf,
@@ -122,7 +121,7 @@ pub trait Upload: Send {
         &[]
     }
 
-    /// So many of the [`ready`](Self::ready) bytes were used.
+    /// This many of the [`ready`](Self::ready) bytes were used.
     fn consume(&mut self, n: usize) {
         debug_assert!(n == 0, "nothing was ready");
     }
@@ -225,7 +224,7 @@ impl Body {
         self.onces().next().is_none()
     }
 
-    /// Whether something of it is gone: it cannot be sent (again).
+    /// Whether some of it was consumed, so that it cannot be sent (again).
     #[must_use]
     pub fn is_spent(&self) -> bool {
         self.onces().any(Once::is_begun)
@@ -293,7 +292,7 @@ impl Piece {
         }
     }
 
-    /// Whether a read of it may wait. One of known length is read as memory is: what waits in it was not told to.
+    /// Whether a read of it may wait. One of known length is read like memory: it was not asked to avoid waiting.
     fn waits(&self) -> bool {
         match self {
             Self::Once(_) => true,
@@ -304,8 +303,8 @@ impl Piece {
 }
 
 impl Source {
-    /// What `open` gives when it is called, which is once for each time that the content is sent. Of a known length exactly so
-    /// many bytes are sent; that there are fewer is an error.
+    /// The result of `open`, which is called each time that the content is sent. With a known length, exactly that many bytes are sent; fewer are an
+    /// error.
     pub fn new(
         length: Option<u64>,
         open: impl Fn() -> io::Result<Box<dyn Read + Send>> + Send + Sync + 'static,

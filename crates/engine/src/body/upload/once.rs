@@ -45,7 +45,7 @@ struct Shared {
 
 enum Origin {
     Reader(Mutex<Box<dyn Read + Send>>),
-    /// What has to be waited for, if that is no regular file.
+    /// The descriptor to wait for, unless it is a regular file.
     File(File, bool),
     Stream(Mutex<Box<dyn PollRead>>),
 }
@@ -182,7 +182,7 @@ fn has_come(file: &File) -> io::Result<bool> {
     Ok(poll(&mut fds, Some(&Timespec::default()))? > 0)
 }
 
-/// What says that it would have to wait, and will wake nobody, has failed.
+/// A source that returns WouldBlock without arranging a wake-up has failed.
 fn no_wait(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::WouldBlock { io::Error::other(error) } else { error }
 }
@@ -199,7 +199,7 @@ impl fmt::Display for Panicked {
 
 impl Error for Panicked {}
 
-/// What the reader's thread has read and has not been sent yet.
+/// Bytes read by the reader's thread and not sent yet.
 struct Ahead {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,

@@ -142,7 +142,7 @@ impl Upload for Sending {
         while filled < buffer.len() && self.at < self.pieces.len() {
             let waits = self.pieces[self.at].waits();
             if waits && filled > 0 {
-                // What is there already should leave first.
+                // Bytes that are ready should be sent first.
                 break;
             }
             match self.read_piece(&mut buffer[filled..]) {

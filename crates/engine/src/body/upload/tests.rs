@@ -1,4 +1,4 @@
-//! What is sent is what was given, in whatever steps, and as often as was promised.
+//! The content sent equals the content given, in whatever steps, and as often as promised.
 
 use std::io::{Cursor, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};

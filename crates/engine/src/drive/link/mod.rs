@@ -235,13 +235,13 @@ impl Link {
         either!(self, link => link.pump())
     }
 
-    /// Whether more of a request is to be sent than a socket takes without its peer.
+    /// Whether more of a request has to be sent than a socket takes while its peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         either!(self, link => link.is_uploading())
     }
 
-    /// Whether [`Link::receive`] has something to say though nothing came.
+    /// Whether [`Link::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_due(&self) -> bool {
         either!(self, link => link.has_due())
@@ -253,7 +253,7 @@ impl Link {
         either!(self, link => link.has_output())
     }
 
-    /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.
+    /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,

@@ -91,7 +91,7 @@ impl Worker {
     }
 }
 
-/// Whether this lane has been idle since then.
+/// Whether this lane has been idle since `stamp`.
 fn is_idle(lane: Option<&Lane>, stamp: u64) -> bool {
     lane.is_some_and(|lane| lane.idle_since == stamp)
 }

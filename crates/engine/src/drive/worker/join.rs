@@ -20,8 +20,8 @@ use crate::net::pool::Key;
 const MAX_APART: usize = 4096;
 
 impl Worker {
-    /// Moves the transfers of a lane whose name is resolved to an open connection that may carry them. `false` when there
-    /// is none, and the lane has to go on.
+    /// Moves the transfers of a lane whose name is resolved to an open connection that may carry them. `false` if there is none, and the lane has to
+    /// go on.
     pub(super) fn join(&mut self, token: usize) -> bool {
         let Some(host) = self.find_host(token) else { return false };
         let Some(lane) = self.lanes.get_mut(token) else { return false };

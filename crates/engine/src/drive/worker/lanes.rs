@@ -22,12 +22,12 @@ use crate::{Error, ErrorKind};
 const MAX_SERIAL: usize = 4096;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
-/// How long a transfer waits that found no descriptor.
+/// How long a transfer waits if there is no descriptor.
 const DESCRIPTOR_WAIT: Duration = Duration::from_millis(20);
-/// How often it does so at least; while others are at work, for ever.
+/// How often it does so at least; without limit while others are at work.
 const MAX_STARVED: u32 = 250;
 
-/// Whether the peer may take transfers side by side.
+/// Whether the peer may accept concurrent transfers.
 fn may_share(key: &Key) -> bool {
     // A proxy that forwards is the peer.
     let tls = key.via.forwards().map_or(key.tls.as_ref(), |hop| hop.tls.as_ref());
@@ -246,7 +246,7 @@ impl Worker {
             Ok(Advance::Open) => {
                 self.is_open(token);
                 self.start_waiting(token);
-                // What came with the handshake waits in no socket: look once.
+                // Bytes received with the handshake are not in the socket: check once.
                 self.serve(token, false);
             }
             Err(error) => {

@@ -67,8 +67,8 @@ const OUTPUT: Token = Token(usize::MAX - 1);
 const BUSY_WINDOW: Duration = Duration::from_millis(30);
 /// The same where bodies are only moved. The kernel does most of that work, and does it best undivided.
 const LIGHT_WINDOW: Duration = Duration::from_millis(100);
-/// How long small bodies may be gathered before they are written: on a busy run many leave in one call, and nobody waits
-/// noticeably for the last ones.
+/// How long small bodies may be collected before they are written: in a busy run many are written in one call, and the last ones are not noticeably
+/// late.
 const GATHERING: Duration = Duration::from_millis(1);
 
 /// Runs workers until the supply is over.
@@ -305,12 +305,12 @@ impl Worker {
         }
         self.gathering_since = None;
         if self.supply.flush(self.index)? == Room::Free {
-            // What is left waits for a later stage, which takes more when a transfer of it starts.
+            // The rest waits for a later stage, which takes more when one of its transfers starts.
             self.flushed_in_vain = self.supply.wants_flush();
             return Ok(());
         }
         if self.index != 0 {
-            // The output is watched by the first worker, for it can be watched once only.
+            // The output is watched by the first worker, since it can be watched only once.
             self.flushed_in_vain = true;
             return Ok(());
         }

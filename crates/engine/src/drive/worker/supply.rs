@@ -1,4 +1,4 @@
-//! The other side of a worker: where its transfers come from, and who is told what became of them.
+//! The other side of a worker: where its transfers come from, and where their outcomes go.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,7 +40,7 @@ pub trait Supply: Send + Sync {
         false
     }
 
-    /// The system has no descriptor left: so many at once are too many.
+    /// The system has no descriptor left: this many at once are too many.
     fn fewer(&self);
 
     /// Passes gathered output on. While it is full, the first worker is told to watch it.
@@ -93,7 +93,7 @@ pub trait Supply: Send + Sync {
     fn joined(&self, inbox: &Arc<Inbox>);
 }
 
-/// What a free slot is used for.
+/// The use of a free slot.
 pub enum Another {
     /// This transfer; the slot stays taken.
     Transfer(Box<Transfer>),

@@ -100,7 +100,7 @@ struct Slot {
     gone: bool,
 }
 
-/// What a slot costs besides what it keeps: so many empty bodies may run ahead of a slow one, and no more.
+/// The cost of a slot besides its contents, which limits how many empty bodies may run ahead of a slow one.
 const SLOT_COST: usize = 256;
 
 /// Bodies on their way to an outlet.
@@ -201,8 +201,8 @@ impl Window {
         self.lock().outlet.rest(None)
     }
 
-    /// How many bytes may be put into a slot. With 0, `waker` is kept and woken when it is worth asking again. Who has none
-    /// only looks: the outlet is not claimed for it.
+    /// How many bytes may be put into a slot. With 0, `waker` is kept and woken when it is worth asking again. Without a waker, the outlet is not
+    /// claimed.
     pub(super) fn credit(&self, slot: u64, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {
         let mut state = self.lock();
         if waker.is_some() {
@@ -286,7 +286,7 @@ impl Window {
         Ok(())
     }
 
-    /// Whether what comes for a slot can go to the outlet now; lets go first what the slot has kept.
+    /// Whether bytes for a slot can go to the outlet now; first passes on what the slot has kept.
     fn goes_through(&self, state: &mut State, slot: u64) -> Result<bool> {
         self.claim(state, slot);
         if !self.streams(state, slot) {

@@ -196,7 +196,7 @@ impl Link {
         })
     }
 
-    /// Whether more of a request is to be sent than a socket takes without its peer.
+    /// Whether more of a request has to be sent than a socket takes while its peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.content.is_left() || self.conn.output().len() > LEAVES_AT_ONCE
@@ -214,7 +214,7 @@ impl Link {
         !self.conn.output().is_empty() || self.stream.has_output() || is_content
     }
 
-    /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.
+    /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -257,7 +257,7 @@ impl Link {
         }
     }
 
-    /// Whether [`Link::receive`] has something to say though nothing came.
+    /// Whether [`Link::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_due(&self) -> bool {
         self.conn.has_due()

@@ -1,4 +1,4 @@
-//! What came: through TLS and the machine to the transfers.
+//! Received bytes: through TLS and the machine to the transfers.
 
 use std::io::IoSlice;
 use std::ops::Range;

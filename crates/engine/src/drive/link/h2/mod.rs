@@ -148,8 +148,8 @@ impl Link {
         self.can_start() && !is_risky
     }
 
-    /// Whether a request of this rank may never find room: there is none, every stream has one whose sink takes no more,
-    /// and one of them at least comes behind it in the output.
+    /// Whether a request of this rank may never find room: there is none, the sinks of all streams are full, and at least one of them comes later in
+    /// the output.
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         self.highest_rank > rank
@@ -215,13 +215,13 @@ impl Link {
         sending::pump(stream, conn, |conn| uploads.feed(conn, active), || {})
     }
 
-    /// Whether more of a request is to be sent than a socket takes without its peer.
+    /// Whether more of a request has to be sent than a socket takes while its peer does not read.
     #[must_use]
     pub fn is_uploading(&self) -> bool {
         self.uploads.are_left() || self.conn.output().len() > LEAVES_AT_ONCE
     }
 
-    /// Whether [`Link::receive`] has something to say though nothing came.
+    /// Whether [`Link::receive`] has results even if nothing was received.
     #[must_use]
     pub fn has_due(&self) -> bool {
         self.conn.has_due()
@@ -233,7 +233,7 @@ impl Link {
         !self.conn.output().is_empty() || self.stream.has_output()
     }
 
-    /// Receives once, and gives what came to the transfers. Those that are over are added to `finished`.
+    /// Receives once, and passes the bytes to the transfers. Those that have ended are added to `finished`.
     pub fn receive(
         &mut self,
         buffer: &mut Buffer,
@@ -273,7 +273,7 @@ impl Link {
                 return self.break_off(error, now, finished);
             }
         };
-        // What the machine has to say to this may leave with what it has to say to the next: one wake-up of the peer.
+        // The machine's output for this may be sent with that for the next, so that the peer is woken once.
         if progress == Progress::More && !self.uploads.are_left() {
             return self.conclude(progress, now, finished);
         }

@@ -1,4 +1,4 @@
-//! What came: through TLS and the machine to the transfers.
+//! Received bytes: through TLS and the machine to the transfers.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl Link {
                 Err(error) => break Err(error),
             }
         };
-        // What came before a breach is delivered all the same.
+        // Bytes received before a violation are still delivered.
         for n in 0..self.touched.len() {
             self.hand_on(self.touched[n], buffer, now, finished);
         }
@@ -153,7 +153,7 @@ impl Link {
                     self.closing = true;
                     self.left_some = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
                 }
-                // How many streams there may be, the driver asks for each of them.
+                // The driver asks about the number of streams for each one.
                 Event::Settings { .. } => self.is_guessing = false,
                 _ => {}
             }

@@ -18,19 +18,19 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What all connections may hold, but for the least that each has.
+/// How much all connections may hold, besides the minimum of each.
 const ALL: u32 = 12 << 20;
-/// What any connection may hold.
+/// The minimum for a connection.
 const LEAST: u32 = 256 << 10;
-/// So many responses a connection has room for at once, if that leaves each a window worth having.
+/// How many concurrent responses a connection has room for, if that leaves each a useful window.
 const STREAMS: u32 = 64;
-/// What the window of a stream begins with at least, and at most.
+/// The least and greatest initial window of a stream.
 const STREAM: std::ops::RangeInclusive<u32> = (16 << 10)..=(256 << 10);
-/// The same for a response that is held to a rate: what comes in such a part of a second, and this at least.
+/// The same for a rate-limited response: what arrives in this part of a second, and at least this.
 const PACED_PARTS: u64 = 16;
 const LEAST_PACED: u32 = 4 << 10;
 
-/// What the connections of a client may hold; clones share it.
+/// How much the connections of a client may hold; clones share it.
 #[derive(Debug, Clone)]
 pub struct Windows {
     left: Arc<Mutex<u32>>,

@@ -40,7 +40,7 @@ impl Uploads {
         !self.failed.is_empty()
     }
 
-    /// Those whose source failed since this was asked last.
+    /// Those whose source failed since the last call.
     pub(super) fn take_failed(&mut self) -> Vec<(u64, Error)> {
         std::mem::take(&mut self.failed)
     }

@@ -1,4 +1,4 @@
-//! What is given back to the peer's windows, and how often the socket wakes us.
+//! Returns credit to the peer's windows, and decides how often the socket wakes us.
 
 use std::time::Instant;
 
@@ -11,13 +11,13 @@ use crate::clock;
 use crate::drive::bulk;
 use crate::transfer::Credit;
 
-/// A stream with so much to come counts for the mark, so many of them at most, each with so much.
+/// A stream with this much to come raises the mark; at most this many do, each by this much.
 const BULKY: u64 = 1 << 20;
 const MOST_BULKY: usize = bulk::SHARED / MARK_A_STREAM;
 const MARK_A_STREAM: usize = 64 << 10;
 
 impl Link {
-    /// Gives back to the windows what came in this round, as far as the sinks have credit.
+    /// Returns the bytes of this round to the windows, as far as the sinks have credit.
     pub(super) fn settle(&mut self, now: Instant, waker: Waker<'_>, finished: &mut Finished) {
         let mut touched = std::mem::take(&mut self.touched);
         for id in touched.drain(..) {
@@ -57,8 +57,8 @@ impl Link {
         }
     }
 
-    /// So many bytes came: sees to it that bulk bodies wake us seldom. The mark stays below what the peer may send without
-    /// hearing from us, which is half a window of each stream at least.
+    /// This many bytes were received: lets bulk bodies wake us rarely. The mark stays below what the peer may send without hearing from us, which is
+    /// half a window of each stream at least.
     pub(super) fn came(&mut self, bytes: u64, now: Instant) {
         let left = self.active.values().map(|active| active.left).fold(0, u64::saturating_add);
         let bulky = self.active.values().filter(|active| active.left > BULKY).take(MOST_BULKY).count();
