@@ -91,24 +91,7 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     let mut each = Duration::ZERO;
     let mut rests = vec![false; contestants.len()];
     while time.another(sheet.rounds, each, start, Instant::now()) {
-        let mut took = Vec::new();
-        let round = contestants.iter().zip(&mut proofs).zip(&mut sheet.entries);
-        for (((contestant, proof), entry), rests) in round.zip(&rests) {
-            let began = Instant::now();
-            if !rests {
-                let ran = match proof {
-                    Ok(()) => compete(bench, contestant)?,
-                    Err(why) => Err(why.clone()),
-                };
-                // One wrong answer is enough: it need not run again.
-                *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
-                report::progress(contestant, &ran);
-                if warm {
-                    entry.runs.push(Run::new(ran, contestant.check.len()));
-                }
-            }
-            took.push(began.elapsed());
-        }
+        let took = round(bench, &contestants, &mut proofs, &rests, warm.then_some(&mut sheet.entries))?;
         if warm && time.until.is_some() {
             rests = resting(&sheet);
         }
@@ -127,6 +110,34 @@ pub(crate) fn run(bench: &Bench, card: Card, time: Time) -> Result<Sheet> {
     }
     report::end_of_progress();
     Ok(sheet)
+}
+
+/// One run of each contestant that does not rest; returns how long each took. Without `entries` the round does not count.
+fn round(
+    bench: &Bench,
+    contestants: &[Contestant],
+    proofs: &mut [Result<(), String>],
+    rests: &[bool],
+    mut entries: Option<&mut Vec<Entry>>,
+) -> Result<Vec<Duration>> {
+    let mut took = Vec::new();
+    for (at, (contestant, proof)) in contestants.iter().zip(proofs).enumerate() {
+        let began = Instant::now();
+        if !rests[at] {
+            let ran = match proof {
+                Ok(()) => compete(bench, contestant)?,
+                Err(why) => Err(why.clone()),
+            };
+            // One wrong answer is enough: it need not run again.
+            *proof = ran.as_ref().map(|_| ()).map_err(String::clone);
+            report::progress(contestant, &ran);
+            if let Some(entries) = &mut entries {
+                entries[at].runs.push(Run::new(ran, contestant.check.len()));
+            }
+        }
+        took.push(began.elapsed());
+    }
+    Ok(took)
 }
 
 /// Which contestants run only one round if time is short: those that take twice as long as the quickest peer, and more than [`LONG`], but never the
