@@ -103,7 +103,7 @@ impl Default for FleetOptions {
 
 /// Is told of every transfer that is over; from any worker's thread, in any order.
 pub trait Report: Send + Sync {
-    /// A transfer is over. What is returned is put behind its body.
+    /// A transfer has ended. The returned bytes are written after its body.
     fn finished(&self, job: &Job, outcome: &Outcome) -> Option<Vec<u8>>;
 }
 

@@ -171,7 +171,7 @@ impl Outlet for Feed {
         Ok(if self.dispatch.has_appetite(self.stage) { Room::Free } else { Room::Full })
     }
 
-    /// Pages that wait for a later stage's appetite hold slots of the hosts that this stage needs. What they name is small.
+    /// Pages that wait for a later stage to accept values hold slots of hosts that this stage needs. Their values are small.
     fn may_run_ahead(&self) -> bool {
         true
     }

@@ -211,7 +211,7 @@ impl Run {
         self.extractors[stage].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a job that is over, prints what is told of it behind its body, and closes its place in the window.
+    /// Counts a finished job, prints its report after its body, and closes its place in the window.
     fn settle(&self, job: &Job, outcome: &Outcome, told: Option<Vec<u8>>) {
         {
             let mut tally = self.tally();

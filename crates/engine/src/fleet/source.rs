@@ -56,7 +56,7 @@ pub(super) type Bell = Arc<Mutex<Option<Box<dyn Fn() + Send>>>>;
 impl ReadAhead {
     pub(super) fn start(items: Items, bell: Bell) -> std::io::Result<Self> {
         let (sender, receiver) = sync_channel(AHEAD);
-        // It is not joined: a read that nobody answers must not keep the program from ending.
+        // It is not joined: a read that never returns must not keep the program from ending.
         threads::start("haul-input", move || {
             if catch_unwind(AssertUnwindSafe(|| feed(items, &sender, &bell))).is_err() {
                 // It has printed why; a list that ends early must not look complete.

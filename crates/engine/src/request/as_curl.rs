@@ -20,9 +20,8 @@ pub struct AsCurl {
     pub decodes_all: bool,
     /// With [`include_head`](super::RequestOptions::include_head): what proxies answer to CONNECT belongs to it.
     pub connect_heads: bool,
-    /// Another try is the whole anew, from the first URL and method on, and a response whose status asks for it is delivered all
-    /// the same: to a file the next one takes its place, elsewhere it stands behind it. Else the request that failed is sent
-    /// again, and only the last response is delivered.
+    /// A retry starts over, from the first URL and method, and a response whose status asks for a retry is still delivered: in a file the next one
+    /// replaces it, elsewhere it follows it. If not set, only the failed request is sent again, and only the last response is delivered.
     pub retries_whole: bool,
     /// Content waits until the server has asked who sends it, where that has to be known from a challenge: the first request
     /// then has none. Else only content that can be read once waits so.

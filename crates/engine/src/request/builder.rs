@@ -32,7 +32,7 @@ use crate::{Client, Error, ErrorKind, Result};
 pub struct Request {
     /// Where it goes.
     pub(crate) target: Target,
-    /// What it shares with others.
+    /// The options it shares with other requests.
     pub(crate) options: Arc<RequestOptions>,
     /// What is its own.
     pub(crate) own: Particulars,
@@ -68,7 +68,7 @@ impl Request {
         &self.options
     }
 
-    /// What it has of its own.
+    /// Its own particulars.
     #[must_use]
     pub fn particulars(&self) -> &Particulars {
         &self.own
@@ -101,7 +101,7 @@ pub struct RequestBuilder {
     query: String,
     options: Arc<RequestOptions>,
     own: Particulars,
-    /// What its content is, unless a field says so.
+    /// The type of its content, unless a field gives it.
     content_type: Option<String>,
     error: Option<Error>,
 }

@@ -1,5 +1,5 @@
-//! What a request asks for: the [`RequestOptions`] that many requests share, what one has of its own ([`Particulars`]), and
-//! how both are put together ([`RequestBuilder`]).
+//! The settings of a request: the [`RequestOptions`] that many requests share, those of a single one ([`Particulars`]), and how both are combined
+//! ([`RequestBuilder`]).
 //!
 //! ```
 //! use haul::RequestOptions;
@@ -167,7 +167,7 @@ pub struct RequestOptions {
     pub keep_history: bool,
 }
 
-/// What one request has of its own, where many share their [`RequestOptions`]: nothing of those is copied for it.
+/// The settings of a single request among many that share their [`RequestOptions`], which are not copied for it.
 ///
 /// ```
 /// use haul::request::Particulars;

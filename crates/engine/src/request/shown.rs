@@ -6,7 +6,7 @@ use std::fmt;
 use super::{Form, Particulars, RequestOptions};
 use crate::body::upload::{Body, Piece};
 
-/// So many bytes that are not shown.
+/// This many bytes that are not shown.
 struct Hidden(usize);
 
 impl Hidden {

@@ -1,4 +1,4 @@
-//! What is known of a response besides its body.
+//! The facts about a response besides its body.
 
 use haul_policy::target::Target;
 use haul_proto::head::{Fields, Head, Version};
@@ -51,7 +51,7 @@ impl About {
         std::str::from_utf8(self.head.get(name)?).ok()
     }
 
-    /// What the response is of: where redirects led to.
+    /// The target of the response, after redirects.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
@@ -87,7 +87,7 @@ impl About {
         std::str::from_utf8(self.head.get("content-length")?).ok()?.trim().parse().ok()
     }
 
-    /// What is wrong with it, if its status is 400 or above.
+    /// The error, if its status is 400 or above.
     ///
     /// # Errors
     /// [`ErrorKind::Status`] then.
@@ -95,7 +95,7 @@ impl About {
         check_status(&self.head, &self.target)
     }
 
-    /// The exchange is over: all is known now. What it was comes back.
+    /// The exchange has ended: all facts are known now. Returns the previous state.
     pub(super) fn complete(&mut self, outcome: Outcome) -> Result<()> {
         self.facts = outcome.facts;
         self.trailers = outcome.trailers;

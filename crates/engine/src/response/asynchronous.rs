@@ -66,7 +66,7 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    /// What it sends goes on as far as it can now.
+    /// Sends on as much as is possible now.
     fn feed(&mut self, context: &mut Context<'_>) {
         self.feeders.retain_mut(|feeder| !feeder.feed(context));
     }
@@ -139,7 +139,7 @@ pub struct AsyncResponse {
     about: About,
     under_way: UnderWay,
     unpacker: Unpacker,
-    /// Why nothing more comes: whoever reads on is told again.
+    /// Why nothing more comes: every further read reports it again.
     broken: Option<Error>,
 }
 

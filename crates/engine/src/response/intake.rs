@@ -32,7 +32,7 @@ struct Held {
     is_shown: bool,
     coding: Vec<u8>,
     length: Option<u64>,
-    /// What came and what comes is wanted in one piece.
+    /// Received and future bytes are wanted in one piece.
     whole: Option<Vec<u8>>,
     /// The program does not want the rest.
     is_given_up: bool,
@@ -46,7 +46,7 @@ struct Held {
     end: Option<Box<Outcome>>,
 }
 
-/// What a program that does not wait finds.
+/// The state found without waiting.
 pub(crate) enum Next {
     /// Bytes.
     Piece(Chunk),
@@ -72,7 +72,7 @@ fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Wakes who waits for bytes, when nothing is locked any more: it may run the program.
+/// Wakes the waiter for bytes, after the lock is released, since this may run the program.
 fn wake(mut held: MutexGuard<'_, Held>) {
     let reader = held.reader.take();
     drop(held);
@@ -155,7 +155,7 @@ impl Outlet {
         }
     }
 
-    /// What the response is, once it has begun; or what became of it before. Whom to wake otherwise.
+    /// The response, once it has begun, or its failure; the waker otherwise.
     pub(crate) fn begun_or(&self, waker: &Waker) -> Option<Result<Box<About>, Box<Outcome>>> {
         let mut held = lock(&self.0);
         if let Some(about) = held.about.take() {

@@ -89,7 +89,7 @@ pub(crate) fn send(client: &Client, request: Request) -> Result<Response> {
     };
     let (head, target, facts, history, trailers, source) = match (outcome, source) {
         (Some(Outcome { result, target, head, facts, history, trailers, .. }), _) => {
-            // What of the body came before it broke is the program's, and then the failure.
+            // The program gets the bytes received before the body broke off, and then the failure.
             let may_show = outlet.has_begun() && !matches!(&result, Err(error) if error.is_interrupted());
             match result {
                 Err(error) if !may_show => return Err(error),

@@ -49,7 +49,7 @@ fn value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// The text: by its byte order mark, or the charset, or as UTF-8. What is no character becomes U+FFFD.
+/// The text: by its byte order mark, or the charset, or as UTF-8. Invalid bytes become U+FFFD.
 pub(super) fn decode(bytes: Vec<u8>, charset: Option<&str>) -> String {
     let encoding = charset.and_then(|label| Encoding::for_label(label.as_bytes())).unwrap_or(UTF_8);
     let (text, _, _) = encoding.decode(&bytes);

@@ -1,4 +1,4 @@
-//! What a content should come to: checksums, and a sink that holds a body against one while it passes.
+//! Checksums, and a sink that verifies a body against one while it passes.
 //!
 //! ```
 //! use haul::sink::checksum::{Algorithm, Checksum};
@@ -41,7 +41,7 @@ impl Algorithm {
     }
 }
 
-/// What a content should come to.
+/// An expected checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
     algorithm: Algorithm,
@@ -71,7 +71,7 @@ impl Checksum {
         Hasher { context: Context::new(self.algorithm.of()) }
     }
 
-    /// That of a file's content.
+    /// The checksum of a file's content.
     ///
     /// # Errors
     /// Those of reading it.

@@ -53,12 +53,12 @@ pub trait Counter: Send + Sync {
     fn count(&self, bytes: u64);
 }
 
-/// What a sink is told about the response whose body it gets.
+/// The facts that a sink gets about the response whose body it receives.
 #[derive(Debug, Clone, Copy)]
 pub struct Begin<'a> {
     /// The response's head.
     pub head: &'a Head,
-    /// What was asked for: where redirects led to from there may be another place each time.
+    /// The requested target: redirects from there may lead elsewhere each time.
     pub target: &'a Target,
     /// What this is the response to: where redirects led to.
     pub place: &'a Target,
@@ -78,13 +78,12 @@ pub struct Begin<'a> {
     pub deadline: Option<Instant>,
 }
 
-/// What an earlier run left of a content.
+/// The part of a content that an earlier run left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partial {
     /// The first bytes that are missing; without an end where that is not known.
     pub gap: Range<u64>,
-    /// The length of the content and what tells it from every other. Without them, what is there is taken to be its
-    /// beginning because the user says so.
+    /// The length and the validator of the content. Without them, the existing part is taken for its beginning because the user says so.
     pub known: Option<(u64, Validator)>,
 }
 
@@ -129,9 +128,9 @@ pub trait Sink: Any + Send {
         pieces.iter().try_for_each(|piece| self.bytes(Lease::borrowed(piece)))
     }
 
-    /// Receives body bytes from a plain socket into memory of its own, at most so many, in one `recv(2)` without flags; what
-    /// it answers is what that did. A driver that cannot do better asks before it receives them itself; the sink sees them
-    /// as pushed. `None`, the default, when they are to be pushed.
+    /// Receives body bytes from a plain socket into memory of its own, at most this many, in one `recv(2)` without flags, and returns its result. A
+    /// driver without a better way asks before it receives them itself; to the sink they count as pushed. `None`, the default, when they are to be
+    /// pushed.
     fn receive(&mut self, _socket: BorrowedFd<'_>, _most: usize) -> Option<io::Result<usize>> {
         None
     }
@@ -142,10 +141,10 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// So many bytes were moved to the descriptor that [`Sink::direct`] gave.
+    /// This many bytes were moved to the descriptor that [`Sink::direct`] gave.
     fn moved(&mut self, _bytes: u64) {}
 
-    /// What it means that nothing (more) can be moved to that descriptor.
+    /// The meaning of a failure to move bytes, or more bytes, to that descriptor.
     fn cannot_write(&self, error: io::Error) -> Error {
         Error::with_source(ErrorKind::Write, "failed to write the output", error)
     }
@@ -166,7 +165,7 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// What it has was delivered to the end of a gap: the next one, if there is another. Bytes then belong there.
+    /// A gap was filled to its end: moves on to the next one, if there is another. Further bytes belong there.
     fn next_gap(&mut self) -> Option<Range<u64>> {
         None
     }
@@ -181,13 +180,13 @@ pub trait Sink: Any + Send {
         None
     }
 
-    /// Keeps what was taken of a body that broke off, for another attempt that goes on behind it though nothing but the user's
-    /// word says that it is the same content. `false`, the default, if that was not asked for.
+    /// Keeps the received part of a body that broke off, for another attempt that continues it although only the user says that it is the same
+    /// content. `false`, the default, if that was not asked for.
     fn keeps(&mut self) -> bool {
         false
     }
 
-    /// Forgets what was taken, for another attempt. `false` if something has gone out that cannot be taken back.
+    /// Discards the received bytes, for another attempt. `false` if some were output and cannot be taken back.
     fn restart(&mut self) -> bool;
 
     /// The body is complete.

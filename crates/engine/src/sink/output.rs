@@ -50,7 +50,7 @@ const SMALL: usize = 16 << 10;
 const GATHERED: usize = 64 << 10;
 /// A write of at most this many bytes to a pipe that polls writable does not block (POSIX `PIPE_BUF` on Linux).
 const PIPE_BUF: usize = 4096;
-/// So many of an output's first bytes tell whether it is text, as in curl.
+/// How many of an output's first bytes decide whether it is text, as in curl.
 const TELLING: usize = 2000;
 
 /// How a descriptor is written without waiting.
@@ -307,7 +307,7 @@ impl Sink for Waiting {
 
     fn bytes(&mut self, lease: Lease<'_>) -> Result<()> {
         self.written = true;
-        // What was gathered goes out before the next read, which may be a long time coming.
+        // Collected bytes are written before the next read, which may take long.
         self.output.write(lease.bytes())?;
         self.output.drain(self.until)
     }

@@ -56,7 +56,7 @@ struct Progress {
     is_over: bool,
 }
 
-/// What a content is fetched from: its target without what no server is told, and without secrets.
+/// The source of a content: its target without the fragment and without secrets.
 fn identity(target: &Target) -> [u8; 32] {
     let mut identity = [0; 32];
     identity.copy_from_slice(digest(&SHA256, target.to_url().as_bytes()).as_ref());
@@ -79,8 +79,8 @@ impl PartialFile {
         (name.len() <= 255).then(|| target.with_file_name(name))
     }
 
-    /// What an earlier run left there of this target's content; what it left of something else, or in no good order, is
-    /// removed. `None` also when another run is at it.
+    /// The part of this target's content that an earlier run left; one of another content, or a damaged one, is removed. `None` also if another run
+    /// is using it.
     #[must_use]
     pub fn open(path: &Path, target: &Target, syncs: bool) -> Option<Self> {
         let file = open_existing(path)?;
@@ -88,7 +88,7 @@ impl PartialFile {
             note.identity == identity(target) && note.holds_after(&boot()) && note.done.covered() > 0
         });
         let Some((sequence, note)) = noted else {
-            // It is ours, and locked by us; whoever comes next may make a new one.
+            // It is ours, and locked by us; the next run may make a new one.
             let _ = fs::remove_file(path);
             return None;
         };
@@ -123,7 +123,7 @@ impl PartialFile {
             opened => opened?,
         };
         flock(&file, FlockOperation::NonBlockingLockExclusive).inspect_err(|&error| {
-            // Whoever has locked it meanwhile writes to it; where nothing can be locked (NFS without its daemon) it is of no use.
+            // A run that has locked it meanwhile writes to it; without locks (NFS without its daemon) it is useless.
             if error != Errno::WOULDBLOCK {
                 let _ = fs::remove_file(path);
             }
@@ -145,7 +145,7 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// What is there, for a transfer that is to complete it.
+    /// The existing part, for a transfer that completes it.
     #[must_use]
     pub fn partial(&self) -> Option<Partial> {
         let progress = self.progress();
@@ -184,10 +184,10 @@ impl PartialFile {
         &self.file
     }
 
-    /// Somebody who writes to it from this byte on.
+    /// A writer to it from this byte on.
     ///
     /// # Errors
-    /// When it cannot be opened once more: a place in a file is a descriptor's own.
+    /// If it cannot be opened again: each descriptor has its own position.
     pub fn writer(self: &Arc<Self>, at: u64) -> io::Result<PartWriter> {
         let mut options = OpenOptions::new();
         let mut file = options.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(&self.path)?;
@@ -329,7 +329,7 @@ impl PartWriter {
         Ok(())
     }
 
-    /// So many bytes were written to the descriptor.
+    /// This many bytes were written to the descriptor.
     pub fn moved(&mut self, bytes: u64) {
         self.partial.wrote(self.at..self.at + bytes);
         self.at += bytes;

@@ -26,13 +26,13 @@ use crate::{Error, ErrorKind, Result, Version};
 
 /// The smallest parts, at the end, take a connection so long: by so much some end later than others.
 const LEAST_TIME: Duration = Duration::from_millis(25);
-/// But they are of so many bytes, for each is a request.
+/// But at least this many bytes, since each is a request.
 const LEAST: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
 /// Parts of a file are about a second of a connection's time, within these bounds.
 const FILE_PART: std::ops::RangeInclusive<u64> = (1 << 20)..=(16 << 20);
 /// The smallest part for a pipe, where a small memory allows no more.
 const LEAST_FOR_PIPE: u64 = 64 << 10;
-/// So many parts may fail, one after the other, before the crew gives up; a failure is forgotten when so much came since.
+/// How many parts may fail in a row before the crew gives up; a failure is forgotten once this much has arrived since.
 const MOST_FAILURES: u32 = 6;
 const GOT_ON: u64 = 64 << 10;
 /// When nothing at all came for so long, the crew gives up: whatever its parts wait for, one stream need not.
@@ -112,7 +112,7 @@ struct Member {
     at: u64,
     end: u64,
     has_begun: bool,
-    /// What came of it before its turn.
+    /// Its bytes that arrived before their turn.
     bytes: Vec<u8>,
 }
 
@@ -315,7 +315,7 @@ impl Crew {
         match file.writer(part.span.start) {
             Ok(writer) => Some(Box::new(FilePart { crew, id: part.id, writer })),
             Err(_) => {
-                // Without it nothing is lost: whoever is at work goes on.
+                // Nothing is lost without it: the active parts go on.
                 state.window.release(part.id);
                 state.failed(Instant::now());
                 None
@@ -350,12 +350,12 @@ impl Crew {
             }
             _ if is_late => state.end = Some(After::Done(Err(error))),
             _ if !state.is_proved => {
-                // No part has come yet: as if nobody had asked.
+                // No part has arrived yet: as if none had been requested.
                 state.is_off = true;
                 state.window.extend(state.first_id);
                 self.cut.set(u64::MAX);
             }
-            // Whoever goes on alone finds out whether there is a way.
+            // The remaining stream finds out whether the server can still be reached.
             ErrorKind::Changed => state.end = Some(After::Alone),
             kind => {
                 let is_refusal = matches!(

@@ -38,12 +38,12 @@ pub struct Auth {
     pub bearer: Option<Arc<[u8]>>,
     /// Which schemes may be used. Default: Basic. With none but one it is used at once (Digest needs a challenge first).
     pub allowed: Allowed,
-    /// Requests are signed with the user's password as the key (`--aws-sigv4`), and no other scheme is used. Default: they are not.
-    /// Where nobody is named, nothing is signed.
+    /// Requests are signed with the user's password as the key (`--aws-sigv4`), and no other scheme is used. Default: they are not. Without
+    /// credentials, nothing is signed.
     pub signature: Option<Arc<SigV4>>,
-    /// What a netrc file says. Default: it is not used.
+    /// The text of a netrc file. Default: none.
     pub netrc: Netrc,
-    /// What was learnt of challenges. [`Auth::default`] has a fresh one.
+    /// What was learned from challenges. [`Auth::default`] has a fresh one.
     pub memory: Memory,
 }
 

@@ -34,8 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Puts what `change` makes of a file's text in its place, readable for its owner only. What is no regular file is only
-/// written to.
+/// Replaces a file with the result of `change` on its text, readable only for its owner. Anything but a regular file is written to instead.
 pub(super) fn update(path: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> Result<()> {
     try_update(path, change).map_err(|error| cannot(ErrorKind::Write, "write", path, error))
 }
@@ -63,7 +62,7 @@ fn try_update(path: &Path, change: impl FnOnce(&[u8]) -> Vec<u8>) -> io::Result<
     Ok(())
 }
 
-/// The file of this name, made if need be, when nobody else has its lock. Closing it unlocks.
+/// Opens or creates the file with this name, and waits for its lock. Closing it unlocks.
 fn lock(path: &Path) -> io::Result<File> {
     loop {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;

@@ -47,12 +47,10 @@ impl Hsts {
         self.0.load(path.as_ref())
     }
 
-    /// Puts what was heard since the last save into a file, with mode 0600. What other processes have put there meanwhile
-    /// stays.
+    /// Saves what was learned since the last save to a file, with mode 0600. What other processes have saved there meanwhile stays.
     ///
     /// # Errors
-    /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is as it was. What was heard is
-    /// written by the next save.
+    /// [`ErrorKind::Write`](crate::ErrorKind::Write): it cannot be written, and is unchanged. The next save writes the changes.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.0.save(path.as_ref())
     }

@@ -115,7 +115,7 @@ impl Jar {
         Ok(())
     }
 
-    /// Writes all of it into a Netscape file, with mode 0600, in place of what is there.
+    /// Writes the whole jar to a Netscape file, with mode 0600, replacing it.
     ///
     /// # Errors
     /// As [`Jar::save`].

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::files;
 use crate::{Result, clock};
 
-/// What a policy store has to offer to be kept in a file.
+/// The operations of a policy store that are needed to keep it in a file.
 pub(super) trait Kept: Default {
     /// Adds what a file says.
     fn load(&mut self, text: &str, now: u64);

@@ -1,4 +1,5 @@
-//! What the next exchange asks for: what the caller wants, or where redirects have led from there, and in what trust.
+//! The target of the next exchange: the caller's, or where redirects have led from there, and which secrets it may
+//! carry.
 
 use std::borrow::Cow;
 
@@ -25,7 +26,7 @@ pub(super) struct Aim {
     pub(super) hops: u32,
     /// The first target's origin.
     pub(super) first: Origin,
-    /// What the caller asked for, once a redirect has led elsewhere.
+    /// The caller's target, once a redirect has led elsewhere.
     left: Option<Box<(Target, Cow<'static, str>)>>,
 }
 

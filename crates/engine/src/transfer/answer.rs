@@ -40,7 +40,7 @@ impl Transfer {
         if self.options.keep_history && matches!(self.disposition, Disposition::Follow(_)) {
             self.history.push(Redirected { target: self.aim.target.clone(), head: head.clone() });
         }
-        // Whoever wants to see the heads wants those too that ask who he is, and those that end it all.
+        // If heads are shown, so are those with challenges, and those that end the transfer.
         let stays = match &self.disposition {
             Disposition::Again => matches!(head.status(), 401 | 407 | 417),
             Disposition::Follow(_) | Disposition::Fail(_) | Disposition::Complete => true,
@@ -49,7 +49,7 @@ impl Transfer {
         if !stays || earlier > MOST_HEADS {
             self.heads.truncate(earlier);
         }
-        // What is told of a transfer is its first answer: what brought the rest is the engine's affair.
+        // The facts of a transfer are those of its first response: how the rest was fetched is internal.
         if !continues {
             self.head = Some(head);
         }
@@ -70,7 +70,7 @@ impl Transfer {
         decided.unwrap_or_else(|| self.deliver(head, framing, &options))
     }
 
-    /// A proxy that wants to know who asks (407), and a server that is not the right one (421): the same request once more.
+    /// A proxy that requires authentication (407), or a server that is not the right one (421): the same request once more.
     fn on_other_connection(&mut self, head: &Head, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if status == 407 && self.proxy_rounds < MAX_PROXY_ROUNDS {
@@ -113,7 +113,7 @@ impl Transfer {
         }
     }
 
-    /// What the response is of the range that was asked for. `None`: it is to be delivered like any other.
+    /// How the response relates to the requested range. `None`: it is delivered like any other.
     fn on_range(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         if !self.may_range {
             return None;
@@ -130,7 +130,7 @@ impl Transfer {
         }
     }
 
-    /// Content that is not the part that was asked for is not appended to what is there.
+    /// Content other than the requested part is not appended to the existing part.
     fn on_no_part(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Option<Disposition> {
         let status = head.status();
         if !self.is_fixed || !self.may_range || !self.extent.is_ranged() || matches!(status, 206 | 304) {
@@ -157,7 +157,7 @@ impl Transfer {
         Some(Disposition::Complete)
     }
 
-    /// Begins to deliver the body, or ends the transfer where there is none to deliver.
+    /// Begins to deliver the body, or ends the transfer if there is none.
     fn deliver(&mut self, head: &Head, framing: BodyFraming, options: &RequestOptions) -> Disposition {
         let has_wanted = framing == BodyFraming::None || !options.head_only;
         match self.begin(head, if has_wanted { framing } else { BodyFraming::None }) {
@@ -193,7 +193,7 @@ impl Transfer {
         Some(wait.map_or_else(|| Disposition::Fail(bad_status(head)), Disposition::Retry))
     }
 
-    /// Whether what is there already is as long as the whole, as far as the server lets that be seen.
+    /// Whether the existing part is as long as the whole, as far as the server shows it.
     fn is_behind_end(&self, head: &Head, framing: BodyFraming) -> bool {
         match head.status() {
             416 => head.get("content-range").is_none_or(|range| !range.trim_ascii().starts_with(b"bytes")),
@@ -253,7 +253,7 @@ impl Transfer {
         if head.status() == 200 && self.may_range {
             self.extent.begins(head, framing);
         } else if self.extent.is_opening() {
-            // What is said in place of the content has no part of it.
+            // A response that replaces the content has no part of it.
             self.extent = Extent::default();
         }
         self.check_size(length.map_or(0, |length| length.saturating_add(self.extent.at)))?;
@@ -263,7 +263,7 @@ impl Transfer {
         if !liberties.raw && length != Some(0) && self.decodes(head) {
             codings.extend(head.get_all("content-encoding"));
         }
-        // What the transfer was coded with was put on last, and comes off first; chunks are undone already.
+        // Transfer codings were applied last and are undone first; chunks are undone already.
         if liberties.codings && !liberties.raw && length != Some(0) {
             let of_transfer = head.get_all("transfer-encoding").flat_map(|value| value.split(|&byte| byte == b','));
             codings.extend(of_transfer.filter(|coding| !coding.trim_ascii().eq_ignore_ascii_case(b"chunked")));

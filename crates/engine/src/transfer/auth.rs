@@ -15,7 +15,7 @@ use crate::clock;
 use crate::state::auth::{Ask, Netrc, Sent};
 use crate::{Error, ErrorKind, Result};
 
-/// A server may call each nonce stale: after so many answers its word is final.
+/// A server may call each nonce stale: after this many answers its response is final.
 const MOST_ANSWERS: u8 = 3;
 
 /// Where the authentication of a transfer stands.
@@ -72,7 +72,7 @@ impl Transfer {
         let auth = &self.options.auth;
         let answer = auth.in_advance(&identity, &ask).map_err(refused)?;
         let allowed = auth.allowed_for(&identity);
-        // A bearer's answer is in nobody's memory.
+        // Bearer credentials are not remembered.
         let token = identity.bearer.as_deref().filter(|_| self.login.answers > 0 && allowed.bearer && answer.is_none());
         let answer = match token {
             Some(token) => Some((haul_policy::auth::bearer(token).map_err(refused)?, Sent::Bearer)),
@@ -125,7 +125,7 @@ impl Transfer {
         scheme.sign(credentials, &request).map(Some).map_err(refused)
     }
 
-    /// Its content may not be sent before it is known who is to be named: where that is so, the next request has none.
+    /// Holds the content back where it must not be sent before the credentials are known: the next request has none then.
     pub(super) fn waits_to_be_asked(&mut self) {
         let waits = self.is_once() || self.options.as_curl.probes && self.has_content();
         self.login.is_probe |= waits && !self.login.is_unasked;
@@ -156,7 +156,7 @@ impl Transfer {
         )
     }
 
-    /// What a response says about the credentials of its request. `None`: it is the answer.
+    /// What a response says about the credentials of its request. `None`: it is final.
     pub(super) fn on_challenge(&mut self, head: &Head) -> Option<Disposition> {
         let identity = self.login.identity.as_ref()?;
         let (auth, login) = (&self.options.auth, &self.login);

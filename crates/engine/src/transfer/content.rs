@@ -78,12 +78,12 @@ impl Transfer {
         worth
             && !is_left_out
             && match framing {
-                // What is not there is not asked for (RFC 9110 section 10.1.1).
+                // Without content there is nothing to expect (RFC 9110 section 10.1.1).
                 BodyLength::None | BodyLength::Known(0) => false,
                 BodyLength::Known(length) => {
                     length > WORTH_ASKING || self.options.as_curl.spares_once && self.is_once()
                 }
-                // Of chunks that the user asks for, the length may be known all the same.
+                // Even if the user asks for chunks, the length may be known.
                 BodyLength::Chunked => self.given().and_then(Body::length).is_none_or(|length| length > WORTH_ASKING),
             }
     }
@@ -98,9 +98,8 @@ impl Transfer {
         Some(self.cannot_send_again().map_or(Disposition::Again, Disposition::Fail))
     }
 
-    /// Whether its server answered something else than a success to much content. Squid reads no more of it then, and would
-    /// not see a further request on that connection; that all has left for the socket says nothing of it. A login that goes by the
-    /// connection has to stay on it all the same.
+    /// Whether its server answered a large content with anything but a success. Squid then stops reading, and would not see a further request on that
+    /// connection, even if all bytes were written to the socket. A login bound to the connection has to stay on it anyway.
     pub(crate) fn may_be_unread(&self) -> bool {
         let sent = self.given().filter(|_| !self.login.is_probe);
         // Of content whose length is not known beforehand, what was given to be sent is known by now.

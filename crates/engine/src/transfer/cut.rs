@@ -61,8 +61,8 @@ impl Cut {
         room
     }
 
-    /// Of the bytes from `at` to `came_to`, which came together, where those end that are to be delivered. What came behind
-    /// a tentative cut, as a TLS record may that was opened whole, is delivered: it would be missing if the cut were lifted.
+    /// For the bytes from `at` to `came_to`, received together, the end of those to deliver. Bytes after a tentative cut, as in a TLS record that was
+    /// opened whole, are delivered: they would be missing if the cut were lifted.
     pub(super) fn shorten(&self, at: u64, came_to: u64) -> u64 {
         if self.is_settled.load(Ordering::SeqCst) { came_to.min(self.at().max(at)) } else { came_to }
     }

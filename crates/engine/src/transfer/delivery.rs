@@ -22,7 +22,7 @@ impl Transfer {
     pub fn credit(&mut self, now: Instant, waker: Option<&Arc<dyn Wake>>, token: usize) -> Credit {
         match self.disposition {
             Disposition::Deliver => {}
-            // What comes with a head is delivered whatever the credit is by then; a head is always read.
+            // Bytes received with a head are delivered whatever the credit; a head is always read.
             Disposition::Unknown => {
                 let credit = self.body.credit(None, token);
                 return Credit::Bytes(self.pace.allow_with_head(credit, now).max(1));
@@ -51,13 +51,13 @@ impl Transfer {
         is_delivered && self.cut.as_ref().is_some_and(|cut| cut.is_reached(self.extent.at))
     }
 
-    /// Whether a body that nobody wants is not worth reading (any further): the connection is better closed.
+    /// Whether an unwanted body is not worth reading, or not further: closing the connection is better.
     #[must_use]
     pub fn is_cut_short(&self, framing: BodyFraming) -> bool {
         let unwanted = !matches!(self.disposition, Disposition::Unknown | Disposition::Deliver);
         let worth_draining = match (&self.disposition, &self.options.span) {
-            // An opening that was not to be had as such, for whose server has weak validators only. It would be asked for at every
-            // call, and with Tomcat a few streams that are reset end the connection of all that are on it.
+            // A first range that could not be used, since the server has only weak validators. It would be requested at every call, and with Tomcat a
+            // few reset streams end the connection for all.
             (Disposition::Again, Some(Span::Opening(bytes))) => WORTH_DRAINING.max(*bytes),
             _ => WORTH_DRAINING,
         };
@@ -91,7 +91,7 @@ impl Transfer {
         if wanted.is_empty() { Ok(()) } else { self.body.push(Lease::borrowed(&lease.bytes()[wanted])) }
     }
 
-    /// Of so many bytes that came, which are to be delivered: not those that were before, and none behind the end.
+    /// Which of this many received bytes to deliver: none that were delivered before, and none after the end.
     fn wanted(&mut self, bytes: u64) -> Result<std::ops::Range<u64>> {
         let start = self.skip.min(bytes);
         self.skip -= start;
@@ -131,7 +131,7 @@ impl Transfer {
         self.body.push_pieces(pieces)
     }
 
-    /// Whoever watches the content has to see it.
+    /// An observer of the content has to see it.
     fn show(&self, content: &[u8]) {
         if let Some(trace) = self.options.trace.as_ref().filter(|trace| trace.wants_content()) {
             trace.event(&Event::Received(content));
@@ -143,7 +143,7 @@ impl Transfer {
         self.options.trace.as_ref().is_some_and(|trace| trace.wants_content())
     }
 
-    /// The descriptor that body bytes may be moved to, if nobody has to see them.
+    /// The descriptor that body bytes may be moved to, if no code has to see them.
     pub fn direct(&mut self) -> Option<BorrowedFd<'_>> {
         match self.disposition {
             Disposition::Deliver if self.skip == 0 && !self.is_watched() => self.body.direct(),
@@ -151,8 +151,8 @@ impl Transfer {
         }
     }
 
-    /// Receives body bytes into memory of the sink; see [`Sink::receive`](crate::sink::Sink::receive). What came is to be
-    /// counted by [`Transfer::on_moved`].
+    /// Receives body bytes into memory of the sink; see [`Sink::receive`](crate::sink::Sink::receive). Received bytes have to be reported to
+    /// [`Transfer::on_moved`].
     pub fn receive(&mut self, socket: BorrowedFd<'_>, most: usize) -> Option<io::Result<usize>> {
         match self.disposition {
             Disposition::Deliver if self.skip == 0 && self.cut.is_none() && !self.is_watched() => {
@@ -162,7 +162,7 @@ impl Transfer {
         }
     }
 
-    /// So many bytes were moved to the descriptor that [`Transfer::direct`] gave.
+    /// This many bytes were moved to the descriptor that [`Transfer::direct`] gave.
     ///
     /// # Errors
     /// The transfer cannot go on: the body is larger than is allowed.
@@ -174,7 +174,7 @@ impl Transfer {
         self.check_size(self.extent.at)
     }
 
-    /// What it means that nothing (more) can be moved there.
+    /// The meaning of a failure to move bytes, or more bytes, there.
     #[must_use]
     pub fn cannot_write(&self, error: io::Error) -> Error {
         self.body.sink().cannot_write(error)

@@ -96,7 +96,7 @@ impl Transfer {
         let is_final = self.is_part || error.kind() == ErrorKind::Changed || self.cannot_send_again().is_some();
         match self.may_retry(Trouble::Permanent, None).filter(|_| self.options.as_curl.retries_whole && !is_final) {
             Some(wait) if !self.has_begun || self.body.restart() => {
-                // What is there already still is, and so is what tells its rest from another's.
+                // The existing part remains, and so does its validator.
                 let rest = self.is_fixed.then(|| self.extent.clone());
                 let after = self.again(Trouble::Permanent, wait, Some(&error), now);
                 if let Some(rest) = rest {
@@ -117,7 +117,7 @@ impl Transfer {
         Some(self.again(Trouble::Status(self.facts.status), wait, error.as_ref(), now))
     }
 
-    /// The error that a response's status is, where its body was wanted all the same.
+    /// The error for a response's status, if its body was wanted anyway.
     fn failed_status(&self) -> Result<()> {
         let is_failure = self.options.fail && self.options.fail_with_body && self.facts.status >= 400;
         match &self.head {

@@ -111,7 +111,7 @@ pub(super) struct Window {
     next: AtomicU64,
     /// The number of the first slot that is not finished; only for looking at, the truth is in the state.
     head: AtomicU64,
-    /// What is kept, as it was at the last change.
+    /// The kept bytes, as of the last change.
     held: AtomicUsize,
     wants_flush: AtomicBool,
     state: Mutex<State>,
@@ -193,7 +193,7 @@ impl Window {
         self.wants_flush.load(Ordering::Relaxed)
     }
 
-    /// Nothing more comes for any slot; see [`Outlet::rest`].
+    /// No slot gets anything more; see [`Outlet::rest`].
     ///
     /// # Errors
     /// What the outlet says.
@@ -330,7 +330,7 @@ impl Window {
         true
     }
 
-    /// Nothing more comes for a slot.
+    /// A slot gets nothing more.
     ///
     /// # Errors
     /// What the outlet says.
@@ -343,7 +343,7 @@ impl Window {
         self.advance(&mut state)
     }
 
-    /// Passes on what the outlet gathered, and what has room now. [`Room::Full`]: wait until the outlet can take more.
+    /// Passes on what the outlet collected, and what has room now. [`Room::Full`]: wait until the outlet can take more.
     ///
     /// # Errors
     /// What the outlet says.

@@ -349,7 +349,7 @@ impl Shared {
         answer
     }
 
-    /// What the system, or the program's own function, says. One that panics has no answer: nobody must wait for it for ever.
+    /// The answer of the system or of the program's own function. If that panics, there is no answer: nobody must wait for ever.
     fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let asked = catch_unwind(AssertUnwindSafe(|| (self.ask)(name)));
         asked.unwrap_or_else(|_| Err(io::Error::other("the look-up panicked")))
@@ -441,7 +441,7 @@ fn present(answer: Answer, host: &str, family: Family) -> Result<Arc<[IpAddr]>> 
         Err(Failure { os: Some(os), .. }) => {
             Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::from_raw_os_error(os)))
         }
-        // An error of the system's, as above: whoever tries again can tell it from an answer.
+        // An error of the system, as above: a retry can distinguish it from an answer.
         Err(Failure { temporary: true, text, .. }) => {
             Err(Error::with_source(ErrorKind::Resolve, message(), io::Error::other(text.to_string())))
         }

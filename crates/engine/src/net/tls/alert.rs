@@ -1,5 +1,5 @@
-//! What a server says by an alert when it ends TLS (RFC 8446 section 6.2), after the handshake: of TLS 1.3 the client's own
-//! certificate is judged only then.
+//! What a server says by an alert when it ends TLS (RFC 8446 section 6.2), after the handshake: in TLS 1.3, the client's own certificate is judged
+//! only then.
 
 use std::fmt;
 

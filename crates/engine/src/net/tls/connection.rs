@@ -44,7 +44,7 @@ enum Phase {
 /// How far a handshake got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handshake {
-    /// Send the output and receive more behind what is left of the input.
+    /// Send the output and receive more after the rest of the input.
     NeedRead,
     /// Data may flow. The output can wait for the first request and leave with it; input that is left belongs to
     /// [`Tls::open`].
@@ -61,7 +61,7 @@ struct Agreed {
     certificate: Option<CertificateDer<'static>>,
     /// All that it showed, in DER, where they were to be kept.
     chain: Option<Arc<[Vec<u8>]>>,
-    /// What is wrong with it, where that was to be told and nothing else.
+    /// The fault of its certificate, if that was to be reported only.
     fault: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl Tls {
         certificate.map(shown::lines).unwrap_or_default()
     }
 
-    /// What is wrong with the server's certificate, though it was accepted ([`TlsOptions::examine`](super::TlsOptions::examine)).
+    /// The fault of the server's certificate, though it was accepted ([`TlsOptions::examine`](super::TlsOptions::examine)).
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.agreed.as_ref()?.fault.as_deref()
@@ -114,8 +114,8 @@ impl Tls {
         certificate.verify_is_valid_for_subject_name(&name).is_ok()
     }
 
-    /// Takes the handshake as far as the input allows; what must be sent is appended to the output. What it has used
-    /// leaves the input; the rest must stay there as this call left it.
+    /// Takes the handshake as far as the input allows; what must be sent is appended to the output. Used bytes are removed from the input; the rest
+    /// must stay there as this call left it.
     ///
     /// # Errors
     /// [`ErrorKind::PeerCertificate`] when the server's certificate is not acceptable, [`ErrorKind::TlsHandshake`]

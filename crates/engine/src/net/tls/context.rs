@@ -52,11 +52,11 @@ pub struct TlsOptions {
     /// Whether the server's certificate must be acceptable. Default yes. Without (`-k`), anyone on the path can read
     /// and change everything.
     pub verify: bool,
-    /// Whether a certificate that need not be acceptable is looked at all the same: what is wrong with it is among the facts
+    /// Whether a certificate that need not be acceptable is examined anyway: its fault is among the facts
     /// ([`Facts::certificate_fault`](crate::facts::Facts::certificate_fault)) and changes nothing. Default no.
     pub examine: bool,
-    /// Whether the certificates that the server shows are among the facts ([`Facts::certificates`](crate::facts::Facts::certificates)).
-    /// Default no: of its own alone is kept what the pool has to know.
+    /// Whether the certificates that the server shows are among the facts ([`Facts::certificates`](crate::facts::Facts::certificates)). Default no:
+    /// then only what the pool needs of the server's own is kept.
     pub keep_certificates: bool,
     /// Whether the last common name of the subject is taken for the server's name where a certificate has no `subjectAltName`, as by curl
     /// with OpenSSL. Only below certificates that are given here to be trusted, none of which constrains names: the system's
@@ -69,7 +69,8 @@ pub struct TlsOptions {
     /// Certificates to trust in PEM, of a program that has them in memory: with those of the file and the directory, in place
     /// of the system's. Default none.
     pub ca_pem: Option<Pem>,
-    /// Who we are, for servers that ask. Default: nobody. Hazard: redirects take it along, for servers ask on the connection.
+    /// The client certificate, for servers that request one. Default: none. Hazard: it is used after redirects, too, since servers request it on the
+    /// connection.
     pub identity: Option<Identity>,
     /// The same in memory: the certificate, those between it and an authority, and the key. It takes the place of
     /// [`identity`](Self::identity). Default none.

@@ -55,7 +55,7 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// PEM (RFC 7468) of a program that has it in memory. `Debug` does not show it, for it may hold a key.
+/// PEM (RFC 7468) of a program that has it in memory. `Debug` does not show it, since it may hold a key.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Pem(Arc<[u8]>);
 
@@ -107,7 +107,7 @@ impl Identity {
     }
 }
 
-/// What of an identity it is, and where it is from, for errors.
+/// Which part of an identity it is, and its origin, for errors.
 #[derive(Clone)]
 struct Part {
     what: &'static str,

@@ -1,7 +1,7 @@
-//! Servers whose keys the user knows (RFC 7469's pins, without its field): whoever signed their certificates.
+//! Servers whose keys the user knows (RFC 7469's pins, without its field), whatever the issuer of their certificates.
 //!
-//! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`. It is looked at besides everything else that the
-//! settings ask of a certificate, and also where they ask for nothing.
+//! A pin is the SHA-256 of the certificate's `SubjectPublicKeyInfo`. It is checked in addition to everything else that
+//! the settings require of a certificate, even if they require nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Pinned {
     pub(super) pins: Vec<Pin>,
 }
 
-/// The server's key is none of those that it should have.
+/// The server's key is not one of the pinned ones.
 #[derive(Debug)]
 pub(super) struct OtherKey;
 

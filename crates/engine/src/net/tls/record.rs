@@ -35,7 +35,7 @@ pub struct Opened {
 pub enum State {
     /// A record was opened; there may be more.
     Open,
-    /// The buffer holds no whole record: receive more behind what is there.
+    /// The buffer holds no whole record: receive more after it.
     NeedMore,
     /// The peer said `close_notify`: a true end. Whatever follows is ignored (RFC 8446 §6.1).
     PeerClosed,
@@ -59,7 +59,7 @@ pub(super) struct Records {
     we_closed: bool,
 }
 
-/// What a record that is not data asks for.
+/// The effect of a record that is not data.
 enum Control {
     Nothing,
     PeerClosed,

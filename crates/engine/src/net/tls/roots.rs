@@ -26,7 +26,7 @@ const SECTION: &[u8] = b"-----BEGIN ";
 
 /// The file with all of the system's certificates: what `SSL_CERT_FILE` names, or one of the usual places.
 ///
-/// Whoever keeps connections for others (an agent) sees by this file whether what it trusts is still what the system trusts.
+/// An agent, which keeps connections for others, checks by this file whether the system still trusts the same certificates.
 #[must_use]
 pub fn system_bundle() -> Option<PathBuf> {
     openssl_probe::probe().cert_file
@@ -55,8 +55,8 @@ pub(super) fn of_pem(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::
     }
 }
 
-/// What is plainly a list of certificates in PEM (RFC 7468 section 5), with text between them; anything else is for a
-/// reader with more patience, which takes ten times as long.
+/// Parses a plain list of certificates in PEM (RFC 7468 section 5), with text between them; anything else is left to a full parser, which takes ten
+/// times as long.
 fn quickly(bytes: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let (begin, end) = (memchr::memmem::Finder::new(BEGIN), memchr::memmem::Finder::new(END));
     let mut certificates = Vec::new();

@@ -105,7 +105,7 @@ fn is_of_the_name(refusal: &CertificateError) -> bool {
     matches!(refusal, CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. })
 }
 
-/// Says what is wrong with a certificate that was accepted whatever it is.
+/// Finds the fault of a certificate that was accepted without verification.
 #[derive(Clone, Debug)]
 pub(super) struct Examiner {
     /// None where there is nothing to trust.
@@ -117,7 +117,7 @@ impl Examiner {
         Self { verifier }
     }
 
-    /// A name that is not in the certificate is no fault of it: only who has signed it, and for when, is asked.
+    /// A missing name is not a fault of the certificate: only its issuer and validity are checked.
     pub(super) fn fault(&self, chain: &[CertificateDer<'_>], name: &ServerName<'_>) -> Option<CertificateError> {
         let (Some(verifier), Some((end_entity, others))) = (&self.verifier, chain.split_first()) else {
             return Some(CertificateError::UnknownIssuer);

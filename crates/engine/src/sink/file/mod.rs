@@ -48,7 +48,7 @@ pub struct FileSink {
     options: FileOptions,
     clobber: Clobber,
     devices: Option<Arc<Devices>>,
-    /// What an earlier run left, until a response says whether it is good.
+    /// The part that an earlier run left, until a response shows whether it can be used.
     left: Option<Arc<PartialFile>>,
     hasher: Option<Hasher>,
     state: State,
@@ -58,7 +58,7 @@ pub struct FileSink {
     is_failure: bool,
     /// How long the file was that is added to.
     was_long: Option<u64>,
-    /// The reply is about what is there already: as by curl, only the heads that somebody wants to see make it a file.
+    /// The reply concerns the existing file: as in curl, only requested heads are written to it.
     shows_unchanged: bool,
 }
 
@@ -92,7 +92,7 @@ impl FileSink {
         self
     }
 
-    /// Opens it for somebody who writes to the descriptor; [`Sink::finish`] gives the file its name.
+    /// Opens it for a writer to the descriptor; [`Sink::finish`] gives the file its name.
     ///
     /// # Errors
     /// [`ErrorKind::Write`] when it cannot be opened.
@@ -144,7 +144,7 @@ fn suggested(begin: &Begin<'_>) -> Option<String> {
 
 impl Sink for FileSink {
     fn begin(&mut self, begin: &Begin<'_>) -> Result<()> {
-        // What is there already is what the server means (RFC 9110 section 15.4.5).
+        // The server refers to the existing file (RFC 9110 section 15.4.5).
         if begin.head.status() == 304 {
             self.shows_unchanged = self.options.in_place;
             return Ok(());
@@ -161,12 +161,12 @@ impl Sink for FileSink {
                 self.clobber = Clobber::Refuse;
             }
         }
-        // What a try before this one has begun is no one else's.
+        // A file begun by an earlier try belongs to this run.
         if !self.is_begun && matches!(self.clobber, Clobber::Refuse | Clobber::Skip) && self.path.is_file() {
             return Err(self.error(io::ErrorKind::AlreadyExists.into()));
         }
         self.state = self.open(Some(begin)).map_err(|error| self.error(error))?;
-        // What is added to is read at the end, from its beginning.
+        // A file that is appended to is read at the end, from its beginning.
         let in_passing = matches!(self.state, State::Due | State::InPlace(_) | State::Null(_)) && !self.adds_to_file();
         self.is_failure = self.options.statuses_fail && begin.head.status() >= 400;
         self.hasher = self.options.checksum.as_ref().filter(|_| in_passing).map(Checksum::hasher);

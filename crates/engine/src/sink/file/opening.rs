@@ -142,7 +142,7 @@ impl FileSink {
         match PartialFile::create(&path, mode, begin.target, total, validator, self.options.sync) {
             Ok(partial) => Arc::new(partial).writer(0).map(Some),
             Err(error) if is_full(&error) => Err(error),
-            // Whatever speaks against it, the file can be written all the same.
+            // Whatever the reason, the file can still be written.
             Err(_) => Ok(None),
         }
     }

@@ -23,9 +23,8 @@ pub struct FileOptions {
     pub statuses_fail: bool,
     /// The bytes are added to the file in place (curl's `-C`). Default no.
     pub append: Option<Append>,
-    /// Bytes go where they belong at once: the file is opened under its own name, cut to nothing and written there, links
-    /// are followed, and what came of a transfer that fails stays (curl's way). Default no. Hazard: who reads meanwhile
-    /// reads half a file.
+    /// The file is written in place: it is opened under its own name and truncated, links are followed, and the received part of a failed transfer
+    /// stays (as in curl). Default no. Hazard: a reader may see half a file.
     pub in_place: bool,
     /// The content must have this checksum; if not, the file does not get its name.
     pub checksum: Option<Checksum>,

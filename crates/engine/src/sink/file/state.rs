@@ -1,4 +1,4 @@
-//! What is open, and what it is called meanwhile.
+//! The open file, and its temporary name.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Devices {
     last: Mutex<Option<(PathBuf, Device)>>,
 }
 
-/// What is no regular file, and what it was found to be.
+/// Something other than a regular file, and its kind.
 #[derive(Debug, Clone)]
 pub(super) struct Device {
     file: Arc<File>,
