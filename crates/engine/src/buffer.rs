@@ -28,7 +28,7 @@ pub fn is_worth_a_detour(place: *const u8, room: usize) -> bool {
     room >= LARGE && is_slow(place)
 }
 
-/// What a detour is worth for.
+/// The least length for which a detour pays.
 const LARGE: usize = 16 << 10;
 
 fn is_slow(place: *const u8) -> bool {
@@ -37,7 +37,7 @@ fn is_slow(place: *const u8) -> bool {
 
 const PAGE: usize = 4096;
 
-/// What buffers begin at a multiple of.
+/// The alignment of buffers.
 const ALIGNMENT: usize = 64;
 
 /// A place where buffers of one size lie until they are needed again.

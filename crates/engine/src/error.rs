@@ -1,8 +1,8 @@
 //! What can go wrong with a transfer: one opaque [`Error`], its [`ErrorKind`], and the one table from kind to curl's
 //! exit code.
 //!
-//! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the
-//! URL. What the user reads is always `URL: what happened: why`.
+//! The parts of the engine return an `Error` that knows its kind and cause; the transfer that was under way adds the URL. The message is always `URL:
+//! what happened: why`.
 //!
 //! ```
 //! use haul::{Error, ErrorKind};
@@ -218,7 +218,7 @@ impl Error {
         self.about(what)
     }
 
-    /// The same with what it concerns before the sentence.
+    /// The same with its subject before the sentence.
     #[must_use]
     pub(crate) fn about(mut self, what: &str) -> Self {
         self.inner.message = format!("{what}: {}", self.inner.message);
@@ -359,9 +359,8 @@ impl Error {
         self.kind() == ErrorKind::Timeout
     }
 
-    /// Whether no connection could be made (name, address, interface, proxy or TLS), or not in time, and so nothing of the
-    /// request was sent: whatever its method, it may be repeated. What fails behind a redirect or in another try is
-    /// none of it.
+    /// Whether no connection could be made (name, address, interface, proxy or TLS), or not in time, and so nothing of the request was sent: whatever
+    /// its method, it may be repeated. Not for failures after a redirect or in a retry.
     #[must_use]
     pub fn is_connect(&self) -> bool {
         let is_of_connections = match self.kind() {

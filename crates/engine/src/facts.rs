@@ -1,4 +1,4 @@
-//! What is known of a transfer: sizes, times, addresses. The numbers behind `--write-out` and `--stats`.
+//! The facts about a transfer: sizes, times, addresses. The source of `--write-out` and `--stats`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct Facts {
     pub connection: Option<u64>,
     /// The peer's address.
     pub peer: Option<SocketAddr>,
-    /// What is wrong with the certificate of the last server, where it was looked at and accepted all the same
+    /// The fault of the last server's certificate, if it was examined and accepted anyway
     /// ([`TlsOptions::examine`](crate::net::tls::TlsOptions::examine)).
     pub certificate_fault: Option<Box<str>>,
     /// The certificates that the last server showed, its own first, in DER, where they were to be kept

@@ -30,7 +30,7 @@ pub(super) struct Budget {
     head: AtomicU64,
     /// The program has nothing to take.
     is_hungry: AtomicBool,
-    /// Those that wait for room.
+    /// The sinks that wait for room.
     waiting: Mutex<Vec<(Arc<dyn Wake>, usize)>>,
 }
 
@@ -150,7 +150,7 @@ impl Counted {
         Self { sink, id, holds: Holds { bytes: 0, budget } }
     }
 
-    /// The sink, and what it goes on holding.
+    /// The sink, and the share that it keeps.
     pub(super) fn into_parts(mut self) -> (Box<dyn Sink>, u64) {
         let bytes = std::mem::take(&mut self.holds.bytes);
         (self.sink, bytes)

@@ -55,7 +55,7 @@ use tray::{State, Tray};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Order {
-    /// That of the requests. The default.
+    /// In the order of the requests. The default.
     #[default]
     Input,
     /// As they complete.

@@ -32,13 +32,13 @@ pub(super) struct Tray {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// Those that came out of turn.
+    /// Results that arrived out of turn.
     early: BTreeMap<u64, Finished>,
-    /// Those that may be taken.
+    /// Results that can be taken.
     ready: VecDeque<Finished>,
     /// The next number in the order of the input.
     next: u64,
-    /// Those that were not taken yet.
+    /// Results that have not been taken yet.
     pub(super) outstanding: usize,
     /// Threads that wait for something to take.
     waiting: usize,
@@ -67,7 +67,7 @@ impl Tray {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a result in. Whoever waits is told later ([`Gate::turned`]).
+    /// Adds a result. Waiters are told later ([`Gate::turned`]).
     pub(super) fn put(&self, id: u64, outcome: Outcome, sink: Option<Box<dyn Sink>>) {
         let counted = sink.and_then(|sink| (sink as Box<dyn Any>).downcast::<Counted>().ok());
         let (sink, cost) = counted.map(|counted| counted.into_parts()).unzip();

@@ -75,7 +75,7 @@ pub(super) fn by_name(name: &[u8], limits: &DecodeLimits) -> Result<Option<Box<d
     Ok(Some(if limits.passes_over_rest { Box::new(PassingOver { coding, has_begun: false }) } else { coding }))
 }
 
-/// A coding whose content may have anything behind its end.
+/// A coding whose content may be followed by anything.
 #[derive(Debug)]
 struct PassingOver {
     coding: Box<dyn Coding>,
@@ -311,7 +311,7 @@ impl Coding for Zstd {
         }
         let mut source = InBuffer::around(input);
         let mut target = OutBuffer::around(out);
-        // 0 says that a frame has ended and all of it was given out; anything else is a hint of what is to come.
+        // 0 means that a frame has ended and all of it was output; anything else is a hint about the rest.
         let hint = self.state.run(&mut source, &mut target).map_err(|cause| corrupt("zstd", cause))?;
         let step = Step { consumed: source.pos(), produced: target.pos() };
         self.progress = if hint == 0 { Member::Done } else { Member::Open };

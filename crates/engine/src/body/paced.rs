@@ -27,7 +27,7 @@ pub(crate) struct Paced {
 }
 
 impl Paced {
-    /// At most so many bytes a second of it, and none after the deadline.
+    /// At most this many bytes a second, and none after the deadline.
     pub(crate) fn new(upload: Box<dyn Upload>, bytes_per_second: u64, deadline: Option<Instant>) -> Self {
         let bucket = Bucket::new(bytes_per_second, clock::policy_time(Instant::now()));
         Self { upload, bucket, deadline, is_attended: false, resumes_at: None }

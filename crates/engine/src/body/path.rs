@@ -38,7 +38,7 @@ impl BodyPath {
         Self { decoder: None, extractor: None, records: Records::default(), sink }
     }
 
-    /// What this finds in the body goes to the sink, instead of the body.
+    /// The matches of this go to the sink, instead of the body.
     #[must_use]
     pub fn extracting(mut self, extractor: Extractor) -> Self {
         self.extractor = Some(Box::new(extractor));
@@ -115,7 +115,7 @@ impl BodyPath {
         if self.extractor.is_some() { None } else { self.sink.partial(target) }
     }
 
-    /// Where bytes belong next, when there is a gap left behind those that were delivered.
+    /// Where bytes belong next, if a gap is left after those delivered.
     pub fn next_gap(&mut self) -> Option<Range<u64>> {
         self.sink.next_gap()
     }
@@ -163,7 +163,7 @@ impl BodyPath {
         if self.is_plain() { self.sink.receive(socket, most) } else { None }
     }
 
-    /// So many bytes were moved there.
+    /// This many bytes were moved there.
     pub fn moved(&mut self, bytes: u64) {
         self.sink.moved(bytes);
     }
@@ -222,8 +222,8 @@ impl BodyPath {
     }
 }
 
-/// Values are delivered in batches of this many: a piece of a body can decode to so much, and name so many, that all of
-/// them at once would burst the sink's budget.
+/// Values are delivered in batches of this many: a piece of a body can decode to so much, with so many matches, that
+/// all of them at once would exceed the sink's budget.
 const BATCH: usize = 1024;
 
 fn gather(found: &[u8], records: &mut Records, sink: &mut dyn Sink) -> Result<()> {

@@ -1,5 +1,4 @@
-//! Fields that go behind a request's content (RFC 9110 section 6.5): what is known only once it has been sent, such as its
-//! checksum.
+//! Fields after a request's content (RFC 9110 section 6.5), for values known only once it has been sent, such as its checksum.
 //!
 //! ```
 //! use haul::body::trailers::Trailers;
@@ -32,12 +31,12 @@ type Make = dyn Fn() -> io::Result<Vec<Field>> + Send + Sync;
 pub struct Trailers(Arc<Make>);
 
 impl Trailers {
-    /// What `make` gives when it is called. Its error breaks the request off.
+    /// The result of `make`, called at the end. Its error aborts the request.
     pub fn new(make: impl Fn() -> io::Result<Vec<Field>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(make))
     }
 
-    /// A sending of content with these behind it.
+    /// Content being sent, followed by these.
     pub(crate) fn behind(&self, content: Box<dyn Upload>) -> Box<dyn Upload> {
         Box::new(Trailed { content, trailers: self.clone() })
     }

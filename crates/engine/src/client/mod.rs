@@ -83,7 +83,7 @@ struct Core {
     first: Parts,
 }
 
-/// What a process has of its own.
+/// The state of one process.
 struct Parts {
     generation: u32,
     resolver: Resolver,
@@ -100,7 +100,7 @@ struct Parts {
     loops: Mutex<Vec<Weak<Inbox>>>,
     /// How often its idle connections were closed.
     closings: AtomicU32,
-    /// What a child of this process has.
+    /// The state for a child of this process.
     child: OnceLock<Box<Parts>>,
 }
 
@@ -125,7 +125,7 @@ impl Parts {
 }
 
 impl Core {
-    /// What belongs to this process.
+    /// The state of this process.
     fn parts(&self) -> &Parts {
         let mut parts = &self.first;
         let generation = fork::generation();
@@ -321,7 +321,7 @@ impl Client {
         &self.inner.core.options
     }
 
-    /// What its connections carried so far, those in the pool included.
+    /// The totals of its connections so far, including those in the pool.
     #[must_use]
     pub fn stats(&self) -> &Stats {
         &self.parts().stats
@@ -341,7 +341,7 @@ impl Client {
         &self.parts().shelf
     }
 
-    /// What its HTTP/2 connections may hold.
+    /// How much its HTTP/2 connections may hold.
     pub(crate) fn windows(&self) -> &Windows {
         &self.parts().windows
     }

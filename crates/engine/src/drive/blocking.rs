@@ -116,7 +116,7 @@ enum Stopped {
     Enough,
     /// Its body is to be split.
     WorthSplitting,
-    /// The hook said so.
+    /// From the hook.
     Interrupted(Error),
 }
 
@@ -328,7 +328,7 @@ impl Live {
     ) -> Stopped {
         let mut buffer = client.shelf().take();
         let began = *self.began.get_or_insert_with(Instant::now);
-        // The program may have taken its time with what it was given.
+        // The program may have spent time on the bytes it was given.
         if let Some(transfer) = self.link.front_mut() {
             transfer.is_held_up(false, began);
         }
@@ -435,10 +435,10 @@ impl Live {
         progress
     }
 
-    /// Does what is to be done before the next receive.
+    /// Does everything due before the next receive.
     ///
     /// # Errors
-    /// The hook said so.
+    /// From the hook.
     fn heed(&mut self, progress: Progress, ticker: &mut Ticker, finished: &mut Finished) -> Result<()> {
         match progress {
             Progress::Throttled => {

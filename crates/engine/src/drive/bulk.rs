@@ -35,8 +35,7 @@ pub const WITHIN: Duration = Duration::from_millis(25);
 pub const PATIENCE: Duration = Duration::from_millis(50);
 /// How many pieces must still be to come for raising the mark to pay.
 const WORTH: u64 = 4;
-/// It is lowered with fewer pieces than this to come. Two, for over TLS a part of what is to come may have been received
-/// already, in a record that is not complete.
+/// It is lowered with fewer pieces than this to come. Two, since over TLS a part of the rest may have been received already, in an incomplete record.
 const NEAR_END: u64 = 2;
 
 /// The measured pace of a body.
@@ -68,8 +67,7 @@ impl Bulk {
         mark
     }
 
-    /// So many bytes came, and `remaining` of this body are still to come, as far as that is known (else 0). Answers the
-    /// mark to set, if it changes.
+    /// This many bytes were received, and `remaining` of this body are still to come, if known (else 0). Returns the mark to set, if it changes.
     pub fn came(&mut self, bytes: u64, remaining: u64, now: Instant) -> Option<usize> {
         if self.is_raised {
             self.last = Some(now);

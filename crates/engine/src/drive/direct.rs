@@ -271,7 +271,7 @@ mod sys {
         came(retry_on_intr(|| splice(socket, None, pipe, None, limit.min(PIECE) as usize, FLAGS)))
     }
 
-    /// What a call on the socket says of it.
+    /// The result of a call on the socket.
     fn came(answer: Result<usize, Errno>) -> Result<u64, Stop> {
         match answer {
             // The end; but urgent data (RFC 9293 section 3.8.5) look like it, so a receive has to say.

@@ -64,7 +64,7 @@ pub enum State {
     Resolving,
     /// The addresses are being tried; then this is to be said.
     Connecting(Box<Connector>, Box<Opening>),
-    /// What has to be said to proxies, and the TLS handshake, are under way.
+    /// The exchange with proxies and the TLS handshake are in progress.
     Securing(Box<Opening>),
     /// Requests can be sent.
     Open(Box<Link>),
@@ -81,7 +81,7 @@ pub enum Advance {
     Open,
 }
 
-/// What became of a state that was looked at.
+/// The result of a step in a state.
 enum Step {
     /// It is another one now.
     On(State),
@@ -89,7 +89,7 @@ enum Step {
     Waits(State),
 }
 
-/// What a lane needs of its worker to get on.
+/// What a lane needs from its worker to proceed.
 pub struct Surroundings<'a> {
     /// The client.
     pub client: &'a Client,
@@ -152,7 +152,7 @@ impl Lane {
         }
     }
 
-    /// Whether a transfer can be given to it, to be started at once or behind those that it has.
+    /// Whether it accepts a transfer, to be started at once or after those that it has.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
         if !matches!(self.state, State::Open(_)) && transfer.options().connect.timeout != self.opens_within {
@@ -160,8 +160,8 @@ impl Lane {
         }
         let last = match &self.state {
             State::Open(link) if link.is_closing() => return false,
-            // Those that find no room wait for it here: another connection would bring nothing. But not one that all
-            // the others wait for: they would never make room for it.
+            // Transfers without room wait here: another connection would not help. Except one that all the others wait for: they would never make
+            // room for it.
             State::Open(link) if link.is_shared() => return !link.is_stuck_before(transfer.rank),
             State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
             _ if self.hopes_to_share => return true,
@@ -171,8 +171,8 @@ impl Lane {
         self.depth() < self.depth && last.is_none_or(|last| transfer.may_follow(last))
     }
 
-    /// Lets a transfer wait behind the others; where they are side by side, before those of a higher rank, for one that is
-    /// sent again after a refusal may be what their output waits for. Whether it is the next one.
+    /// Queues a transfer after the others; on a shared connection before those of a higher rank, since the output may wait for one that is sent again
+    /// after a refusal. Returns whether it is the next one.
     pub fn wait(&mut self, transfer: Box<Transfer>) -> bool {
         self.waiting_until = [self.waiting_until, transfer.deadline()].into_iter().flatten().min();
         let place = match self.is_shared() {
@@ -195,7 +195,7 @@ impl Lane {
         }
     }
 
-    /// Those that wait and should be over by now.
+    /// Waiting transfers whose time has run out.
     pub fn overdue(&mut self, now: Instant) -> VecDeque<Box<Transfer>> {
         if self.waiting_until.is_none_or(|at| at > now) {
             return VecDeque::new();
@@ -213,12 +213,12 @@ impl Lane {
         self.awaits = None;
     }
 
-    /// The next transfer that waits, if it can be started. Side by side with others it would be sent at once what its sink may
-    /// have no room for: it waits for that, too.
+    /// The next waiting transfer, if it can be started. On a shared connection it also waits for room in its sink, since its body would be sent at
+    /// once.
     pub fn next_waiting(&mut self, waker: Waker<'_>) -> Option<Box<Transfer>> {
         let State::Open(link) = &self.state else { return None };
         let next = self.waiting.front_mut()?;
-        // Those under way may wait themselves, for what ends on another connection: the sink brings us here again.
+        // Transfers in progress may themselves wait for one on another connection: the sink wakes us again.
         let wake = waker.wake.filter(|_| self.awaits != Some(next.rank));
         if link.is_shared() && link.takes(next) && !next.is_ready(wake, waker.token) {
             self.awaits = Some(next.rank);
@@ -229,7 +229,7 @@ impl Lane {
         may.then(|| self.waiting.pop_front())?
     }
 
-    /// Whether transfers run side by side on it, or will.
+    /// Whether transfers share it, or will.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         match &self.state {

@@ -68,7 +68,7 @@ impl Secured {
 #[derive(Debug)]
 pub(super) struct Transport {
     pub(super) socket: Socket,
-    /// Bytes that came behind a proxy's answer and belong to what follows it, and how many of them were taken.
+    /// Bytes that followed a proxy's answer and belong to the tunnel, and how many of them were taken.
     ahead: (Vec<u8>, usize),
     outer: Option<Box<Outer>>,
     /// The last receive asked the socket, and had room for more than there was.
@@ -87,7 +87,7 @@ struct Outer {
     opened: Range<usize>,
     /// For the reader.
     plain: Range<usize>,
-    /// The proxy ended what it sends, or what it sent could not be opened.
+    /// The proxy closed its side, or its bytes could not be decrypted.
     over: Option<Over>,
 }
 
@@ -119,7 +119,7 @@ impl Transport {
         let sealed = first..first + partial.len();
         wire[sealed.clone()].copy_from_slice(&partial);
         let mut outer = Outer { secured: *secured, tunnel, wire, sealed, opened: 0..first, plain: 0..0, over: None };
-        // What followed the answer is looked at now: nothing in the socket would lead here.
+        // Bytes after the answer are processed now: no socket event would do it.
         while outer.plain.is_empty() && outer.over.is_none() && outer.pass() {}
         self.outer = Some(Box::new(outer));
         if first == 0 {
@@ -243,7 +243,7 @@ impl Outer {
             }
             match &self.over {
                 Some(_) if filled > 0 => break,
-                // Not taken: the end stays the end, whoever asks again.
+                // Not taken: the end is reported again.
                 Some(Over::Ended { .. }) => return Ok(0),
                 Some(Over::Broken(why)) => return Err(io::Error::new(io::ErrorKind::InvalidData, why.clone())),
                 None => {}

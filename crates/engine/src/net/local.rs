@@ -85,7 +85,7 @@ impl Ports {
     }
 }
 
-/// What a socket is bound to before it connects, and how what it sends is marked.
+/// What a socket is bound to before it connects, and how its packets are marked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bind {
     /// The interface.
@@ -121,7 +121,7 @@ impl Bind {
         let mut address =
             self.addresses.as_ref().map(|addresses| fitting(addresses.iter().copied(), peer)).transpose()?;
         if let Some(device) = &self.device {
-            // Without the right to bind to it (older kernels, other systems), its address is what is left.
+            // Without the right to bind to it (older kernels, other systems), its address is used instead.
             if bind_device(socket, device).is_err() && address.is_none() {
                 address = Some(fitting(addresses_of(device), peer)?);
             }

@@ -45,7 +45,7 @@ pub struct Key {
     pub connect: ConnectOptions,
     /// HTTP/2 is spoken without being agreed on.
     pub prior_knowledge: bool,
-    /// What is done otherwise than HTTP/1.1 says.
+    /// Deviations from HTTP/1.1.
     pub liberties: Liberties,
     /// Through whom it goes.
     pub via: Via,
@@ -64,7 +64,7 @@ impl Key {
                 alternative: None,
                 host,
                 port,
-                // What is spoken with the proxy is part of `via`.
+                // The protocol with the proxy is part of `via`.
                 tls: None,
                 family: options.family,
                 connect: options.connect.but_for_time(),

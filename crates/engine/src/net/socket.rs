@@ -115,7 +115,7 @@ impl Socket {
         Ok(net::connect(&self.fd, address)?)
     }
 
-    /// What became of a [`connect`](Self::connect) in progress: `None` while it still is.
+    /// The result of a [`connect`](Self::connect) in progress; `None` if it has not finished.
     ///
     /// On Linux this asks by `connect(2)` itself, which answers at once in this state: one system call in place of
     /// `poll`, `SO_ERROR` and `getpeername`.
@@ -129,7 +129,7 @@ impl Socket {
         }
     }
 
-    /// What became of a [`connect`](Self::connect) in progress: `None` while it still is.
+    /// The result of a [`connect`](Self::connect) in progress; `None` if it has not finished.
     #[cfg(not(target_os = "linux"))]
     pub fn connect_result(&self, _address: &SocketAddr) -> Option<io::Result<()>> {
         match self.take_error() {
@@ -138,7 +138,7 @@ impl Socket {
         }
     }
 
-    /// Receives what is there, or waits for something where the socket is blocking; 0 is the end.
+    /// Receives available bytes, or waits for some if the socket is blocking; 0 is the end.
     ///
     /// # Errors
     /// Those of `recv(2)`; `WouldBlock` also when a receive timeout ran out.
@@ -146,7 +146,7 @@ impl Socket {
         Ok(net::recv(&self.fd, buf, RecvFlags::empty())?.1)
     }
 
-    /// Receives what is there and never waits, whatever the mode of the socket.
+    /// Receives available bytes and never waits, whatever the mode of the socket.
     ///
     /// # Errors
     /// Those of `recv(2)`; `WouldBlock` when nothing is there.

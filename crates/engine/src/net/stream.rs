@@ -69,8 +69,8 @@ impl Stream {
         self
     }
 
-    /// What was spoken so far was a proxy's, and it has opened a tunnel: from here on this is a plain stream again, inside
-    /// of what there was. It begins with these bytes, which came behind the proxy's answer.
+    /// The peer so far was a proxy, which has opened a tunnel: from now on this is a plain stream again, inside the previous one. It begins with
+    /// these bytes, which followed the proxy's answer.
     pub(super) fn nest(&mut self, ahead: Vec<u8>, tunnel: Option<Tunnel>) {
         self.transport.nest(self.tls.take(), ahead, tunnel);
     }
@@ -101,7 +101,7 @@ impl Stream {
         self.transport.has_ahead()
     }
 
-    /// Whether what is to be sent waits for a word of the proxy, and not for room in the socket, which there may be.
+    /// Whether output waits for the proxy, and not for room in the socket.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.transport.is_held()
@@ -120,7 +120,7 @@ impl Stream {
         self.tls.as_ref().is_some_and(|secured| secured.tls.is_for(host))
     }
 
-    /// What is wrong with the server's certificate, where that was to be told and not to be refused.
+    /// The fault of the server's certificate, if it was to be reported and not refused.
     #[must_use]
     pub fn certificate_fault(&self) -> Option<&str> {
         self.tls.as_ref()?.tls.certificate_fault()
@@ -132,8 +132,8 @@ impl Stream {
         self.tls.as_ref()?.tls.certificates()
     }
 
-    /// What the TLS handshake has agreed on and the server's certificate, in lines for people; the cipher by its name of RFC 8446,
-    /// section B.4, which is not rustls's.
+    /// The result of the TLS handshake and the server's certificate, in lines for people; the cipher by its name of RFC 8446, section B.4, which is
+    /// not rustls's.
     #[must_use]
     pub fn agreed(&self) -> Vec<String> {
         let Some(tls) = self.tls.as_ref().map(|secured| &secured.tls) else { return Vec::new() };

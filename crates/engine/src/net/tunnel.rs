@@ -5,8 +5,8 @@
 //!  writer ──▶ waiting ──▶ DATA ────▶ machine ──▶ [TLS with the proxy] ──▶ socket
 //! ```
 //!
-//! Each tunnel has a connection of its own. Several in one would be for nothing: what is to share a connection with the
-//! origin does so inside of its tunnel, and origins behind a proxy are rarely so many that handshakes with it show.
+//! Each tunnel has a connection of its own. Several in one would gain nothing: requests to the same origin share a tunnel, and there are rarely so
+//! many origins behind a proxy that handshakes with it matter.
 
 use std::io;
 use std::ops::Range;
@@ -34,7 +34,7 @@ pub(super) struct Tunnel {
 /// What [`Tunnel::take`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// So many bytes are done with, and there may be more to say about them. Here is what the reader is to have.
+    /// This many bytes were processed, and there may be further events. This is the reader's part.
     Bytes(usize, Range<usize>),
     /// More has to come first. All that came is done with.
     Nothing,
@@ -53,7 +53,7 @@ impl Tunnel {
         Self { conn, id, waiting: Vec::new() }
     }
 
-    /// Takes the next thing from what came. To be asked until it says [`Taken::Nothing`].
+    /// Takes the next event from received bytes. Call it until it returns [`Taken::Nothing`].
     ///
     /// # Errors
     /// The proxy has broken the tunnel, or the protocol.
@@ -101,7 +101,7 @@ impl Tunnel {
         Some(self.conn.output()).filter(|output| !output.is_empty())
     }
 
-    /// They are on their way. What waited behind them may follow.
+    /// They were sent. Waiting bytes may follow.
     pub(super) fn sent(&mut self) -> io::Result<()> {
         self.conn.advance_output(self.conn.output().len());
         self.give()

@@ -58,7 +58,7 @@ impl Hall {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request; `prepare` is told its number and makes what it needs. The numbers count from 0.
+    /// Takes a request; `prepare` gets its number and makes its parts. The numbers count from 0.
     pub(crate) fn submit(
         self: &Arc<Self>,
         client: &Client,

@@ -86,7 +86,7 @@ impl State {
         Some(job)
     }
 
-    /// Starts nothing on a host for a while. Those that wait there may have less time than that.
+    /// Starts nothing on a host for a while. Waiting requests may have less time than that.
     pub(super) fn pause(&mut self, host: HostId, pause: Duration) {
         let now = Instant::now();
         let until = clock::after(now, pause);

@@ -58,7 +58,7 @@ use sending::{Sending, Whole};
 /// How many bytes of a form in memory are joined.
 const TOGETHER: usize = 64 << 10;
 
-/// What a request sends. `Debug` shows how long it is.
+/// A request's content. `Debug` shows its length.
 #[derive(Clone)]
 pub enum Body {
     /// Bytes in memory. When small they leave in one write with the head.
@@ -72,7 +72,7 @@ pub enum Body {
 pub enum Piece {
     /// Bytes in memory.
     Bytes(Arc<[u8]>),
-    /// So many bytes of a file, which is opened when they are sent. If it is shorter by then, that is an error; appended bytes are not sent.
+    /// This many bytes of a file, which is opened when they are sent. If it is shorter by then, that is an error; appended bytes are not sent.
     File {
         /// The file.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub enum Piece {
     },
     /// All that a reader or a stream gives: of unknown length, and to be had once.
     Once(Once),
-    /// What a program gives as often as it is asked: a generator, memory that it does not want copied.
+    /// A source of the program that can be read repeatedly: a generator, memory that must not be copied.
     Source(Source),
 }
 
@@ -145,7 +145,7 @@ pub trait Upload: Send {
         None
     }
 
-    /// Fields to send behind it, asked for at its end. Only of content by chunks.
+    /// Fields to send after it, requested at its end. Only for chunked content.
     ///
     /// # Errors
     /// They cannot be made. The request cannot be completed then.
@@ -155,7 +155,7 @@ pub trait Upload: Send {
 }
 
 impl Body {
-    /// A file's content, as long as the file is now. What is no regular file (a pipe, a terminal) is read once, to its end.
+    /// A file's content, as long as the file is now. Anything but a regular file (a pipe, a terminal) is read once, to its end.
     ///
     /// # Errors
     /// The file is not there or may not be read.
@@ -185,7 +185,7 @@ impl Body {
         Self::Pieces(pieces.into_iter().collect())
     }
 
-    /// A form of this layout; `sources` are what its pieces name by index. Its `content_type` is the caller's to send.
+    /// A form with this layout, whose pieces refer to `sources` by index. The caller sends its `content_type`.
     ///
     /// # Errors
     /// A piece names a source that is not there.
@@ -248,7 +248,7 @@ impl Body {
         }
     }
 
-    /// For the task that awaits the response: what it has to poll.
+    /// The stream to poll, for the task that awaits the response.
     pub(crate) fn feeders(&self) -> Vec<Feeder> {
         self.onces().filter_map(Once::feeder).collect()
     }

@@ -39,7 +39,7 @@ pub struct Once(Arc<Shared>);
 struct Shared {
     origin: Origin,
     is_begun: AtomicBool,
-    /// Where a task puts what its stream gives, if one polls it.
+    /// Where a task puts the output of its stream, if one polls it.
     trough: Mutex<Option<Arc<Trough>>>,
 }
 

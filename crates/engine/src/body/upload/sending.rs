@@ -50,17 +50,17 @@ pub(super) struct Sending {
     at: usize,
     /// How much of it is out.
     done: u64,
-    /// What it is read from.
+    /// Its source.
     open: Open,
     waker: Option<Waker>,
 }
 
-/// What a piece is read from.
+/// The source of a piece.
 enum Open {
     /// Nothing yet.
     Nothing,
     File(File),
-    /// What a source of known length gives.
+    /// The output of a source of known length.
     Given(Box<dyn Read + Send>),
     Once(Reading),
 }

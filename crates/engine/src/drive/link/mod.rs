@@ -36,7 +36,7 @@ use crate::net::stream::Stream;
 use crate::sink::Wake;
 use crate::transfer::{After, Transfer};
 
-/// What a driver does with a sink that is a pipe.
+/// How a driver treats a sink that is a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pipes {
     /// It waits until it has room: bytes can be moved to it.
@@ -45,7 +45,7 @@ pub enum Pipes {
     Written,
 }
 
-/// What a link stopped at.
+/// Why a link stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// Nothing has come.
@@ -69,7 +69,7 @@ pub enum Progress {
 pub struct Waker<'a> {
     /// The driver; none for one that waits in the sink itself.
     pub wake: Option<&'a Arc<dyn Wake>>,
-    /// What the driver knows the connection by.
+    /// The driver's name for the connection.
     pub token: usize,
 }
 
@@ -127,9 +127,8 @@ impl AsFd for Link {
 }
 
 impl Link {
-    /// A link over an open stream, by the protocol that was agreed on; `depth` is how many requests may be outstanding where
-    /// they are answered one after the other. Of `windows` one that answers them side by side has its share, with small ones to
-    /// begin with where the first response is held to a `rate`.
+    /// A link over an open stream, by the protocol that was agreed on; `depth` is how many requests may be outstanding on HTTP/1.1. An HTTP/2
+    /// connection gets its share of `windows`, with small initial ones if the first response has a `rate`.
     #[must_use]
     pub fn new(stream: Stream, key: Arc<Key>, depth: usize, windows: &h2::Windows, rate: Option<u64>) -> Self {
         if key.prior_knowledge || stream.alpn() == Some(b"h2") {
@@ -145,7 +144,7 @@ impl Link {
         either!(self, link => &link.key)
     }
 
-    /// Whether its transfers are side by side, so that one connection does for many.
+    /// Whether its transfers are concurrent, so that one connection is enough for many.
     #[must_use]
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::H2(_))
@@ -175,7 +174,7 @@ impl Link {
         either!(self, link => link.takes(transfer))
     }
 
-    /// The transfer that a further one would have to wait behind.
+    /// The transfer that a further one would have to wait for.
     #[must_use]
     pub fn last(&self) -> Option<&Transfer> {
         match self {
@@ -184,8 +183,7 @@ impl Link {
         }
     }
 
-    /// Whether a transfer of this rank would wait for those under way side by side, and they for it: see
-    /// [`h2::Link::is_stuck_before`].
+    /// Whether a transfer of this rank and the concurrent ones in progress would wait for each other: see [`h2::Link::is_stuck_before`].
     #[must_use]
     pub fn is_stuck_before(&self, rank: u64) -> bool {
         match self {
@@ -230,7 +228,7 @@ impl Link {
     /// Sends pending output. `false` if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The socket's. A response may have come all the same: receive before giving up.
+    /// The socket's. A response may have arrived anyway: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
         either!(self, link => link.pump())
     }
@@ -359,7 +357,7 @@ impl Link {
         either!(self, link => link.cancel(tag, now, finished))
     }
 
-    /// The one transfer under way, for who is to decide whether more connections would help.
+    /// The only transfer in progress, to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         either!(self, link => link.front())
     }

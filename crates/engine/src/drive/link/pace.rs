@@ -43,7 +43,7 @@ impl Pace {
     }
 }
 
-/// From now on so many bytes wake us.
+/// From now on this many bytes wake us.
 pub(super) fn set_mark(stream: &Stream, mark: usize) {
     // Where the system has no such mark, every byte does: no harm is done.
     let _ = stream.socket().set_recv_lowat(mark);

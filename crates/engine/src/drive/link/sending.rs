@@ -1,5 +1,4 @@
-//! What a connection has to send, whichever protocol it speaks: content goes from its source into the machine, and the
-//! machine's output to the stream.
+//! Sending on a connection, for both protocols: content goes from its source into the machine, and the machine's output to the stream.
 //!
 //! ```text
 //!  Upload ──feed──▶ Machine ──pump──▶ Stream
@@ -22,7 +21,7 @@ const PIECE: usize = 16 << 10;
 /// So much goes into the memory of a socket that has nothing to send, whatever its peer does (`tcp_wmem` begins with it).
 pub(super) const LEAVES_AT_ONCE: usize = 16 << 10;
 
-/// What requests and their content are put into, and what says which bytes are to be sent for them.
+/// A protocol machine that takes requests and their content, and gives the bytes to send.
 pub trait Machine {
     /// Whether large content is to be asked for first, unless a caller says otherwise (`Expect`, RFC 9110 section 10.1.1).
     /// Where requests follow each other, content that is refused costs the connection; a stream can be reset at any time.
@@ -56,7 +55,7 @@ pub trait Machine {
     /// Content that is not what was announced.
     fn give_content(&mut self, id: RequestId, piece: &[u8]) -> io::Result<()>;
 
-    /// That was all of the content; these fields go behind it.
+    /// The content is complete; these fields follow it.
     ///
     /// # Errors
     /// As [`Machine::give_content`], and for fields that may not be there.
@@ -65,7 +64,7 @@ pub trait Machine {
     /// Bytes to be sent.
     fn output(&self) -> &[u8];
 
-    /// So many of them were taken.
+    /// This many of them were taken.
     fn advance_output(&mut self, n: usize);
 }
 
@@ -74,7 +73,7 @@ pub trait Machine {
 pub(super) enum Fed {
     /// Nothing more of this content is to be sent.
     All,
-    /// The machine takes no more now, or the source would have to be waited for: not before what it gave has left.
+    /// The machine takes no more now, or the source would have to wait, which it must not before its earlier bytes were sent.
     Waits,
     /// The source has nothing now. It wakes who sends, or there may be more at this moment.
     Starved(Option<Instant>),
@@ -91,7 +90,7 @@ pub(super) fn feed(
     upload: &mut dyn Upload,
     mut given: impl FnMut(&[u8]),
 ) -> io::Result<Fed> {
-    // What lies in memory is neither copied on its way, nor is a place made ready for it.
+    // Content in memory is not copied on its way, and needs no buffer.
     while !upload.ready().is_empty()
         && let Some(credit) = machine.content_credit(id)
     {
@@ -148,7 +147,7 @@ pub(super) fn unreadable(error: io::Error) -> crate::Error {
 /// socket has no room for all of it.
 ///
 /// # Errors
-/// The socket's. A response may have come all the same: receive before giving up.
+/// The socket's. A response may have arrived anyway: receive before giving up.
 pub(super) fn pump<M: Machine>(
     stream: &mut Stream,
     machine: &mut M,

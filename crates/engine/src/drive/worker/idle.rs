@@ -1,7 +1,7 @@
 //! Connections of a worker that have nothing to do: how many it keeps, and for how long.
 //!
-//! What its client says of connections that lie idle ([`PoolLimits`](crate::net::pool::PoolLimits)) holds for a worker's own, too. It wakes
-//! when the one that has been idle longest has been so for too long, and for nothing else.
+//! The client's limits for idle connections ([`PoolLimits`](crate::net::pool::PoolLimits)) apply to a worker's own, too. It wakes when the one that
+//! has been idle longest has been so for too long, and for nothing else.
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -48,7 +48,7 @@ impl Worker {
 
     /// Takes over a connection with a transfer under way, and a socket that does not wait.
     pub(super) fn adopt(&mut self, link: Link) -> Result<(), Box<Link>> {
-        // No request is sent behind the one that is under way.
+        // No request is sent after the current one.
         let token = self.take_in(link, 1)?;
         self.again.push(token);
         Ok(())

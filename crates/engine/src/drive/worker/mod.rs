@@ -138,8 +138,8 @@ struct Worker {
     closings: u32,
     stamp: u64,
     delayed: BinaryHeap<Reverse<Delayed>>,
-    /// Transfers that have no connection yet, and a lane that may be free for them. A list, for a transfer that fails at
-    /// once makes room for the next, and a million of them must not be a million calls deep.
+    /// Transfers that have no connection yet, and a lane that may be free for them. A list, since a transfer that fails at once makes room for the
+    /// next, and a million of them must not be a million nested calls.
     to_place: VecDeque<(Box<Transfer>, Option<usize>)>,
     /// Shared lanes with new requests: those of one turn leave in one write.
     unsent: Vec<usize>,

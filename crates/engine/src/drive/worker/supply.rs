@@ -12,7 +12,7 @@ use crate::{Error, Result};
 
 /// Where transfers come from and go to. Shared by all workers of a run.
 ///
-/// What has an answer here is for runs that gather output, lend slots or count the cost of bodies; the others have no such.
+/// Methods with a default are for runs that collect output, lend slots or count the cost of bodies.
 pub trait Supply: Send + Sync {
     /// The next transfer for this worker, if one may start now.
     fn next(&self, worker: usize, now: Instant) -> Option<Box<Transfer>>;
@@ -81,7 +81,7 @@ pub trait Supply: Send + Sync {
     /// A worker cannot go on, and the transfers it held are lost: the run ends with this.
     fn end(&self, error: Error);
 
-    /// The host of this slot takes transfers side by side on one connection: it may have as many as there are slots.
+    /// The host of this slot accepts concurrent transfers on one connection: it may have as many as there are slots.
     fn shares(&self, _slot: HostId) {}
 
     /// How many connections to one host there may be, if that is not what the run was started with.

@@ -29,7 +29,7 @@ pub(super) struct Exchange {
     answered: bool,
     /// The status of its last answer; 0 before.
     pub(super) status: u16,
-    /// The heads of its answers, for who wants to see them.
+    /// The heads of its answers, to be shown.
     pub(super) heads: Vec<Head>,
     /// The answer is a refusal whose body is read to its end, to ask again.
     again: bool,
@@ -108,7 +108,7 @@ impl Exchange {
                     authority: &authority,
                     path: "",
                     fields: &fields,
-                    // What is said in the tunnel.
+                    // The bytes in the tunnel.
                     body: h2::BodyLength::Chunked,
                     expect_continue: false,
                     sensitive: &[],
@@ -200,7 +200,7 @@ impl Exchange {
                         self.heads.push(head);
                         return Ok(self.opened(input.split_off(at)));
                     }
-                    // What it says beside is of no use.
+                    // Its other output is not used.
                     conn.reset(of, ErrorCode::CANCEL);
                     self.hear_refusal(head)?;
                     self.ask()?;

@@ -9,7 +9,7 @@
 //!  preproxy  TCP SOCKS, and then any of these
 //! ```
 //!
-//! Which proxy a target takes and what it may be told is `haul_policy::proxy`'s to say; here are the bytes.
+//! `haul_policy::proxy` decides which proxy a target takes and what it may be told; this module does the I/O.
 //!
 //! ```
 //! use haul::net::proxy::{ProxyOptions, Via};
@@ -52,8 +52,8 @@ use crate::net::tls::TlsOptions;
 pub struct ProxyOptions {
     /// The proxy (`-x`); none uses the environment's.
     pub proxy: Option<Proxy>,
-    /// What the variables say. Default: nothing; a library does not read its host's environment unasked. Its `no_proxy`
-    /// counts for [`ProxyOptions::proxy`], too.
+    /// The variables of the environment. Default: none; a library does not read its host's environment unasked. Its `no_proxy` counts for
+    /// [`ProxyOptions::proxy`], too.
     pub environment: Environment,
     /// Hosts that are reached directly (`--noproxy`), instead of those that the environment names.
     pub no_proxy: Option<NoProxy>,
@@ -61,7 +61,7 @@ pub struct ProxyOptions {
     pub preproxy: Option<Proxy>,
     /// User and password for the proxy (`-U`), in place of those in its URL; not for the preproxy.
     pub credentials: Option<Credentials>,
-    /// How HTTP proxies are answered about who asks (`--proxy-basic`, `--proxy-digest`, `--proxy-anyauth`).
+    /// How to authenticate to HTTP proxies (`--proxy-basic`, `--proxy-digest`, `--proxy-anyauth`).
     pub auth: ProxyAuth,
     /// Tunnel http, too (`-p`). Default: HTTP proxies are sent the request itself.
     pub tunnel: bool,
@@ -77,7 +77,7 @@ pub struct ProxyOptions {
     pub http2: bool,
     /// TLS with an https proxy (`--proxy-cacert`, `--proxy-insecure` and their like).
     pub tls: TlsOptions,
-    /// What proxies said of how they are to be answered; clones share it.
+    /// The challenges that proxies have sent; clones share it.
     pub memory: Memory,
 }
 

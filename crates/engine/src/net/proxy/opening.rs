@@ -1,4 +1,4 @@
-//! What has to be said on a connection before requests can go over it: to proxies, then TLS with the origin.
+//! The exchanges on a connection before requests can be sent: with proxies, then TLS with the origin.
 //!
 //! One machine for both drivers. On a non-blocking socket [`Opening::step`] goes as far as it gets; on a blocking one it
 //! waits, until the deadline.
@@ -61,8 +61,7 @@ struct TlsStage {
 }
 
 impl Opening {
-    /// What is to be said on a connection of this key. Whatever cannot be said at all is found here, before anything is
-    /// connected.
+    /// The exchanges for a connection of this key. Impossible ones are found here, before anything is connected.
     ///
     /// # Errors
     /// [`ErrorKind::Proxy`] for names that SOCKS cannot express, [`ErrorKind::Setup`] for fields that cannot be sent.
@@ -145,7 +144,7 @@ impl Opening {
         self.stages.is_empty() && self.sent == self.outgoing.len()
     }
 
-    /// The stream, when all has been said.
+    /// The stream, when everything is done.
     ///
     /// # Errors
     /// [`ErrorKind::Setup`] if it was never [`connected`](Self::connected); [`ErrorKind::TlsHandshake`] where an alternative service
@@ -158,11 +157,11 @@ impl Opening {
         Ok(stream)
     }
 
-    /// Gets on. `false` where it has to wait: for the socket, or on a blocking socket because the deadline has passed (it
-    /// has a receive timeout then).
+    /// Makes progress. `false` if it has to wait: for the socket, or on a blocking socket because the deadline has passed (it has a receive timeout
+    /// then).
     ///
     /// # Errors
-    /// What a proxy said, or did not; what went wrong in TLS.
+    /// A proxy's refusal or invalid answer; a failure of TLS.
     pub fn step(&mut self, contexts: &TlsContexts, buffer: &mut [u8], deadline: Option<Instant>) -> Result<bool> {
         loop {
             if !self.flush()? {
@@ -226,7 +225,7 @@ impl Opening {
         self.sent = 0;
     }
 
-    /// Sends what is to be said. `true` when all of it is on its way.
+    /// Sends pending bytes. `true` when all of them were sent.
     fn flush(&mut self) -> Result<bool> {
         let Some(stream) = &mut self.stream else { return Ok(false) };
         let broke = |error| Error::with_source(ErrorKind::Send, "the connection to the proxy broke", error);

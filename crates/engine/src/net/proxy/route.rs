@@ -1,4 +1,4 @@
-//! What has to be resolved for a connection, and where each proxy on the way is asked to go.
+//! The name to resolve for a connection, and the destination given to each proxy on the way.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result};
 /// A way whose names are resolved.
 #[derive(Debug)]
 pub struct Route {
-    /// What is connected to, for messages.
+    /// The peer of the connection, for messages.
     entry: String,
     to: To,
     bind: Bind,

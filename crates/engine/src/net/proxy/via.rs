@@ -35,7 +35,7 @@ pub struct Hop {
     pub preproxy: Option<Proxy>,
     /// TLS with it, if it is an https proxy.
     pub tls: Option<TlsOptions>,
-    /// How it is told who asks.
+    /// How to authenticate to it.
     pub auth: ProxyAuth,
     /// CONNECT says HTTP/1.0.
     pub http10: bool,
@@ -45,7 +45,7 @@ pub struct Hop {
     pub without: Vec<String>,
     /// The User-Agent of a CONNECT.
     pub user_agent: Option<Vec<u8>>,
-    /// What it said of how it is to be answered.
+    /// The challenges that it has sent.
     pub memory: Memory,
 }
 
@@ -73,7 +73,7 @@ impl Via {
             (Some(proxy), preproxy) => (proxy, preproxy),
             (None, Some(preproxy)) => (preproxy, None),
         };
-        // What is told to go elsewhere than the URL says cannot be told so to a proxy that sees the URL alone.
+        // A destination other than the URL's cannot be given to a proxy that sees only the URL.
         let elsewhere = options.dial(target.host_text(), target.port()) != (target.host_text(), target.port());
         let manner = proxy.route(target, given.tunnel || elsewhere);
         let hop = Arc::new(Hop {

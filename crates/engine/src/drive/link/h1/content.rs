@@ -11,7 +11,7 @@ use super::super::sending::{Fed, Machine, feed, unreadable};
 use crate::Error;
 use crate::body::upload::Upload;
 
-/// Content of the last request that is still to be put into the machine: there is none behind it before it has ended.
+/// Content of the last request that still has to be put into the machine: no request follows before it has ended.
 #[derive(Default)]
 pub(super) struct Content {
     upload: Option<Box<dyn Upload>>,
@@ -38,8 +38,7 @@ impl Content {
         self.upload.is_some()
     }
 
-    /// Puts it into the machine as far as it takes it; `given` is told of each piece. What waits for its source is not waited for before the rest has
-    /// left.
+    /// Puts it into the machine as far as it takes it; `given` is told of each piece. A slow source is not waited for before the rest was sent.
     pub(super) fn feed(&mut self, conn: &mut Conn, given: impl FnMut(&[u8])) {
         let Some(upload) = self.upload.as_mut().filter(|_| self.failed.is_none()) else { return };
         if self.held_until.is_some_and(|until| until <= Instant::now()) {
@@ -72,7 +71,7 @@ impl Content {
         self.is_starved
     }
 
-    /// What that can be waited for by, if it is what is waited for.
+    /// The descriptor of the content's source, if that is awaited.
     pub(super) fn source(&self) -> Option<BorrowedFd<'_>> {
         self.upload.as_ref().filter(|_| self.is_starved && self.failed.is_none())?.source()
     }

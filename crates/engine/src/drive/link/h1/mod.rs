@@ -47,8 +47,7 @@ pub struct Link {
     served: u64,
     closing: bool,
     reset: bool,
-    /// Why sending failed, but for a peer that had ended its side before: the system says that once, and an end in order to
-    /// whoever receives next.
+    /// Why sending failed, unless the peer had closed its side before: the system reports that once, and then a proper end to the next receive.
     send_error: Option<io::Error>,
     misbehaved: bool,
     /// The peer sent what breaks the protocol, in contrast to closing too early.
@@ -110,7 +109,7 @@ impl Link {
         !self.closing && !self.content.is_left() && self.conn.can_enqueue()
     }
 
-    /// Whether this transfer's request can be sent now, behind those that are not answered yet.
+    /// Whether this transfer's request can be sent now, after the unanswered ones.
     #[must_use]
     pub fn takes(&self, transfer: &Transfer) -> bool {
         self.can_start() && self.last().is_none_or(|last| transfer.may_follow(last))
@@ -122,8 +121,8 @@ impl Link {
         self.queue.back().map(|transfer| &**transfer)
     }
 
-    /// Whether the peer left requests unanswered that it should not have had to be sent again: it cannot be trusted with
-    /// several at once. One that announces its last response, as servers with a limit for a connection do, is none.
+    /// Whether the peer left requests unanswered without reason, so that it cannot be trusted with several at once. A peer that announces its last
+    /// response, like servers with a limit for each connection, does not count.
     #[must_use]
     pub fn has_misbehaved(&self) -> bool {
         self.misbehaved
@@ -175,13 +174,13 @@ impl Link {
         }
     }
 
-    /// Sends what there is to send. `false` when the socket has no room for all of it.
+    /// Sends pending output. `false` if the socket has no room for all of it.
     ///
     /// # Errors
-    /// The socket's. A response may have come all the same: receive before giving up.
+    /// The socket's. A response may have arrived anyway: receive before giving up.
     pub fn pump(&mut self) -> io::Result<bool> {
         let Self { stream, conn, content, queue, send_error, .. } = self;
-        // What leaves at once is no sign of life.
+        // Bytes that are sent at once do not show that the peer is alive.
         let takes_a_while = content.is_left() || conn.output().len() > LEAVES_AT_ONCE;
         let last = RefCell::new(queue.back_mut().map(|transfer| &mut **transfer));
         let sent = || {
@@ -236,7 +235,7 @@ impl Link {
         let least = if self.stream.is_secure() { LARGEST_RECORD } else { LEAST_READ };
         let room = buffer.len().min(usize::try_from(credit).unwrap_or(usize::MAX).max(least));
         let outcome = self.stream.receive(&mut buffer[..room]);
-        // On a blocking socket the call has waited: what came came now.
+        // On a blocking socket the call has waited: the bytes arrived now.
         let now = if waker.wake.is_none() { Instant::now() } else { now };
         match outcome {
             Ok(Received::WouldBlock) => Progress::WouldBlock,
@@ -292,7 +291,7 @@ impl Link {
         }
     }
 
-    /// So many bytes came: sees to it that a bulk body wakes us seldom, and any other at once.
+    /// This many bytes were received: lets a bulk body wake us rarely, and any other at once.
     fn came(&mut self, bytes: u64, now: Instant) {
         if self.queue.front().is_some_and(|transfer| transfer.is_paced()) {
             return;
@@ -324,7 +323,7 @@ impl Link {
         }
     }
 
-    /// Gives up the transfer of this mark, and the connection with it: those behind it on the line are asked for anew.
+    /// Gives up the transfer of this mark, and the connection with it: the requests after it are sent again.
     pub(crate) fn cancel(&mut self, tag: u64, now: Instant, finished: &mut Finished) -> Option<Progress> {
         let place = self.queue.iter().position(|transfer| transfer.tag == tag)?;
         if let Some(transfer) = self.queue.remove(place) {
@@ -333,7 +332,7 @@ impl Link {
         Some(self.close(now, finished))
     }
 
-    /// The transfer under way, for who is to decide whether more connections would help.
+    /// The transfer in progress, to decide whether more connections would help.
     pub(crate) fn front(&self) -> Option<&Transfer> {
         self.queue.front().map(|transfer| &**transfer)
     }

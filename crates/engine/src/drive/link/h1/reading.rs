@@ -90,7 +90,7 @@ impl Link {
         Ok(())
     }
 
-    /// So many bytes of the body under way went past the machine. `true` when that was all.
+    /// This many bytes of the current body bypassed the machine. `true` when that was all.
     pub(super) fn advance(&mut self, bytes: u64, now: Instant, finished: &mut Finished) -> bool {
         let Some(Event::Complete { reuse, .. }) = self.conn.advance_body(bytes) else { return false };
         self.closing |= reuse.is_err();
@@ -168,8 +168,8 @@ impl Link {
 /// How many records are passed on at once: more than a read buffer holds of full ones.
 const GATHERED: usize = 16;
 
-/// Places in a read buffer that hold a body's bytes, one behind the other: the contents of TLS records. They lie apart, for
-/// each was opened in place; but one call can write them.
+/// Places in a read buffer that hold a body's bytes, one behind the other: the contents of TLS records. They are not adjacent, since each was opened
+/// in place; but one call can write them.
 #[derive(Default)]
 struct Gathered {
     ranges: [(usize, usize); GATHERED],
@@ -194,7 +194,7 @@ impl Gathered {
 
 /// Where the bytes lie that the machine steps over.
 enum Input<'a> {
-    /// In a read buffer; the flag says that nothing behind them is still needed.
+    /// In a read buffer; the flag says that nothing after them is still needed.
     Buffer(&'a mut Buffer, bool),
     /// In memory of our own.
     Memory(&'a mut Vec<u8>),

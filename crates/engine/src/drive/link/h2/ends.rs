@@ -11,7 +11,7 @@ use crate::clock;
 use crate::transfer::{After, Broke};
 use crate::{Error, ErrorKind};
 
-/// So many refusals of one transfer cost it no retry: a server may restart, or take fewer streams than it said.
+/// How many refusals of one transfer do not count as retries: a server may restart, or accept fewer streams than it said.
 const FREE_REPLAYS: u32 = 3;
 
 impl Link {
@@ -96,7 +96,7 @@ impl Link {
 
     /// The connection cannot go on: its transfers are given back, to be tried again where that is safe.
     pub fn break_off(&mut self, error: Error, now: Instant, finished: &mut Finished) -> Progress {
-        // What the machine still has to say is why.
+        // The machine's remaining output says why.
         let _ = self.pump();
         self.closing = true;
         let (kind, cause) = (error.kind(), error.cause());

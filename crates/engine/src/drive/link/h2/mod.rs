@@ -62,7 +62,7 @@ pub struct Link {
     limited: usize,
     /// Of all that were ever started.
     highest_rank: u64,
-    /// Bounds what came and was not given back to the windows.
+    /// Bounds the received bytes that were not returned to the windows.
     share: Share,
     served: u64,
     /// When it was opened: a moment that is over.
@@ -70,7 +70,7 @@ pub struct Link {
     closing: bool,
     /// The server has not said yet how many requests it takes at once.
     is_guessing: bool,
-    /// The server goes away, and has answered requests or is about to: whoever asks it again and again gets on.
+    /// The server is closing, but has answered requests or is about to: repeated requests make progress.
     left_some: bool,
     pub(super) pace: Pace,
     /// What it may be used for.
@@ -206,7 +206,7 @@ impl Link {
         }
     }
 
-    /// Sends what there is to send. `false` when the socket has no room for all of it.
+    /// Sends pending output. `false` if the socket has no room for all of it.
     ///
     /// # Errors
     /// The socket's.
@@ -250,8 +250,8 @@ impl Link {
             // All are at their rate.
             return self.after(Progress::Throttled, now, finished);
         }
-        // What that announced must not wait for this receive, which may block: the peer may have used up its windows. Of a
-        // connection that is broken the receive says so.
+        // What that announced must not wait for this receive, which may block: the peer may have used up its windows. If the connection is broken,
+        // the receive reports it.
         if was_held {
             let _ = self.pump();
         }
@@ -294,7 +294,7 @@ impl Link {
         self.conclude(progress, now, finished)
     }
 
-    /// A connection that takes no more requests and has none is over. What was sent may have completed responses.
+    /// A connection that accepts no more requests and has none has ended. Sending may have completed responses.
     fn conclude(&mut self, progress: Progress, now: Instant, finished: &mut Finished) -> Progress {
         if self.conn.has_due()
             && let Err(error) = self.step(&mut [], 0..0, now, finished)

@@ -54,7 +54,7 @@ impl Windows {
     }
 }
 
-/// What one connection may hold.
+/// How much one connection may hold.
 #[derive(Debug)]
 pub struct Share {
     windows: Windows,
