@@ -15,9 +15,9 @@ set -u
 
 . "$(dirname "$0")/suite-place.sh"
 
-for needed in apt-ftparchive c++ cmake fakeroot stunnel4 openssl gpg; do
+for needed in apt-ftparchive c++ cmake fakeroot stunnel4 gpg; do
     command -v "$needed" >/dev/null 2>&1 || {
-        echo "skipped: $needed is not installed; apt-get install apt-utils g++ cmake fakeroot stunnel4 openssl gnupg libapt-pkg-dev" \
+        echo "skipped: $needed is not installed; apt-get install apt-utils g++ cmake fakeroot stunnel4 gnupg libapt-pkg-dev" \
             "libgtest-dev libdb-dev libgnutls28-dev libgcrypt20-dev liblz4-dev liblzma-dev libzstd-dev libbz2-dev zlib1g-dev" \
             "libseccomp-dev libsystemd-dev libudev-dev libxxhash-dev triehash"
         exit 0
