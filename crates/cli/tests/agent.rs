@@ -11,6 +11,7 @@ use common::agent::{Agent, is_zombie};
 use common::{HAUL, REFUSED, Running, eventually, haul, origin, program, run, skipped};
 use rustix::process::{Signal, kill_process};
 use testkit::origin::Origin;
+use testkit::raw::{RawPeer, Step};
 
 #[test]
 fn calls_share_one_connection_plain_and_by_tls() {
@@ -384,6 +385,43 @@ fn a_call_that_is_killed_leaves_nothing_under_way() {
     eventually("so the server sees the end of it", || origin.open_connections() == 0);
 }
 
+/// What the reader left is still coming then.
+#[test]
+fn a_reader_that_stops_before_the_opening_has_come_costs_no_connection() {
+    const OPENING: usize = 147_456;
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes 0-{}/200000\r\nContent-Length: {OPENING}\r\n\r\n",
+        OPENING - 1
+    );
+    let opening = [Step::ReadHead, Step::send(head), Step::send(vec![b'x'; 70_000])];
+    let rest = [Step::Await(1), Step::send(vec![b'x'; OPENING - 70_000])];
+    let next = [Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")];
+    let agent = Agent::new();
+    let stop_early = |peer: &RawPeer| {
+        let script = "\"$GET\" \"$1\" -s -q -N \"$2\" | head -c 70000 | wc -c";
+        let mut command = program("bash");
+        command.args(["-c", script, "x", &agent.option(), &peer.url("/")]).env("GET", HAUL);
+        assert_eq!(run(&mut command).text().trim(), "70000");
+    };
+
+    let peer = RawPeer::start(vec![[&opening[..], &rest, &next].concat()]);
+    stop_early(&peer);
+    peer.release();
+    eventually("the rest of it is read", || agent.status("running") == Some(0));
+    assert_eq!(agent.run(&["-s", &peer.url("/")]).text(), "ok");
+    assert_eq!(agent.status("connections"), Some(1));
+
+    // A rest that does not come is not waited for, and of a long response nothing more is read.
+    let peer = RawPeer::start(vec![[&opening[..], &[Step::ReadToEnd]].concat()]);
+    stop_early(&peer);
+    eventually("the agent lets go of it", || agent.status("running") == Some(0));
+    assert!(peer.finished(1));
+    let long = Step::send("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 1000000\r\n\r\n");
+    let peer = RawPeer::start(vec![vec![Step::ReadHead, long, Step::send(vec![b'x'; 70_000]), Step::ReadToEnd]]);
+    stop_early(&peer);
+    assert!(peer.finished(1));
+}
+
 #[test]
 fn a_reader_that_stops_early_costs_no_connection() {
     let origin = origin();
@@ -393,6 +431,7 @@ fn a_reader_that_stops_early_costs_no_connection() {
         let mut command = program("bash");
         command.args(["-c", script, "x", &agent.option(), &origin.url(&format!("/bytes/{bytes}"))]).env("GET", HAUL);
         assert_eq!(run(&mut command).text().trim(), "70000");
+        eventually("what was under way is read", || agent.status("running") == Some(0));
     }
     assert_eq!(agent.run(&["-s", &origin.url("/small")]).text(), "small\n");
     assert_eq!(origin.connections(), 1);

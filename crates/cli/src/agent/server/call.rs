@@ -5,7 +5,8 @@
 //!                 └── Began ─▶ socket                            over: Done when all is written and the descriptor closed
 //! ```
 
-use std::io::{IoSlice, Write};
+use std::error::Error as _;
+use std::io::{self, IoSlice, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -22,6 +23,9 @@ use rustix::fs::{FileType, fstat};
 
 use crate::agent::protocol::{Began, Done, Event};
 
+/// A response of no more than this is read to its end though nobody takes it any more, since another connection would cost more.
+const WORTH_FINISHING: u64 = 256 << 10;
+
 /// A call under way.
 pub(super) struct Call {
     id: u64,
@@ -37,6 +41,10 @@ struct Outlet {
     /// What did not fit waits in it.
     is_full: bool,
     is_watched: bool,
+    /// Its response is [`WORTH_FINISHING`].
+    is_short: bool,
+    /// Its caller is gone, and its response is read to the end.
+    is_deserted: bool,
     waiting: Option<(Arc<dyn Wake>, usize)>,
     /// The answer when everything was written.
     end: Option<Vec<u8>>,
@@ -44,8 +52,15 @@ struct Outlet {
 
 impl Call {
     pub(super) fn new(id: u64, socket: Arc<UnixStream>, output: OwnedFd, registry: Registry, token: Token) -> Self {
-        let outlet =
-            Outlet { output: Some(Output::new(output)), is_full: false, is_watched: false, waiting: None, end: None };
+        let outlet = Outlet {
+            output: Some(Output::new(output)),
+            is_full: false,
+            is_watched: false,
+            is_short: false,
+            is_deserted: false,
+            waiting: None,
+            end: None,
+        };
         Self { id, socket, registry, token, outlet: Mutex::new(outlet) }
     }
 
@@ -60,7 +75,28 @@ impl Call {
 
     /// Whether it has been told its end, or nobody is there to be told.
     pub(super) fn is_settled(&self) -> bool {
-        self.outlet().output.is_none()
+        let outlet = self.outlet();
+        outlet.output.is_none() && !outlet.is_deserted
+    }
+
+    /// Its caller is gone. `true` if its response has begun and is read to its end, so that the connection can be used again.
+    pub(super) fn desert(&self) -> bool {
+        let mut outlet = self.outlet();
+        if outlet.is_short {
+            self.read_on(&mut outlet);
+        }
+        outlet.is_short
+    }
+
+    /// What is still to come is read and dropped.
+    fn read_on(&self, outlet: &mut Outlet) {
+        outlet.is_deserted = outlet.end.is_none();
+        outlet.is_full = false;
+        let waiting = outlet.waiting.take();
+        self.close(outlet);
+        if let Some((wake, token)) = waiting {
+            wake.wake(token);
+        }
     }
 
     /// The descriptor can be written to again, or its reader is gone.
@@ -89,6 +125,10 @@ impl Call {
             error: error.map(Into::into),
         }));
         let mut outlet = self.outlet();
+        if std::mem::take(&mut outlet.is_deserted) {
+            let _ = self.socket.shutdown(Shutdown::Both);
+            return;
+        }
         outlet.end = Some(done.to_frame());
         let is_gone = error.is_some_and(|error| error.kind() == ErrorKind::Write);
         if is_gone || !outlet.is_full || !self.watch(&mut outlet) {
@@ -159,13 +199,25 @@ impl CallSink {
     fn write(&mut self, write: impl FnOnce(&mut Output) -> Result<Room>) -> Result<()> {
         self.written = true;
         let mut outlet = self.call.outlet();
+        if outlet.is_deserted {
+            return Ok(());
+        }
         let gone = || Error::new(ErrorKind::Write, "nobody takes the body any more");
         let output = outlet.output.as_mut().ok_or_else(gone)?;
-        write(output)?;
         // Small writes would be collected, but the next bytes may take long.
-        outlet.is_full = output.flush()? == Room::Full;
+        match write(output).and_then(|_| output.flush()) {
+            Ok(room) => outlet.is_full = room == Room::Full,
+            Err(error) if outlet.is_short && is_broken_pipe(&error) => self.call.read_on(&mut outlet),
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
+}
+
+/// Whether the reader of a pipe is gone.
+fn is_broken_pipe(error: &Error) -> bool {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
 impl Sink for CallSink {
@@ -176,10 +228,16 @@ impl Sink for CallSink {
             total: begin.total,
             validator: begin.validator.cloned(),
         });
-        if self.call.send(&began.to_frame()) {
-            return Ok(());
+        let mut outlet = self.call.outlet();
+        // A file that its caller has left may be another's by now.
+        outlet.is_short = self.file.is_none() && begin.length.is_some_and(|length| length <= WORTH_FINISHING);
+        if !outlet.is_deserted && !self.call.send(&began.to_frame()) {
+            if !outlet.is_short {
+                return Err(Error::new(ErrorKind::Interrupted, "the call is gone"));
+            }
+            self.call.read_on(&mut outlet);
         }
-        Err(Error::new(ErrorKind::Interrupted, "the call is gone"))
+        Ok(())
     }
 
     fn credit(&mut self, waker: Option<&Arc<dyn Wake>>, token: usize) -> u64 {

@@ -41,6 +41,9 @@ const LISTENER: Token = Token(0);
 /// Callers that are served at once; one more is sent away, and goes without the agent.
 const MAX_PEERS: usize = 256;
 
+/// How long a response that has begun is read on when its caller is gone.
+const READ_ON: Duration = Duration::from_secs(2);
+
 /// Serves calls until nobody has called for `idle`, or the agent is told to stop. `listener` is bound to `place` and
 /// listens.
 ///
@@ -71,6 +74,8 @@ struct Agent {
     work: Arc<Work>,
     peers: HashMap<usize, Peer>,
     outlets: HashMap<usize, Arc<Call>>,
+    /// Calls whose callers are gone while their responses are still read, and until when; the earliest first.
+    deserted: VecDeque<(Instant, u64)>,
     /// Files as the first call that named them knew them.
     files: HashMap<PathBuf, [u64; 4]>,
     next_token: usize,
@@ -105,6 +110,7 @@ impl Agent {
             work,
             peers: HashMap::new(),
             outlets: HashMap::new(),
+            deserted: VecDeque::new(),
             files: HashMap::from([(own.path, own.what)]),
             next_token: LISTENER.0 + 1,
             next_call: 0,
@@ -116,12 +122,14 @@ impl Agent {
         loop {
             // Who was connected before the socket was taken away is served; then there is nobody left to wait for.
             let is_leaving = self.listener.is_none();
-            let timeout = self.peers.is_empty().then_some(if is_leaving { Duration::ZERO } else { self.idle });
-            match self.poll.poll(&mut events, timeout) {
+            let idle = self.peers.is_empty().then_some(if is_leaving { Duration::ZERO } else { self.idle });
+            let until = self.deserted.front().map(|(until, _)| until.saturating_duration_since(Instant::now()));
+            match self.poll.poll(&mut events, idle.into_iter().chain(until).min()) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             }
-            if events.is_empty() && timeout.is_some() {
+            self.give_up_deserted();
+            if events.is_empty() && idle.is_some_and(|idle| until.is_none_or(|until| idle <= until)) {
                 if is_leaving {
                     return Ok(());
                 }
@@ -138,6 +146,15 @@ impl Agent {
                 }
             }
             self.outlets.retain(|_, call| !call.is_settled());
+        }
+    }
+
+    /// Those that were not read to their end in time cost their connections after all.
+    fn give_up_deserted(&mut self) {
+        let now = Instant::now();
+        while let Some(&(_, id)) = self.deserted.front().filter(|(until, _)| *until <= now) {
+            self.deserted.pop_front();
+            self.work.abandon(id);
         }
     }
 
@@ -199,8 +216,12 @@ impl Agent {
             }
         }
         if !goes_on && let Some(peer) = self.peers.remove(&token) {
+            self.outlets.remove(&peer.outlet);
             if let Some(call) = peer.call.filter(|call| !call.is_settled()) {
-                self.work.abandon(call.id());
+                match call.desert() {
+                    true => self.deserted.push_back((Instant::now() + READ_ON, call.id())),
+                    false => self.work.abandon(call.id()),
+                }
             }
             let _ = self.poll.registry().deregister(&mut SourceFd(&peer.socket.as_raw_fd()));
         }
