@@ -203,3 +203,51 @@ fn a_login_by_the_connection_stays_on_it_whatever_is_sent() {
         }
     }
 }
+
+/// RFC 9112 section 6.1: chunks are for servers that are not known to be of HTTP/1.0.
+#[test]
+fn content_without_a_length_does_not_go_to_a_server_that_answered_with_http_1_0() {
+    let challenge = "HTTP/1.0 401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n\
+                     Content-Length: 0\r\nConnection: keep-alive\r\n\r\n";
+    let digest = || Auth { allowed: Allowed::DIGEST, ..Auth::user(Credentials::new("me", "secret").unwrap()) };
+    for driver in DRIVERS {
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(challenge), Step::ReadToEnd]);
+        let unknown = || Body::reader(&b"abc"[..]);
+        let options = RequestOptions { auth: digest(), ..sending("PUT", unknown()) };
+        let got = driver.get(&Client::new(), &peer.url("/"), &options);
+        assert_eq!((got.kind, got.exit), (Some(ErrorKind::Upload), 25), "{driver:?} {}", got.message);
+        assert!(got.message.contains("HTTP/1.0"), "{}", got.message);
+        let sent = peer.received(0);
+        assert!(
+            sent.ends_with(b"\r\n\r\n") && !sent.windows(7).any(|w| w == b"chunked"),
+            "the login asks without content"
+        );
+        assert!(peer.received(1).is_empty());
+
+        // A length makes it possible, and who says that it be chunked knows the server.
+        for (field, value, size) in [("Content-Length", "3", 3), ("Transfer-Encoding", "chunked", 13)] {
+            let peer = RawPeer::start(vec![
+                vec![Step::ReadHead, Step::send(challenge.replace("keep-alive", "close")), Step::Close],
+                vec![Step::ReadHead, Step::ReadBytes(size), Step::send(OK), Step::Close],
+            ]);
+            let expect_timeout = Duration::ZERO;
+            let mut options = RequestOptions { auth: digest(), expect_timeout, ..sending("PUT", unknown()) };
+            options.fields.push((field.into(), value.into()));
+            assert_eq!(driver.get(&Client::new(), &peer.url("/"), &options).ok(), b"ok", "{driver:?} {field}");
+        }
+
+        // What one origin answered says nothing of another.
+        let other = RawPeer::start(vec![vec![Step::ReadHead, Step::ReadBytes(13), Step::send(OK), Step::Close]]);
+        let redirect = format!("HTTP/1.0 307 Go\r\nLocation: {}\r\nContent-Length: 0\r\n\r\n", other.url("/"));
+        for (to, exit) in [(redirect.clone(), 65), (redirect.replace(&other.url("/"), "/x"), 25)] {
+            let peer = RawPeer::always(vec![
+                Step::ReadHead,
+                Step::send("HTTP/1.1 100 Continue\r\n\r\n"),
+                Step::ReadBytes(13),
+                Step::send(to),
+            ]);
+            let got = driver.get(&Client::new(), &peer.url("/"), &sending("PUT", unknown()));
+            assert_eq!(got.exit, exit, "{driver:?} {}", got.message);
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use haul_policy::retry::{self, Outcome as Trouble};
 use haul_proto::h1::BodyFraming;
-use haul_proto::head::Head;
+use haul_proto::head::{Head, Version};
 
 use super::extent::{Extent, Verdict};
 use super::{Disposition, MAX_RESTARTS, MOST_HEADS, Redirected, Transfer};
@@ -24,6 +24,7 @@ impl Transfer {
     /// Handles the head of the final response: decides what is done with the body.
     pub fn on_head(&mut self, head: Head, framing: BodyFraming, now: Instant) {
         let continues = self.has_begun;
+        self.is_http10 = head.version() == Version::Http10;
         self.facts.head_came(&head, now, continues);
         self.pace.came(0, now);
         if let Some(trace) = &self.options.trace {

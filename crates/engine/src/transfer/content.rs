@@ -41,9 +41,19 @@ impl Transfer {
             return Some(trailers.behind(upload));
         }
         // Even nothing has a last chunk.
-        let is = |(name, _): &(String, Vec<u8>)| name.eq_ignore_ascii_case("transfer-encoding");
-        let is_chunked = self.options.fields.iter().chain(&self.own.fields).any(is);
-        (upload.length() != Some(0) || is_chunked).then_some(upload)
+        (upload.length() != Some(0) || self.names("Transfer-Encoding")).then_some(upload)
+    }
+
+    /// Whether the caller gives the field.
+    fn names(&self, field: &str) -> bool {
+        self.options.fields.iter().chain(&self.own.fields).any(|(name, _)| name.eq_ignore_ascii_case(field))
+    }
+
+    /// Whether the content goes in chunks though the caller did not say so.
+    fn needs_chunks(&self) -> bool {
+        let has_no_length = |body: &Body| body.length().is_none() && !self.names("Content-Length");
+        let needs = |body: &Body| self.own.trailers.is_some() || has_no_length(body);
+        self.given().is_some_and(needs) && !self.names("Transfer-Encoding")
     }
 
     /// How the next request's content is framed, with what its fields say.
@@ -120,8 +130,13 @@ impl Transfer {
         self.given().is_some_and(|body| !body.is_repeatable())
     }
 
-    /// Why there can be no further request with this content, if so.
+    /// Why there can be no further request with this content, if so: it was read already, or its server does not know
+    /// chunks (RFC 9112 section 6.1).
     pub(super) fn cannot_send_again(&self) -> Option<Error> {
+        if self.is_http10 && self.needs_chunks() {
+            let message = "the content has no known length, and the server's HTTP/1.0 needs one";
+            return Some(Error::new(ErrorKind::Upload, message));
+        }
         let is_spent = self.given().is_some_and(Body::is_spent);
         is_spent.then(|| Error::new(ErrorKind::Rewind, "the content was read once already and cannot be sent again"))
     }

@@ -37,6 +37,7 @@ impl Transfer {
                 if self.aim.method != hop.method {
                     self.facts.method = Some(hop.method.as_str().into());
                 }
+                self.is_http10 &= hop.target.origin() == self.aim.target.origin();
                 self.aim.follow(*hop, self.options.auto_referer);
                 if self.options.auto_referer {
                     let referer = self.aim.referer.as_deref().and_then(|referer| std::str::from_utf8(referer).ok());

@@ -134,6 +134,8 @@ pub struct Transfer {
     proxy_answered: bool,
     /// How often a proxy has asked who that is.
     proxy_rounds: u32,
+    /// The origin under way has answered with HTTP/1.0.
+    is_http10: bool,
     /// The alternative service that its connection goes to.
     alternative: Option<Box<Door>>,
     /// The proxy that its connection goes to, for traces.
@@ -245,6 +247,7 @@ impl Transfer {
             asked_pause: None,
             proxy_answered: false,
             proxy_rounds: 0,
+            is_http10: false,
             alternative: None,
             proxy_host: None,
             heads: Vec::new(),
@@ -297,6 +300,7 @@ impl Transfer {
         self.aim.begin_anew(with_body, self.options.referer.clone());
         self.login = Login::new(&self.aim.target);
         (self.facts.redirects, self.proxy_rounds) = (0, 0);
+        self.is_http10 = false;
         self.heads.clear();
         self.aside = None;
         self.history.clear();
