@@ -265,6 +265,9 @@ impl Carrier {
         loop {
             buffer.reserve(piece);
             let len = from.read_buf(&mut (&mut buffer).limit(piece)).await.unwrap_or(0);
+            // A link does not acknowledge: a sender whose buffer is full must not wait for what we would collect for 40 ms. Sending
+            // takes the setting back, so it is made each time.
+            let _ = SockRef::from(from.as_ref()).set_tcp_quickack(true);
             let bytes = buffer.split().freeze();
             let due = delays.due();
             // Closed when the writer has given up.
