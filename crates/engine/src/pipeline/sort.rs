@@ -51,6 +51,10 @@ impl Sorter {
     /// # Errors
     /// [`ErrorKind::Write`], which names the directory.
     pub fn push(&mut self, value: &[u8]) -> Result<()> {
+        // A page often names a value twice in a row: as the address of a link and as its text.
+        if self.unique && self.arena.entries.last().is_some_and(|last| self.arena.value(last) == value) {
+            return Ok(());
+        }
         let hash = self.unique.then(|| self.arena.hash(value));
         if hash.is_some_and(|hash| self.arena.contains(hash, value)) {
             return Ok(());
@@ -116,8 +120,7 @@ impl Sorted {
 struct Arena {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// Indices of `entries` by value.
-    known: HashTable<u32>,
+    known: HashTable<Known>,
     /// Keyed by chance: the values come from pages whose authors could choose them to collide.
     hasher: RandomState,
 }
@@ -129,19 +132,33 @@ struct Entry {
     length: u32,
 }
 
+/// Which of `entries` has a value. With the hash in it, the table grows and passes over other values without a look at them.
+struct Known {
+    index: u32,
+    hash: u32,
+}
+
+impl Known {
+    /// The hash as the table wants it: it takes the place from the low bits and tells neighbours apart by the highest seven.
+    fn spread(hash: u32) -> u64 {
+        u64::from(hash) << 32 | u64::from(hash)
+    }
+}
+
 impl Arena {
-    fn hash(&self, value: &[u8]) -> u64 {
+    fn hash(&self, value: &[u8]) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write(value);
-        hasher.finish()
+        hasher.finish() as u32
     }
 
     fn value(&self, entry: &Entry) -> &[u8] {
         &self.bytes[entry.offset..entry.offset + entry.length as usize]
     }
 
-    fn contains(&self, hash: u64, value: &[u8]) -> bool {
-        self.known.find(hash, |&index| self.value(&self.entries[index as usize]) == value).is_some()
+    fn contains(&self, hash: u32, value: &[u8]) -> bool {
+        let is_it = |known: &Known| known.hash == hash && self.value(&self.entries[known.index as usize]) == value;
+        self.known.find(Known::spread(hash), is_it).is_some()
     }
 
     /// Whether one more value fits into what is allocated, or into `memory` after the vectors' doubling.
@@ -150,24 +167,19 @@ impl Arena {
             |capacity: usize, needed: usize| if needed > capacity { (2 * capacity).max(needed) } else { capacity };
         let bytes = doubled(self.bytes.capacity(), self.bytes.len() + length);
         let entries = doubled(self.entries.capacity(), self.entries.len() + 1) * size_of::<Entry>();
-        // A table is at most 7/8 full and has a control byte a bucket; 8 bytes an index are never less than that.
-        let known = if unique { doubled(self.known.capacity(), self.known.len() + 1) * 8 } else { 0 };
+        // A table is at most 7/8 full and has a control byte a bucket: 10.3 bytes for each value.
+        let known = if unique { doubled(self.known.capacity(), self.known.len() + 1) * 11 } else { 0 };
         (bytes + entries + known) as u64 <= memory && self.entries.len() < u32::MAX as usize
     }
 
-    fn insert(&mut self, hash: Option<u64>, value: &[u8]) -> Result<()> {
+    fn insert(&mut self, hash: Option<u32>, value: &[u8]) -> Result<()> {
         let length = u32::try_from(value.len())
             .map_err(|_| Error::new(ErrorKind::TooLarge, "a value to sort is longer than 4 GiB"))?;
         let entry = Entry { prefix: prefix(value), offset: self.bytes.len(), length };
         self.bytes.extend_from_slice(value);
         if let Some(hash) = hash {
-            let Self { bytes, entries, known, hasher } = self;
-            known.insert_unique(hash, entries.len() as u32, |&index| {
-                let entry = &entries[index as usize];
-                let mut hasher = hasher.build_hasher();
-                hasher.write(&bytes[entry.offset..entry.offset + entry.length as usize]);
-                hasher.finish()
-            });
+            let known = Known { index: self.entries.len() as u32, hash };
+            self.known.insert_unique(Known::spread(hash), known, |known| Known::spread(known.hash));
         }
         self.entries.push(entry);
         Ok(())
