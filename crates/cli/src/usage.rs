@@ -80,6 +80,8 @@ pub enum Reason {
         /// The byte behind the name.
         position: usize,
     },
+    /// `-F` names an encoder that does not exist; curl finds this when it makes the form.
+    Encoder,
     /// The option is used in a way that has no meaning; the text says which.
     BadUse(String),
     /// A file that an option names cannot be read.
@@ -120,6 +122,7 @@ impl fmt::Display for Reason {
             Reason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
             Reason::NoUrl => f.write_str("(2) no URL specified"),
             Reason::TooDeep => f.write_str("config files include each other too deeply"),
+            Reason::Encoder => f.write_str("is badly used here (no such \";encoder=\")"),
             Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
             Reason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
             Reason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
@@ -181,7 +184,7 @@ impl UsageError {
             Reason::Proxy { code, .. } => code,
             Reason::Directory => 23,
             Reason::Read { .. } => 26,
-            Reason::GlobName { .. } => 43,
+            Reason::GlobName { .. } | Reason::Encoder => 43,
             Reason::BadSyntax(_) => 49,
             _ => 2,
         }

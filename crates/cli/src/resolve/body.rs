@@ -109,18 +109,26 @@ impl Resolver<'_> {
                     filename = filename.or(Some(own));
                 }
                 // curl holds standard input in memory, so that the form's length is known.
-                if is_stdin && self.persona.is_curl() {
+                if is_stdin && (self.persona.is_curl() || low.encoder.is_some()) {
                     PartContent::Bytes(self.file(&path, "--form")?)
                 } else {
                     PartContent::Source(self.source(path)?)
                 }
             }
         };
+        let encoder = low.encoder.filter(|_| !matches!(content, PartContent::Mixed(_)));
+        let mut headers = self.lines(low.headers)?;
+        if let Some(encoder) = encoder
+            && !headers.iter().any(|line| is_named(line, "Content-Transfer-Encoding"))
+        {
+            headers.insert(0, format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
+        }
         Ok(PartArg {
             name: low.name,
             filename,
             content_type: low.content_type.or(guessed.map(str::to_owned)),
-            headers: self.lines(low.headers)?,
+            headers,
+            encoder,
             content,
         })
     }
@@ -168,6 +176,12 @@ impl Resolver<'_> {
         }
         Ok(lines)
     }
+}
+
+/// Whether a header line is of this name.
+fn is_named(line: &[u8], name: &str) -> bool {
+    let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    own.eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// The type of a file whose name tells it.

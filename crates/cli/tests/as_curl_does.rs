@@ -1,0 +1,50 @@
+//! More of what curl 8.22 does with its options, found by running it and haul side by side.
+
+mod common;
+
+use std::fs;
+
+use common::{curl_in, page, received};
+
+/// The fields and the content of what `curl -F` sends for this part, with `BOUNDARY` for the boundary.
+fn form(dir: &std::path::Path, part: &str) -> String {
+    let peer = page("x");
+    curl_in(dir, &["-sS", "-F", part, &peer.url("/")]).ok();
+    let sent = received(&peer, 0);
+    let boundary = sent.split_once("boundary=").unwrap().1.split("\r\n").next().unwrap().to_owned();
+    sent.replace(&boundary, "BOUNDARY")
+}
+
+#[test]
+fn parts_of_a_form_go_through_encoders() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    fs::write(dir.join("f.txt"), [b'x'; 58]).unwrap();
+    let line = "eHh4".repeat(19);
+    for (part, head, content) in [
+        (
+            "a=@f.txt;encoder=base64",
+            "Content-Type: text/plain\r\nContent-Transfer-Encoding: base64",
+            &*format!("{line}\r\neA=="),
+        ),
+        ("a=\u{e9} =;encoder=quoted-printable", "Content-Transfer-Encoding: quoted-printable", "=C3=A9 =3D"),
+        ("a=b;encoder=7bit;headers=\"X: y\"", "Content-Transfer-Encoding: 7bit\r\nX: y", "b"),
+        ("a=\u{e9};encoder=BINARY", "Content-Transfer-Encoding: binary", "\u{e9}"),
+        ("a=b;encoder=base64;headers=\"content-transfer-encoding: x\"", "content-transfer-encoding: x", "Yg=="),
+    ] {
+        let sent = form(dir, part);
+        let own = format!("{head}\r\n\r\n{content}\r\n--BOUNDARY--\r\n");
+        assert!(sent.ends_with(&own) && sent.contains("\r\nContent-Length: "), "{part}: {sent}");
+    }
+    // A list has no encoder; each of its files has its own.
+    fs::write(dir.join("g"), "g").unwrap();
+    let sent = form(dir, "a=@f.txt,g;encoder=base64");
+    assert!(sent.contains(&"x".repeat(58)) && sent.contains("\r\n\r\nZw==\r\n"), "{sent}");
+
+    let peer = page("x");
+    fs::write(dir.join("high"), b"\xff").unwrap();
+    for (part, code) in [("a=@high;encoder=7bit", 26), ("a=\u{e9};encoder=7bit", 26), ("a=b;encoder=rot13", 43)] {
+        let ran = curl_in(dir, &["-sS", "-F", part, &peer.url("/")]);
+        assert_eq!(ran.code, code, "{part}: {}", ran.stderr);
+    }
+}
