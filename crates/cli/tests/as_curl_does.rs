@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{curl_in, page, received};
+use common::{HAUL, curl, curl_in, page, program, received, run};
 
 /// The fields and the content of what `curl -F` sends for this part, with `BOUNDARY` for the boundary.
 fn form(dir: &std::path::Path, part: &str) -> String {
@@ -47,4 +47,17 @@ fn parts_of_a_form_go_through_encoders() {
         let ran = curl_in(dir, &["-sS", "-F", part, &peer.url("/")]);
         assert_eq!(ran.code, code, "{part}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn a_file_of_a_parts_fields_need_not_be_there() {
+    let peer = page("x");
+    let ran = curl(&["--no-progress-meter", "-F", "a=b;headers=@/none;type=text/x", &peer.url("/")]);
+    assert_eq!(
+        (ran.code, &*ran.stderr),
+        (0, "Warning: Cannot read from /none: No such file or directory (os error 2)\n")
+    );
+    assert!(received(&peer, 0).contains("name=\"a\"\r\nContent-Type: text/x\r\n\r\nb\r\n"));
+    let own = run(program(HAUL).args(["-F", "a=b;headers=@/none", &peer.url("/")]));
+    assert_eq!(own.code, 26);
 }

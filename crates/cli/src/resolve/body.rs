@@ -160,7 +160,18 @@ impl Resolver<'_> {
                 LineLow::File(path) => path,
             };
             let first = lines.len();
-            for line in self.file(&path, "--form")?.split(|&byte| byte == b'\n') {
+            let text = match self.file(&path, "--form") {
+                Ok(text) => text,
+                // To curl it is no more than lines that are not there.
+                Err(error) if self.persona.is_curl() => {
+                    if let Reason::Read { path, error } = error.reason() {
+                        self.warnings.push(format!("Cannot read from {path}: {error}"));
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for line in text.split(|&byte| byte == b'\n') {
                 let goes_on = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) && lines.len() > first;
                 let text = line.trim_ascii();
                 if text.is_empty() || line.starts_with(b"#") {
