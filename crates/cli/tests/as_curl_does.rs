@@ -61,3 +61,19 @@ fn a_file_of_a_parts_fields_need_not_be_there() {
     let own = run(program(HAUL).args(["-F", "a=b;headers=@/none", &peer.url("/")]));
     assert_eq!(own.code, 26);
 }
+
+#[test]
+fn a_netrc_without_a_last_value_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    for (text, field) in [
+        ("machine 127.0.0.1 login me password", "Authorization: Basic bWU6\r\n"),
+        ("machine 127.0.0.1 login a password b login me password x", "Authorization: Basic bWU6eA==\r\n"),
+        ("machine 127.0.0.1 login", "Accept: */*\r\n\r\n"),
+    ] {
+        let peer = page("x");
+        fs::write(dir.path().join("n"), text).unwrap();
+        curl_in(dir.path(), &["-sS", "--netrc-file", "n", &peer.url("/")]).ok();
+        let sent = received(&peer, 0);
+        assert!(sent.contains(field) && sent.contains("Authorization") == field.starts_with("Auth"), "{text}: {sent}");
+    }
+}
