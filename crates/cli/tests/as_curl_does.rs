@@ -77,3 +77,19 @@ fn a_netrc_without_a_last_value_is_one() {
         assert!(sent.contains(field) && sent.contains("Authorization") == field.starts_with("Auth"), "{text}: {sent}");
     }
 }
+
+#[test]
+fn without_a_netrc_the_transfers_that_need_it_fail() {
+    let (home, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    let at_home = |args: &[&str]| run(program(HAUL).args(["curl", "-q"]).args(args).env("HOME", home.path()));
+    let said = "curl: (26) .netrc error: no such file\n";
+    let ran = at_home(&["-sS", "-n", &url, &url]);
+    assert_eq!((ran.code, ran.stderr), (26, said.repeat(2)));
+    let ran = at_home(&["-sS", "-n", "-w", "%{exitcode} ", &url, "--next", "-s", &url]);
+    assert_eq!((ran.code, &*ran.stderr, &*ran.stdout), (0, said, &b"26 x"[..]));
+    let ran = at_home(&["-sS", "-Z", "-n", &url, &url]);
+    assert_eq!((ran.code, ran.stderr), (26, said.repeat(2)));
+    let own = run(program(HAUL).args(["-n", &url]).env("HOME", home.path()));
+    assert!(own.code == 26 && own.stderr.contains("cannot read"), "{}", own.stderr);
+}

@@ -20,7 +20,7 @@ pub(super) fn auth(args: &AuthArgs) -> Auth {
         allowed: args.allowed,
         signature: args.signature.clone(),
         netrc: match &args.netrc {
-            plan::Netrc::Off => Netrc::Off,
+            plan::Netrc::Off | plan::Netrc::Missing => Netrc::Off,
             plan::Netrc::Optional(text) => Netrc::Optional(text.clone()),
             plan::Netrc::Required(text) => Netrc::Required(text.clone()),
         },

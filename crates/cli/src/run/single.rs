@@ -25,7 +25,7 @@ use super::report::Reporter;
 use super::stores::Stores;
 use super::told::Told;
 use super::{by_agent, checksum, local, options, say, stamps};
-use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, append_query};
+use crate::plan::{ContinueAt, Existing, Global, Netrc, Operation, Output, StageArgs, append_query};
 
 /// The file of a URL whose path has no name, as by curl.
 const NAMELESS: &str = "curl_response";
@@ -64,8 +64,11 @@ pub(super) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(shown()))
 }
 
-/// `--disallow-username-in-url`.
-pub(super) fn refuse_user(stage: &StageArgs, target: &Target) -> Result<()> {
+/// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there (`-n`).
+pub(super) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
+    if stage.request.auth.netrc == Netrc::Missing {
+        return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
+    }
     if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
         return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
     }
@@ -114,7 +117,7 @@ pub(super) fn run(
     if let Some(tag) = &stage.request.etag_save {
         stamps::can_be_saved(operation, tag)?;
     }
-    refuse_user(stage, &target)?;
+    refuse_login(stage, &target)?;
     if local.is_none()
         && let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())?
     {
