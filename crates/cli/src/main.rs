@@ -74,6 +74,7 @@ fn main() -> ExitCode {
 }
 
 fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
+    let is_bare = args.is_empty();
     let mut low = parse::parse_as(persona, args, &mut SystemFiles)?;
     if let Some(fault) = &low.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
@@ -85,6 +86,9 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
         Some(Special::Help(subject)) => help::help(persona, subject.as_deref())?,
         Some(Special::Version) => help::version(persona),
         Some(Special::Manual) => help::manual(persona),
+        None if is_bare && persona.is_curl() && low.groups[0].urls.is_empty() => {
+            return Err(UsageError::new(At::Whole, Reason::NothingAsked));
+        }
         None => {
             let lacks_url = persona.is_curl() && low.take_group_without_url();
             let code = run::run(resolve::resolve(low, &mut SystemFiles)?);

@@ -56,6 +56,8 @@ pub enum Reason {
     NoSuchHelp,
     /// A group of options names no URL at all.
     NoUrl,
+    /// There is no argument at all; curl says only where more is to be read then.
+    NothingAsked,
     /// Config files include each other, or too deeply.
     TooDeep,
     /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
@@ -120,7 +122,7 @@ impl fmt::Display for Reason {
             Reason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
             Reason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
             Reason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
-            Reason::NoUrl => f.write_str("(2) no URL specified"),
+            Reason::NoUrl | Reason::NothingAsked => f.write_str("(2) no URL specified"),
             Reason::TooDeep => f.write_str("config files include each other too deeply"),
             Reason::Encoder => f.write_str("is badly used here (no such \";encoder=\")"),
             Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
@@ -197,6 +199,7 @@ impl UsageError {
         let is_curl = program == Persona::Curl.name();
         match &self.reason {
             Reason::NoSuchHelp => self.reason.to_string(),
+            Reason::NothingAsked => hint(program),
             // It is found when the output is opened, and no more is said of it.
             Reason::GlobName { template, position } if is_curl => {
                 let what = format!("no glob exists with this name in position {position}");

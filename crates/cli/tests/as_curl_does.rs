@@ -63,6 +63,20 @@ fn a_file_of_a_parts_fields_need_not_be_there() {
 }
 
 #[test]
+fn without_any_argument_curl_only_says_where_help_is() {
+    let hint = "curl: try 'curl --help' or 'curl --manual' for more information\n";
+    let home = tempfile::tempdir().unwrap();
+    let bare = |args: &[&str]| run(program(HAUL).arg("curl").args(args).env("HOME", home.path()));
+    let ran = bare(&[]);
+    assert_eq!((ran.code, &*ran.stderr), (2, hint));
+    assert_eq!(bare(&["-s"]).stderr, format!("curl: (2) no URL specified\n{hint}"));
+    // What .curlrc names is fetched.
+    let peer = page("x");
+    fs::write(home.path().join(".curlrc"), format!("-s\nurl = {}", peer.url("/"))).unwrap();
+    assert_eq!(bare(&[]).text(), "x");
+}
+
+#[test]
 fn a_netrc_without_a_last_value_is_one() {
     let dir = tempfile::tempdir().unwrap();
     for (text, field) in [
