@@ -79,6 +79,9 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
     if let Some(fault) = &low.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
     }
+    for subject in std::mem::take(&mut low.help_first) {
+        print(&help::help(persona, subject.as_deref())?);
+    }
     if let Some(command) = low.agent_command.filter(|_| low.special.is_none()) {
         return Ok(ask_agent(persona, command, low.global.agent));
     }
@@ -98,9 +101,13 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
             };
         }
     };
-    // A reader that has seen enough of the help is no failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    print(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A reader that has seen enough of the help is no failure.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// The agent's own process, which a call starts: its listener is standard input.

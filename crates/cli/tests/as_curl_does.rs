@@ -107,3 +107,17 @@ fn without_a_netrc_the_transfers_that_need_it_fail() {
     let own = run(program(HAUL).args(["-n", &url]).env("HOME", home.path()));
     assert!(own.code == 26 && own.stderr.contains("cannot read"), "{}", own.stderr);
 }
+
+#[test]
+fn help_in_a_config_file_is_shown_and_the_file_read_on() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    fs::write(dir.path().join("c"), format!("-h category\n-V\nsilent\nurl = {}", peer.url("/"))).unwrap();
+    let printed = curl_in(dir.path(), &["-K", "c"]).text();
+    assert!(
+        printed.contains(" verbose ") && printed.ends_with("\nx") && !printed.contains("Release-Date"),
+        "{printed}"
+    );
+    fs::write(dir.path().join("c"), "-h all").unwrap();
+    let ran = curl_in(dir.path(), &["-K", "c"]);
+    assert!(ran.code == 2 && ran.stdout.starts_with(b"Usage: "), "{}", ran.stderr);
+}

@@ -23,7 +23,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::args::LowArgs;
+use crate::args::{LowArgs, Special};
 use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
@@ -345,6 +345,12 @@ impl Parser<'_> {
                 self.args.warn(format!("{file}:{} Option '{option}' {oddity}", entry.line));
             }
             self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
+            if self.args.global.persona.is_curl() {
+                // curl shows the help and reads on; the rest of what ends a command line says nothing here.
+                if let Some(Special::Help(subject)) = self.args.special.take() {
+                    self.args.help_first.push(subject);
+                }
+            }
             if self.args.special.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {
                 break;
             }
