@@ -121,3 +121,12 @@ fn help_in_a_config_file_is_shown_and_the_file_read_on() {
     let ran = curl_in(dir.path(), &["-K", "c"]);
     assert!(ran.code == 2 && ran.stdout.starts_with(b"Usage: "), "{}", ran.stderr);
 }
+
+#[test]
+fn a_switch_may_have_a_value_that_counts_for_nothing() {
+    let peer = page("x");
+    let ran = curl(&["--silent=0", "--location=", "--no-fail=1", &peer.url("/")]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    let own = run(program(HAUL).args(["--silent=0", &peer.url("/")]));
+    assert!(own.code == 2 && own.stderr.contains("trailing garbage"), "{}", own.stderr);
+}

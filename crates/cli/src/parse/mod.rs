@@ -245,8 +245,11 @@ impl Parser<'_> {
         let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
         let takes = flag.spec().takes;
         let value = match (takes, attached, next) {
-            (Takes::Switch | Takes::Once, Some(_), _) => return Err(here(Reason::TrailingGarbage)),
-            (Takes::Switch | Takes::Once, None, _) => FlagValue::Switch(on),
+            // curl passes over a value that a switch does not take.
+            (Takes::Switch | Takes::Once, Some(_), _) if !self.args.global.persona.is_curl() => {
+                return Err(here(Reason::TrailingGarbage));
+            }
+            (Takes::Switch | Takes::Once, ..) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
             (Takes::Value(name), None, Some(text)) => {
                 if (name.contains("file") || name == "path") && text.len() > 1 && text[0] == b'-' {
