@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 
 use common::{HAUL, curl, curl_in, page, program, received, run};
+use testkit::raw::{RawPeer, Step};
 
 /// The fields and the content of what `curl -F` sends for this part, with `BOUNDARY` for the boundary.
 fn form(dir: &std::path::Path, part: &str) -> String {
@@ -129,4 +130,18 @@ fn a_switch_may_have_a_value_that_counts_for_nothing() {
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     let own = run(program(HAUL).args(["--silent=0", &peer.url("/")]));
     assert!(own.code == 2 && own.stderr.contains("trailing garbage"), "{}", own.stderr);
+}
+
+#[test]
+fn behind_seconds_there_may_be_anything() {
+    let peer = page("x");
+    for limit in ["5m", "5 s", "5.5.5", "5,5", "0x", "2.5 seconds"] {
+        curl(&["-sS", "-m", limit, "--connect-timeout", limit, "--retry-delay", limit, &peer.url("/")]).ok();
+    }
+    for limit in ["", "x5", " 5", "-5"] {
+        assert_eq!(curl(&["-sS", "-m", limit, &peer.url("/")]).code, 2, "{limit:?}");
+    }
+    assert_eq!(run(program(HAUL).args(["-m", "5m", &peer.url("/")])).code, 2);
+    let silent = RawPeer::always(vec![Step::ReadToEnd]);
+    assert_eq!(curl(&["-sS", "-m", "0.2m", &silent.url("/")]).code, 28);
 }

@@ -356,7 +356,7 @@ fn help_is_found_in_any_case_and_lacking_help_is_told_on_stderr() {
 fn times_may_say_that_they_are_seconds() {
     let peer = page("x");
     assert_eq!(curl(&["-s", "-m", "5s", &peer.url("/")]).ok(), b"x");
-    assert_eq!(curl(&["-s", "-m", "5m", &peer.url("/")]).code, 2);
+    assert_eq!(run(program(HAUL).args(["-m", "5m", &peer.url("/")])).code, 2);
 }
 
 #[test]
