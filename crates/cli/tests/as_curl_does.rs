@@ -145,3 +145,18 @@ fn behind_seconds_there_may_be_anything() {
     let silent = RawPeer::always(vec![Step::ReadToEnd]);
     assert_eq!(curl(&["-sS", "-m", "0.2m", &silent.url("/")]).code, 28);
 }
+
+#[test]
+fn data_in_the_url_goes_with_no_other_content() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let url = peer.url("/");
+    fs::write(dir.path().join("f"), "f").unwrap();
+    for other in [&["-F", "a=b"][..], &["-T", "f"]] {
+        let ran = curl_in(dir.path(), &[&["-G", "-d", "c=d"], other, &[&url]].concat());
+        let said = "You can only select one HTTP request method! You asked for both GET (-G, --get) and ";
+        assert!(ran.code == 2 && ran.stderr.contains(said), "{}", ran.stderr);
+        // Without data -G says nothing.
+        curl_in(dir.path(), &[&["-s", "-G"], other, &[&url]].concat()).ok();
+    }
+    curl(&["-s", "-G", "-I", "-d", "c=d", &url]).ok();
+}

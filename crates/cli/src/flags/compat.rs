@@ -86,7 +86,6 @@ const DIFFERS: &[(&str, &str)] = &[
     ),
     ("cookie", "Set-Cookie lines in a file that have no Domain apply to the host of the first URL only"),
     ("form", "what is encoded as quoted-printable is sent with its length, where curl sends chunks"),
-    ("get", "may be combined with -F and -T, which curl refuses"),
     (
         "header",
         "one space follows the colon, whatever was written; a name that is not a token (RFC 9110 section 5.1) and a wrong \

@@ -22,9 +22,13 @@ pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>)
 }
 
 /// The method that the options stand for; in curl's words where there are two.
-pub(super) fn method(low: &RequestLow, uploads: bool) -> Result<&'static str, UsageError> {
+///
+/// Under haul's own name a form or an upload may have the data of `-G` in its URL.
+pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {
+    let data_in_url = low.get && !low.data.is_empty() && !low.head && persona.is_curl();
     let asked = [
         (low.head, "HEAD", "HEAD (-I, --head)", "--head"),
+        (data_in_url, "GET", "GET (-G, --get)", "--get"),
         (!low.data.is_empty() && !low.get, "POST", "POST (-d, --data)", "--data"),
         (!low.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
         (uploads, "PUT", "PUT (-T, --upload-file)", "--upload-file"),

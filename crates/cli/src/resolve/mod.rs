@@ -186,7 +186,7 @@ impl Resolver<'_> {
     }
 
     fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
-        let own_method = conflicts::method(&low, uploads)?;
+        let own_method = conflicts::method(&low, uploads, self.persona)?;
         let custom_method = low.method.is_some() && !low.follow;
         let is_post = (low.method.is_some() && low.follow).then_some(own_method == "POST");
         self.note_method(&low, own_method, uploads);
