@@ -160,3 +160,26 @@ fn data_in_the_url_goes_with_no_other_content() {
     }
     curl(&["-s", "-G", "-I", "-d", "c=d", &url]).ok();
 }
+
+#[test]
+fn credentials_in_a_proxys_url_go_before_those_of_proxy_user() {
+    let sent = |proxy_of: fn(&RawPeer) -> String, in_environment: bool| {
+        let peer = page("x");
+        let proxy = proxy_of(&peer);
+        let mut command = program(HAUL);
+        command.args(["curl", "-q", "-s", "-U", "a:b", "http://h.test/"]);
+        match in_environment {
+            true => command.env("http_proxy", proxy),
+            false => command.args(["-x", &proxy]),
+        };
+        run(&mut command).ok();
+        received(&peer, 0)
+    };
+    let with_user = |peer: &RawPeer| peer.url("").replacen("://", "://u:p@", 1);
+    for in_environment in [false, true] {
+        let said = sent(with_user, in_environment);
+        assert!(said.contains("Proxy-Authorization: Basic dTpw\r\n"), "{said}");
+        let said = sent(|peer| peer.url(""), in_environment);
+        assert!(said.contains("Proxy-Authorization: Basic YTpi\r\n"), "{said}");
+    }
+}
