@@ -2,9 +2,11 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
-use common::{HAUL, curl, curl_in, page, program, received, run};
+use common::{HAUL, curl, curl_in, names, page, program, received, run};
 use testkit::raw::{RawPeer, Step};
 
 /// The fields and the content of what `curl -F` sends for this part, with `BOUNDARY` for the boundary.
@@ -182,4 +184,22 @@ fn credentials_in_a_proxys_url_go_before_those_of_proxy_user() {
         let said = sent(|peer| peer.url(""), in_environment);
         assert!(said.contains("Proxy-Authorization: Basic YTpi\r\n"), "{said}");
     }
+}
+
+#[test]
+fn names_of_files_are_bytes() {
+    let (dir, peer) = (tempfile::tempdir().unwrap(), page("x"));
+    let dir = dir.path();
+    let in_latin1 = |name: &[u8]| OsStr::from_bytes(name).to_owned();
+    let with = |args: &[&OsStr]| run(program(HAUL).args(["curl", "-q", "-s"]).args(args).current_dir(dir));
+    let glob = peer.url("/[1-2]");
+    with(&["-o".as_ref(), &in_latin1(b"\xfc#1"), glob.as_ref()]).ok();
+    assert!(dir.join(in_latin1(b"\xfc1")).exists() && dir.join(in_latin1(b"\xfc2")).exists(), "{:?}", names(dir));
+    assert_eq!(with(&["-o".as_ref(), &in_latin1(b"\xfc/"), glob.as_ref()]).code, 23);
+
+    fs::write(dir.join(in_latin1(b"up\xfc")), "sent").unwrap();
+    let peer = page("x");
+    with(&["-T".as_ref(), &in_latin1(b"up\xfc"), peer.url("/").as_ref()]).ok();
+    let sent = received(&peer, 0);
+    assert!(sent.starts_with("PUT /up%FC ") && sent.ends_with("sent"), "{sent}");
 }

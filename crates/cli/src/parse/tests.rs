@@ -45,7 +45,7 @@ fn urls(low: &LowArgs, group: usize) -> Vec<UrlSource<'_>> {
 
 #[test]
 fn letters_bundle_and_values_glue() {
-    let file = |name: &str| Output::File(name.to_owned());
+    let file = |name: &str| Output::File(name.into());
     for args in [
         &["-sSkofile"][..],
         &["-sSko", "file"],
@@ -252,7 +252,7 @@ fn config_files_are_read_in_place() {
     let low = read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], Memory::default().with("c", text));
     let low = low.expect("the file is right");
     assert_eq!(urls(&low, 0), ["http://h/0", "http://h/1", "http://h/2", "http://h/3"].map(UrlSource::Argument));
-    let names = ["zero", "one", "two"].map(|name| Output::File(name.to_owned()));
+    let names = ["zero", "one", "two"].map(|name| Output::File(name.into()));
     assert_eq!(low.groups[0].outputs, names);
     let transfer = &low.groups[0].stages[0].transfer;
     assert!(!transfer.redirect.follow);

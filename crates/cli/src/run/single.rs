@@ -1,9 +1,11 @@
 //! One URL: the blocking driver, no thread, no event loop.
 
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::io::IoSlice;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +19,7 @@ use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
-use haul_policy::glob::Parts;
+use haul_policy::glob::{Parts, fill_template};
 
 use super::carried::Part;
 use super::progress::Progress;
@@ -196,13 +198,13 @@ pub(super) fn file_for(
     let name = match operation.output_of(source) {
         Output::Stdout => return Ok(None),
         Output::File(template) if template == "-" => return Ok(None),
-        Output::File(template) => haul_policy::glob::fill_template(template, parts),
+        Output::File(template) => filled(template, parts),
         Output::Null => return Ok(Some(NULL.into())),
         Output::RemoteName if operation.in_place => {
-            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned())
+            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned()).into()
         }
         Output::RemoteName => match haul_policy::filename::from_target(target) {
-            Ok(name) => name,
+            Ok(name) => name.into(),
             Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
         },
     };
@@ -219,6 +221,16 @@ pub(super) fn file_for(
     };
     refuse_to_go_on(operation, source, &path)?;
     Ok(Some(path))
+}
+
+/// A name with what the globs contributed to it. Bytes of it that are no UTF-8 stay as they are.
+fn filled(template: &OsStr, parts: &Parts) -> OsString {
+    let mut name = Vec::new();
+    for chunk in template.as_bytes().utf8_chunks() {
+        name.extend_from_slice(fill_template(chunk.valid(), parts).as_bytes());
+        name.extend_from_slice(chunk.invalid());
+    }
+    OsString::from_vec(name)
 }
 
 /// `-C -` with content: what the file has already is not to be gone on with.
