@@ -203,3 +203,18 @@ fn names_of_files_are_bytes() {
     let sent = received(&peer, 0);
     assert!(sent.starts_with("PUT /up%FC ") && sent.ends_with("sent"), "{sent}");
 }
+
+#[test]
+fn a_redirect_that_is_not_followed_names_the_file_too() {
+    let named = |location: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let head = format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 1\r\n\r\nx");
+        let peer = RawPeer::always(vec![Step::ReadHead, Step::send(head)]);
+        curl_in(dir.path(), &["-s", "-O", "-J", &peer.url("/from")]).ok();
+        names(dir.path()).join(" ")
+    };
+    assert_eq!(named("/a/to%20x?q=/y#f"), "to%20x");
+    assert_eq!(named("to.txt"), "to.txt");
+    // curl fails for want of a name then.
+    assert_eq!(named("/a/"), "from");
+}
