@@ -218,3 +218,11 @@ fn a_redirect_that_is_not_followed_names_the_file_too() {
     // curl fails for want of a name then.
     assert_eq!(named("/a/"), "from");
 }
+
+#[test]
+fn a_header_without_a_name_is_left_out() {
+    let peer = page("x");
+    let ran = curl(&["-sS", "-H", ": x", "-H", ":", "-H", ";", "-H", "A: b", &peer.url("/")]);
+    assert_eq!((ran.code, &*ran.stderr), (0, ""));
+    assert!(received(&peer, 0).ends_with("Accept: */*\r\nA: b\r\n\r\n"), "{}", received(&peer, 0));
+}
