@@ -388,6 +388,7 @@ fn who_did_not_answer_is_told_as_by_curl() {
     assert_eq!(said(&["http://127.0.0.1:1/"]), told("127.0.0.1:1"));
     assert_eq!(said(&["--connect-to", "::127.0.0.1:1", "http://h.example/"]), told("h.example:80 via 127.0.0.1:1"));
     assert_eq!(said(&["-x", "http://127.0.0.1:1", "http://h.example/"]), told("127.0.0.1:1 over proxy 127.0.0.1"));
+    assert_eq!(said(&["-x", "http://127.0.0.1:1", "https://h.example/"]), told("h.example:443 over proxy 127.0.0.1"));
     assert_eq!(said(&["--unix-socket", "/none/s", "http://h.example/"]), told("h.example:80 over unix:///none/s"));
 }
 
