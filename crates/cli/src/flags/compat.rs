@@ -85,6 +85,7 @@ const DIFFERS: &[(&str, &str)] = &[
         "416 is a failure if its Content-Range gives another size; a retry uses If-Range where it can and appends nothing of changed content (36); not with -T -, which has no length",
     ),
     ("cookie", "Set-Cookie lines in a file that have no Domain apply to the host of the first URL only"),
+    ("create-file-mode", "also of files that are downloaded; in curl of those alone that it creates on servers"),
     ("form", "what is encoded as quoted-printable is sent with its length, where curl sends chunks"),
     (
         "header",
