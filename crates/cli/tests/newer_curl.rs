@@ -73,6 +73,16 @@ fn the_meter_stands_over_each_transfer_that_finds_a_server() {
     assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
     assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"hello67");
 
+    // There is nothing behind what is there.
+    let peer = RawPeer::always(answer("416 Range Not Satisfiable\r\nContent-Range: bytes */7", ""));
+    let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
+    assert_eq!(
+        (ran.code, ran.stderr.starts_with("** Resuming transfer from byte position 7\n")),
+        (0, true),
+        "{}",
+        ran.stderr
+    );
+
     let ran = curl(&["http://127.0.0.1:1/"]);
     assert!(ran.code == 7 && ran.stderr.starts_with("curl: (7) Failed to connect"), "{}", ran.stderr);
 }

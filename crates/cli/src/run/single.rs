@@ -140,6 +140,9 @@ pub(super) fn run(
     let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named) });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
+    if let Some(ContinueAt::Offset(offset)) = stage.request.continue_at {
+        reporter.progress().goes_on_at(offset);
+    }
     let outcome = match local {
         Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
@@ -316,7 +319,11 @@ impl Sink for Counted {
     }
 
     fn partial(&mut self, target: &Target) -> Option<Partial> {
-        self.sink.partial(target)
+        let partial = self.sink.partial(target);
+        if let Some(partial) = &partial {
+            self.progress.goes_on_at(partial.gap.start);
+        }
+        partial
     }
 
     fn next_gap(&mut self) -> Option<Range<u64>> {
