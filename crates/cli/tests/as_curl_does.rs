@@ -226,3 +226,17 @@ fn a_header_without_a_name_is_left_out() {
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     assert!(received(&peer, 0).ends_with("Accept: */*\r\nA: b\r\n\r\n"), "{}", received(&peer, 0));
 }
+
+#[test]
+fn a_pin_for_a_proxy_matters_where_a_proxy_has_tls() {
+    let peer = page("x");
+    let (url, proxy) = (peer.url("/"), peer.url(""));
+    let bad = ["-sS", "--proxy-pinnedpubkey", "sha256//none"];
+    curl(&[&bad[..], &[&url]].concat()).ok();
+    curl(&[&bad[..], &["-x", &proxy, "http://h.test/"]].concat()).ok();
+    let with_tls = proxy.replacen("http:", "https:", 1);
+    assert_eq!(curl(&[&bad[..], &["-x", &with_tls, "http://h.test/"]].concat()).code, 90);
+    let mut command = program(HAUL);
+    command.args(["curl", "-q"]).args(bad).arg("http://h.test/").env("http_proxy", with_tls);
+    assert_eq!(run(&mut command).code, 90);
+}
