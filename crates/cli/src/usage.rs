@@ -36,9 +36,7 @@ pub enum Reason {
     RequiresParameter,
     /// A value was glued to an option that takes none.
     TrailingGarbage,
-    /// `--no-` in front of an option that takes a value.
-    NotABoolean,
-    /// `--no-` in front of an option that cannot be taken back.
+    /// `--no-` in front of an option that takes a value, or cannot be taken back.
     NotReversible,
     /// The value is not a number.
     BadNumber,
@@ -113,7 +111,6 @@ impl fmt::Display for Reason {
             Reason::Unknown => f.write_str("is unknown"),
             Reason::RequiresParameter => f.write_str("requires parameter"),
             Reason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
-            Reason::NotABoolean => f.write_str("used '--no-' for option that is not a boolean"),
             Reason::NotReversible => f.write_str("the given option cannot be reversed with a --no- prefix"),
             Reason::BadNumber => f.write_str("expected a proper numerical parameter"),
             Reason::Negative => f.write_str("expected a positive numerical parameter"),

@@ -390,8 +390,7 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
     match positive.and_then(flags::find_long) {
         Some(flag) => match flag.spec().takes {
             Takes::Switch => Ok((flag, false)),
-            Takes::Once => Err(Reason::NotReversible),
-            _ => Err(Reason::NotABoolean),
+            _ => Err(Reason::NotReversible),
         },
         None => {
             let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));

@@ -95,7 +95,7 @@ fn refusals_are_in_the_words_of_curl() {
         (&["--max-time", "abc"], "haul: option --max-time: expected a proper numerical parameter"),
         (&["-m-1"], "haul: option -m: expected a positive numerical parameter"),
         (&["--parallel-max=70000"], "haul: option --parallel-max: too large number"),
-        (&["--no-data", "x"], "haul: option --no-data: used '--no-' for option that is not a boolean"),
+        (&["--no-data", "x"], "haul: option --no-data: the given option cannot be reversed with a --no- prefix"),
         (&["--no-next"], "haul: option --no-next: the given option cannot be reversed with a --no- prefix"),
         (&["--silent=1"], "haul: option --silent: had unsupported trailing garbage"),
         (&["-o", ""], "haul: option -o: blank argument where content is expected"),
@@ -114,7 +114,7 @@ fn refusals_are_in_the_words_of_curl() {
         (&["--split=257"], "haul: option --split: too large number"),
         (&["--create-file-mode", "0888"], "haul: option --create-file-mode: expected a proper numerical parameter"),
         (&["--create-file-mode", "4755"], "haul: option --create-file-mode: too large number"),
-        (&["--no-split"], "haul: option --no-split: used '--no-' for option that is not a boolean"),
+        (&["--no-split"], "haul: option --no-split: the given option cannot be reversed with a --no- prefix"),
         (
             &["--checksum=sha256:00"],
             "haul: option --checksum: is badly used here (sha256: needs 64 hexadecimal digits)",
