@@ -38,6 +38,8 @@ pub struct LowArgs {
     pub groups: Vec<Group>,
     /// `--help` or `--version`: print that and leave.
     pub special: Option<Special>,
+    /// In curl's place: the subjects of `--help` in config files, which is shown before the transfers.
+    pub help_first: Vec<Option<String>>,
     /// `--agent-status`, `--agent-stop`: do that and leave.
     pub agent_command: Option<crate::agent::control::Command>,
     /// What the user should know.
@@ -382,6 +384,7 @@ impl LowArgs {
             global: persona.global(),
             groups: vec![Group::of(persona)],
             special: None,
+            help_first: Vec::new(),
             agent_command: None,
             warnings: Vec::new(),
             notes: Vec::new(),

@@ -74,9 +74,13 @@ fn main() -> ExitCode {
 }
 
 fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError> {
+    let is_bare = args.is_empty();
     let mut low = parse::parse_as(persona, args, &mut SystemFiles)?;
     if let Some(fault) = &low.curlrc_fault {
         let _ = writeln!(std::io::stderr(), "{}", fault.said_by(persona.name()));
+    }
+    for subject in std::mem::take(&mut low.help_first) {
+        print(&help::help(persona, subject.as_deref())?);
     }
     if let Some(command) = low.agent_command.filter(|_| low.special.is_none()) {
         return Ok(ask_agent(persona, command, low.global.agent));
@@ -85,6 +89,9 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
         Some(Special::Help(subject)) => help::help(persona, subject.as_deref())?,
         Some(Special::Version) => help::version(persona),
         Some(Special::Manual) => help::manual(persona),
+        None if is_bare && persona.is_curl() && low.groups[0].urls.is_empty() => {
+            return Err(UsageError::new(At::Whole, Reason::NothingAsked));
+        }
         None => {
             let lacks_url = persona.is_curl() && low.take_group_without_url();
             let code = run::run(resolve::resolve(low, &mut SystemFiles)?);
@@ -94,9 +101,13 @@ fn answer(persona: Persona, args: Vec<OsString>) -> Result<ExitCode, UsageError>
             };
         }
     };
-    // A reader that has seen enough of the help is no failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    print(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// A reader that has seen enough of the help is no failure.
+fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// The agent's own process, which a call starts: its listener is standard input.

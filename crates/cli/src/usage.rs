@@ -36,9 +36,7 @@ pub enum Reason {
     RequiresParameter,
     /// A value was glued to an option that takes none.
     TrailingGarbage,
-    /// `--no-` in front of an option that takes a value.
-    NotABoolean,
-    /// `--no-` in front of an option that cannot be taken back.
+    /// `--no-` in front of an option that takes a value, or cannot be taken back.
     NotReversible,
     /// The value is not a number.
     BadNumber,
@@ -56,6 +54,8 @@ pub enum Reason {
     NoSuchHelp,
     /// A group of options names no URL at all.
     NoUrl,
+    /// There is no argument at all; curl says only where more is to be read then.
+    NothingAsked,
     /// Config files include each other, or too deeply.
     TooDeep,
     /// `--resolve` or `--connect-to` does not parse; curl finds this when it sets the option up.
@@ -80,6 +80,8 @@ pub enum Reason {
         /// The byte behind the name.
         position: usize,
     },
+    /// `-F` names an encoder that does not exist; curl finds this when it makes the form.
+    Encoder,
     /// The option is used in a way that has no meaning; the text says which.
     BadUse(String),
     /// A file that an option names cannot be read.
@@ -109,7 +111,6 @@ impl fmt::Display for Reason {
             Reason::Unknown => f.write_str("is unknown"),
             Reason::RequiresParameter => f.write_str("requires parameter"),
             Reason::TrailingGarbage => f.write_str("had unsupported trailing garbage"),
-            Reason::NotABoolean => f.write_str("used '--no-' for option that is not a boolean"),
             Reason::NotReversible => f.write_str("the given option cannot be reversed with a --no- prefix"),
             Reason::BadNumber => f.write_str("expected a proper numerical parameter"),
             Reason::Negative => f.write_str("expected a positive numerical parameter"),
@@ -118,8 +119,9 @@ impl fmt::Display for Reason {
             Reason::NotUtf8 => f.write_str("the value is not valid UTF-8"),
             Reason::MissingUrlBeforeNext => f.write_str("missing URL before --next"),
             Reason::NoSuchHelp => f.write_str("Incorrect option name to show help for, see curl -h"),
-            Reason::NoUrl => f.write_str("(2) no URL specified"),
+            Reason::NoUrl | Reason::NothingAsked => f.write_str("(2) no URL specified"),
             Reason::TooDeep => f.write_str("config files include each other too deeply"),
+            Reason::Encoder => f.write_str("is badly used here (no such \";encoder=\")"),
             Reason::BadSyntax(form) => write!(f, "is badly used here (expected {form})"),
             Reason::Directory => f.write_str("is badly used here (names a directory; -O --output-dir DIRECTORY)"),
             Reason::Protocol => f.write_str("a specified protocol is unsupported, haul has http and https"),
@@ -181,7 +183,7 @@ impl UsageError {
             Reason::Proxy { code, .. } => code,
             Reason::Directory => 23,
             Reason::Read { .. } => 26,
-            Reason::GlobName { .. } => 43,
+            Reason::GlobName { .. } | Reason::Encoder => 43,
             Reason::BadSyntax(_) => 49,
             _ => 2,
         }
@@ -194,6 +196,7 @@ impl UsageError {
         let is_curl = program == Persona::Curl.name();
         match &self.reason {
             Reason::NoSuchHelp => self.reason.to_string(),
+            Reason::NothingAsked => hint(program),
             // It is found when the output is opened, and no more is said of it.
             Reason::GlobName { template, position } if is_curl => {
                 let what = format!("no glob exists with this name in position {position}");

@@ -12,6 +12,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::persona::Persona;
 use crate::usage::Reason;
 
 /// The longest time limit taken, in seconds: a century, far inside what clocks can add.
@@ -79,8 +80,19 @@ impl<'a> FlagValue<'a> {
         }
     }
 
-    /// The value as decimal seconds, to the millisecond as in curl. It may end in `s`: `5s`. curl accepts any text after the number, but `5m` is
-    /// meant differently.
+    /// The value as decimal seconds. curl takes any text behind the number, and so must what stands in its place, though `5m` is
+    /// hardly meant so.
+    pub fn seconds_for(self, persona: Persona) -> Result<Duration, Reason> {
+        let bytes = self.bytes();
+        let is_number = |at: usize| bytes[at].is_ascii_digit() || bytes[at] == b'.' && !bytes[..at].contains(&b'.');
+        let end = (0..bytes.len()).find(|&at| !is_number(at));
+        match end {
+            Some(end) if end > 0 && persona.is_curl() => FlagValue::Text(&bytes[..end]).seconds(),
+            _ => self.seconds(),
+        }
+    }
+
+    /// The value as decimal seconds, to the millisecond as in curl. It may end in `s`: `5s`.
     pub fn seconds(self) -> Result<Duration, Reason> {
         let bytes = self.bytes();
         let bytes = bytes.strip_suffix(b"s").filter(|number| !number.is_empty()).unwrap_or(bytes);

@@ -73,6 +73,16 @@ fn the_meter_stands_over_each_transfer_that_finds_a_server() {
     assert!(ran.stderr.starts_with(&said), "{}", ran.stderr);
     assert_eq!(fs::read(dir.path().join("a")).unwrap(), b"hello67");
 
+    // There is nothing behind what is there.
+    let peer = RawPeer::always(answer("416 Range Not Satisfiable\r\nContent-Range: bytes */7", ""));
+    let ran = curl_in(dir.path(), &["-C", "-", "-o", "a", &peer.url("/")]);
+    assert_eq!(
+        (ran.code, ran.stderr.starts_with("** Resuming transfer from byte position 7\n")),
+        (0, true),
+        "{}",
+        ran.stderr
+    );
+
     let ran = curl(&["http://127.0.0.1:1/"]);
     assert!(ran.code == 7 && ran.stderr.starts_with("curl: (7) Failed to connect"), "{}", ran.stderr);
 }
@@ -356,7 +366,7 @@ fn help_is_found_in_any_case_and_lacking_help_is_told_on_stderr() {
 fn times_may_say_that_they_are_seconds() {
     let peer = page("x");
     assert_eq!(curl(&["-s", "-m", "5s", &peer.url("/")]).ok(), b"x");
-    assert_eq!(curl(&["-s", "-m", "5m", &peer.url("/")]).code, 2);
+    assert_eq!(run(program(HAUL).args(["-m", "5m", &peer.url("/")])).code, 2);
 }
 
 #[test]
@@ -388,6 +398,7 @@ fn who_did_not_answer_is_told_as_by_curl() {
     assert_eq!(said(&["http://127.0.0.1:1/"]), told("127.0.0.1:1"));
     assert_eq!(said(&["--connect-to", "::127.0.0.1:1", "http://h.example/"]), told("h.example:80 via 127.0.0.1:1"));
     assert_eq!(said(&["-x", "http://127.0.0.1:1", "http://h.example/"]), told("127.0.0.1:1 over proxy 127.0.0.1"));
+    assert_eq!(said(&["-x", "http://127.0.0.1:1", "https://h.example/"]), told("h.example:443 over proxy 127.0.0.1"));
     assert_eq!(said(&["--unix-socket", "/none/s", "http://h.example/"]), told("h.example:80 over unix:///none/s"));
 }
 

@@ -94,6 +94,14 @@ pub fn from_disposition(value: &[u8]) -> Option<String> {
     [extended, plain].into_iter().flatten().find_map(|name| sanitise(&name))
 }
 
+/// The name of the place that a `Location` names, which curl takes where the redirect is not followed: as it is written, without query
+/// and fragment.
+pub fn from_location(value: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(value).ok()?;
+    let place = text.split(['?', '#']).next()?;
+    sanitise(place)
+}
+
 /// Without the single quotes that some servers use in place of the double quotes of RFC 6266.
 fn unquoted(name: String) -> String {
     match name.strip_prefix('\'') {

@@ -24,7 +24,7 @@
 //!
 //! Words are separated by white space; line ends matter only to comments and macros. A `#` where a keyword should be begins a comment. A word that
 //! begins with `"` ends at the next one; in it `\n`, `\r`, `\t` are control characters and `\` makes anything else literal. `macdef` and its macro
-//! end at the first blank line. Unknown words are skipped.
+//! end at the first blank line. Unknown words are skipped, and a keyword at the end of the file that lacks its value says nothing.
 //!
 //! The host must be the machine's name exactly, except for case: an entry for `example.com` is not for `www.example.com`, nor for `example.com.` with
 //! a dot. What an entry leaves out is not taken from another entry (CVE-2024-11053, CVE-2025-0167).
@@ -62,11 +62,6 @@ pub enum NetrcError {
         /// The line where it begins.
         line: usize,
     },
-    /// A keyword at the end of the file, without its value.
-    NoValue {
-        /// Its line.
-        line: usize,
-    },
     /// A word of more than [`MAX_WORD`] bytes.
     TooLong {
         /// Its line.
@@ -85,7 +80,6 @@ impl fmt::Display for NetrcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NetrcError::OpenQuote { line } => write!(f, "netrc line {line}: a quote without its end"),
-            NetrcError::NoValue { line } => write!(f, "netrc line {line}: a keyword without its value"),
             NetrcError::TooLong { line } => write!(f, "netrc line {line}: a word is too long"),
         }
     }
@@ -113,30 +107,31 @@ pub fn find(text: &[u8], host: &str, login: Option<&[u8]>) -> Result<Option<Entr
             return Ok(Some(entry));
         }
         if is("machine") {
-            let name = words.value()?;
-            current = name.eq_ignore_ascii_case(host.as_bytes()).then(Entry::default);
+            let name = words.next(Place::Value)?;
+            let is_host = name.is_some_and(|name| name.eq_ignore_ascii_case(host.as_bytes()));
+            current = is_host.then(Entry::default);
         } else if is("default") {
             current = Some(Entry { is_default: true, ..Entry::default() });
         } else if is("macdef") {
             words.skip_macro();
         } else if is("login") || is("user") {
-            let value = words.value()?;
+            let value = words.next(Place::Value)?;
             set(&mut current, |entry| &mut entry.login, value);
         } else if is("password") || is("passwd") {
-            let value = words.value()?;
+            let value = words.next(Place::Value)?;
             set(&mut current, |entry| &mut entry.password, value);
         } else if is("account") {
-            let value = words.value()?;
+            let value = words.next(Place::Value)?;
             set(&mut current, |entry| &mut entry.account, value);
         }
     }
     Ok(current.filter(fits))
 }
 
-/// The first of a kind counts: the meaning of a second one is not defined anywhere.
-fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Option<Vec<u8>>, value: Vec<u8>) {
-    if let Some(entry) = current {
-        field(entry).get_or_insert(value);
+/// The last of a kind counts, as in curl: what a second one means is defined nowhere.
+fn set(current: &mut Option<Entry>, field: impl FnOnce(&mut Entry) -> &mut Option<Vec<u8>>, value: Option<Vec<u8>>) {
+    if let (Some(entry), Some(value)) = (current, value) {
+        *field(entry) = Some(value);
     }
 }
 
@@ -171,11 +166,6 @@ impl Words<'_> {
         while self.peek().is_some_and(&mut skip) {
             self.bump();
         }
-    }
-
-    fn value(&mut self) -> Result<Vec<u8>, NetrcError> {
-        let line = self.line;
-        self.next(Place::Value)?.ok_or(NetrcError::NoValue { line })
     }
 
     fn next(&mut self, place: Place) -> Result<Option<Vec<u8>>, NetrcError> {
@@ -264,7 +254,7 @@ mod tests {
             "macdef m\n  \t\nmachine h login l password p",
             "machine h login l macdef m\npassword x\n\npassword p",
             "machine h login l password p\nmachine h login l2 password p2",
-            "machine h login l password p login l2 password p2",
+            "machine h login l2 password p2 login l password p",
             "machine i login x password y\ndefault login l password p",
         ] {
             assert_eq!(pair(text, "h", None), some("l", "p"), "{text:?}");
@@ -310,6 +300,14 @@ mod tests {
     }
 
     #[test]
+    fn a_keyword_without_its_value_says_nothing() {
+        assert_eq!(pair("machine h login l password", "h", None), some("l", ""));
+        assert_eq!(pair("machine h login", "h", None), some("", ""));
+        assert_eq!(pair("machine h login l password p\nmachine", "h", None), some("l", "p"));
+        assert_eq!(pair("machine", "h", None), None);
+    }
+
+    #[test]
     fn refusals_name_the_line_and_no_secret() {
         let long = format!("machine h\npassword {}", "x".repeat(MAX_WORD + 1));
         let long_quoted = format!("machine h\npassword \"{}\"", "x".repeat(MAX_WORD + 1));
@@ -317,8 +315,6 @@ mod tests {
             ("machine h\npassword \"hunter2", NetrcError::OpenQuote { line: 2 }),
             ("machine h\npassword \"hunter2\n\"", NetrcError::OpenQuote { line: 2 }),
             ("machine h\npassword \"hunter2\\", NetrcError::OpenQuote { line: 2 }),
-            ("machine h login", NetrcError::NoValue { line: 1 }),
-            ("x\nmachine", NetrcError::NoValue { line: 2 }),
             (&long, NetrcError::TooLong { line: 2 }),
             (&long_quoted, NetrcError::TooLong { line: 2 }),
         ] {

@@ -32,7 +32,7 @@ const OWN: &[&str] = &[
 /// Options without an effect, and why.
 const INERT: &[(&str, &str)] = &[
     ("append", "concerns FTP only"),
-    ("crlf", "concerns FTP and SMTP only; HTTP bodies are sent unchanged"),
+    ("crlf", "meant for FTP and SMTP; content is sent unchanged, where curl 8.22 makes CRLF of LF over HTTP, too"),
     ("delegation", "concerns Negotiate only"),
     ("disable-eprt", "concerns FTP only"),
     ("disable-epsv", "concerns FTP only"),
@@ -64,7 +64,10 @@ const INERT: &[(&str, &str)] = &[
     ("styled-output", "header fields are printed as they arrived"),
     ("tcp-fastopen", "haul connects without TCP Fast Open"),
     ("tcp-nodelay", "always on"),
-    ("use-ascii", "concerns FTP only; HTTP bodies are delivered unchanged"),
+    (
+        "use-ascii",
+        "meant for FTP; content is delivered and sent unchanged, where curl 8.22 makes CRLF of LF in what it sends",
+    ),
 ];
 
 /// Options that work differently from curl's in curl's place, and how.
@@ -85,8 +88,9 @@ const DIFFERS: &[(&str, &str)] = &[
         "416 is a failure if its Content-Range gives another size; a retry uses If-Range where it can and appends nothing of changed content (36); not with -T -, which has no length",
     ),
     ("cookie", "Set-Cookie lines in a file that have no Domain apply to the host of the first URL only"),
-    ("form", "`;encoder=` is not supported"),
-    ("get", "may be combined with -F and -T, which curl refuses"),
+    ("create-file-mode", "also of files that are downloaded; in curl of those alone that it creates on servers"),
+    ("form", "what is encoded as quoted-printable is sent with its length, where curl sends chunks"),
+    ("get", "bytes that no URL holds are percent-encoded; curl refuses blanks (3) and sends the others as they are"),
     (
         "header",
         "one space follows the colon, whatever was written; a name that is not a token (RFC 9110 section 5.1) and a wrong \

@@ -22,7 +22,7 @@ impl Flag for ConnectTimeout {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let limit = value.seconds()?;
+        let limit = value.seconds_for(args.global.persona)?;
         args.transfer().connect_timeout = match limit.is_zero() {
             true => TransferArgs::default().connect_timeout,
             false => limit,

@@ -22,7 +22,7 @@ impl Flag for Expect100Timeout {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        args.transfer().expect100_timeout = value.seconds()?;
+        args.transfer().expect100_timeout = value.seconds_for(args.global.persona)?;
         Ok(())
     }
 }

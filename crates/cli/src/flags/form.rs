@@ -16,9 +16,10 @@ impl Flag for Form {
             help: "Send a form with files",
             doc: "Sends a multipart/form-data POST (RFC 7578). CONTENT is text, \"@file\" a file, \"@a,b\" several \
                   files, \"<file\" the text of a file; \"-\" is standard input. It may be followed by \
-                  \";type=TYPE/SUBTYPE\", \";filename=NAME\" and \";headers=LINE\" or \";headers=@FILE\"; double \
+                  \";type=TYPE/SUBTYPE\", \";filename=NAME\", \";headers=LINE\" or \";headers=@FILE\", and \
+                  \";encoder=NAME\" (base64, quoted-printable, 7bit, 8bit, binary); double \
                   quotes protect \";\" and \",\". \"name=(\" opens a nested list, \"=)\" closes it. Files are \
-                  streamed, so they may be of any size. \";encoder=\" is not supported.",
+                  streamed, so they may be of any size; those that are encoded are held in memory.",
             example: "haul -F name=me -F 'photo=@me.jpg;type=image/jpeg' https://example.com/form",
             see_also: &["form-string", "form-escape", "data"],
         }

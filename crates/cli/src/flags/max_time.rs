@@ -21,7 +21,7 @@ impl Flag for MaxTime {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let limit = value.seconds()?;
+        let limit = value.seconds_for(args.global.persona)?;
         args.transfer().max_time = (!limit.is_zero()).then_some(limit);
         Ok(())
     }

@@ -25,10 +25,10 @@ impl Flag for Output {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let output = match value.content()? {
-            "-" => plan::Output::Stdout,
-            name if names_directory(name) => return Err(Reason::Directory),
-            name => plan::Output::File(name.to_owned()),
+        let output = match value.bytes() {
+            b"-" => plan::Output::Stdout,
+            name if !name.is_empty() && names_directory(name) => return Err(Reason::Directory),
+            _ => plan::Output::File(value.path()?.into_os_string()),
         };
         args.group().outputs.push(output);
         Ok(())
@@ -36,6 +36,6 @@ impl Flag for Output {
 }
 
 /// Whether a name can only be that of a directory, so that every byte fetched for it would be in vain.
-fn names_directory(name: &str) -> bool {
-    matches!(name.rsplit('/').next(), Some("" | "." | ".."))
+fn names_directory(name: &[u8]) -> bool {
+    matches!(name.rsplit(|&byte| byte == b'/').next(), Some(b"" | b"." | b".."))
 }

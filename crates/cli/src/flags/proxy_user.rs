@@ -14,7 +14,7 @@ impl Flag for ProxyUser {
             category: Category::Proxy,
             important: false,
             help: "Send user and password to the proxy",
-            doc: "User and password for the proxy only, taking precedence over those in its URL. Sent by Basic, by \
+            doc: "User and password for the proxy only, unless there are some in its URL. Sent by Basic, by \
                   what --proxy-digest or --proxy-anyauth allow, or by SOCKS. Without a colon the password is asked \
                   for on the terminal.",
             example: "haul -U me:secret -x http://proxy.example:3128 https://example.com/",

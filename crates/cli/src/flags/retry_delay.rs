@@ -21,7 +21,7 @@ impl Flag for RetryDelay {
     }
 
     fn update(&self, value: FlagValue<'_>, args: &mut LowArgs) -> Result<(), Reason> {
-        let delay = value.seconds()?;
+        let delay = value.seconds_for(args.global.persona)?;
         args.transfer().retry.delay = (!delay.is_zero()).then_some(delay);
         Ok(())
     }

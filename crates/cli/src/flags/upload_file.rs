@@ -28,7 +28,7 @@ impl Flag for UploadFile {
             b"" => Upload::Nothing,
             b"-" => Upload::Stdin { interleave: false },
             b"." => Upload::Stdin { interleave: true },
-            _ => Upload::File(value.text()?.to_owned()),
+            _ => Upload::File(value.path()?.into_os_string()),
         };
         args.group().uploads.push(upload);
         Ok(())

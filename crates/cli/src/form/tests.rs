@@ -45,9 +45,12 @@ fn what_stands_behind_a_value() {
     assert_eq!(all.content_type.as_deref(), Some(r#"text/x; charset="u""#));
     assert_eq!(all.filename.as_deref(), Some(&b"a;b"[..]));
     assert!(all.headers == [LineLow::Text(b"X: y".to_vec()), LineLow::File("h".into())]);
-    for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;encoder=base64", "a=b;type=x/y\nz", "a"]
-    {
+    for bad in ["a=b;type=xx", "a=b;type=/x", "a=b;type=x/", "a=b;type=", "a=b;type=x/y\nz", "a"] {
         assert!(matches!(parse(bad.as_bytes()), Err(Reason::BadUse(_))), "{bad}");
+    }
+    assert_eq!(part("a=b;encoder=Base64;type=a/b").encoder, Some(Encoder::Base64));
+    for odd in ["a=b;encoder=rot13", "a=b;encoder="] {
+        assert_eq!(parse(odd.as_bytes()).err(), Some(Reason::Encoder), "{odd}");
     }
     for odd in ["a=b;foo=bar", r#"a="x"y"#] {
         let (item, warnings) = parse(odd.as_bytes()).unwrap_or_else(|reason| panic!("{odd}: {reason}"));

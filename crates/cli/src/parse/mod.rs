@@ -23,7 +23,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::args::LowArgs;
+use crate::args::{LowArgs, Special};
 use crate::config::{ConfigError, ConfigReader, DEPTH_MAX, Entry};
 use crate::files::Files;
 use crate::flags::{self, Flag, Takes, unsupported};
@@ -245,8 +245,11 @@ impl Parser<'_> {
         let here = |reason| Refusal::Here { shown: shown.to_vec(), reason };
         let takes = flag.spec().takes;
         let value = match (takes, attached, next) {
-            (Takes::Switch | Takes::Once, Some(_), _) => return Err(here(Reason::TrailingGarbage)),
-            (Takes::Switch | Takes::Once, None, _) => FlagValue::Switch(on),
+            // curl passes over a value that a switch does not take.
+            (Takes::Switch | Takes::Once, Some(_), _) if !self.args.global.persona.is_curl() => {
+                return Err(here(Reason::TrailingGarbage));
+            }
+            (Takes::Switch | Takes::Once, ..) => FlagValue::Switch(on),
             (_, Some(text), _) => FlagValue::Text(text),
             (Takes::Value(name), None, Some(text)) => {
                 if (name.contains("file") || name == "path") && text.len() > 1 && text[0] == b'-' {
@@ -345,6 +348,12 @@ impl Parser<'_> {
                 self.args.warn(format!("{file}:{} Option '{option}' {oddity}", entry.line));
             }
             self.entry(&entry).map_err(|refusal| Refusal::Deeper(refusal.at(|shown| place(entry.line, shown))))?;
+            if self.args.global.persona.is_curl() {
+                // curl shows the help and reads on; the rest of what ends a command line says nothing here.
+                if let Some(Special::Help(subject)) = self.args.special.take() {
+                    self.args.help_first.push(subject);
+                }
+            }
             if self.args.special.is_some() || (is_stdin && stdin::is_taken_by(&entry)) {
                 break;
             }
@@ -381,8 +390,7 @@ fn find(name: &[u8]) -> Result<(&'static dyn Flag, bool), Reason> {
     match positive.and_then(flags::find_long) {
         Some(flag) => match flag.spec().takes {
             Takes::Switch => Ok((flag, false)),
-            Takes::Once => Err(Reason::NotReversible),
-            _ => Err(Reason::NotABoolean),
+            _ => Err(Reason::NotReversible),
         },
         None => {
             let why = unsupported::why(name).or_else(|| positive.and_then(unsupported::why));

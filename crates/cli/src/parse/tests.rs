@@ -45,7 +45,7 @@ fn urls(low: &LowArgs, group: usize) -> Vec<UrlSource<'_>> {
 
 #[test]
 fn letters_bundle_and_values_glue() {
-    let file = |name: &str| Output::File(name.to_owned());
+    let file = |name: &str| Output::File(name.into());
     for args in [
         &["-sSkofile"][..],
         &["-sSko", "file"],
@@ -95,7 +95,7 @@ fn refusals_are_in_the_words_of_curl() {
         (&["--max-time", "abc"], "haul: option --max-time: expected a proper numerical parameter"),
         (&["-m-1"], "haul: option -m: expected a positive numerical parameter"),
         (&["--parallel-max=70000"], "haul: option --parallel-max: too large number"),
-        (&["--no-data", "x"], "haul: option --no-data: used '--no-' for option that is not a boolean"),
+        (&["--no-data", "x"], "haul: option --no-data: the given option cannot be reversed with a --no- prefix"),
         (&["--no-next"], "haul: option --no-next: the given option cannot be reversed with a --no- prefix"),
         (&["--silent=1"], "haul: option --silent: had unsupported trailing garbage"),
         (&["-o", ""], "haul: option -o: blank argument where content is expected"),
@@ -114,7 +114,7 @@ fn refusals_are_in_the_words_of_curl() {
         (&["--split=257"], "haul: option --split: too large number"),
         (&["--create-file-mode", "0888"], "haul: option --create-file-mode: expected a proper numerical parameter"),
         (&["--create-file-mode", "4755"], "haul: option --create-file-mode: too large number"),
-        (&["--no-split"], "haul: option --no-split: used '--no-' for option that is not a boolean"),
+        (&["--no-split"], "haul: option --no-split: the given option cannot be reversed with a --no- prefix"),
         (
             &["--checksum=sha256:00"],
             "haul: option --checksum: is badly used here (sha256: needs 64 hexadecimal digits)",
@@ -252,7 +252,7 @@ fn config_files_are_read_in_place() {
     let low = read(&["-o", "zero", "http://h/0", "-K", "c", "http://h/3"], Memory::default().with("c", text));
     let low = low.expect("the file is right");
     assert_eq!(urls(&low, 0), ["http://h/0", "http://h/1", "http://h/2", "http://h/3"].map(UrlSource::Argument));
-    let names = ["zero", "one", "two"].map(|name| Output::File(name.to_owned()));
+    let names = ["zero", "one", "two"].map(|name| Output::File(name.into()));
     assert_eq!(low.groups[0].outputs, names);
     let transfer = &low.groups[0].stages[0].transfer;
     assert!(!transfer.redirect.follow);

@@ -61,7 +61,7 @@ impl AuthArgs {
             user: self.user.as_ref(),
             bearer: self.bearer.as_ref().map(Secret::expose),
             netrc: match &self.netrc {
-                Netrc::Off => auth::Netrc::Off,
+                Netrc::Off | Netrc::Missing => auth::Netrc::Off,
                 Netrc::Optional(text) => auth::Netrc::Optional(text),
                 Netrc::Required(text) => auth::Netrc::Required(text),
             },
@@ -79,6 +79,8 @@ pub enum Netrc {
     Optional(Arc<[u8]>),
     /// `-n`, or `--netrc-file` alone: it takes precedence over the URL.
     Required(Arc<[u8]>),
+    /// `-n` without the file, in curl's place: the transfers fail, each by itself.
+    Missing,
 }
 
 impl std::fmt::Debug for Netrc {
@@ -87,6 +89,7 @@ impl std::fmt::Debug for Netrc {
             Netrc::Off => "Off",
             Netrc::Optional(_) => "Optional(..)",
             Netrc::Required(_) => "Required(..)",
+            Netrc::Missing => "Missing",
         })
     }
 }

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 
 use haul_policy::multipart::{Content, Escape, Part};
 
+use crate::form::Encoder;
+
 /// A request's body. `Debug` shows no byte of it.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Body {
@@ -112,6 +114,8 @@ pub struct PartArg {
     pub content_type: Option<String>,
     /// Further header lines, without line ends.
     pub headers: Vec<Vec<u8>>,
+    /// What the content is passed through when the body is made; `headers` name it.
+    pub encoder: Option<Encoder>,
     /// What it contains.
     pub content: PartContent,
 }
@@ -123,6 +127,7 @@ impl Default for PartArg {
             filename: None,
             content_type: None,
             headers: Vec::new(),
+            encoder: None,
             content: PartContent::Bytes(Vec::new()),
         }
     }

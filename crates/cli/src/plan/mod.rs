@@ -27,6 +27,8 @@ mod trace;
 mod transfer;
 mod upload;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -232,7 +234,7 @@ pub enum Output {
     /// Standard output.
     Stdout,
     /// `-o`: a file name in which `#1` stands for the first glob's value.
-    File(String),
+    File(OsString),
     /// `-O`: the last part of the URL's path.
     RemoteName,
     /// `--out-null`: nowhere.
@@ -244,7 +246,9 @@ impl Output {
     pub fn is_stdout(&self) -> bool {
         match self {
             Self::Stdout => true,
-            Self::File(name) => matches!(name.as_str(), "-" | "/dev/stdout" | "/dev/fd/1" | "/proc/self/fd/1"),
+            Self::File(name) => {
+                matches!(name.as_bytes(), b"-" | b"/dev/stdout" | b"/dev/fd/1" | b"/proc/self/fd/1")
+            }
             Self::RemoteName | Self::Null => false,
         }
     }

@@ -103,9 +103,10 @@ impl ProxyArgs {
                 }
             }
         };
+        // As in curl: those in the proxy's URL go first.
         Ok(Some(match &self.user {
-            Some(user) => proxy.with_credentials(Some(user.clone())),
-            None => proxy,
+            Some(user) if proxy.credentials().is_none() => proxy.with_credentials(Some(user.clone())),
+            _ => proxy,
         }))
     }
 }

@@ -3,12 +3,15 @@
 //! ```
 //! use haul_cli::plan::{append_query, name_upload};
 //!
-//! assert_eq!(name_upload("http://h/dir/", "a/b c"), "http://h/dir/b%20c");
-//! assert_eq!(name_upload("http://h/dir/?q", "f"), "http://h/dir/?q");
-//! assert_eq!(name_upload("h", "f"), "h/f");
-//! assert_eq!(name_upload("http://h/x", "f"), "http://h/x");
+//! assert_eq!(name_upload("http://h/dir/", "a/b c".as_ref()), "http://h/dir/b%20c");
+//! assert_eq!(name_upload("http://h/dir/?q", "f".as_ref()), "http://h/dir/?q");
+//! assert_eq!(name_upload("h", "f".as_ref()), "h/f");
+//! assert_eq!(name_upload("http://h/x", "f".as_ref()), "http://h/x");
 //! assert_eq!(append_query("http://h/#top", "a=1"), "http://h/?a=1#top");
 //! ```
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 use haul_policy::urlencode::percent;
 
@@ -22,14 +25,14 @@ pub enum Upload {
         /// `.`: the reply is taken while the input still goes out, however slowly it comes. `-`: the input goes first.
         interleave: bool,
     },
-    /// The files of this glob (unless `-g`), each to each URL of its source, [`name_upload`] naming it.
-    File(String),
+    /// The files of this glob (unless `-g`, or it is no UTF-8), each to each URL of its source, [`name_upload`] naming it.
+    File(OsString),
 }
 
 /// The URL to which a file of this name goes: as it is if its path ends in a name, else with the file's name behind it.
 ///
 /// As by curl, directories of `file` are left out and its name is percent-encoded.
-pub fn name_upload(url: &str, file: &str) -> String {
+pub fn name_upload(url: &str, file: &OsStr) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let (place, rest) = url.split_at(end);
     let start = place.find("://").map_or(0, |at| at + 3);
@@ -43,8 +46,8 @@ pub fn name_upload(url: &str, file: &str) -> String {
         None | Some((_, "." | "..")) => "/",
         Some(_) => return url.to_owned(),
     };
-    let name = file.rsplit(['/', '\\']).next().unwrap_or_default();
-    format!("{place}{slash}{}{rest}", percent(name.as_bytes()))
+    let name = file.as_bytes().rsplit(|byte| matches!(byte, b'/' | b'\\')).next().unwrap_or_default();
+    format!("{place}{slash}{}{rest}", percent(name))
 }
 
 /// The URL with this behind its query: `-G` and `--url-query`.
@@ -76,9 +79,9 @@ mod tests {
             ("http://h/d", "http://h/d"),
             ("h/d/", "h/d/f"),
         ] {
-            assert_eq!(name_upload(url, "../x/f"), expected);
+            assert_eq!(name_upload(url, "../x/f".as_ref()), expected);
         }
-        assert_eq!(name_upload("http://h/", "a?b#c\u{e4}"), "http://h/a%3Fb%23c%C3%A4");
+        assert_eq!(name_upload("http://h/", "a?b#c\u{e4}".as_ref()), "http://h/a%3Fb%23c%C3%A4");
     }
 
     #[test]

@@ -109,18 +109,26 @@ impl Resolver<'_> {
                     filename = filename.or(Some(own));
                 }
                 // curl holds standard input in memory, so that the form's length is known.
-                if is_stdin && self.persona.is_curl() {
+                if is_stdin && (self.persona.is_curl() || low.encoder.is_some()) {
                     PartContent::Bytes(self.file(&path, "--form")?)
                 } else {
                     PartContent::Source(self.source(path)?)
                 }
             }
         };
+        let encoder = low.encoder.filter(|_| !matches!(content, PartContent::Mixed(_)));
+        let mut headers = self.lines(low.headers)?;
+        if let Some(encoder) = encoder
+            && !headers.iter().any(|line| is_named(line, "Content-Transfer-Encoding"))
+        {
+            headers.insert(0, format!("Content-Transfer-Encoding: {}", encoder.name()).into_bytes());
+        }
         Ok(PartArg {
             name: low.name,
             filename,
             content_type: low.content_type.or(guessed.map(str::to_owned)),
-            headers: self.lines(low.headers)?,
+            headers,
+            encoder,
             content,
         })
     }
@@ -152,7 +160,18 @@ impl Resolver<'_> {
                 LineLow::File(path) => path,
             };
             let first = lines.len();
-            for line in self.file(&path, "--form")?.split(|&byte| byte == b'\n') {
+            let text = match self.file(&path, "--form") {
+                Ok(text) => text,
+                // To curl it is no more than lines that are not there.
+                Err(error) if self.persona.is_curl() => {
+                    if let Reason::Read { path, error } = error.reason() {
+                        self.warnings.push(format!("Cannot read from {path}: {error}"));
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
+            for line in text.split(|&byte| byte == b'\n') {
                 let goes_on = line.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) && lines.len() > first;
                 let text = line.trim_ascii();
                 if text.is_empty() || line.starts_with(b"#") {
@@ -168,6 +187,12 @@ impl Resolver<'_> {
         }
         Ok(lines)
     }
+}
+
+/// Whether a header line is of this name.
+fn is_named(line: &[u8], name: &str) -> bool {
+    let own = line.split(|&byte| byte == b':').next().unwrap_or_default();
+    own.eq_ignore_ascii_case(name.as_bytes())
 }
 
 /// The type of a file whose name tells it.

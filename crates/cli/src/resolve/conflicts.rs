@@ -1,5 +1,7 @@
 //! Options of a group that contradict each other: refused, and in curl's words where curl refuses them.
 
+use std::borrow::Cow;
+
 use haul_policy::glob::{Glob, template_names};
 
 use super::misused;
@@ -22,9 +24,13 @@ pub(super) fn check(group: &Group, persona: Persona, warnings: &mut Vec<String>)
 }
 
 /// The method that the options stand for; in curl's words where there are two.
-pub(super) fn method(low: &RequestLow, uploads: bool) -> Result<&'static str, UsageError> {
+///
+/// Under haul's own name a form or an upload may have the data of `-G` in its URL.
+pub(super) fn method(low: &RequestLow, uploads: bool, persona: Persona) -> Result<&'static str, UsageError> {
+    let data_in_url = low.get && !low.data.is_empty() && !low.head && persona.is_curl();
     let asked = [
         (low.head, "HEAD", "HEAD (-I, --head)", "--head"),
+        (data_in_url, "GET", "GET (-G, --get)", "--get"),
         (!low.data.is_empty() && !low.get, "POST", "POST (-d, --data)", "--data"),
         (!low.form.is_empty(), "POST", "multipart formpost (-F, --form)", "--form"),
         (uploads, "PUT", "PUT (-T, --upload-file)", "--upload-file"),
@@ -105,14 +111,15 @@ fn check_glob_names(group: &Group) -> Result<(), UsageError> {
         let Output::File(template) = output else { continue };
         let Some(UrlSource::Argument(url)) = group.urls.get(at).filter(|_| !group.urls.is_listed(at)) else { continue };
         let upload = match group.uploads.get(at) {
-            Some(Upload::File(file)) => file,
-            _ => "",
+            Some(Upload::File(file)) => file.to_string_lossy(),
+            _ => Cow::Borrowed(""),
         };
-        for (name, position) in template_names(template) {
+        let template = template.to_string_lossy();
+        for (name, position) in template_names(&template) {
             // Errors in a glob itself are reported when it is used.
             let has_name = |glob: &str| Glob::parse(glob).map_or(true, |glob| glob.has_name(name));
-            if !has_name(url) && !has_name(upload) {
-                let template = template.clone();
+            if !has_name(url) && !has_name(&upload) {
+                let template = template.clone().into_owned();
                 return Err(UsageError::new(Place::Option("--output".into()), Reason::GlobName { template, position }));
             }
         }

@@ -83,6 +83,7 @@ impl Resolver<'_> {
             (Ok(text), _) => Ok(Netrc::Required(text.into())),
             (Err(_), false) => Ok(Netrc::Off),
             (Err(_), true) if has_user && low.netrc_file.is_none() => Ok(Netrc::Off),
+            (Err(_), true) if self.persona.is_curl() => Ok(Netrc::Missing),
             (Err(error), true) => Err(error),
         }
     }

@@ -87,10 +87,13 @@ impl Resolver<'_> {
         if group.stages.len() > 1 {
             // The URLs of later stages are not known to the user: nothing pairs with them.
             if outputs.len() > 1 {
-                self.warnings.push("With --then only the last -o or -O counts".to_owned());
+                self.warnings.push("With --then only the last -o counts".to_owned());
             }
             if let Some(last) = outputs.pop() {
                 output_default = last;
+            }
+            if output_default == Output::RemoteName {
+                return Err(misused("--remote-name", "the pages of --then go to one output; name it by -o"));
             }
             outputs.clear();
         } else if outputs.len() > group.urls.len() {
@@ -186,7 +189,7 @@ impl Resolver<'_> {
     }
 
     fn request(&mut self, mut low: RequestLow, uploads: bool) -> Result<RequestArgs, UsageError> {
-        let own_method = conflicts::method(&low, uploads)?;
+        let own_method = conflicts::method(&low, uploads, self.persona)?;
         let custom_method = low.method.is_some() && !low.follow;
         let is_post = (low.method.is_some() && low.follow).then_some(own_method == "POST");
         self.note_method(&low, own_method, uploads);

@@ -29,11 +29,11 @@ impl Resolver<'_> {
         let looked_at = if self.persona.is_curl() { &[][..] } else { &uploads[..] };
         for upload in looked_at {
             let Upload::File(name) = upload else { continue };
-            if globoff {
+            let Some(text) = name.to_str().filter(|_| !globoff) else {
                 self.size(Path::new(name), "--upload-file")?;
                 continue;
-            }
-            let glob = Glob::parse(name).map_err(|error| {
+            };
+            let glob = Glob::parse(text).map_err(|error| {
                 misused(
                     "--upload-file",
                     &format!("the glob in the file name is malformed: {error}; use -g to take it literally"),

@@ -1,5 +1,6 @@
 //! What requests carry besides their URL: who one is, and the content that is sent.
 
+use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use haul::{Error, ErrorKind, RequestOptions, Result};
 use haul_policy::multipart::{Boundary, Layout};
 
 use crate::files::stdin_content;
-use crate::plan::{self, AuthArgs, ContinueAt, Form, RequestArgs, Source};
+use crate::plan::{self, AuthArgs, ContinueAt, Form, PartArg, PartContent, RequestArgs, Source};
 
 /// Whose name requests are in.
 pub(super) fn auth(args: &AuthArgs) -> Auth {
@@ -19,7 +20,7 @@ pub(super) fn auth(args: &AuthArgs) -> Auth {
         allowed: args.allowed,
         signature: args.signature.clone(),
         netrc: match &args.netrc {
-            plan::Netrc::Off => Netrc::Off,
+            plan::Netrc::Off | plan::Netrc::Missing => Netrc::Off,
             plan::Netrc::Optional(text) => Netrc::Optional(text.clone()),
             plan::Netrc::Required(text) => Netrc::Required(text.clone()),
         },
@@ -108,6 +109,8 @@ fn file(path: &Path) -> Result<Body> {
 }
 
 fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
+    let mut form = form.clone();
+    encode(&mut form.parts)?;
     let piece = |source: &&Source| match source {
         Source::Stdin => Ok(Piece::Once(stdin_content())),
         Source::File(path) => Piece::file(path).map_err(|error| unreadable(path, error)),
@@ -136,6 +139,26 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
         None => layout.content_type.clone(),
     });
     Body::multipart(&layout, &pieces).map_err(refused)
+}
+
+/// Makes bytes of all content that goes through an encoder. They are held in memory: the length of what is encoded is known
+/// then, so that the form needs no chunks and can be sent again.
+fn encode(parts: &mut [PartArg]) -> Result<()> {
+    for part in parts {
+        if let PartContent::Mixed(parts) = &mut part.content {
+            encode(parts)?;
+        }
+        let Some(encoder) = part.encoder.filter(|encoder| !encoder.is_identity()) else { continue };
+        let bytes = match &mut part.content {
+            PartContent::Bytes(bytes) => std::mem::take(bytes),
+            PartContent::Source(Source::File(path)) => fs::read(&path).map_err(|error| unreadable(path, error))?,
+            PartContent::Source(Source::Stdin) | PartContent::Mixed(_) => continue,
+        };
+        let encoded = encoder.encode(bytes);
+        let encoded = encoded.ok_or_else(|| Error::new(ErrorKind::Read, "read error getting mime data"))?;
+        part.content = PartContent::Bytes(encoded);
+    }
+    Ok(())
 }
 
 fn unreadable(path: &Path, error: std::io::Error) -> Error {

@@ -65,11 +65,15 @@ impl Meter {
         *self = Meter { is_hidden, ..Meter::new() };
     }
 
-    /// A body of this many bytes, after `already` existing ones.
-    pub(super) fn body_begins(&mut self, total: Option<u64>, already: u64) {
+    /// What follows this offset is asked for, or sent.
+    pub(super) fn goes_on_at(&mut self, offset: u64) {
+        self.resumes_at = offset;
+    }
+
+    /// A body of this many bytes.
+    pub(super) fn body_begins(&mut self, total: Option<u64>) {
         self.figures.total = total;
         self.figures.received = 0;
-        self.resumes_at = already;
     }
 
     pub(super) fn body_bytes(&mut self, bytes: u64) {

@@ -103,6 +103,13 @@ impl Progress {
         }
     }
 
+    /// What follows this offset is asked for, or sent, be there something or not.
+    pub(super) fn goes_on_at(&self, offset: u64) {
+        if let Some(mut meter) = self.meter() {
+            meter.goes_on_at(offset);
+        }
+    }
+
     fn meter(&self) -> Option<MutexGuard<'_, Meter>> {
         Some(self.meter.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -159,7 +166,7 @@ impl Progress {
     /// behind `already` that the output has from an earlier run or try.
     pub(super) fn body_begins(&self, length: Option<u64>, already: u64) {
         if let Some(mut meter) = self.meter() {
-            meter.body_begins(length, already);
+            meter.body_begins(length);
         }
         let has_bar = self.bar().is_some_and(|mut bar| bar.body_begins(length, already));
         if has_bar || !self.wanted {

@@ -3,6 +3,7 @@
 //! Each transfer is reported before the next one begins, and has the whole process to itself: the blocking driver, no thread.
 //! Globs are expanded as they are needed, so that a million of URLs costs no memory.
 
+use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -162,7 +163,7 @@ enum Sent {
     Nothing,
     Stdin,
     /// A file, and what the globs of `-T` contributed to its name.
-    File(String, Parts),
+    File(OsString, Parts),
 }
 
 impl Sent {
@@ -191,7 +192,9 @@ fn uploads(operation: &Operation, index: usize) -> Result<Vec<Sent>> {
     Ok(match operation.upload_of(index) {
         None | Some(Upload::Nothing) => vec![Sent::Nothing],
         Some(Upload::Stdin { .. }) => vec![Sent::Stdin],
-        Some(Upload::File(file)) if operation.globoff => vec![Sent::File(file.clone(), Parts::default())],
-        Some(Upload::File(files)) => glob(files)?.iter().map(|file| Sent::File(file.url, file.parts)).collect(),
+        Some(Upload::File(files)) => match files.to_str().filter(|_| !operation.globoff) {
+            Some(files) => glob(files)?.iter().map(|file| Sent::File(file.url.into(), file.parts)).collect(),
+            None => vec![Sent::File(files.clone(), Parts::default())],
+        },
     })
 }

@@ -1,9 +1,11 @@
 //! One URL: the blocking driver, no thread, no event loop.
 
 use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::io::IoSlice;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +19,7 @@ use haul::sink::{Begin, Counter, Partial, Sink};
 use haul::transfer::Outcome;
 use haul::{Client, Error, ErrorKind, Result, Target};
 use haul_policy::file_url;
-use haul_policy::glob::Parts;
+use haul_policy::glob::{Parts, fill_template};
 
 use super::carried::Part;
 use super::progress::Progress;
@@ -25,7 +27,7 @@ use super::report::Reporter;
 use super::stores::Stores;
 use super::told::Told;
 use super::{by_agent, checksum, local, options, say, stamps};
-use crate::plan::{ContinueAt, Existing, Global, Operation, Output, StageArgs, append_query};
+use crate::plan::{ContinueAt, Existing, Global, Netrc, Operation, Output, StageArgs, append_query};
 
 /// The file of a URL whose path has no name, as by curl.
 const NAMELESS: &str = "curl_response";
@@ -64,8 +66,11 @@ pub(super) fn target_of(stage: &StageArgs, url: &str) -> Result<Target> {
     Err(Error::new(ErrorKind::UnsupportedScheme, message).with_url(shown()))
 }
 
-/// `--disallow-username-in-url`.
-pub(super) fn refuse_user(stage: &StageArgs, target: &Target) -> Result<()> {
+/// A login that may not be used (`--disallow-username-in-url`), or has to be and is not there (`-n`).
+pub(super) fn refuse_login(stage: &StageArgs, target: &Target) -> Result<()> {
+    if stage.request.auth.netrc == Netrc::Missing {
+        return Err(Error::new(ErrorKind::Read, ".netrc error: no such file"));
+    }
     if stage.request.no_user_in_url && target.userinfo_bytes().is_some() {
         return Err(Error::new(ErrorKind::Login, "the URL has a user name, which is not allowed"));
     }
@@ -114,7 +119,7 @@ pub(super) fn run(
     if let Some(tag) = &stage.request.etag_save {
         stamps::can_be_saved(operation, tag)?;
     }
-    refuse_user(stage, &target)?;
+    refuse_login(stage, &target)?;
     if local.is_none()
         && let Some(outcome) = by_agent::fetch(client, global, operation, url, &request, file.as_deref())?
     {
@@ -135,6 +140,9 @@ pub(super) fn run(
     let sink = Box::new(Counted { sink, progress, named: Arc::clone(&named) });
     let to_stdout = named.lock().unwrap_or_else(PoisonError::into_inner).is_none();
     reporter.progress().transfer_begins(to_stdout);
+    if let Some(ContinueAt::Offset(offset)) = stage.request.continue_at {
+        reporter.progress().goes_on_at(offset);
+    }
     let outcome = match local {
         Some(local) => local.carry_out(operation, &request, uploads, sink, reporter),
         None => client.fetch(target, Arc::clone(&request), sink),
@@ -193,13 +201,13 @@ pub(super) fn file_for(
     let name = match operation.output_of(source) {
         Output::Stdout => return Ok(None),
         Output::File(template) if template == "-" => return Ok(None),
-        Output::File(template) => haul_policy::glob::fill_template(template, parts),
+        Output::File(template) => filled(template, parts),
         Output::Null => return Ok(Some(NULL.into())),
         Output::RemoteName if operation.in_place => {
-            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned())
+            haul_policy::filename::as_written(target, url).unwrap_or_else(|_| NAMELESS.to_owned()).into()
         }
         Output::RemoteName => match haul_policy::filename::from_target(target) {
-            Ok(name) => name,
+            Ok(name) => name.into(),
             Err(error) => return Err(Error::new(ErrorKind::Write, error.to_string()).with_url(target.to_url())),
         },
     };
@@ -216,6 +224,16 @@ pub(super) fn file_for(
     };
     refuse_to_go_on(operation, source, &path)?;
     Ok(Some(path))
+}
+
+/// A name with what the globs contributed to it. Bytes of it that are no UTF-8 stay as they are.
+fn filled(template: &OsStr, parts: &Parts) -> OsString {
+    let mut name = Vec::new();
+    for chunk in template.as_bytes().utf8_chunks() {
+        name.extend_from_slice(fill_template(chunk.valid(), parts).as_bytes());
+        name.extend_from_slice(chunk.invalid());
+    }
+    OsString::from_vec(name)
 }
 
 /// `-C -` with content: what the file has already is not to be gone on with.
@@ -301,7 +319,11 @@ impl Sink for Counted {
     }
 
     fn partial(&mut self, target: &Target) -> Option<Partial> {
-        self.sink.partial(target)
+        let partial = self.sink.partial(target);
+        if let Some(partial) = &partial {
+            self.progress.goes_on_at(partial.gap.start);
+        }
+        partial
     }
 
     fn next_gap(&mut self) -> Option<Range<u64>> {

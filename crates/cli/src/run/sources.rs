@@ -11,9 +11,9 @@ use haul_policy::target::{Origin, Scheme};
 
 use super::checksum;
 use super::numbers::Numbers;
-use super::single::{file_for, file_options, refuse_user, target_of};
+use super::single::{file_for, file_options, refuse_login, target_of};
 use crate::files::stdin;
-use crate::plan::{Existing, Operation, UrlSource, append_query};
+use crate::plan::{Existing, Netrc, Operation, UrlSource, append_query};
 use crate::urls;
 
 /// The longest line of an input file: no URL is longer.
@@ -48,10 +48,10 @@ impl Sources {
         let url = self.prepared(url)?;
         let Some(destination) = self.destination(source, &url, parts)? else { return Ok(None) };
         let stage = &self.operation.stages[0];
-        if stage.request.no_user_in_url
+        if (stage.request.no_user_in_url || stage.request.auth.netrc == Netrc::Missing)
             && let Ok(target) = target_of(stage, &url)
         {
-            refuse_user(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
+            refuse_login(stage, &target).map_err(|error| error.with_url(crate::usage::shown_url(&url)))?;
         }
         Ok(Some(Item { url, destination }))
     }

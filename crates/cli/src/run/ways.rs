@@ -7,6 +7,7 @@ use haul::net::proxy::{ProxyAuth, ProxyOptions};
 use haul::net::socket::Keepalive;
 use haul::net::tls::{Identity, Passphrase, TlsOptions, TlsVersion};
 use haul_policy::auth::Allowed;
+use haul_policy::proxy::{Environment, Proxy, ProxyKind};
 
 use crate::plan::{self, ClientCert, ConnectionArgs, FieldArg, HttpVersion, ProxyArgs, ProxyChoice, TlsArgs};
 
@@ -75,8 +76,15 @@ pub(super) fn proxy(args: &ProxyArgs) -> Result<Option<ProxyOptions>> {
     options.http10 = args.http10;
     options.fields = args.fields.iter().filter_map(field).collect();
     options.without = args.fields.iter().filter_map(left_out).collect();
-    options.tls = tls(&args.tls, HttpVersion::Http11)?;
+    // Where no proxy has TLS, what is said of it (a pin that is none) need not be right.
+    if has_tls(options.proxy.as_ref(), &options.environment) {
+        options.tls = tls(&args.tls, HttpVersion::Http11)?;
+    }
     Ok(Some(options))
+}
+
+fn has_tls(given: Option<&Proxy>, environment: &Environment) -> bool {
+    given.map_or_else(|| environment.has_https_proxy(), |proxy| proxy.kind() == ProxyKind::Https)
 }
 
 /// How TLS is done.

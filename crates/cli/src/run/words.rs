@@ -11,6 +11,7 @@ use haul::transfer::Outcome;
 use haul::{Error, ErrorKind, Target};
 use haul_policy::glob::GlobError;
 use haul_policy::retry::{Outcome as Trouble, is_transient_status};
+use haul_policy::target::Scheme;
 
 use crate::persona::Persona;
 use crate::usage::pointed_at;
@@ -166,6 +167,8 @@ fn peer_of(said: &str, target: &Target, is_proxy: bool) -> String {
         return format!("{host}:{port} over unix://{socket}");
     }
     match said.split_once(": ").and_then(|(peer, _)| peer.split_once(" port ")) {
+        // A tunnel's other end is the server.
+        Some((peer, _)) if is_proxy && target.scheme() == Scheme::Https => format!("{host}:{port} over proxy {peer}"),
         Some((peer, at)) if is_proxy => format!("{peer}:{at} over proxy {peer}"),
         Some((peer, at)) if peer != host || at != port.to_string() => format!("{host}:{port} via {peer}:{at}"),
         _ => format!("{host}:{port}"),

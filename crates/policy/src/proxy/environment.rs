@@ -1,6 +1,6 @@
 //! The proxy variables of the environment.
 
-use super::NoProxy;
+use super::{NoProxy, Proxy, ProxyKind};
 use crate::target::{Scheme, Target};
 
 /// What the variables say, read once. `Debug` is left out: their values hold passwords.
@@ -40,6 +40,12 @@ impl Environment {
             Scheme::Https => self.https.as_deref(),
         };
         value.filter(|_| !no_proxy.matches(target.host()))
+    }
+
+    /// Whether one of its proxies is spoken to by TLS.
+    pub fn has_https_proxy(&self) -> bool {
+        let is_https = |url: &String| Proxy::parse(url).is_ok_and(|proxy| proxy.kind() == ProxyKind::Https);
+        [&self.http, &self.https].into_iter().flatten().any(is_https)
     }
 
     /// Variables from which [`Environment::read`] makes the same, for another process that has to follow them. Their values are secrets.

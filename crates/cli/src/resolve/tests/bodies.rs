@@ -104,7 +104,7 @@ fn forms_are_as_curl_makes_them() {
         (&["-F", "a=@none"][..], 26),
         (&["-F", "a=b;headers=@none"], 26),
         (&["-F", "a=@-", "-F", "b=<-"], 2),
-        (&["-F", "a=b;encoder=base64"], 2),
+        (&["-F", "a=b;encoder=rot13"], 43),
     ] {
         assert_eq!(read(&[args, &["u"]].concat()).expect_err("a bad form").exit_code(), code, "{args:?}");
     }

@@ -108,8 +108,9 @@ fn a_request_takes_one_way() {
     let target = Target::parse("http://h/").expect("a URL");
     let own = |args: &[&str]| proxy(args).proxy_for(&target).ok().flatten().and_then(|p| p.credentials().cloned());
     assert_eq!(own(&[]), Credentials::new("u", "secret").ok());
-    assert_eq!(own(&["-U", "a:b"]), Credentials::new("a", "b").ok());
-    assert_eq!(own(&["-x", "u:v@p", "-U", "a:b"]), Credentials::new("a", "b").ok());
+    assert_eq!(own(&["-U", "a:b"]), Credentials::new("u", "secret").ok());
+    assert_eq!(own(&["-x", "u:v@p", "-U", "a:b"]), Credentials::new("u", "v").ok());
+    assert_eq!(own(&["-x", "p", "-U", "a:b"]), Credentials::new("a", "b").ok());
 }
 
 #[test]

@@ -108,8 +108,12 @@ fn a_chain_of_stages_has_one_output() {
     let one = plan(&[&["u", "-o", "x", "v"], &stages[..]].concat());
     let file = Output::File("x".into());
     assert_eq!((one.operations[0].output_of(0), one.operations[0].output_of(1)), (&file, &file));
-    let late = plan(&[&["u"], &stages[..], &["-O"]].concat());
-    assert_eq!(late.operations[0].output_of(7), &Output::RemoteName);
+    let late = plan(&[&["u"], &stages[..], &["-o", "x"]].concat());
+    assert_eq!(late.operations[0].output_of(7), &file);
+    for remote in ["-O", "--remote-name-all"] {
+        let error = read(&[&["u"], &stages[..], &[remote]].concat()).expect_err("there is one output");
+        assert!(error.to_string().contains("name it by -o"), "{error}");
+    }
     let two = plan(&[&["u", "-o", "y"], &stages[..], &["-o", "x"]].concat());
     assert_eq!(two.operations[0].output_of(0), &file);
     assert_eq!(two.warnings.len(), 1);

@@ -166,6 +166,6 @@ fn outputs_that_can_only_be_directories_are_refused() {
         assert!(error.to_string().starts_with("haul: option -o: is badly used here (names a directory"), "{error}");
     }
     for name in ["...", ".a", "a.", "/dev/null", "a/#1"] {
-        assert_eq!(operation(&["-o", name, "u"]).output_of(0), &Output::File(name.to_owned()));
+        assert_eq!(operation(&["-o", name, "u"]).output_of(0), &Output::File(name.into()));
     }
 }

@@ -59,7 +59,7 @@ pub struct ProxyOptions {
     pub no_proxy: Option<NoProxy>,
     /// A SOCKS proxy to reach the proxy by (`--preproxy`); without one, the way to the origin.
     pub preproxy: Option<Proxy>,
-    /// User and password for the proxy (`-U`), in place of those in its URL; not for the preproxy.
+    /// User and password for the proxy (`-U`), where its URL has none; not for the preproxy.
     pub credentials: Option<Credentials>,
     /// How to authenticate to HTTP proxies (`--proxy-basic`, `--proxy-digest`, `--proxy-anyauth`).
     pub auth: ProxyAuth,

@@ -139,9 +139,10 @@ fn chosen(given: &ProxyOptions, target: &Target) -> std::result::Result<Option<P
         Some(proxy) => Some(proxy.clone()),
         None => given.environment.proxy_unless(target, no_proxy).map(Proxy::parse).transpose()?,
     };
+    // As in curl: those in the proxy's URL go first.
     Ok(proxy.map(|proxy| match &given.credentials {
-        Some(credentials) => proxy.with_credentials(Some(credentials.clone())),
-        None => proxy,
+        Some(credentials) if proxy.credentials().is_none() => proxy.with_credentials(Some(credentials.clone())),
+        _ => proxy,
     }))
 }
 

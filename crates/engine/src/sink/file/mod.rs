@@ -132,14 +132,20 @@ impl FileSink {
     }
 }
 
-/// The name that a response suggests: what it says itself, else that of the place that redirects led to, as by curl. An error's
+/// The name that a response suggests: what it says itself, else that of the place that redirects led to, as by curl, or would lead
+/// to if this one were followed. An error's
 /// page is not what has the name.
 fn suggested(begin: &Begin<'_>) -> Option<String> {
     let own = begin.head.get("content-disposition").filter(|_| begin.head.status() < 400);
-    own.and_then(filename::from_disposition).or_else(|| {
-        let is_elsewhere = begin.facts.redirects > 0 && !begin.place.path().ends_with('/');
-        filename::from_target(begin.place).ok().filter(|_| is_elsewhere).and_then(|name| filename::sanitise(&name))
-    })
+    own.and_then(filename::from_disposition)
+        .or_else(|| {
+            let is_redirect = begin.head.status() / 100 == 3;
+            filename::from_location(begin.head.get("location").filter(|_| is_redirect)?)
+        })
+        .or_else(|| {
+            let is_elsewhere = begin.facts.redirects > 0 && !begin.place.path().ends_with('/');
+            filename::from_target(begin.place).ok().filter(|_| is_elsewhere).and_then(|name| filename::sanitise(&name))
+        })
 }
 
 impl Sink for FileSink {
