@@ -488,6 +488,40 @@ def test_what_requests_programs_do_besides(pages: Any, httpbin: Any, monkeypatch
         haul.get("https://example.test/", proxies={"https": "http:/proxy:3128"})
 
 
+class _Elsewhere(requests.adapters.BaseAdapter):
+    """Answers URLs of a scheme of its own, as adapters of tests and for Unix sockets do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, str | None]] = []
+
+    def send(self, request: Any, *args: Any, **kwargs: Any) -> requests.Response:
+        self.seen.append((request.url, request.headers.get("Cookie")))
+        response = requests.Response()
+        response._content = b"answer"
+        response.url, response.request = request.url, request
+        response.status_code = 200 if request.url.endswith("/end") else 302
+        response.headers["Location"] = "end" if request.url.endswith("/relative") else "other://host.example/relative"
+        response.cookies.set("sid", "31", domain=request.url.split("/")[2])
+        return response
+
+    def close(self) -> None:
+        pass
+
+
+def test_urls_of_an_adapters_own_scheme() -> None:
+    session, adapter = haul.Session(), _Elsewhere()
+    for scheme in ("other://", "http+unix://"):
+        session.mount(scheme, adapter)
+    response = session.get("other://host.example/start")
+    assert (response.text, response.url) == ("answer", "other://host.example/end")
+    assert [url for url, _ in adapter.seen] == [f"other://host.example/{path}" for path in ("start", "relative", "end")]
+    assert adapter.seen[-1][1] == "sid=31"
+    # Such a host is none for the jar.
+    assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
+    assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
+
+
 @pytest.mark.parametrize("kind", [requests, haul])
 def test_a_request_without_the_sessions_content_type_has_its_bodys(kind: Any, pages: Any) -> None:
     session = kind.Session()

@@ -7,7 +7,8 @@ itself, but not along a redirect to another host.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from ._haul import Jar
+
+from ._haul import Failure, Jar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -276,8 +277,20 @@ class CookieJar(_Base):
 
     def get_cookie_header(self, url: str) -> str | None:
         """The Cookie field of a request to this URL."""
-        parts = [part for part in (self._jar.header(url), self.loose_header()) if part]
+        parts = [part for part in (self.header_of_hosts(url), self.loose_header()) if part]
         return "; ".join(parts) or None
+
+    def header_of_hosts(self, url: str) -> str | None:
+        """The same, of the cookies that have a domain."""
+        try:
+            return self._jar.header(url)
+        except Failure:
+            pass
+        # An adapter's URL (`http+unix:`, a test's `mock:`). What stands in the host's place may be one.
+        try:
+            return self._jar.header("http" + url[url.index(":") :])
+        except (Failure, ValueError):
+            return None
 
     def _find(self, name: str, domain: str | None, path: str | None) -> str | None:
         found = [

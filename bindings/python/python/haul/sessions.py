@@ -450,7 +450,12 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if reply is not None:
             reply.cookies_into(self.cookies._jar)
         elif getattr(response, "cookies", None):
-            self.cookies.update(response.cookies)
+            # An adapter gave it. Its hosts need be none for the jar (`http+unix://%2Frun%2Fsocket`), and that is no reason to fail.
+            for cookie in response.cookies:
+                try:
+                    self.cookies.set_cookie(cookie)
+                except ValueError:
+                    continue
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
         """The settings of the session and the environment for a request, as keyword arguments for :meth:`send`."""
