@@ -488,6 +488,19 @@ def test_what_requests_programs_do_besides(pages: Any, httpbin: Any, monkeypatch
         haul.get("https://example.test/", proxies={"https": "http:/proxy:3128"})
 
 
+def test_a_send_that_is_put_in_the_place_of_ours_is_called(pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = haul.Response()
+    answer.status_code = 299
+    session = haul.Session()
+    session.send = lambda request, **kwargs: answer  # type: ignore[method-assign]
+    assert session.get(pages.url).status_code == session.post(pages.url, data="x").status_code == 299
+    monkeypatch.setattr(haul.Session, "send", lambda self, request, **kwargs: answer)
+    assert haul.get(pages.url).status_code == haul.Session().get(pages.url).status_code == 299
+    monkeypatch.undo()
+    assert haul.get(pages.url).status_code == 200
+    assert len(pages.heads) == 1
+
+
 class _Elsewhere(requests.adapters.BaseAdapter):
     """Answers URLs of a scheme of its own, as adapters of tests and for Unix sockets do."""
 

@@ -29,10 +29,10 @@ class SessionRedirectMixin:
 
     cookies: Any
     max_redirects: int
-    #: Whether a subclass has a ``send`` or ``prepare_request`` of its own, which then each request goes by.
-    _is_overridden = False
     if TYPE_CHECKING:
 
+        @property
+        def _is_overridden(self) -> bool: ...
         def send(self, request: PreparedRequest, **kwargs: Any) -> Response: ...
 
         def _send_once(self, request: PreparedRequest, settings: dict[str, Any]) -> Response: ...

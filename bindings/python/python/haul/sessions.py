@@ -90,10 +90,6 @@ class Session(SessionRedirectMixin, _HooksMixin):
     __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
                  "trust_env", "max_redirects", "http2"]  # fmt: skip
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._is_overridden = cls.send is not Session.send or cls.prepare_request is not Session.prepare_request
-
     def __init__(self) -> None:
         self._client = Client()
         self._plans: dict[Any, Plan] = {}
@@ -122,6 +118,13 @@ class Session(SessionRedirectMixin, _HooksMixin):
         self._cookies = CookieJar()
         #: Other transports, by the beginning of the URLs that go to them.
         self.adapters: dict[str, Any] = {}
+
+    @property
+    def _is_overridden(self) -> bool:
+        """Whether there is another ``send`` or ``prepare_request``, which then each request goes by: a subclass has one, or a program (a
+        test, most often) has put it into the place of ours."""
+        # A look into `__dict__` would make each look at an attribute slower from then on.
+        return getattr(self.send, "__func__", None) is not _send or type(self).prepare_request is not _prepare_request
 
     @property
     def headers(self) -> Any:
@@ -612,6 +615,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         self._plans[key] = plan
+
+
+_send, _prepare_request = Session.send, Session.prepare_request
 
 
 def _is_named(wanted: str, name: Any) -> bool:
