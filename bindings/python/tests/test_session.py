@@ -172,6 +172,8 @@ def test_bodies(pages: Any, tmp_path: Path) -> None:
     assert fields.get("content-type") == "application/vnd.x+json" and "Content-Type" not in fields
     with pytest.raises(haul.exceptions.InvalidJSONError):
         session.post(url, json=float("nan"))
+    with pytest.raises(TypeError, match="data has to be a form.*PosixPath"):
+        session.post(url, data=tmp_path)
 
     body, fields = sent(data=(piece for piece in (b"ab", b"", "cd", b"e" * 100_000)))
     assert body == b"abcd" + b"e" * 100_000
@@ -418,6 +420,17 @@ def test_errors_and_responses_can_be_pickled(pages: Any) -> None:
         response.json()
     again = pickle.loads(pickle.dumps(broken.value))
     assert (str(again), again.doc, again.pos) == (str(broken.value), "gone", 0)
+
+
+def test_what_there_is_not_is_said_with_what_there_is_instead() -> None:
+    with pytest.raises(AttributeError, match="urllib3"):
+        haul.packages.urllib3.disable_warnings()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="urllib.parse"):
+        haul.utils.quote("a b")  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="'nothing'$"):
+        haul.nothing  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(KeyError, match="other.example"):
+        haul.cookies.CookieJar().clear("other.example")
 
 
 def test_every_exception_is_where_requests_has_it() -> None:

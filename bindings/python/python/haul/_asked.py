@@ -211,10 +211,12 @@ class PreparedRequest(_HooksMixin):
                     body = data
                 elif hasattr(data, "read"):
                     body = data
-                else:
+                elif hasattr(data, "__iter__"):
                     from ._haul import urlencode
 
                     body, kind = urlencode(data), FORM
+                else:
+                    raise TypeError(f"data has to be a form, bytes, text, a file or an iterable of bytes, not {type(data).__name__}")
             self.prepare_content_length(body)
         if kind and "content-type" not in self.headers:
             self.headers["Content-Type"] = kind

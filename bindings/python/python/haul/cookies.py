@@ -205,7 +205,7 @@ class CookieJar(_Base):
             self._loose.clear()
             self._jar.remove()
         elif not self._remove(name, domain, path):
-            raise KeyError(name)
+            raise KeyError(domain if name is None else name)
 
     def clear_session_cookies(self) -> None:
         """Removes session cookies."""
