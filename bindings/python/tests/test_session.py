@@ -390,6 +390,17 @@ def test_a_length_of_the_programs_own_gives_way_to_the_bodys(pages: Any) -> None
         session.headers["Content-Length"] = "1"
 
 
+def test_a_prepared_body_can_be_exchanged(pages: Any) -> None:
+    session = haul.Session()
+    prepared = haul.Request("POST", pages.url, data={"a": "b"}).prepare()
+    for body in ("exactly this, ü", b"or that", ""):
+        prepared.body = body
+        response = session.send(prepared)
+        sent = dict(pages.heads[-1][1])["Content-Length"]
+        assert pages.bodies[-1] == (body.encode() if isinstance(body, str) else body)
+        assert sent == response.request.headers["Content-Length"] == str(len(pages.bodies[-1]))
+
+
 def test_hooks(pages: Any) -> None:
     seen: list[Any] = []
     session = haul.Session()

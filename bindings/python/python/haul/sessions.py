@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from . import _settings
 from ._asked import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
-from ._bodies import FORM, encode_json, encode_query, is_stream
+from ._bodies import FORM, encode_json, encode_query, is_stream, length_of
 from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, urlencode
 from ._redirects import SessionRedirectMixin
 from .cookies import CookieJar, cookiejar_from_dict
@@ -507,6 +507,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
         headers = request.headers or {}
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
+        if isinstance(body, (str, bytes)) and "Content-Length" in headers:
+            # The program may have put another body into the place of the one that was prepared, as requests' guide does.
+            headers["Content-Length"] = str(length_of(body))
         return plan, method, url, None, list(headers.items()), body, None, None
 
     def _follow(
