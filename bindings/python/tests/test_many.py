@@ -163,6 +163,27 @@ def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
     assert seen == [f"{pages.url}/x"] * 2
 
 
+def test_a_hook_of_an_async_session_may_be_a_coroutine_function(pages: Any) -> None:
+    async def main() -> None:
+        async def replace(response: Any, **settings: Any) -> Any:
+            await asyncio.sleep(0)
+            response.seen = settings["timeout"]
+            return response
+
+        async with haul.AsyncSession() as session:
+            session.hooks["response"].append(replace)
+            assert (await session.get(f"{pages.url}/x", timeout=5)).seen == 5
+
+            async def refuse(response: Any, **_: Any) -> None:
+                response.raise_for_status()
+
+            pages.routes["/missing"] = lambda handler: handler.answer(b"", 404)
+            with pytest.raises(haul.HTTPError):
+                await session.get(f"{pages.url}/missing", hooks={"response": refuse})
+
+    asyncio.run(main())
+
+
 def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:
     async def produced() -> Any:
         yield b"a"

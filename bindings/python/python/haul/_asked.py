@@ -24,14 +24,17 @@ def default_hooks() -> Hooks:
 
 def dispatch_hook(hooks: Mapping[str, Any] | None, data: Any, **kwargs: Any) -> Any:
     """Calls the hooks for an event. If one returns a value, it replaces the data passed on."""
-    found = (hooks or {}).get("response")
-    if not found:
-        return data
-    for hook in [found] if callable(found) else found:
+    for hook in hooks_of(hooks):
         changed = hook(data, **kwargs)
         if changed is not None:
             data = changed
     return data
+
+
+def hooks_of(hooks: Mapping[str, Any] | None) -> Any:
+    """Those for a response."""
+    found = (hooks or {}).get("response") or ()
+    return [found] if callable(found) else found
 
 
 class _HooksMixin:
