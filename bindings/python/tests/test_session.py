@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import array
+import http.cookiejar
 import io
 import json
 import mmap
 import os
 import pickle
 import threading
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,36 @@ def test_cookies_are_kept_sent_and_seen(httpbin: Any) -> None:
     del session.cookies["sid"]
     again = pickle.loads(pickle.dumps(session))
     assert again.get(httpbin.url + "/cookies").json()["cookies"] == {"other": "1", "mine": "x"}
+
+
+def test_cookies_are_kept_in_a_file(httpbin: Any, tmp_path: Path) -> None:
+    file = tmp_path / "cookies.txt"
+    session = haul.Session()
+    session.cookies.load(file)
+    session.get(httpbin.url + "/cookies/set?sid=31")
+    session.cookies.save(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    other = haul.Session()
+    other.cookies.load(str(file))
+    assert other.get(httpbin.url + "/cookies").json()["cookies"] == {"sid": "31"}
+    with pytest.raises(OSError, match="missing"):
+        other.cookies.save(tmp_path / "missing" / "cookies.txt")
+
+
+def test_jars_of_the_standard_library_take_cookies(tmp_path: Path) -> None:
+    jar = haul.cookies.CookieJar()
+    jar.set("sub", "1", domain=".host.example", expires=4102444800)
+    jar.set("own", "2", domain="host.example", rest={"HttpOnly": None})
+    standard = http.cookiejar.MozillaCookieJar(tmp_path / "cookies.txt")
+    for cookie in jar:
+        standard.set_cookie(cookie)
+    standard.save(ignore_discard=True)
+    again = haul.cookies.CookieJar()
+    again.load(tmp_path / "cookies.txt")
+    assert sorted(again, key=str) == sorted(jar, key=str)
+    request = urllib.request.Request("http://host.example/")
+    standard.add_cookie_header(request)
+    assert request.get_header("Cookie") == "sub=1; own=2"
 
 
 def test_a_subclass_own_methods_are_called(pages: Any) -> None:
