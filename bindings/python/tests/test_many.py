@@ -47,6 +47,21 @@ def test_what_fails_has_its_place(pages: Any) -> None:
         haul.fetch_many([], 0)
 
 
+def test_an_item_may_have_settings_of_its_own(pages: Any) -> None:
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location="/x")
+    items = [
+        {"url": f"{pages.url}/never", "timeout": 0.1},
+        {"url": f"{pages.url}/away", "allow_redirects": False},
+        {"url": f"{pages.url}/away", "method": "POST", "json": [1], "verify": False},
+    ]
+    late, stays, goes = haul.fetch_many(items, timeout=20)
+    assert isinstance(late.error, haul.ReadTimeout)
+    assert (stays.status_code, goes.url) == (302, f"{pages.url}/x")
+    for one in (pages.url, items[0]):
+        with pytest.raises(TypeError, match="not one"):
+            haul.fetch_many(one)  # type: ignore[arg-type]
+
+
 def test_the_input_is_taken_as_it_is_needed(pages: Any) -> None:
     taken = itertools.count()
     results = haul.fetch_many((f"{pages.url}/{i}" for i in taken), 4)
