@@ -180,6 +180,10 @@ def test_bodies(pages: Any, tmp_path: Path) -> None:
     body, fields = sent(data=(piece for piece in (b"ab", b"", "cd", b"e" * 100_000)))
     assert body == b"abcd" + b"e" * 100_000
     assert fields["Transfer-Encoding"] == "chunked" and "Content-Length" not in fields
+    body, fields = sent(data=iter([b"ab", b"c"]), headers={"content-length": "3"})
+    assert (body, fields["content-length"], fields.get("Transfer-Encoding")) == (b"abc", "3", None)
+    body, fields = sent(data=io.StringIO("\u00fcber"))
+    assert body == "\u00fcber".encode() and fields["Content-Length"] == "5"
     file = tmp_path / "f.bin"
     file.write_bytes(os.urandom(200_000))
     with file.open("rb") as opened:

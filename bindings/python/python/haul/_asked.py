@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 
 from ._bodies import FORM, encode_files, encode_json, encode_query, is_awaited, is_stream, length_of
@@ -187,6 +188,9 @@ class PreparedRequest(_HooksMixin):
         kind: str | None = None
         if not data and json is not None:
             kind, body = "application/json", encode_json(json)
+        if isinstance(data, io.StringIO):
+            # It tells its length in characters, and would be cut off by what they take more as bytes.
+            data = data.read()
         if is_awaited(data):
             raise TypeError(f"a body that is an asynchronous iterable ({type(data).__name__}) is for AsyncSession.request")
         if is_stream(data):
@@ -201,7 +205,7 @@ class PreparedRequest(_HooksMixin):
             body = data
             if length:
                 self.headers["Content-Length"] = str(length)
-            else:
+            elif "Content-Length" not in self.headers:
                 self.headers["Transfer-Encoding"] = "chunked"
         else:
             if files:
