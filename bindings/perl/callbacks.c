@@ -13,47 +13,64 @@ static int died(hk_exchange *x, SV *error) {
     return 1;
 }
 
-/* The next bytes that the content callback has. */
+/* Asks the content callback for more: into `pending`, which is NULL at the end. Whether that went well. */
+static bool ask_content(pTHX_ hk_exchange *x) {
+    SV *got = NULL;
+    if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
+        return FALSE;
+    if (SvROK(got)) {
+        /* An object may run Perl code to become text: under the same care. */
+        SV *text = NULL, *object = got;
+        bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("Haul::_text", 0), 1, &object, &text));
+        SvREFCNT_dec(object);
+        if (failed)
+            return FALSE;
+        got = text;
+    }
+    if (SvOK(got)) {
+        SV *bytes = hk_bytes(aTHX_ got);
+        STRLEN len = 0;
+        if (!bytes)
+            hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
+        else
+            (void)SvPV(bytes, len);
+        x->pending = len ? SvREFCNT_inc_simple_NN(bytes) : NULL;
+        x->pending_at = 0;
+    }
+    SvREFCNT_dec(got);
+    return !x->error;
+}
+
+/* The next bytes that the content callback has. Once the announced length is reached it has to be at its end: what it gives beyond that
+ * would be lost, and the server would take what came before for all of it. */
 size_t hk_read_content(void *user, char *buffer, size_t len) {
     hk_exchange *x = (hk_exchange *)user;
     dTHX;
     STRLEN have;
     const char *from;
-    if (!x->pending) {
-        SV *got = NULL, *bytes;
-        if (died(x, hk_run(aTHX_ x->content_callback, 0, NULL, &got)))
-            return HAUL_READ_ERROR;
-        if (SvROK(got)) {
-            /* An object may run Perl code to become text: under the same care. */
-            SV *text = NULL, *object = got;
-            bool failed = died(x, hk_run(aTHX_ (SV *)get_cv("Haul::_text", 0), 1, &object, &text));
-            SvREFCNT_dec(object);
-            if (failed)
-                return HAUL_READ_ERROR;
-            got = text;
-        }
-        if (!SvOK(got)) {
-            SvREFCNT_dec(got);
-            return 0;
-        }
-        bytes = hk_bytes(aTHX_ got);
-        SvREFCNT_dec(got);
-        if (!bytes) {
-            hk_fail(aTHX_ x, "Wide character in request message body%.*s\n", "", 0);
-            return HAUL_READ_ERROR;
-        }
-        x->pending = SvREFCNT_inc_simple_NN(bytes);
-        x->pending_at = 0;
-    }
+    if (!x->pending && !ask_content(aTHX_ x))
+        return HAUL_READ_ERROR;
+    if (!x->pending)
+        return 0;
     from = SvPV(x->pending, have);
     have -= x->pending_at;
     if (have > len)
         have = len;
     Copy(from + x->pending_at, buffer, have, char);
     x->pending_at += have;
+    x->given += have;
     if (x->pending_at == SvCUR(x->pending)) {
         SvREFCNT_dec(x->pending);
         x->pending = NULL;
+    }
+    if (x->call.read_length >= 0 && x->given == (UV)x->call.read_length) {
+        if (!x->pending && !ask_content(aTHX_ x))
+            return HAUL_READ_ERROR;
+        if (x->pending) {
+            x->error = sv_2mortal(newSVpvf("Content-Length mismatch (got: %" UVuf " expected: %" UVuf ")\n",
+                                           (UV)(x->given + SvCUR(x->pending) - x->pending_at), (UV)x->given));
+            return HAUL_READ_ERROR;
+        }
     }
     return have;
 }

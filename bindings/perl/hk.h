@@ -61,6 +61,7 @@ typedef struct hk_exchange {
     SV *trailer_callback;
     SV *pending;               /* what the content callback gave beyond what fitted */
     STRLEN pending_at;
+    UV given;                  /* bytes of content that libhaul has */
     HV *response;              /* made early for the data callback; owned until it is returned */
     SV *error;                 /* what a callback died of */
     bool wants_data;           /* the body goes to the data callback */

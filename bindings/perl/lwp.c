@@ -232,6 +232,7 @@ SSize_t hk_lwp_open(pTHX_ SV *engine_sv, SV *method, SV *url, AV *fields, SV *co
     }
     if (SvOK(content)) {
         x->engine = engine;
+        x->call.read_length = length;
         stream->content = SvREFCNT_inc(hk_set_content(aTHX_ x, content));
         if (!stream->content)
             croak_sv(x->error);

@@ -108,7 +108,14 @@ for my $bad (sub { 42 }, sub { return { 'X-Sum' => "\x{263a}" } }, sub { return 
     @give = ('abc');
     is($http->put($server->url('/x'), { content => sub { shift @give }, trailer_callback => $bad })->{status}, 599, 'what is no trailer');
 }
-@give = ('abc');
+for my $give ([qw(abc d)], ['ab', 'cd'], ['abcd'], [12345]) {
+    @give = @$give;
+    $response = $http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 } });
+    like($response->{content}, qr/\AContent-Length mismatch \(got: [45] expected: 3\)$/, "content that is too long: @$give");
+}
+@give = (12, 3);
+is($http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 } })->{content}, '123', 'and not');
+@give = qw(abc);
 $response = $http->put($server->url('/x'), { content => sub { shift @give }, headers => { 'Content-Length' => 3 }, trailer_callback => sub { die } });
 is("$response->{content} $response->{headers}{'x-trailers'}", 'abc ', 'none behind a known length');
 {

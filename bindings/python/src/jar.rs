@@ -1,7 +1,9 @@
 //! The cookies of a session: the engine's jar (RFC 6265bis), which `haul.cookies` gives the interface of requests.
 
+use std::path::PathBuf;
+
 use haul_policy::cookie::{Cookie, CookieParts, Key, SameSite};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -85,6 +87,16 @@ impl Jar {
             jar.retain(|cookie| !fits(&cookie.key()));
             before - jar.len()
         })
+    }
+
+    /// Adds the cookies of a Netscape file; one that is not there is empty.
+    fn load(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        py.detach(|| self.jar.load(file)).map(|_| ()).map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// Writes what has changed to a Netscape file.
+    fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        py.detach(|| self.jar.save(file)).map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     /// Removes session cookies.

@@ -23,7 +23,7 @@ use crate::error::{Failure, refused};
 use crate::jar::Jar;
 use crate::stop::{Stop, signals};
 use crate::text::latin1_or_utf8;
-use crate::url::prepare;
+use crate::url::{masked, prepare};
 
 /// A field to send; without a value, one not to send.
 pub(crate) type Field = (String, Option<Vec<u8>>);
@@ -83,7 +83,9 @@ impl Plan {
             options.auth = Auth { allowed: Allowed::DIGEST, ..Auth::user(user) };
         }
         if let Some(proxy) = proxy {
-            let parsed = Proxy::parse(proxy).map_err(|error| refused(ErrorKind::ProxyResolve, error.to_string()))?;
+            let parsed = Proxy::parse(proxy).map_err(|error| {
+                refused(ErrorKind::Setup, format!("Invalid proxy URL {:?}: {error}", masked(proxy)))
+            })?;
             let mut given = ProxyOptions::default();
             given.proxy = Some(parsed);
             given.tls = options.tls.clone();

@@ -225,7 +225,7 @@ fn no_adapter(text: &str) -> PyErr {
 }
 
 /// An invalid URL without what may be its user and password, since messages are printed and logged.
-fn masked(text: &str) -> String {
+pub(crate) fn masked(text: &str) -> String {
     let start = text.find("//").map_or(0, |at| at + 2);
     let end = text[start..].find(['/', '?', '#']).map_or(text.len(), |at| start + at);
     match text[start..end].rfind('@') {

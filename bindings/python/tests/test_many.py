@@ -47,6 +47,21 @@ def test_what_fails_has_its_place(pages: Any) -> None:
         haul.fetch_many([], 0)
 
 
+def test_an_item_may_have_settings_of_its_own(pages: Any) -> None:
+    pages.routes["/away"] = lambda handler: handler.answer(b"", 302, Location="/x")
+    items = [
+        {"url": f"{pages.url}/never", "timeout": 0.1},
+        {"url": f"{pages.url}/away", "allow_redirects": False},
+        {"url": f"{pages.url}/away", "method": "POST", "json": [1], "verify": False},
+    ]
+    late, stays, goes = haul.fetch_many(items, timeout=20)
+    assert isinstance(late.error, haul.ReadTimeout)
+    assert (stays.status_code, goes.url) == (302, f"{pages.url}/x")
+    for one in (pages.url, items[0]):
+        with pytest.raises(TypeError, match="not one"):
+            haul.fetch_many(one)  # type: ignore[arg-type]
+
+
 def test_the_input_is_taken_as_it_is_needed(pages: Any) -> None:
     taken = itertools.count()
     results = haul.fetch_many((f"{pages.url}/{i}" for i in taken), 4)
@@ -161,6 +176,27 @@ def test_an_async_session_has_a_sessions_habits(pages: Any) -> None:
     asyncio.run(main())
     asyncio.run(main())
     assert seen == [f"{pages.url}/x"] * 2
+
+
+def test_a_hook_of_an_async_session_may_be_a_coroutine_function(pages: Any) -> None:
+    async def main() -> None:
+        async def replace(response: Any, **settings: Any) -> Any:
+            await asyncio.sleep(0)
+            response.seen = settings["timeout"]
+            return response
+
+        async with haul.AsyncSession() as session:
+            session.hooks["response"].append(replace)
+            assert (await session.get(f"{pages.url}/x", timeout=5)).seen == 5
+
+            async def refuse(response: Any, **_: Any) -> None:
+                response.raise_for_status()
+
+            pages.routes["/missing"] = lambda handler: handler.answer(b"", 404)
+            with pytest.raises(haul.HTTPError):
+                await session.get(f"{pages.url}/missing", hooks={"response": refuse})
+
+    asyncio.run(main())
 
 
 def test_what_an_async_session_cannot_do_it_says(pages: Any) -> None:

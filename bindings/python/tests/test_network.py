@@ -156,8 +156,11 @@ def test_proxies(proxy: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert session.get(asked, proxies={"http://somewhere.invalid": address, "http": "http://127.0.0.1:1"}).ok
     with pytest.raises(haul.exceptions.ProxyError):
         session.get(asked, proxies={"http": "http://127.0.0.1:1"})
-    with pytest.raises(haul.exceptions.InvalidProxyURL):
-        session.get(asked, proxies={"http": "http://:8080"})
+    for malformed in ("http://:8080", "bogus://host:1", "http://host:99999"):
+        with pytest.raises((haul.exceptions.InvalidProxyURL, requests.exceptions.InvalidProxyURL)):
+            session.get(asked, proxies={"http": malformed})
+    with pytest.raises(haul.exceptions.InvalidProxyURL, match=r'"bogus://\*\*\*@host:1": unsupported'):
+        haul.get(asked, proxies={"http": "bogus://user:password@host:1"})
     assert all("Proxy-Authorization" not in dict(fields) for _, fields in pages.heads)
 
 

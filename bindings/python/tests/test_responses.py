@@ -77,6 +77,15 @@ def test_raw_is_closed_at_the_end_of_the_body(pages: Any) -> None:
     assert io.TextIOWrapper(raw).read() == "page /x" and not raw.closed
 
 
+def test_fields_of_one_name_can_be_told_apart(raw: Any) -> None:
+    fields = b"Set-Cookie: a=1; Expires=Wed, 25 Nov 2099 10:00:00 GMT\r\nset-cookie: b=2\r\n"
+    server = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n" + fields + b"\r\n")
+    response = haul.get(server.url)
+    each = ["a=1; Expires=Wed, 25 Nov 2099 10:00:00 GMT", "b=2"]
+    assert response.raw.headers.getlist("Set-Cookie") == each and response.raw.headers.getlist("Other") == []
+    assert response.raw.headers["set-cookie"] == response.headers["Set-Cookie"] == ", ".join(each)
+
+
 def test_text_and_encodings(raw: Any) -> None:
     def served(kind: str, body: bytes) -> haul.Response:
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import array
+import http.cookiejar
 import io
 import json
 import mmap
 import os
 import pickle
 import threading
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +174,16 @@ def test_bodies(pages: Any, tmp_path: Path) -> None:
     assert fields.get("content-type") == "application/vnd.x+json" and "Content-Type" not in fields
     with pytest.raises(haul.exceptions.InvalidJSONError):
         session.post(url, json=float("nan"))
+    with pytest.raises(TypeError, match="data has to be a form.*PosixPath"):
+        session.post(url, data=tmp_path)
 
     body, fields = sent(data=(piece for piece in (b"ab", b"", "cd", b"e" * 100_000)))
     assert body == b"abcd" + b"e" * 100_000
     assert fields["Transfer-Encoding"] == "chunked" and "Content-Length" not in fields
+    body, fields = sent(data=iter([b"ab", b"c"]), headers={"content-length": "3"})
+    assert (body, fields["content-length"], fields.get("Transfer-Encoding")) == (b"abc", "3", None)
+    body, fields = sent(data=io.StringIO("\u00fcber"))
+    assert body == "\u00fcber".encode() and fields["Content-Length"] == "5"
     file = tmp_path / "f.bin"
     file.write_bytes(os.urandom(200_000))
     with file.open("rb") as opened:
@@ -231,6 +239,36 @@ def test_cookies_are_kept_sent_and_seen(httpbin: Any) -> None:
     del session.cookies["sid"]
     again = pickle.loads(pickle.dumps(session))
     assert again.get(httpbin.url + "/cookies").json()["cookies"] == {"other": "1", "mine": "x"}
+
+
+def test_cookies_are_kept_in_a_file(httpbin: Any, tmp_path: Path) -> None:
+    file = tmp_path / "cookies.txt"
+    session = haul.Session()
+    session.cookies.load(file)
+    session.get(httpbin.url + "/cookies/set?sid=31")
+    session.cookies.save(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    other = haul.Session()
+    other.cookies.load(str(file))
+    assert other.get(httpbin.url + "/cookies").json()["cookies"] == {"sid": "31"}
+    with pytest.raises(OSError, match="missing"):
+        other.cookies.save(tmp_path / "missing" / "cookies.txt")
+
+
+def test_jars_of_the_standard_library_take_cookies(tmp_path: Path) -> None:
+    jar = haul.cookies.CookieJar()
+    jar.set("sub", "1", domain=".host.example", expires=4102444800)
+    jar.set("own", "2", domain="host.example", rest={"HttpOnly": None})
+    standard = http.cookiejar.MozillaCookieJar(tmp_path / "cookies.txt")
+    for cookie in jar:
+        standard.set_cookie(cookie)
+    standard.save(ignore_discard=True)
+    again = haul.cookies.CookieJar()
+    again.load(tmp_path / "cookies.txt")
+    assert sorted(again, key=str) == sorted(jar, key=str)
+    request = urllib.request.Request("http://host.example/")
+    standard.add_cookie_header(request)
+    assert request.get_header("Cookie") == "sub=1; own=2"
 
 
 def test_a_subclass_own_methods_are_called(pages: Any) -> None:
@@ -388,6 +426,17 @@ def test_a_length_of_the_programs_own_gives_way_to_the_bodys(pages: Any) -> None
         session.headers["Content-Length"] = "1"
 
 
+def test_a_prepared_body_can_be_exchanged(pages: Any) -> None:
+    session = haul.Session()
+    prepared = haul.Request("POST", pages.url, data={"a": "b"}).prepare()
+    for body in ("exactly this, ü", b"or that", ""):
+        prepared.body = body
+        response = session.send(prepared)
+        sent = dict(pages.heads[-1][1])["Content-Length"]
+        assert pages.bodies[-1] == (body.encode() if isinstance(body, str) else body)
+        assert sent == response.request.headers["Content-Length"] == str(len(pages.bodies[-1]))
+
+
 def test_hooks(pages: Any) -> None:
     seen: list[Any] = []
     session = haul.Session()
@@ -418,6 +467,17 @@ def test_errors_and_responses_can_be_pickled(pages: Any) -> None:
         response.json()
     again = pickle.loads(pickle.dumps(broken.value))
     assert (str(again), again.doc, again.pos) == (str(broken.value), "gone", 0)
+
+
+def test_what_there_is_not_is_said_with_what_there_is_instead() -> None:
+    with pytest.raises(AttributeError, match="urllib3"):
+        haul.packages.urllib3.disable_warnings()  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="urllib.parse"):
+        haul.utils.quote("a b")  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="'nothing'$"):
+        haul.nothing  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(KeyError, match="other.example"):
+        haul.cookies.CookieJar().clear("other.example")
 
 
 def test_every_exception_is_where_requests_has_it() -> None:
@@ -486,6 +546,53 @@ def test_what_requests_programs_do_besides(pages: Any, httpbin: Any, monkeypatch
     assert b'name="number"' in pages.bodies[-1] and b'name="none"' not in pages.bodies[-1]
     with pytest.raises(haul.exceptions.InvalidProxyURL):
         haul.get("https://example.test/", proxies={"https": "http:/proxy:3128"})
+
+
+def test_a_send_that_is_put_in_the_place_of_ours_is_called(pages: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = haul.Response()
+    answer.status_code = 299
+    session = haul.Session()
+    session.send = lambda request, **kwargs: answer  # type: ignore[method-assign]
+    assert session.get(pages.url).status_code == session.post(pages.url, data="x").status_code == 299
+    monkeypatch.setattr(haul.Session, "send", lambda self, request, **kwargs: answer)
+    assert haul.get(pages.url).status_code == haul.Session().get(pages.url).status_code == 299
+    monkeypatch.undo()
+    assert haul.get(pages.url).status_code == 200
+    assert len(pages.heads) == 1
+
+
+class _Elsewhere(requests.adapters.BaseAdapter):
+    """Answers URLs of a scheme of its own, as adapters of tests and for Unix sockets do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, str | None]] = []
+
+    def send(self, request: Any, *args: Any, **kwargs: Any) -> requests.Response:
+        self.seen.append((request.url, request.headers.get("Cookie")))
+        response = requests.Response()
+        response._content = b"answer"
+        response.url, response.request = request.url, request
+        response.status_code = 200 if request.url.endswith("/end") else 302
+        response.headers["Location"] = "end" if request.url.endswith("/relative") else "other://host.example/relative"
+        response.cookies.set("sid", "31", domain=request.url.split("/")[2])
+        return response
+
+    def close(self) -> None:
+        pass
+
+
+def test_urls_of_an_adapters_own_scheme() -> None:
+    session, adapter = haul.Session(), _Elsewhere()
+    for scheme in ("other://", "http+unix://"):
+        session.mount(scheme, adapter)
+    response = session.get("other://host.example/start")
+    assert (response.text, response.url) == ("answer", "other://host.example/end")
+    assert [url for url, _ in adapter.seen] == [f"other://host.example/{path}" for path in ("start", "relative", "end")]
+    assert adapter.seen[-1][1] == "sid=31"
+    # Such a host is none for the jar.
+    assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
+    assert session.get("http+unix://%2Frun%2Fsocket/end").text == "answer"
 
 
 @pytest.mark.parametrize("kind", [requests, haul])

@@ -375,7 +375,9 @@ unsafe fn typed(part: &mut Part, content_type: *const c_char) -> Result<(), Faul
 unsafe fn file_piece(path: *const c_char) -> Result<Piece, Fault> {
     // SAFETY: the caller's word.
     let path = unsafe { file(path) }?;
-    Piece::file(path).map_err(|error| Fault::new(haul_status::Read, format!("cannot read {}: {error}", path.display())))
+    Piece::file(path).map_err(|error| {
+        haul::Error::with_source(haul::ErrorKind::Read, format!("cannot read {}", path.display()), error).into()
+    })
 }
 
 #[cfg(test)]

@@ -313,6 +313,10 @@ fn the_last_word_counts_and_types_go_in_as_programs_have_them() {
         request.send().unwrap();
         assert_eq!(seen().2, b"text");
     }
+    for request in [client.put(url.clone()), client.put(&url), client.request(String::from("PUT"), url.as_str())] {
+        request.body("by a URL of another type").send().unwrap();
+        assert_eq!(seen().2, b"by a URL of another type");
+    }
     client.put(&url).body(b"text").send().unwrap();
     assert_eq!(seen().2, b"text");
     let error = client.get(&origin.url("/status/404")).send().unwrap().error_for_status().unwrap_err();

@@ -68,6 +68,12 @@ _LATER = {
 }
 _MODULES = ("adapters", "aio", "auth", "cookies", "many", "status_codes", "structures")
 
+# What programs look for that requests has.
+_INSTEAD = {
+    "packages": "there is no urllib3 in it, whose warnings would have to be turned off",
+    "utils": "urllib.parse quotes URLs, and the methods of haul.cookies.CookieJar and of responses do what else requests has there",
+}
+
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
@@ -77,7 +83,8 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         value = import_module(f".{name}", __name__)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        instead = f": {_INSTEAD[name]}" if name in _INSTEAD else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead}")
     globals()[name] = value
     return value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Mapping
 
 from ._bodies import FORM, encode_files, encode_json, encode_query, is_awaited, is_stream, length_of
@@ -24,14 +25,17 @@ def default_hooks() -> Hooks:
 
 def dispatch_hook(hooks: Mapping[str, Any] | None, data: Any, **kwargs: Any) -> Any:
     """Calls the hooks for an event. If one returns a value, it replaces the data passed on."""
-    found = (hooks or {}).get("response")
-    if not found:
-        return data
-    for hook in [found] if callable(found) else found:
+    for hook in hooks_of(hooks):
         changed = hook(data, **kwargs)
         if changed is not None:
             data = changed
     return data
+
+
+def hooks_of(hooks: Mapping[str, Any] | None) -> Any:
+    """Those for a response."""
+    found = (hooks or {}).get("response") or ()
+    return [found] if callable(found) else found
 
 
 class _HooksMixin:
@@ -184,6 +188,9 @@ class PreparedRequest(_HooksMixin):
         kind: str | None = None
         if not data and json is not None:
             kind, body = "application/json", encode_json(json)
+        if isinstance(data, io.StringIO):
+            # It tells its length in characters, and would be cut off by what they take more as bytes.
+            data = data.read()
         if is_awaited(data):
             raise TypeError(f"a body that is an asynchronous iterable ({type(data).__name__}) is for AsyncSession.request")
         if is_stream(data):
@@ -198,7 +205,7 @@ class PreparedRequest(_HooksMixin):
             body = data
             if length:
                 self.headers["Content-Length"] = str(length)
-            else:
+            elif "Content-Length" not in self.headers:
                 self.headers["Transfer-Encoding"] = "chunked"
         else:
             if files:
@@ -211,10 +218,12 @@ class PreparedRequest(_HooksMixin):
                     body = data
                 elif hasattr(data, "read"):
                     body = data
-                else:
+                elif hasattr(data, "__iter__"):
                     from ._haul import urlencode
 
                     body, kind = urlencode(data), FORM
+                else:
+                    raise TypeError(f"data has to be a form, bytes, text, a file or an iterable of bytes, not {type(data).__name__}")
             self.prepare_content_length(body)
         if kind and "content-type" not in self.headers:
             self.headers["Content-Type"] = kind

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._haul import Failure
+from .structures import CaseInsensitiveDict
 
 if TYPE_CHECKING:
     from ._haul import Reply, Stream
@@ -15,6 +16,24 @@ __all__ = ["How", "RawBody"]
 
 #: How much is read at once, by the names of :class:`Stream`.
 How = Literal["read", "read_some", "piece"]
+
+
+class _Fields(CaseInsensitiveDict):
+    """Header fields, those of one name joined with commas; and, as with urllib3's, each for itself: of Set-Cookie they cannot be told apart
+    any more once they are joined."""
+
+    __slots__ = ("_each",)
+
+    def __init__(self, fields: list[tuple[str, str]]) -> None:
+        super().__init__()
+        self._each = fields
+        for name, value in fields:
+            known = self.get(name)
+            self[name] = value if known is None else f"{known}, {value}"
+
+    def getlist(self, name: str) -> list[str]:
+        """The values of all fields of this name."""
+        return [value for other, value in self._each if other.lower() == name.lower()]
 
 
 class RawBody(io.IOBase):
@@ -68,13 +87,7 @@ class RawBody(io.IOBase):
         self._headers = headers
 
     def _dict_of(self, fields: list[tuple[str, str]]) -> Any:
-        from .structures import CaseInsensitiveDict
-
-        headers = CaseInsensitiveDict()
-        for name, value in fields:
-            known = headers.get(name)
-            headers[name] = value if known is None else f"{known}, {value}"
-        return headers
+        return _Fields(fields)
 
     def getheaders(self) -> Any:
         """Same as :attr:`headers`."""

@@ -29,10 +29,10 @@ class SessionRedirectMixin:
 
     cookies: Any
     max_redirects: int
-    #: Whether a subclass has a ``send`` or ``prepare_request`` of its own, which then each request goes by.
-    _is_overridden = False
     if TYPE_CHECKING:
 
+        @property
+        def _is_overridden(self) -> bool: ...
         def send(self, request: PreparedRequest, **kwargs: Any) -> Response: ...
 
         def _send_once(self, request: PreparedRequest, settings: dict[str, Any]) -> Response: ...
@@ -47,7 +47,7 @@ class SessionRedirectMixin:
 
         :raises TooManyRedirects: there are more than :attr:`max_redirects`."""
         first_cookies = settings.pop("_first_cookies", None)
-        origin = split_url(request.url or "")[:3]
+        origin = origin_of(request.url or "")
         history: list[Response] = []
         while (url := self.get_redirect_target(response)) is not None:
             if not yield_requests:
@@ -79,8 +79,9 @@ class SessionRedirectMixin:
         return request
 
     def _redirected(self, response: Response, location: str) -> str:
+        base = response.url or response.request.url
         try:
-            return join(response.url or response.request.url, location)
+            return join(base, location) if _is_http(base) else _join_other(base, location)
         except Failure as failure:
             error = from_failure(failure, response.request)
             if isinstance(error, (InvalidSchema, InvalidURL)):
@@ -121,7 +122,7 @@ class SessionRedirectMixin:
 
     def should_strip_auth(self, old_url: str, new_url: str) -> bool:
         """Whether credentials for one URL must not go to the other, because scheme, host or port differ."""
-        return split_url(old_url)[:3] != split_url(new_url)[:3]
+        return origin_of(old_url) != origin_of(new_url)
 
     def _rebuild(
         self, request: PreparedRequest, response: Response, origin: tuple[str, str, int], first_cookies: Any
@@ -132,7 +133,7 @@ class SessionRedirectMixin:
                 headers.pop(name, None)
             request.body = None
         url = request.url or ""
-        is_first = split_url(url)[:3] == origin
+        is_first = origin_of(url) == origin
         headers.pop("Cookie", None)
         headers.pop("Proxy-Authorization", None)
         if not is_first:
@@ -158,8 +159,30 @@ class SessionRedirectMixin:
             for cookie in self.cookies:
                 if cookie.domain:
                     jar.set_cookie(cookie)
-        parts = jar._jar.header(url), jar.loose_header() if is_first else None
+        parts = jar.header_of_hosts(url), jar.loose_header() if is_first else None
         return "; ".join(part for part in parts if part) or None
+
+
+def origin_of(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port. Of a URL that an adapter is for (``http+unix:``): scheme, and what stands in the host's place."""
+    if _is_http(url):
+        return split_url(url)[:3]
+    scheme, _, rest = url.partition("://")
+    return scheme.lower(), rest.partition("/")[0].partition("?")[0], 0
+
+
+def _is_http(url: str) -> bool:
+    return url[:7].lower() == "http://" or url[:8].lower() == "https://"
+
+
+def _join_other(base: str, location: str) -> str:
+    """Where a Location leads from a URL that an adapter is for. ``urljoin`` resolves references only for schemes that it knows."""
+    from urllib.parse import urljoin, urlsplit
+
+    if urlsplit(location).scheme:
+        return location
+    scheme, _, rest = base.partition("://")
+    return scheme + urljoin(f"http://{rest}", location)[len("http") :]
 
 
 def _without_user(url: str) -> str:
@@ -185,7 +208,7 @@ def _pass_over(response: Any) -> None:
 def _is_downgrade(url: str, response: Response) -> bool:
     """Whether a redirect leads from https to http, and not back to the first origin."""
     first = (response.history or [response])[0].request.url or ""
-    to, came = split_url(url)[:3], (split_url(first)[:3], split_url(response.request.url or "")[:3])
+    to, came = origin_of(url), (origin_of(first), origin_of(response.request.url or ""))
     return to[0] == "http" and to != came[0] and any(scheme == "https" for scheme, *_ in came)
 
 

@@ -7,14 +7,15 @@ its request up, and its connection is closed.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import threading
 import warnings
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ._asked import PreparedRequest, Request, dispatch_hook
+from ._asked import PreparedRequest, Request, hooks_of
 from ._awaited import AwaitedBody
 from ._bodies import is_awaited, is_stream
 from ._haul import Batch, Failure, Stop, split_url
@@ -33,6 +34,17 @@ __all__ = ["AsyncResponse", "AsyncSession"]
 
 
 _MOST_AT_ONCE = 64
+
+async def _call_hooks(hooks: Mapping[str, Any] | None, response: Any, settings: dict[str, Any]) -> Any:
+    """As ``dispatch_hook``; a hook may be a coroutine function."""
+    for hook in hooks_of(hooks):
+        changed = hook(response, **settings)
+        if inspect.isawaitable(changed):
+            changed = await changed
+        if changed is not None:
+            response = changed
+    return response
+
 
 def _stopper(request: PreparedRequest, stop: Stop) -> Callable[[], None]:
     """Stops a call and the code that produces its body."""
@@ -383,7 +395,7 @@ class AsyncSession:
         response = answer(AsyncResponse, reply, None, source)
         response._calls = self._calls
         response.request = request
-        changed = dispatch_hook(request.hooks, response, **{**settings, "stream": stream})
+        changed = await _call_hooks(request.hooks, response, {**settings, "stream": stream})
         reply.cookies_into(session.cookies._jar)
         return changed  # type: ignore[no-any-return]
 

@@ -7,10 +7,12 @@ itself, but not along a redirect to another host.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
-from ._haul import Jar
+
+from ._haul import Failure, Jar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from typing import Any
 
     _Base = MutableMapping[str, Any]
@@ -25,9 +27,14 @@ class CookieConflictError(RuntimeError):
 
 
 class Cookie:
-    """One cookie, with those attributes of ``http.cookiejar.Cookie`` that exist in HTTP."""
+    """One cookie, with the attributes of ``http.cookiejar.Cookie``, so that its jars take it; what no longer exists in HTTP has one value."""
 
     __slots__ = ("name", "value", "domain", "path", "host_only", "secure", "http_only", "expires")
+
+    version = 0
+    port = port_specified = comment = comment_url = None
+    path_specified = True
+    rfc2109 = False
 
     def __init__(
         self,
@@ -53,6 +60,24 @@ class Cookie:
     def discard(self) -> bool:
         """Whether it is a session cookie."""
         return self.expires is None
+
+    @property
+    def domain_specified(self) -> bool:
+        """Whether it goes to the hosts below its domain as well."""
+        return not self.host_only
+
+    @property
+    def domain_initial_dot(self) -> bool:
+        """Whether the domain begins with a dot."""
+        return self.domain.startswith(".")
+
+    def has_nonstandard_attr(self, name: str) -> bool:
+        """Whether it has this attribute, of which ``HttpOnly`` is kept."""
+        return self.http_only and name.lower() == "httponly"
+
+    def get_nonstandard_attr(self, name: str, default: Any = None) -> Any:
+        """The value of this attribute; as in the standard library, that of ``HttpOnly`` is ``None``."""
+        return None if self.has_nonstandard_attr(name) else default
 
     def is_expired(self, now: float | None = None) -> bool:
         """Whether it has expired."""
@@ -204,7 +229,20 @@ class CookieJar(_Base):
             self._loose.clear()
             self._jar.remove()
         elif not self._remove(name, domain, path):
-            raise KeyError(name)
+            raise KeyError(domain if name is None else name)
+
+    def load(self, file: str | os.PathLike[str]) -> None:
+        """Adds the cookies of a file in Netscape's format (of curl, wget, browsers' extensions); one that does not exist is empty.
+
+        :raises OSError: it cannot be read."""
+        self._jar.load(file)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the cookies that have a domain to such a file, readable only by its owner: what has changed since it was loaded or saved, so
+        that what other processes have written meanwhile stays.
+
+        :raises OSError: it cannot be written."""
+        self._jar.save(file)
 
     def clear_session_cookies(self) -> None:
         """Removes session cookies."""
@@ -276,8 +314,20 @@ class CookieJar(_Base):
 
     def get_cookie_header(self, url: str) -> str | None:
         """The Cookie field of a request to this URL."""
-        parts = [part for part in (self._jar.header(url), self.loose_header()) if part]
+        parts = [part for part in (self.header_of_hosts(url), self.loose_header()) if part]
         return "; ".join(parts) or None
+
+    def header_of_hosts(self, url: str) -> str | None:
+        """The same, of the cookies that have a domain."""
+        try:
+            return self._jar.header(url)
+        except Failure:
+            pass
+        # An adapter's URL (`http+unix:`, a test's `mock:`). What stands in the host's place may be one.
+        try:
+            return self._jar.header("http" + url[url.index(":") :])
+        except (Failure, ValueError):
+            return None
 
     def _find(self, name: str, domain: str | None, path: str | None) -> str | None:
         found = [

@@ -178,6 +178,8 @@ def from_failure(
     kind, message, url, phase = failure.args
     if kind == "Setup" and message.startswith("Invalid URL"):
         return MissingSchema(message, request=request)
+    if kind == "Setup" and message.startswith("Invalid proxy URL"):
+        return InvalidProxyURL(message, request=request)
     if kind in ("CaFile", "Read") and phase == "connect":
         # As requests: a file that the caller named is not there.
         return OSError(message)

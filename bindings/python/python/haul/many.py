@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Result", "fetch_many"]
 
 
+_ABOUT_SENDING = frozenset({"timeout", "verify", "cert"})
+
+
 class Result:
     """The result of one request: a :attr:`response`, or an :attr:`error`.
 
@@ -78,7 +81,7 @@ def fetch_many(
     >>> for result in fetch_many(f"http://127.0.0.1/{i}" for i in range(1000)):  # doctest: +SKIP
     ...     print(result.index, len(result.content))
 
-    :param requests: URLs, requests, or arguments of :meth:`haul.Session.request` as dicts. They are taken as room comes to be free, so
+    :param requests: URLs, requests, or arguments of :meth:`haul.Session.request` (but ``stream`` and ``proxies``) as dicts. They are taken as room comes to be free, so
         the iterable may be endless.
     :param max_parallel: most requests at once, in all.
     :param per_host: most requests at once to one host; default as many as in all.
@@ -94,6 +97,9 @@ def fetch_many(
     """
     if max_parallel < 1 or (per_host is not None and per_host < 1):
         raise ValueError("max_parallel and per_host have to be at least 1")
+    if isinstance(requests, (str, bytes, Mapping)):
+        # Each letter, or key, would be taken for a URL.
+        raise TypeError(f"fetch_many takes an iterable of URLs or requests, not one {type(requests).__name__}")
     return _results(
         iter(requests), max_parallel, per_host or max_parallel, ordered, max_memory, session or Session(), timeout,
         allow_redirects,
@@ -184,13 +190,18 @@ class _Calls:
                     self.common = plan, call[3], call[4], call[7]
                 return (plan, *call[1:6], None, call[7])
             item = Request("GET", item)
+        settings, follow = {"timeout": self.timeout}, self.follow
         if isinstance(item, Mapping):
-            item = Request(**{"method": "GET", **item})
+            asked = {"method": "GET", **item}
+            settings.update({name: asked.pop(name) for name in _ABOUT_SENDING & asked.keys()})
+            if not asked.pop("allow_redirects", True):
+                follow = None
+            item = Request(**asked)
         if isinstance(item, Request):
             item = session.prepare_request(item)
         if not isinstance(item, PreparedRequest):
             raise TypeError(f"a URL or a request is wanted, not {type(item)}")
         # Its cookies are among its headers.
-        long = session._long(item, {"timeout": self.timeout})
-        plan = session._following(long[0], self.follow, None, self.proxies)
+        long = session._long(item, settings)
+        plan = session._following(long[0], follow, None, self.proxies)
         return (plan, *long[1:])

@@ -84,7 +84,8 @@ class Response:
 
     __attrs__ = ["_content", "status_code", "url", "headers", "history", "encoding", "reason", "cookies", "elapsed", "request"]
 
-    status_code: int | None = None
+    # None only of one that a program makes itself; typed as by requests, or each comparison would need a check.
+    status_code: int = None  # type: ignore[assignment]
     connection: Any = None
     _reply: Any = None
     _call: Call | None = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from . import _settings
 from ._asked import PreparedRequest, Request, _HooksMixin, default_hooks, dispatch_hook
-from ._bodies import FORM, encode_json, encode_query, is_stream
+from ._bodies import FORM, encode_json, encode_query, is_stream, length_of
 from ._haul import ACCEPT_ENCODING, Client, Failure, Plan, __version__, urlencode
 from ._redirects import SessionRedirectMixin
 from .cookies import CookieJar, cookiejar_from_dict
@@ -90,10 +90,6 @@ class Session(SessionRedirectMixin, _HooksMixin):
     __attrs__ = ["headers", "cookies", "auth", "proxies", "hooks", "params", "verify", "cert", "adapters", "stream",
                  "trust_env", "max_redirects", "http2"]  # fmt: skip
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        cls._is_overridden = cls.send is not Session.send or cls.prepare_request is not Session.prepare_request
-
     def __init__(self) -> None:
         self._client = Client()
         self._plans: dict[Any, Plan] = {}
@@ -122,6 +118,13 @@ class Session(SessionRedirectMixin, _HooksMixin):
         self._cookies = CookieJar()
         #: Other transports, by the beginning of the URLs that go to them.
         self.adapters: dict[str, Any] = {}
+
+    @property
+    def _is_overridden(self) -> bool:
+        """Whether there is another ``send`` or ``prepare_request``, which then each request goes by: a subclass has one, or a program (a
+        test, most often) has put it into the place of ours."""
+        # A look into `__dict__` would make each look at an attribute slower from then on.
+        return getattr(self.send, "__func__", None) is not _send or type(self).prepare_request is not _prepare_request
 
     @property
     def headers(self) -> Any:
@@ -450,7 +453,12 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if reply is not None:
             reply.cookies_into(self.cookies._jar)
         elif getattr(response, "cookies", None):
-            self.cookies.update(response.cookies)
+            # An adapter gave it. Its hosts need be none for the jar (`http+unix://%2Frun%2Fsocket`), and that is no reason to fail.
+            for cookie in response.cookies:
+                try:
+                    self.cookies.set_cookie(cookie)
+                except ValueError:
+                    continue
 
     def merge_environment_settings(self, url: Any, proxies: Any, stream: Any, verify: Any, cert: Any) -> dict[str, Any]:
         """The settings of the session and the environment for a request, as keyword arguments for :meth:`send`."""
@@ -499,6 +507,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
         headers = request.headers or {}
         if body is None and method not in ("GET", "HEAD") and headers.get("Content-Length") == "0":
             body = b""
+        if isinstance(body, (str, bytes)) and "Content-Length" in headers:
+            # The program may have put another body into the place of the one that was prepared, as requests' guide does.
+            headers["Content-Length"] = str(length_of(body))
         return plan, method, url, None, list(headers.items()), body, None, None
 
     def _follow(
@@ -607,6 +618,9 @@ class Session(SessionRedirectMixin, _HooksMixin):
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         self._plans[key] = plan
+
+
+_send, _prepare_request = Session.send, Session.prepare_request
 
 
 def _is_named(wanted: str, name: Any) -> bool:

@@ -74,6 +74,8 @@ static void strings(void) {
     CHECK(haul_client_set_interface(client, "if!") == HAUL_STATUS_SETUP);
     CHECK(haul_request_add_part(request, "a", "x", 1, NULL, "text/plain\r\nX: y") == HAUL_STATUS_SETUP);
     CHECK(haul_request_add_part_file(request, "a", "/nowhere/at/all", NULL, NULL) == HAUL_STATUS_READ);
+    CHECK(haul_error_errno(haul_last_error()) == 2);
+    CHECK(strcmp(haul_error_text(haul_last_error()), "cannot read /nowhere/at/all: No such file or directory (os error 2)") == 0);
     CHECK(haul_request_set_output(request, NULL, (haul_reserve_fn)strings, (haul_body_fn)strings, NULL) ==
           HAUL_STATUS_SETUP);
 

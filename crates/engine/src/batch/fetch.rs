@@ -7,6 +7,7 @@ use crate::{Client, Error, Result};
 
 /// The responses to many requests; from [`Client::fetch_all`]. Requests are taken from their iterator as responses are taken
 /// from this one, a bounded number ahead. Dropped, it ends those under way.
+#[must_use = "it sends requests only while it is iterated"]
 pub struct FetchAll<I> {
     requests: Option<I>,
     batch: Batch,

@@ -209,39 +209,40 @@ impl Client {
         Ok(target)
     }
 
-    /// A GET (RFC 9110 section 9.3.1).
-    pub fn get(&self, url: &str) -> RequestBuilder {
+    /// A GET (RFC 9110 section 9.3.1). The URL is a `&str`, a `String`, the `url` crate's `Url`; one that cannot be used is an error when the
+    /// request is sent or built.
+    pub fn get(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("GET", url)
     }
 
     /// A HEAD: what a GET would return, without the body.
-    pub fn head(&self, url: &str) -> RequestBuilder {
+    pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("HEAD", url)
     }
 
     /// A POST.
-    pub fn post(&self, url: &str) -> RequestBuilder {
+    pub fn post(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("POST", url)
     }
 
     /// A PUT.
-    pub fn put(&self, url: &str) -> RequestBuilder {
+    pub fn put(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("PUT", url)
     }
 
     /// A PATCH (RFC 5789).
-    pub fn patch(&self, url: &str) -> RequestBuilder {
+    pub fn patch(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("PATCH", url)
     }
 
     /// A DELETE.
-    pub fn delete(&self, url: &str) -> RequestBuilder {
+    pub fn delete(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request("DELETE", url)
     }
 
-    /// A request with any method, which is sent exactly as given.
-    pub fn request(&self, method: &str, url: &str) -> RequestBuilder {
-        RequestBuilder::new(self, method, url)
+    /// A request with any method (a string, or the `http` crate's `Method`), which is sent exactly as given.
+    pub fn request(&self, method: impl AsRef<str>, url: impl AsRef<str>) -> RequestBuilder {
+        RequestBuilder::new(self, method.as_ref(), url.as_ref())
     }
 
     /// The same for a target that has already been parsed.

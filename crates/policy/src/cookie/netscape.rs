@@ -147,9 +147,12 @@ fn parse_line(line: &[u8], now: u64, host: Option<&str>) -> Result<Cookie, Refus
     })
 }
 
-/// A count of seconds; 0 is the session. Negative ones (written by 32-bit programs) have expired.
+/// A count of seconds; 0 is the session, and so is nothing, as Python's `MozillaCookieJar` writes it. Negative ones (written by 32-bit programs) have expired.
 fn end(text: &[u8]) -> Result<Option<u64>, Refusal> {
     let text = core::str::from_utf8(text).map_err(|_| Refusal::ControlByte)?.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
     let (digits, negative) = text.strip_prefix('-').map_or((text, false), |digits| (digits, true));
     // A fraction, as Firefox exporters write it, is cut off.
     let (digits, fraction) = digits.split_once('.').unwrap_or((digits, ""));

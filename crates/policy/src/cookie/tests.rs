@@ -316,10 +316,11 @@ fn netscape_files() {
         127.0.0.1\tTRUE\t/\tFALSE\t0\tip\t1\nold.example\tFALSE\t/\tFALSE\t5\told\t1\nneg.example\tFALSE\t/\tFALSE\t-5\told\t1\n\
         Set-Cookie: h=6; Domain=.h.example; Path=/; Secure\nset-cookie: nodomain=1\n\
         g.example\tFALSE\t/\tFALSE\t0\t__Secure-x\t1\nshort\tFALSE\t/\nx.example\tFALSE\t/\tFALSE\tsoon\ta\tb\n\
-        y.example\tFALSE\t/\tFALSE\t0\ta\tb\tc\nz.example\tFALSE\t/\tFALSE\t1900000000.5\tfrac\t7\n";
+        y.example\tFALSE\t/\tFALSE\t0\ta\tb\tc\nz.example\tFALSE\t/\tFALSE\t1900000000.5\tfrac\t7\n\
+        p.example\tFALSE\t/\tFALSE\t\tpython\t8\n";
     let read = netscape::read(text, NOW);
     let names: Vec<_> = read.cookies.iter().map(|c| String::from_utf8_lossy(c.name()).into_owned()).collect();
-    assert_eq!(names, ["s", "t", "u", "nopath", "empty", "suffix", "ip", "h", "frac"]);
+    assert_eq!(names, ["s", "t", "u", "nopath", "empty", "suffix", "ip", "h", "frac", "python"]);
     assert_eq!(read.refused, 6);
     let mut jar = Jar::new();
     jar.load(read.cookies);
