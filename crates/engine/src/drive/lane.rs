@@ -163,7 +163,9 @@ impl Lane {
             // Transfers without room wait here: another connection would not help. Except one that all the others wait for: they would never make
             // room for it.
             State::Open(link) if link.is_shared() => return !link.is_stuck_before(transfer.rank),
-            State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
+            State::Open(link) if !self.is_serial && self.waiting.is_empty() && !link.is_held_back() => {
+                return link.takes(transfer);
+            }
             _ if self.hopes_to_share => return true,
             State::Open(link) => self.waiting.back().map(|last| &**last).or(link.last()),
             _ => self.waiting.back().map(|last| &**last),

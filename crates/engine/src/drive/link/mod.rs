@@ -14,6 +14,7 @@
 //!
 //! What both do with content and output is in `sending`, what both wait for in `pace`.
 
+mod allowance;
 pub mod h1;
 pub mod h2;
 mod pace;
@@ -24,6 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use allowance::Allowance;
 pub use sending::Machine;
 use smallvec::SmallVec;
 
@@ -199,6 +201,23 @@ impl Link {
             Self::H1(link) => link.has_misbehaved(),
             Self::H2(_) => false,
         }
+    }
+
+    /// What the last connection to this peer bore: see [`Allowance`].
+    pub fn expect(&mut self, bore: usize) {
+        either!(self, link => link.allowance.expect(bore));
+    }
+
+    /// Whether it gets no further request before others are answered, because the last connection bore no more.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        either!(self, link => link.is_held_back())
+    }
+
+    /// What the next connection to this peer may be expected to bear, when this one has ended; none where it has no limit.
+    #[must_use]
+    pub fn bore(&self) -> Option<usize> {
+        either!(self, link => link.bore())
     }
 
     /// Whether it takes no further request, ever.

@@ -17,9 +17,9 @@ use crate::net::pool::Key;
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 
-/// Peers that are remembered as not to be pipelined to; beyond this all are forgotten, and one that misbehaves again costs
-/// a replay again. Worst case about 1 MiB.
-const MAX_SERIAL: usize = 4096;
+/// Peers that are remembered as not to be pipelined to, and as having borne few requests; beyond this all are forgotten, and
+/// one that misbehaves again costs a replay again. Worst case about 1 MiB for each.
+const MAX_REMEMBERED: usize = 4096;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
 /// How long a transfer waits if there is no descriptor.
@@ -55,7 +55,10 @@ impl Worker {
     }
 
     /// Makes an open connection a lane. It comes back where it cannot be watched.
-    fn take_in(&mut self, link: Link, depth: usize) -> Result<usize, Box<Link>> {
+    fn take_in(&mut self, mut link: Link, depth: usize) -> Result<usize, Box<Link>> {
+        if let Some(bore) = self.bore.get(link.key()) {
+            link.expect(*bore);
+        }
         let entry = self.lanes.vacant_entry();
         let token = entry.key();
         if link.stream().socket().set_nonblocking(true).is_err()
@@ -125,7 +128,7 @@ impl Worker {
         let lane = &mut self.lanes[token];
         let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
         match &mut lane.state {
-            State::Open(link) if !waits && (!link.is_shared() || link.takes(&transfer)) => {
+            State::Open(link) if !waits && link.takes(&transfer) => {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;
@@ -260,13 +263,16 @@ impl Worker {
     /// A lane is open: those that waited because it was to be shared go elsewhere if it is not.
     fn is_open(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
-        let State::Open(link) = &lane.state else { return };
+        let State::Open(link) = &mut lane.state else { return };
+        if let Some(bore) = self.bore.get(&lane.key) {
+            link.expect(*bore);
+        }
         if link.is_shared() {
             if let Some(slot) = lane.waiting.front().and_then(|transfer| transfer.slot) {
                 self.supply.shares(slot);
             }
         } else if std::mem::take(&mut lane.hopes_to_share) {
-            if self.unshared.len() >= MAX_SERIAL {
+            if self.unshared.len() >= MAX_REMEMBERED {
                 self.unshared.clear();
             }
             self.unshared.insert(Arc::clone(&lane.key));
@@ -339,6 +345,7 @@ impl Worker {
 
     /// A shared connection that takes no more requests keeps none waiting, however long its last responses take.
     fn move_on(&mut self, token: usize) {
+        self.remember_what_it_bore(token);
         if let Some(lane) = self.lanes.get_mut(token)
             && !lane.waiting.is_empty()
         {
@@ -367,10 +374,21 @@ impl Worker {
         for token in self.by_key.get(&key).into_iter().flatten() {
             self.lanes[*token].is_serial = true;
         }
-        if self.serial.len() >= MAX_SERIAL {
+        if self.serial.len() >= MAX_REMEMBERED {
             self.serial.clear();
         }
         self.serial.insert(key);
+    }
+
+    /// The next connection to the peer of one that takes no more requests is given as many at once as that one bore, if it left
+    /// others unanswered.
+    fn remember_what_it_bore(&mut self, token: usize) {
+        let Some(Lane { state: State::Open(link), key, .. }) = self.lanes.get(token) else { return };
+        let Some(bore) = link.bore().filter(|_| link.is_closing()) else { return };
+        if self.bore.len() >= MAX_REMEMBERED {
+            self.bore.clear();
+        }
+        self.bore.insert(Arc::clone(key), bore);
     }
 
     pub(super) fn go_on(&mut self, mut transfer: Box<Transfer>, after: After, warm: Option<usize>) {
@@ -432,6 +450,7 @@ impl Worker {
 
     /// Takes a lane out of all lists; answers its connection if it was open.
     pub(super) fn take_out(&mut self, token: usize) -> Option<Link> {
+        self.remember_what_it_bore(token);
         let lane = self.lanes.try_remove(token)?;
         if lane.idle_since != 0 {
             self.idle_count -= 1;

@@ -127,6 +127,8 @@ struct Worker {
     by_key: HashMap<Arc<Key>, Vec<usize>>,
     /// Keys of peers that are not pipelined to again.
     serial: HashSet<Arc<Key>>,
+    /// How many requests the last connections bore that left others unanswered.
+    bore: HashMap<Arc<Key>, usize>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
     unshared: HashSet<Arc<Key>>,
     /// Keys of hosts whose servers do not want them on the connections of others.
@@ -213,6 +215,7 @@ impl Worker {
             lanes: Slab::new(),
             by_key: HashMap::new(),
             serial: HashSet::new(),
+            bore: HashMap::new(),
             unshared: HashSet::new(),
             apart: HashSet::new(),
             idle: VecDeque::new(),

@@ -34,6 +34,9 @@ impl Link {
             }
             _ => false,
         };
+        if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
+            self.allowance.refused();
+        }
         active.transfer.replays += u32::from(retryable && !costs_nothing);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let is_again = retryable && active.transfer.replays <= FREE_REPLAYS;
@@ -101,6 +104,9 @@ impl Link {
         self.closing = true;
         let (kind, cause) = (error.kind(), error.cause());
         let by_protocol = kind == ErrorKind::Http2;
+        if self.unanswered_up_to(u64::MAX) > 0 {
+            self.allowance.left_some(self.answered);
+        }
         let mut error = Some(error);
         let mut ids: Vec<u64> = self.active.keys().copied().collect();
         ids.sort_unstable();
