@@ -82,6 +82,22 @@ fn a_server_that_closed_one_connection_early_is_given_more_and_more_on_the_next(
 }
 
 #[test]
+fn what_a_connection_lost_shares_the_next_one() {
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            return answer_all(conn);
+        }
+        let asked = (0..30).map(|_| conn.request()).collect::<io::Result<Vec<_>>>()?;
+        answer(conn, &asked[0])
+    });
+    let run =
+        run(&Client::new(), fetching(&once(defaults())), one_thread(), (0..30).map(|n| peer.url(&format!("/{n}"))));
+    assert_eq!(run.summary().failed, 0, "{:?}", run.summary().causes);
+    assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
+}
+
+#[test]
 fn few_pipelined_requests_are_sent_in_vain() {
     for count in [2, 3, 20] {
         let server = Closing::start(count, "Connection: close\r\n");

@@ -91,9 +91,11 @@ impl Worker {
         if transfer.wants_fresh && transfer.is_misdirected {
             self.keep_apart(&key);
         }
-        if !transfer.wants_fresh
-            && let Some(token) = self.free_lane(&key, &transfer)
-        {
+        let lane = match transfer.wants_fresh {
+            true => self.fresh_lane(&key, &transfer),
+            false => self.free_lane(&key, &transfer),
+        };
+        if let Some(token) = lane {
             return self.start(token, transfer);
         }
         if !transfer.wants_fresh
@@ -120,6 +122,14 @@ impl Worker {
         let idle = self.lanes[best].depth() == 0;
         let most = self.supply.connections().unwrap_or(self.workers.per_host);
         (idle || tokens.len() >= most || self.lanes[best].is_shared()).then_some(best)
+    }
+
+    /// A lane of this key that is not open yet and will be shared: the transfers that a broken connection gave back need not have
+    /// one each.
+    fn fresh_lane(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        let is_fresh = |lane: &Lane| !matches!(lane.state, State::Open(_)) && lane.hopes_to_share;
+        let mut tokens = self.by_key.get(key)?.iter().copied();
+        tokens.find(|token| is_fresh(&self.lanes[*token]) && self.lanes[*token].takes(transfer))
     }
 
     /// Gives a transfer to a lane.
