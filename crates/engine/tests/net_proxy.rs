@@ -311,7 +311,8 @@ fn digest_is_answered_in_tunnels_and_for_forwarded_requests() {
 fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
     let challenge = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
     for driver in DRIVERS {
-        for framing in ["Connection: close\r\nContent-Length: 2\r\n\r\nno", "\r\nno"] {
+        let closes = "Connection: close\r\nContent-Length: 2\r\n\r\nno";
+        for framing in [closes, "\r\nno", "Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n"] {
             let asks = vec![Step::ReadHead, Step::send(format!("{challenge}{framing}")), Step::Close];
             let opens = vec![
                 Step::ReadHead,
@@ -337,6 +338,25 @@ fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
                 });
             fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
             assert_eq!(stubborn.connections(), 2);
+        }
+    }
+}
+
+#[test]
+fn a_forwarding_proxys_proxy_connection_is_heeded() {
+    let ok = |version: &str, field: &str| {
+        Step::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))
+    };
+    for driver in DRIVERS {
+        let client = client();
+        // It closes a while after it has said so.
+        let closes = vec![Step::ReadHead, ok("1.1", "Proxy-Connection: close"), Step::ReadToEnd];
+        let keeps = vec![Step::ReadHead, ok("1.0", "Proxy-Connection: keep-alive"), Step::ReadHead, ok("1.0", "X: y")];
+        let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
+        let options = through(&format!("http://{}", peer.addr()), &RequestOptions::default());
+        for connections in [1, 2, 3, 3] {
+            assert_eq!(driver.get(&client, "http://example.test/", &options).ok(), b"ok", "{driver:?}");
+            assert_eq!(peer.connections(), connections, "{driver:?}");
         }
     }
 }

@@ -63,7 +63,7 @@ impl Exchange {
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
         let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
-        let conn = h1::Conn::new(h1::Config { liberties, ..h1::Config::default() });
+        let conn = h1::Conn::new(h1::Config { is_proxy: true, liberties, ..h1::Config::default() });
         let speaks = Speaks::Http1 { conn: Box::new(conn), tail: Vec::new() };
         Ok(Self { speaks, hop, target, rounds: 0, answered: false, status: 0, heads: Vec::new(), again: false })
     }

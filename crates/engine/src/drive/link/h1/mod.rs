@@ -70,6 +70,7 @@ impl Link {
         let config = h1::Config {
             max_pipeline: depth,
             expect_timeout: Duration::MAX,
+            is_proxy: key.via.forwards().is_some(),
             liberties: key.liberties,
             ..h1::Config::default()
         };
