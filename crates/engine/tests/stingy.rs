@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 
-use common::{Run, fetching, knowing, one_thread, retrying, run};
+use common::{DRIVERS, Run, fetching, knowing, one_thread, retrying, run};
 use h2::{MAX_CONCURRENT_STREAMS, answer, answer_all, defaults};
 use haul::fleet::FleetOptions;
 use haul::{Client, RequestOptions};
-use testkit::frames::{Conn, FramePeer, goaway};
+use testkit::frames::{Conn, FramePeer, goaway, settings};
 
 const MANY: usize = 2000;
 
@@ -95,6 +95,87 @@ fn what_a_connection_lost_shares_the_next_one() {
         run(&Client::new(), fetching(&once(defaults())), one_thread(), (0..30).map(|n| peer.url(&format!("/{n}"))));
     assert_eq!(run.summary().failed, 0, "{:?}", run.summary().causes);
     assert_eq!((peer.connections(), peer.requests().len()), (2, 59));
+}
+
+/// It takes nothing at first, and says a few times that it takes no more than is under way.
+#[test]
+fn a_server_that_pauses_by_its_settings_is_waited_for() {
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[(MAX_CONCURRENT_STREAMS, 0)])?;
+        conn.send(settings(&[(MAX_CONCURRENT_STREAMS, 100)]))?;
+        for n in 1.. {
+            let asked = conn.request()?;
+            answer(conn, &asked)?;
+            if n % (MANY / 4) == 0 {
+                for limit in [0, 1, 100] {
+                    conn.send(settings(&[(MAX_CONCURRENT_STREAMS, limit)]))?;
+                }
+            }
+        }
+        Ok(())
+    });
+    fetch_many(&Client::new(), &once(defaults()), one_thread(), &peer.url(""));
+    assert_eq!((peer.connections(), peer.requests().len()), (1, MANY));
+}
+
+/// The graceful way to end a connection (RFC 9113 section 6.8): "no more" without a number, and later the number.
+#[test]
+fn a_server_that_says_goodbye_twice_answers_what_it_has_read() {
+    const TAKES: usize = 100;
+    let peer = FramePeer::start(|_, conn| {
+        conn.greet(&[])?;
+        for n in 1..=TAKES {
+            let asked = conn.request()?;
+            if n == TAKES {
+                conn.send([goaway(0x7fff_ffff, 0), goaway(asked.stream, 0)].concat())?;
+            }
+            answer(conn, &asked)?;
+        }
+        conn.drain()
+    });
+    let client = Client::new();
+    fetch_many(&client, &once(defaults()), one_thread(), &peer.url(""));
+    assert_eq!(peer.connections(), MANY / TAKES);
+    assert!(client.stats().totals().requests as usize <= MANY * 3 / 2);
+}
+
+#[test]
+fn a_connection_that_takes_nothing_is_replaced_once() {
+    // It says goodbye at once, or when it is asked.
+    for reads in [false, true] {
+        let start = || {
+            FramePeer::start(move |number, conn| {
+                conn.greet(&[])?;
+                if number > 0 {
+                    return answer_all(conn);
+                }
+                if reads {
+                    conn.request()?;
+                }
+                conn.send(goaway(0, 0))?;
+                conn.drain()
+            })
+        };
+        let peer = start();
+        fetch_many(&Client::new(), &once(defaults()), one_thread(), &peer.url(""));
+        assert_eq!(peer.connections(), 2, "{reads}");
+        for driver in DRIVERS {
+            let peer = start();
+            let options = RequestOptions { method: "POST".into(), ..once(defaults()) };
+            assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?} {reads}");
+            assert_eq!(peer.connections(), 2, "{driver:?} {reads}");
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_closes_behind_its_settings_costs_a_try() {
+    let peer = FramePeer::start(|number, conn| {
+        conn.greet(&[])?;
+        if number > 0 { answer_all(conn) } else { Ok(()) }
+    });
+    fetch_many(&Client::new(), &knowing(retrying(1)), one_thread(), &peer.url(""));
+    assert!(peer.connections() <= 2, "{}", peer.connections());
 }
 
 #[test]
