@@ -232,10 +232,10 @@ impl Link {
         either!(self, link => link.is_idle())
     }
 
-    /// Whether responses were received on it before.
+    /// How many responses were received on it.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        either!(self, link => link.has_served())
+    pub fn served(&self) -> usize {
+        either!(self, link => link.served())
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.

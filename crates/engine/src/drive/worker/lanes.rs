@@ -14,6 +14,7 @@ use crate::clock;
 use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::net::pool::Key;
+use crate::net::socket::{Idle, peek_idle};
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 
@@ -55,7 +56,7 @@ impl Worker {
     }
 
     /// Makes an open connection a lane. It comes back where it cannot be watched.
-    fn take_in(&mut self, mut link: Link, depth: usize) -> Result<usize, Box<Link>> {
+    pub(super) fn take_in(&mut self, mut link: Link, depth: usize) -> Result<usize, Box<Link>> {
         if let Some(bore) = self.bore.get(link.key()) {
             link.expect(*bore);
         }
@@ -83,6 +84,7 @@ impl Worker {
             && lane.key.fits(transfer.target(), transfer.options())
             && matches!(lane.state, State::Open(_))
             && lane.takes(&transfer)
+            && !self.may_lose(token, &transfer)
         {
             return self.start(token, transfer);
         }
@@ -91,11 +93,9 @@ impl Worker {
         if transfer.wants_fresh && transfer.is_misdirected {
             self.keep_apart(&key);
         }
-        let lane = match transfer.wants_fresh {
-            true => self.fresh_lane(&key, &transfer),
-            false => self.free_lane(&key, &transfer),
-        };
-        if let Some(token) = lane {
+        if let Some(token) = self.lane_for(&key, &transfer)
+            && !self.may_lose(token, &transfer)
+        {
             return self.start(token, transfer);
         }
         if !transfer.wants_fresh
@@ -111,6 +111,37 @@ impl Worker {
         let token = self.lanes.insert(lane);
         self.by_key.entry(key).or_default().push(token);
         self.serve(token, false);
+    }
+
+    /// A lane of this key that can take a transfer.
+    fn lane_for(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        if transfer.wants_fresh { self.fresh_lane(key, transfer) } else { self.free_lane(key, transfer) }
+    }
+
+    /// Whether a transfer may be lost on this lane: it could not be sent again, and the peer has closed the idle connection, of
+    /// which no event has told yet, or closes each behind its first response. To ask costs a system call, so other transfers do
+    /// without.
+    fn may_lose(&mut self, token: usize, transfer: &Transfer) -> bool {
+        let Some(Lane { state: State::Open(link), key, rested, .. }) = self.lanes.get(token) else { return false };
+        if transfer.may_be_repeated() || !link.is_idle() {
+            return false;
+        }
+        if self.leaving.contains(key) {
+            return true;
+        }
+        if peek_idle(link.stream().socket()) == Idle::Silent {
+            return false;
+        }
+        let (key, leaves_at_once) = (Arc::clone(key), link.served() == 1 && *rested == self.now);
+        self.serve(token, false);
+        let is_lost = !self.lanes.get(token).is_some_and(|lane| lane.takes(transfer));
+        if is_lost && leaves_at_once {
+            if self.leaving.len() >= MAX_REMEMBERED {
+                self.leaving.clear();
+            }
+            self.leaving.insert(key);
+        }
+        is_lost
     }
 
     /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the

@@ -131,6 +131,8 @@ struct Worker {
     bore: HashMap<Arc<Key>, usize>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
     unshared: HashSet<Arc<Key>>,
+    /// Keys of peers that close each connection behind its first response, without saying so.
+    leaving: HashSet<Arc<Key>>,
     /// Keys of hosts whose servers do not want them on the connections of others.
     apart: HashSet<Arc<Key>>,
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
@@ -217,6 +219,7 @@ impl Worker {
             serial: HashSet::new(),
             bore: HashMap::new(),
             unshared: HashSet::new(),
+            leaving: HashSet::new(),
             apart: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,

@@ -156,10 +156,10 @@ impl Link {
         !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
-    /// Whether responses were received on it before.
+    /// How many responses were received on it.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        self.served > 0
+    pub fn served(&self) -> usize {
+        self.served
     }
 
     /// The earliest limit of its transfers.

@@ -67,7 +67,7 @@ pub struct Link {
     /// Responses that have begun.
     answered: usize,
     /// Those that are complete.
-    served: u64,
+    served: usize,
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
@@ -196,10 +196,10 @@ impl Link {
         !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_ahead()
     }
 
-    /// Whether responses were received on it before.
+    /// How many responses were received on it.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        self.served > 0
+    pub fn served(&self) -> usize {
+        self.served
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
