@@ -57,7 +57,9 @@ fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_r
         let peer = FramePeer::start(move |number, conn| {
             conn.preface()?;
             conn.next_frame()?;
-            let asked: Vec<_> = (number..ALL).map(|_| conn.request()).collect::<io::Result<_>>()?;
+            // Only the first is offered more than such a server takes.
+            let offered = if number == 0 { ALL } else { 1 };
+            let asked: Vec<_> = (0..offered).map(|_| conn.request()).collect::<io::Result<_>>()?;
             conn.send([settings(&[(MAX_CONCURRENT_STREAMS, 1)]), settings_ack()].concat())?;
             let (first, others) = asked.split_first().unwrap();
             if refuses {
@@ -73,7 +75,7 @@ fn a_server_that_takes_one_request_a_connection_is_asked_as_often_as_there_are_r
         let urls = (0..ALL).map(|n| peer.url(&format!("/{n}")));
         let run = run(&Client::new(), fetching(&options), one_thread(), urls);
         assert_eq!(String::from_utf8_lossy(&run.output), "/0/1/2/3/4/5/6/7/8/9/10/11", "{refuses}");
-        assert_eq!(peer.connections(), ALL);
+        assert_eq!((peer.connections(), peer.requests().len()), (ALL, 2 * ALL - 1), "{refuses}");
     }
 }
 
@@ -171,22 +173,33 @@ fn goaway_with_no_error_and_an_unknown_last_stream_loses_nothing() {
 #[test]
 fn a_refused_stream_is_sent_again_whatever_its_method() {
     for driver in DRIVERS {
-        let peer = FramePeer::start(|_, conn| {
-            conn.greet(&[])?;
-            let first = conn.request()?;
-            conn.send(rst(first.stream, REFUSED_STREAM))?;
-            answer_all(conn)
-        });
-        let mut options = defaults();
-        options.method = "POST".into();
-        options.body = Some(b"once"[..].into());
-        assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x");
-        assert_eq!((peer.connections(), peer.requests().len()), (1, 2), "{driver:?}");
+        // The connection may end behind the refusal, or when it is sent the next request.
+        for reads in [0, 1, 2] {
+            let peer = FramePeer::start(move |number, conn| {
+                conn.greet(&[])?;
+                if number > 0 {
+                    return answer_all(conn);
+                }
+                let first = conn.request()?;
+                conn.send(rst(first.stream, REFUSED_STREAM))?;
+                match reads {
+                    0 => Ok(()),
+                    1 => conn.request().map(drop),
+                    _ => answer_all(conn),
+                }
+            });
+            let mut options = defaults();
+            options.method = "POST".into();
+            options.body = Some(b"once"[..].into());
+            options.retry.max = 0;
+            assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?}, {reads}");
+            assert_eq!((peer.connections(), peer.requests().len()), (2, 2), "{driver:?}, {reads}");
+        }
     }
 }
 
 #[test]
-fn a_connection_that_goes_on_refusing_is_left_for_another() {
+fn a_connection_that_refuses_its_only_request_is_left_for_another() {
     for driver in DRIVERS {
         let peer = FramePeer::start(|number, conn| {
             conn.greet(&[])?;
@@ -201,8 +214,36 @@ fn a_connection_that_goes_on_refusing_is_left_for_another() {
         let mut options = defaults();
         options.retry.max = 0;
         assert_eq!(driver.get(&Client::new(), &peer.url("/x"), &options).ok(), b"/x", "{driver:?}");
-        assert_eq!((peer.connections(), peer.requests().len()), (2, 4), "{driver:?}");
+        assert_eq!((peer.connections(), peer.requests().len()), (2, 2), "{driver:?}");
     }
+}
+
+#[test]
+fn a_request_that_is_refused_again_and_again_beside_others_goes_elsewhere() {
+    let (tell, told) = mpsc::channel();
+    let (tell, told) = (Mutex::new(tell), Mutex::new(told));
+    let peer = FramePeer::start(move |number, conn| {
+        conn.greet(&[])?;
+        if number > 0 {
+            let asked = conn.request()?;
+            tell.lock().unwrap().send(()).unwrap();
+            return answer(conn, &asked);
+        }
+        let first = conn.request()?;
+        // The first time costs nothing: it was sent before the server could say how many it takes.
+        for _ in 0..4 {
+            let asked = conn.request()?;
+            conn.send(rst(asked.stream, REFUSED_STREAM))?;
+        }
+        told.lock().unwrap().recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        answer(conn, &first)
+    });
+    let urls = ["/0", "/1"].map(|path| peer.url(path));
+    let mut options = defaults();
+    options.retry.max = 0;
+    let run = run(&Client::new(), fetching(&options), one_thread(), urls);
+    assert_eq!(String::from_utf8_lossy(&run.output), "/0/1", "{:?}", run.exits());
+    assert_eq!(peer.connections(), 2);
 }
 
 #[test]

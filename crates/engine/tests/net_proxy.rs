@@ -311,7 +311,8 @@ fn digest_is_answered_in_tunnels_and_for_forwarded_requests() {
 fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
     let challenge = "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\"\r\n";
     for driver in DRIVERS {
-        for framing in ["Connection: close\r\nContent-Length: 2\r\n\r\nno", "\r\nno"] {
+        let closes = "Connection: close\r\nContent-Length: 2\r\n\r\nno";
+        for framing in [closes, "\r\nno", "Proxy-Connection: close\r\nContent-Length: 0\r\n\r\n"] {
             let asks = vec![Step::ReadHead, Step::send(format!("{challenge}{framing}")), Step::Close];
             let opens = vec![
                 Step::ReadHead,
@@ -337,6 +338,83 @@ fn digest_is_answered_on_another_connection_where_the_proxy_leaves() {
                 });
             fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
             assert_eq!(stubborn.connections(), 2);
+        }
+    }
+}
+
+/// What a proxy says to a CONNECT that it does not let through.
+fn challenge(nonce: usize, fields: &str) -> Step {
+    Step::send(format!(
+        "HTTP/1.1 407 Who?\r\nProxy-Authenticate: Digest realm=\"r\", nonce=\"{nonce}\", qop=\"auth\"{fields}\r\nContent-Length: 0\r\n\r\n"
+    ))
+}
+
+/// Lets a CONNECT through, and answers what comes by the tunnel.
+fn tunnels() -> Vec<Step> {
+    let ok = Step::send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    vec![Step::ReadHead, Step::send("HTTP/1.1 200 OK\r\n\r\n"), Step::ReadHead, ok, Step::Close]
+}
+
+fn tunnelled_with_digest(peer: &RawPeer) -> RequestOptions {
+    adjusted(through(&format!("http://me:secret@{}", peer.addr()), &RequestOptions::default()), |to| {
+        (to.auth, to.tunnel) = (ProxyAuth::Digest, true);
+    })
+}
+
+#[test]
+fn a_proxy_that_leaves_with_an_aged_nonce_is_answered_on_another_connection() {
+    let leaves = |nonce: usize| {
+        let fields = if nonce == 0 { "" } else { ", stale=true" };
+        vec![Step::ReadHead, challenge(nonce, &format!("{fields}\r\nConnection: close")), Step::Close]
+    };
+    for driver in DRIVERS {
+        let peer = RawPeer::start(vec![leaves(0), leaves(1), tunnels()]);
+        let options = tunnelled_with_digest(&peer);
+        assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?}");
+        assert!(String::from_utf8_lossy(&peer.received(2)).contains("nonce=\"1\""));
+        // One to which every nonce is too old is not asked for ever.
+        let peer = RawPeer::start((0..20).map(leaves).collect());
+        let options = tunnelled_with_digest(&peer);
+        fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Connect, 7, "407");
+        assert_eq!(peer.connections(), 4, "{driver:?}");
+    }
+}
+
+#[test]
+fn a_proxy_that_closes_before_it_hears_the_answer_is_asked_on_another_connection() {
+    for driver in DRIVERS {
+        // Behind its 407 without a word; when it has read the answer; with a reset.
+        let closes = vec![Step::ReadHead, challenge(0, ""), Step::Close];
+        let reads = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Close];
+        let resets = vec![Step::ReadHead, challenge(0, ""), Step::ReadHead, Step::Reset];
+        for asks in [closes, reads, resets] {
+            let peer = RawPeer::start(vec![asks.clone(), tunnels()]);
+            let options = tunnelled_with_digest(&peer);
+            assert_eq!(driver.get(&client(), "http://example.test/", &options).ok(), b"ok", "{driver:?} {asks:?}");
+            let peer = RawPeer::start(vec![asks, vec![Step::ReadHead]]);
+            let options = tunnelled_with_digest(&peer);
+            let says = "the proxy closed the connection before it answered CONNECT";
+            fails(&driver.get(&client(), "http://example.test/", &options), ErrorKind::Receive, 56, says);
+            assert_eq!(peer.connections(), 2, "{driver:?}");
+        }
+    }
+}
+
+#[test]
+fn a_forwarding_proxys_proxy_connection_is_heeded() {
+    let ok = |version: &str, field: &str| {
+        Step::send(format!("HTTP/{version} 200 OK\r\n{field}\r\nContent-Length: 2\r\n\r\nok"))
+    };
+    for driver in DRIVERS {
+        let client = client();
+        // It closes a while after it has said so.
+        let closes = vec![Step::ReadHead, ok("1.1", "Proxy-Connection: close"), Step::ReadToEnd];
+        let keeps = vec![Step::ReadHead, ok("1.0", "Proxy-Connection: keep-alive"), Step::ReadHead, ok("1.0", "X: y")];
+        let peer = RawPeer::start(vec![closes.clone(), closes, keeps]);
+        let options = through(&format!("http://{}", peer.addr()), &RequestOptions::default());
+        for connections in [1, 2, 3, 3] {
+            assert_eq!(driver.get(&client, "http://example.test/", &options).ok(), b"ok", "{driver:?}");
+            assert_eq!(peer.connections(), connections, "{driver:?}");
         }
     }
 }

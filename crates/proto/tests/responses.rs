@@ -139,6 +139,23 @@ fn keep_alive_rules() {
 }
 
 #[test]
+fn a_proxy_may_say_so_by_a_field_of_its_own() {
+    let cases: &[(&str, &str, Result<(), CloseReason>)] = &[
+        ("1.1", "Proxy-Connection: close\r\n", Err(CloseReason::ServerClose)),
+        ("1.1", "Proxy-Connection: Keep-Alive\r\n", Ok(())),
+        ("1.1", "Connection: keep-alive\r\nProxy-Connection: close\r\n", Err(CloseReason::ServerClose)),
+        ("1.0", "Proxy-Connection: keep-alive\r\n", Ok(())),
+    ];
+    for (version, fields, reuse) in cases {
+        let wire = format!("HTTP/{version} 200 OK\r\nContent-Length: 2\r\n{fields}\r\nok");
+        let mut conn = asked(Config { is_proxy: true, ..Config::default() }, &[get()]);
+        assert_eq!(reuse_of(&feed(&mut conn, wire.as_bytes(), &[], End::Open)), Some(*reuse), "{version} {fields:?}");
+    }
+    let origin = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nProxy-Connection: close\r\n\r\nok";
+    assert_eq!(reuse_of(&answer(origin, End::Open)), Some(Ok(())), "it means nothing from an origin");
+}
+
+#[test]
 fn the_reason_to_close_is_known_with_the_head() {
     let mut conn = asked(Config { max_pipeline: 4, ..Config::default() }, &[get()]);
     let mut wire = *b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\n";

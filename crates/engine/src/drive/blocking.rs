@@ -476,11 +476,11 @@ fn timed_out() -> Error {
 fn open_for(client: &Client, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
     let key = Key::new(transfer.target(), transfer.options());
     transfer.goes_by(&key);
-    open(client, key, transfer, ticker)
+    open(client, key, transfer, ticker, 0)
 }
 
-/// Makes a connection: names, address, proxies, TLS.
-fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker) -> Result<Link> {
+/// Makes a connection: names, address, proxies, TLS; `reopened` so often because a proxy had asked who we are and left.
+fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker, reopened: u32) -> Result<Link> {
     let started = transfer.facts.started;
     let options = Arc::clone(transfer.options());
     let deadline =
@@ -513,9 +513,9 @@ fn open(client: &Client, key: Key, transfer: &mut Transfer, ticker: &mut Ticker)
             let outcome = opening.step(client.tls(), &mut buffer, ticker.cut(deadline, Instant::now()));
             transfer.facts.connect_status = opening.connect_status();
             opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
-            if outcome.is_err() && opening.wants_another() {
+            if outcome.is_err() && opening.wants_another(reopened) {
                 drop(opening);
-                return open(client, key, transfer, ticker);
+                return open(client, key, transfer, ticker, reopened + 1);
             }
             if outcome? {
                 break;

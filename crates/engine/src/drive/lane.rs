@@ -51,6 +51,8 @@ pub struct Lane {
     pub is_serial: bool,
     /// It is not open yet, and will most likely be shared: other transfers wait for it.
     pub hopes_to_share: bool,
+    /// How often it was begun anew because a proxy had asked who we are and left.
+    reopened: u32,
     /// By when it must be open.
     opens_by: Instant,
     /// The time limit of the transfers that it is opened for.
@@ -137,6 +139,7 @@ impl Lane {
             rested: now,
             is_serial: false,
             hopes_to_share: false,
+            reopened: 0,
             opens_by: now,
             opens_within: Duration::ZERO,
             depth,
@@ -163,7 +166,9 @@ impl Lane {
             // Transfers without room wait here: another connection would not help. Except one that all the others wait for: they would never make
             // room for it.
             State::Open(link) if link.is_shared() => return !link.is_stuck_before(transfer.rank),
-            State::Open(link) if !self.is_serial && self.waiting.is_empty() => return link.takes(transfer),
+            State::Open(link) if !self.is_serial && self.waiting.is_empty() && !link.is_held_back() => {
+                return link.takes(transfer);
+            }
             _ if self.hopes_to_share => return true,
             State::Open(link) => self.waiting.back().map(|last| &**last).or(link.last()),
             _ => self.waiting.back().map(|last| &**last),
@@ -324,7 +329,8 @@ impl Lane {
             transfer.facts.connect_status = opening.connect_status();
             opening.take_connect_heads().iter().for_each(|head| transfer.on_connect_answer(head));
         }
-        if outcome.is_err() && opening.wants_another() {
+        if outcome.is_err() && opening.wants_another(self.reopened) {
+            self.reopened += 1;
             return Ok(Step::On(State::Resolving));
         }
         if !outcome? {

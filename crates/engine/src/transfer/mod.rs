@@ -313,6 +313,12 @@ impl Transfer {
         plain(self) && plain(earlier) && earlier.rank <= self.rank
     }
 
+    /// Whether it is sent again where its connection proves to have been closed before.
+    #[must_use]
+    pub(crate) fn may_be_repeated(&self) -> bool {
+        self.options.retry.may_repeat(&self.aim.method) && !self.is_once()
+    }
+
     /// Sees to it that it waits behind nobody if all the others wait for it.
     pub fn take_precedence(&mut self) {
         if self.body.is_awaited() {

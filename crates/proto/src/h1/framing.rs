@@ -11,11 +11,11 @@
 //! | any other Content-Length | error | |
 //! | neither | until the connection ends | closed |
 //!
-//! `gzip, chunked` is an error unless [`Liberties::codings`] says that it was requested: to deliver the coded bytes as the body would be a false
+//! `gzip, chunked` is an error unless [`Liberties::codings`](super::Liberties::codings) says that it was requested: to deliver the coded bytes as the body would be a false
 //! success. If it was requested, the last coding frames the body: chunks, or everything until the close, even if there is a Content-Length.
 
 use super::error::{CodingFault, Error, LengthFault};
-use super::{BodyFraming, CloseReason, Liberties};
+use super::{BodyFraming, CloseReason, Config};
 use crate::head::{Head, Version};
 use crate::syntax::{DecimalFault, decimal, list, trim_ows};
 
@@ -29,18 +29,19 @@ pub(crate) enum AnswerTo {
 
 /// The framing of a final response that is not a tunnel, and why the connection ends with it, if it does.
 ///
-/// With [`Liberties::ignore_length`], Content-Length is ignored.
+/// With [`Liberties::ignore_length`](super::Liberties::ignore_length), Content-Length is ignored.
 pub(crate) fn of_response(
     head: &Head,
     answer_to: AnswerTo,
-    liberties: Liberties,
+    config: &Config,
 ) -> Result<(BodyFraming, Option<CloseReason>), Error> {
+    let Config { liberties, is_proxy, .. } = *config;
     let mut length = None;
     let mut coding = None;
     let mut connection = Connection::default();
     let bodiless = answer_to == AnswerTo::Head || matches!(head.status(), 204 | 304);
     // The length of a name excludes nearly all others before any letter is compared.
-    for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 17)) {
+    for (name, value) in head.fields_of_length(|len| matches!(len, 10 | 14 | 16 | 17)) {
         match name.len() {
             10 if name.eq_ignore_ascii_case(b"connection") => connection.read(value),
             14 if !bodiless && !liberties.ignore_length && name.eq_ignore_ascii_case(b"content-length") => {
@@ -50,6 +51,7 @@ pub(crate) fn of_response(
                 }
                 length = Some(one);
             }
+            16 if is_proxy && name.eq_ignore_ascii_case(b"proxy-connection") => connection.read(value),
             17 if !bodiless && name.eq_ignore_ascii_case(b"transfer-encoding") => {
                 let takes_others = liberties.codings || liberties.raw;
                 coding = Some(transfer_coding(value, coding.unwrap_or_default(), takes_others)?);

@@ -98,6 +98,10 @@ pub struct Config {
     /// Hazard: a slow response holds up all behind it, and a break leaves them unanswered; only idempotent requests
     /// should be pipelined (RFC 9112 §9.3.2).
     pub max_pipeline: usize,
+    /// The peer is a proxy that the requests are addressed to: `Proxy-Connection` in its responses counts as `Connection`.
+    ///
+    /// Not in RFC 9112 (its appendix C.2.2 tells what it is), but what older proxies send, and clients heed.
+    pub is_proxy: bool,
     /// Deviations from RFC 9112 that the user asks for. Default: none.
     pub liberties: Liberties,
 }
@@ -129,6 +133,7 @@ impl Default for Config {
             limits: Limits::default(),
             expect_timeout: Duration::from_secs(1),
             max_pipeline: 1,
+            is_proxy: false,
             liberties: Liberties::default(),
         }
     }

@@ -227,7 +227,7 @@ impl Conn {
             }
             200..=299 if facts.answer_to == AnswerTo::Connect => Ok(self.tunnel(id, head)),
             _ => {
-                let (framing, closing) = framing::of_response(&head, facts.answer_to, self.config.liberties)?;
+                let (framing, closing) = framing::of_response(&head, facts.answer_to, &self.config)?;
                 if self.closing.is_none() {
                     self.closing = closing;
                 }

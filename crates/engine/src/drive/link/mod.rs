@@ -14,6 +14,7 @@
 //!
 //! What both do with content and output is in `sending`, what both wait for in `pace`.
 
+mod allowance;
 pub mod h1;
 pub mod h2;
 mod pace;
@@ -24,6 +25,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use allowance::Allowance;
 pub use sending::Machine;
 use smallvec::SmallVec;
 
@@ -201,6 +203,23 @@ impl Link {
         }
     }
 
+    /// What the last connection to this peer bore: see [`Allowance`].
+    pub fn expect(&mut self, bore: usize) {
+        either!(self, link => link.allowance.expect(bore));
+    }
+
+    /// Whether it gets no further request before others are answered, because the last connection bore no more.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        either!(self, link => link.is_held_back())
+    }
+
+    /// What the next connection to this peer may be expected to bear, when this one has ended; none where it has no limit.
+    #[must_use]
+    pub fn bore(&self) -> Option<usize> {
+        either!(self, link => link.bore())
+    }
+
     /// Whether it takes no further request, ever.
     #[must_use]
     pub fn is_closing(&self) -> bool {
@@ -213,10 +232,10 @@ impl Link {
         either!(self, link => link.is_idle())
     }
 
-    /// Whether responses were received on it before.
+    /// How many responses were received on it.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        either!(self, link => link.has_served())
+    pub fn served(&self) -> usize {
+        either!(self, link => link.served())
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.

@@ -14,12 +14,13 @@ use crate::clock;
 use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::net::pool::Key;
+use crate::net::socket::{Idle, peek_idle};
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 
-/// Peers that are remembered as not to be pipelined to; beyond this all are forgotten, and one that misbehaves again costs
-/// a replay again. Worst case about 1 MiB.
-const MAX_SERIAL: usize = 4096;
+/// Peers that are remembered as not to be pipelined to, and as having borne few requests; beyond this all are forgotten, and
+/// one that misbehaves again costs a replay again. Worst case about 1 MiB for each.
+const MAX_REMEMBERED: usize = 4096;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
 /// How long a transfer waits if there is no descriptor.
@@ -55,7 +56,10 @@ impl Worker {
     }
 
     /// Makes an open connection a lane. It comes back where it cannot be watched.
-    fn take_in(&mut self, link: Link, depth: usize) -> Result<usize, Box<Link>> {
+    pub(super) fn take_in(&mut self, mut link: Link, depth: usize) -> Result<usize, Box<Link>> {
+        if let Some(bore) = self.bore.get(link.key()) {
+            link.expect(*bore);
+        }
         let entry = self.lanes.vacant_entry();
         let token = entry.key();
         if link.stream().socket().set_nonblocking(true).is_err()
@@ -80,6 +84,7 @@ impl Worker {
             && lane.key.fits(transfer.target(), transfer.options())
             && matches!(lane.state, State::Open(_))
             && lane.takes(&transfer)
+            && !self.may_lose(token, &transfer)
         {
             return self.start(token, transfer);
         }
@@ -88,8 +93,8 @@ impl Worker {
         if transfer.wants_fresh && transfer.is_misdirected {
             self.keep_apart(&key);
         }
-        if !transfer.wants_fresh
-            && let Some(token) = self.free_lane(&key, &transfer)
+        if let Some(token) = self.lane_for(&key, &transfer)
+            && !self.may_lose(token, &transfer)
         {
             return self.start(token, transfer);
         }
@@ -108,6 +113,37 @@ impl Worker {
         self.serve(token, false);
     }
 
+    /// A lane of this key that can take a transfer.
+    fn lane_for(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        if transfer.wants_fresh { self.fresh_lane(key, transfer) } else { self.free_lane(key, transfer) }
+    }
+
+    /// Whether a transfer may be lost on this lane: it could not be sent again, and the peer has closed the idle connection, of
+    /// which no event has told yet, or closes each behind its first response. To ask costs a system call, so other transfers do
+    /// without.
+    fn may_lose(&mut self, token: usize, transfer: &Transfer) -> bool {
+        let Some(Lane { state: State::Open(link), key, rested, .. }) = self.lanes.get(token) else { return false };
+        if transfer.may_be_repeated() || !link.is_idle() {
+            return false;
+        }
+        if self.leaving.contains(key) {
+            return true;
+        }
+        if peek_idle(link.stream().socket()) == Idle::Silent {
+            return false;
+        }
+        let (key, leaves_at_once) = (Arc::clone(key), link.served() == 1 && *rested == self.now);
+        self.serve(token, false);
+        let is_lost = !self.lanes.get(token).is_some_and(|lane| lane.takes(transfer));
+        if is_lost && leaves_at_once {
+            if self.leaving.len() >= MAX_REMEMBERED {
+                self.leaving.clear();
+            }
+            self.leaving.insert(key);
+        }
+        is_lost
+    }
+
     /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
     /// fewest, once there are as many lanes as there may be.
     pub(super) fn free_lane(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
@@ -119,13 +155,21 @@ impl Worker {
         (idle || tokens.len() >= most || self.lanes[best].is_shared()).then_some(best)
     }
 
+    /// A lane of this key that is not open yet and will be shared: the transfers that a broken connection gave back need not have
+    /// one each.
+    fn fresh_lane(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
+        let is_fresh = |lane: &Lane| !matches!(lane.state, State::Open(_)) && lane.hopes_to_share;
+        let mut tokens = self.by_key.get(key)?.iter().copied();
+        tokens.find(|token| is_fresh(&self.lanes[*token]) && self.lanes[*token].takes(transfer))
+    }
+
     /// Gives a transfer to a lane.
     pub(super) fn start(&mut self, token: usize, transfer: Box<Transfer>) {
         let now = self.now;
         let lane = &mut self.lanes[token];
         let waits = !lane.waiting.is_empty() || (lane.is_serial && lane.depth() > 0);
         match &mut lane.state {
-            State::Open(link) if !waits && (!link.is_shared() || link.takes(&transfer)) => {
+            State::Open(link) if !waits && link.takes(&transfer) => {
                 if link.depth() == 0 && lane.idle_since != 0 {
                     lane.idle_since = 0;
                     self.idle_count -= 1;
@@ -260,13 +304,16 @@ impl Worker {
     /// A lane is open: those that waited because it was to be shared go elsewhere if it is not.
     fn is_open(&mut self, token: usize) {
         let Some(lane) = self.lanes.get_mut(token) else { return };
-        let State::Open(link) = &lane.state else { return };
+        let State::Open(link) = &mut lane.state else { return };
+        if let Some(bore) = self.bore.get(&lane.key) {
+            link.expect(*bore);
+        }
         if link.is_shared() {
             if let Some(slot) = lane.waiting.front().and_then(|transfer| transfer.slot) {
                 self.supply.shares(slot);
             }
         } else if std::mem::take(&mut lane.hopes_to_share) {
-            if self.unshared.len() >= MAX_SERIAL {
+            if self.unshared.len() >= MAX_REMEMBERED {
                 self.unshared.clear();
             }
             self.unshared.insert(Arc::clone(&lane.key));
@@ -339,6 +386,7 @@ impl Worker {
 
     /// A shared connection that takes no more requests keeps none waiting, however long its last responses take.
     fn move_on(&mut self, token: usize) {
+        self.remember_what_it_bore(token);
         if let Some(lane) = self.lanes.get_mut(token)
             && !lane.waiting.is_empty()
         {
@@ -367,10 +415,21 @@ impl Worker {
         for token in self.by_key.get(&key).into_iter().flatten() {
             self.lanes[*token].is_serial = true;
         }
-        if self.serial.len() >= MAX_SERIAL {
+        if self.serial.len() >= MAX_REMEMBERED {
             self.serial.clear();
         }
         self.serial.insert(key);
+    }
+
+    /// The next connection to the peer of one that takes no more requests is given as many at once as that one bore, if it left
+    /// others unanswered.
+    fn remember_what_it_bore(&mut self, token: usize) {
+        let Some(Lane { state: State::Open(link), key, .. }) = self.lanes.get(token) else { return };
+        let Some(bore) = link.bore().filter(|_| link.is_closing()) else { return };
+        if self.bore.len() >= MAX_REMEMBERED {
+            self.bore.clear();
+        }
+        self.bore.insert(Arc::clone(key), bore);
     }
 
     pub(super) fn go_on(&mut self, mut transfer: Box<Transfer>, after: After, warm: Option<usize>) {
@@ -432,6 +491,7 @@ impl Worker {
 
     /// Takes a lane out of all lists; answers its connection if it was open.
     pub(super) fn take_out(&mut self, token: usize) -> Option<Link> {
+        self.remember_what_it_bore(token);
         let lane = self.lanes.try_remove(token)?;
         if lane.idle_since != 0 {
             self.idle_count -= 1;

@@ -127,8 +127,12 @@ struct Worker {
     by_key: HashMap<Arc<Key>, Vec<usize>>,
     /// Keys of peers that are not pipelined to again.
     serial: HashSet<Arc<Key>>,
+    /// How many requests the last connections bore that left others unanswered.
+    bore: HashMap<Arc<Key>, usize>,
     /// Keys of peers that offered HTTP/2 to, and that chose HTTP/1.1.
     unshared: HashSet<Arc<Key>>,
+    /// Keys of peers that close each connection behind its first response, without saying so.
+    leaving: HashSet<Arc<Key>>,
     /// Keys of hosts whose servers do not want them on the connections of others.
     apart: HashSet<Arc<Key>>,
     /// Idle lanes, longest idle first; a lane that is busy again has another stamp by then.
@@ -213,7 +217,9 @@ impl Worker {
             lanes: Slab::new(),
             by_key: HashMap::new(),
             serial: HashSet::new(),
+            bore: HashMap::new(),
             unshared: HashSet::new(),
+            leaving: HashSet::new(),
             apart: HashSet::new(),
             idle: VecDeque::new(),
             idle_count: 0,

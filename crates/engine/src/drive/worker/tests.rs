@@ -1,9 +1,17 @@
+use std::io::Write;
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haul_policy::queue::HostId;
 
 use super::*;
+use crate::body::path::BodyPath;
+use crate::drive::link::h2::Windows;
+use crate::net::socket::{Idle, peek_idle};
+use crate::net::stream::Stream;
+use crate::sink::memory::Memory;
+use crate::{RequestOptions, Target};
 
 /// A supply without transfers that fails as told.
 #[derive(Default)]
@@ -89,6 +97,75 @@ impl Supply for Faulty {
     fn joined(&self, inbox: &Arc<Inbox>) {
         *self.inbox.lock().unwrap() = Some(Arc::clone(inbox));
     }
+}
+
+/// A worker with an idle connection, and the peer's end of that.
+fn with_idle_lane() -> (Worker, usize, TcpStream) {
+    let mut worker = worker(&Arc::new(Faulty::default()));
+    let (lane, peer) = idle_lane(&mut worker);
+    (worker, lane, peer)
+}
+
+fn idle_lane(worker: &mut Worker) -> (usize, TcpStream) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let key = Key::new(&target(), &RequestOptions::default());
+    let stream = Stream::plain(socket.try_into().unwrap(), None);
+    let link = Link::new(stream, Arc::new(key), 1, &Windows::default(), None);
+    let lane = worker.take_in(link, 1).unwrap_or_else(|_| panic!("it can be watched"));
+    worker.rest(lane);
+    (lane, listener.accept().unwrap().0)
+}
+
+/// Where nobody listens: only the lanes that are there can be used.
+fn target() -> Target {
+    Target::parse("http://127.0.0.1:9/").unwrap()
+}
+
+/// Finds a connection for a request; whether it is this one.
+fn is_placed(worker: &mut Worker, lane: usize, method: &str) -> bool {
+    let options = RequestOptions { method: method.into(), ..RequestOptions::default() };
+    let body = BodyPath::new(Box::new(Memory::default()));
+    worker.place(Transfer::new(target(), Arc::new(options), body, Instant::now(), 0), Some(lane));
+    // One that is opened instead may have the same number.
+    worker.lanes.get(lane).is_some_and(|lane| matches!(&lane.state, State::Open(link) if link.depth() > 0))
+}
+
+/// Waits until something has come. The worker has not slept since, and so no event has told it.
+fn wait_for_news(worker: &Worker, lane: usize) {
+    let State::Open(link) = &worker.lanes[lane].state else { panic!("it is open") };
+    while peek_idle(link.stream().socket()) == Idle::Silent {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_could_not_be_sent_again_is_not_sent_to_a_peer_that_has_left() {
+    for (method, leaves, is_sent) in
+        [("POST", true, false), ("POST", false, true), ("GET", true, true), ("PUT", true, true)]
+    {
+        let (mut worker, lane, peer) = with_idle_lane();
+        if leaves {
+            peer.shutdown(Shutdown::Write).unwrap();
+            wait_for_news(&worker, lane);
+        }
+        assert_eq!(is_placed(&mut worker, lane, method), is_sent, "{method}, {leaves}");
+    }
+}
+
+#[test]
+fn what_could_not_be_sent_again_goes_behind_no_response_of_a_peer_that_leaves_behind_them() {
+    let (mut worker, first, mut peer) = with_idle_lane();
+    assert!(is_placed(&mut worker, first, "POST"));
+    peer.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+    wait_for_news(&worker, first);
+    worker.serve(first, false);
+    peer.shutdown(Shutdown::Write).unwrap();
+    wait_for_news(&worker, first);
+    assert!(!is_placed(&mut worker, first, "POST"));
+    let (second, _peer) = idle_lane(&mut worker);
+    assert!(!is_placed(&mut worker, second, "POST"), "it may be about to leave");
+    assert!(is_placed(&mut worker, second, "GET"));
 }
 
 const WORKERS: Workers = Workers { threads: 2, depth: 1, per_host: 1 };

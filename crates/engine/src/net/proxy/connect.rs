@@ -27,6 +27,8 @@ pub(super) struct Exchange {
     target: Target,
     rounds: u32,
     answered: bool,
+    /// Nothing has come since it asked last.
+    is_unheard: bool,
     /// The status of its last answer; 0 before.
     pub(super) status: u16,
     /// The heads of its answers, to be shown.
@@ -63,9 +65,19 @@ impl Exchange {
         let target = Target::parse(&text)
             .map_err(|error| Error::with_source(ErrorKind::Setup, "a proxy cannot be asked for this host", error))?;
         let liberties = h1::Liberties { http10: hop.http10, ..h1::Liberties::default() };
-        let conn = h1::Conn::new(h1::Config { liberties, ..h1::Config::default() });
+        let conn = h1::Conn::new(h1::Config { is_proxy: true, liberties, ..h1::Config::default() });
         let speaks = Speaks::Http1 { conn: Box::new(conn), tail: Vec::new() };
-        Ok(Self { speaks, hop, target, rounds: 0, answered: false, status: 0, heads: Vec::new(), again: false })
+        Ok(Self {
+            speaks,
+            hop,
+            target,
+            rounds: 0,
+            answered: false,
+            is_unheard: true,
+            status: 0,
+            heads: Vec::new(),
+            again: false,
+        })
     }
 
     /// The connection stands, and this is the protocol that was agreed on in the TLS handshake with the proxy, if any: what is
@@ -86,6 +98,7 @@ impl Exchange {
         let authorization = hop.memory.authorization(&hop.proxy, hop.auth, "CONNECT", &authority)?;
         self.answered = authorization.is_some();
         self.rounds += 1;
+        self.is_unheard = true;
         let mut fields = connect_fields(&self.target, authorization.as_deref(), hop.user_agent.as_deref(), &hop.fields);
         hop.leave_out(&mut fields);
         let fields: Vec<(&str, &[u8])> = fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
@@ -140,6 +153,7 @@ impl Exchange {
 
     /// Takes what has come.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Verdict> {
+        self.is_unheard &= bytes.is_empty();
         match self.speaks {
             Speaks::Http1 { .. } => self.feed_http1(bytes),
             Speaks::Http2 { .. } => self.feed_http2(bytes),
@@ -238,15 +252,15 @@ impl Exchange {
         if self.again { Ok(()) } else { Err(self.refused()) }
     }
 
-    /// Whether the proxy has asked who we are for the first time: the answer is known now, and if this connection is of no
-    /// further use another one may bring it. Only once, so that a proxy that asks for ever is not asked for ever.
+    /// Whether the proxy has asked who we are, or for another answer, and this connection is of no further use: what it wants to
+    /// hear is known now, and another connection may bring it.
     pub(super) fn wants_another(&self) -> bool {
-        self.again && !self.answered
+        self.again || (self.is_unheard && self.rounds > 1)
     }
 
     /// The proxy closed the connection.
     pub(super) fn ended(&self) -> Error {
-        if self.status != 0 {
+        if !self.is_unheard && self.status != 0 {
             return self.refused();
         }
         Error::new(ErrorKind::Receive, "the proxy closed the connection before it answered CONNECT")

@@ -20,6 +20,10 @@ use crate::net::stream::{Received, Stream};
 use crate::net::tls::{Place, Tls, TlsContexts, TlsOptions};
 use crate::{Error, ErrorKind, Result};
 
+/// How many connections are made instead of one because a proxy leaves after asking: it can say for ever that its nonce was
+/// too old.
+const MAX_OTHERS: u32 = 3;
+
 /// A connection that is being opened.
 pub struct Opening {
     stream: Option<Stream>,
@@ -132,10 +136,10 @@ impl Opening {
     }
 
     /// After an error: a proxy asked who we are and left. The answer is known now, so all of this is to be done again, on
-    /// another connection.
+    /// another connection, unless that was done so `often` already.
     #[must_use]
-    pub fn wants_another(&self) -> bool {
-        self.wants_another
+    pub fn wants_another(&self, often: u32) -> bool {
+        self.wants_another && often < MAX_OTHERS
     }
 
     /// Whether nothing has to be said.
@@ -164,8 +168,13 @@ impl Opening {
     /// A proxy's refusal or invalid answer; a failure of TLS.
     pub fn step(&mut self, contexts: &TlsContexts, buffer: &mut [u8], deadline: Option<Instant>) -> Result<bool> {
         loop {
-            if !self.flush()? {
-                return Ok(false);
+            match self.flush() {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) => {
+                    self.wants_another = matches!(self.stages.front(), Some(Stage::Connect { exchange, .. }) if exchange.wants_another());
+                    return Err(error);
+                }
             }
             let Some(mut stage) = self.stages.pop_front() else { return Ok(true) };
             let goes_on = match &mut stage {

@@ -91,7 +91,10 @@ impl Link {
     /// (RFC 9112 section 9.3.2).
     pub(super) fn close(&mut self, now: Instant, finished: &mut Finished) -> Progress {
         self.closing = true;
-        self.misbehaved |= !self.queue.is_empty() && self.has_broken_its_word();
+        if !self.queue.is_empty() {
+            self.misbehaved |= self.has_broken_its_word();
+            self.allowance.left_some(self.served);
+        }
         for mut transfer in self.queue.drain(..) {
             let after = if is_idempotent(transfer.method()) {
                 After::Again(Duration::ZERO)

@@ -22,7 +22,7 @@ use haul_proto::h1::{self, Conn};
 
 use super::pace::{Pace, set_mark};
 use super::sending::{self, LEAVES_AT_ONCE};
-use super::{Finished, Progress, Waker};
+use super::{Allowance, Finished, Progress, Waker};
 use crate::buffer::Buffer;
 use crate::clock;
 use crate::drive::bulk;
@@ -44,7 +44,7 @@ pub struct Link {
     tail: Vec<u8>,
     queue: VecDeque<Box<Transfer>>,
     content: Content,
-    served: u64,
+    served: usize,
     closing: bool,
     reset: bool,
     /// Why sending failed, unless the peer had closed its side before: the system reports that once, and then a proper end to the next receive.
@@ -54,6 +54,7 @@ pub struct Link {
     violated: bool,
     direct: Direct,
     pub(super) pace: Pace,
+    pub(super) allowance: Allowance,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -69,6 +70,7 @@ impl Link {
         let config = h1::Config {
             max_pipeline: depth,
             expect_timeout: Duration::MAX,
+            is_proxy: key.via.forwards().is_some(),
             liberties: key.liberties,
             ..h1::Config::default()
         };
@@ -87,6 +89,7 @@ impl Link {
             violated: false,
             direct: Direct::Undecided,
             pace,
+            allowance: Allowance::default(),
             key,
         }
     }
@@ -106,7 +109,7 @@ impl Link {
     /// Whether it can take a further request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        !self.closing && !self.content.is_left() && self.conn.can_enqueue()
+        !self.closing && !self.content.is_left() && self.conn.can_enqueue() && !self.is_held_back()
     }
 
     /// Whether this transfer's request can be sent now, after the unanswered ones.
@@ -128,6 +131,18 @@ impl Link {
         self.misbehaved
     }
 
+    /// Whether it gets no further request before others are answered.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        !self.allowance.allows(self.served, || self.queue.len())
+    }
+
+    /// What the next connection to this peer may be expected to bear: see [`Allowance::bore`].
+    #[must_use]
+    pub fn bore(&self) -> Option<usize> {
+        self.allowance.bore(self.served, self.queue.len())
+    }
+
     /// Whether it takes no further request, ever.
     #[must_use]
     pub fn is_closing(&self) -> bool {
@@ -141,10 +156,10 @@ impl Link {
         !self.closing && self.queue.is_empty() && self.conn.is_idle() && is_read
     }
 
-    /// Whether responses were received on it before.
+    /// How many responses were received on it.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        self.served > 0
+    pub fn served(&self) -> usize {
+        self.served
     }
 
     /// The earliest limit of its transfers.
@@ -160,6 +175,9 @@ impl Link {
         transfer.on_connection(&self.stream, self.served > 0 || !self.queue.is_empty());
         match transfer.enqueue(&mut self.conn, now) {
             Ok(_) => {
+                if self.queue.is_empty() {
+                    self.allowance.begins_anew(self.served);
+                }
                 transfer.is_pipelined = !self.queue.is_empty();
                 let held_until = transfer.asks_for().map(|wait| clock::after(now, wait));
                 self.content.begin(waker.attend(transfer.upload()), held_until);

@@ -34,11 +34,15 @@ impl Link {
             }
             _ => false,
         };
+        if reason == ResetReason::Peer(ErrorCode::REFUSED_STREAM) {
+            self.allowance.refused();
+        }
         active.transfer.replays += u32::from(retryable && !costs_nothing);
         let wants_older = matches!(reason, ResetReason::Peer(ErrorCode::HTTP_1_1_REQUIRED));
         let is_again = retryable && active.transfer.replays <= FREE_REPLAYS;
-        // A connection that has refused it so often may be on its way out: the last try is on another.
-        active.transfer.wants_fresh |= is_again && active.transfer.replays == FREE_REPLAYS;
+        // A connection that refuses its only request, or one so often, may be on its way out: the next try is on another.
+        let is_doubtful = self.active.is_empty() && !costs_nothing || active.transfer.replays == FREE_REPLAYS;
+        active.transfer.wants_fresh |= is_again && is_doubtful;
         let after = if wants_older && active.transfer.leaves_http2() || is_again {
             After::Again(Duration::ZERO)
         } else {
@@ -101,6 +105,9 @@ impl Link {
         self.closing = true;
         let (kind, cause) = (error.kind(), error.cause());
         let by_protocol = kind == ErrorKind::Http2;
+        if self.unanswered_up_to(u64::MAX) > 0 {
+            self.allowance.left_some(self.answered);
+        }
         let mut error = Some(error);
         let mut ids: Vec<u64> = self.active.keys().copied().collect();
         ids.sort_unstable();

@@ -29,7 +29,7 @@ use rustc_hash::FxHashMap;
 
 use super::pace::Pace;
 use super::sending::{self, LEAVES_AT_ONCE};
-use super::{Finished, Progress, Waker};
+use super::{Allowance, Finished, Progress, Waker};
 use crate::body::upload::Upload;
 use crate::buffer::Buffer;
 use crate::clock;
@@ -64,7 +64,10 @@ pub struct Link {
     highest_rank: u64,
     /// Bounds the received bytes that were not returned to the windows.
     share: Share,
-    served: u64,
+    /// Responses that have begun.
+    answered: usize,
+    /// Those that are complete.
+    served: usize,
     /// When it was opened: a moment that is over.
     born: Instant,
     closing: bool,
@@ -73,6 +76,7 @@ pub struct Link {
     /// The server is closing, but has answered requests or is about to: repeated requests make progress.
     left_some: bool,
     pub(super) pace: Pace,
+    pub(super) allowance: Allowance,
     /// What it may be used for.
     pub key: Arc<Key>,
 }
@@ -112,12 +116,14 @@ impl Link {
             limited: 0,
             highest_rank: 0,
             share,
+            answered: 0,
             served: 0,
             born: Instant::now(),
             closing: false,
             is_guessing: true,
             left_some: false,
             pace: Pace::of(bulk::SHARED),
+            allowance: Allowance::default(),
             key,
         }
     }
@@ -137,7 +143,26 @@ impl Link {
     /// Whether it can take a further request now.
     #[must_use]
     pub fn can_start(&self) -> bool {
-        !self.closing && self.conn.can_enqueue()
+        !self.closing && self.conn.can_enqueue() && !self.is_held_back()
+    }
+
+    /// Whether it gets no further request before others are answered.
+    #[must_use]
+    pub fn is_held_back(&self) -> bool {
+        !self.allowance.allows(self.answered, || self.unanswered_up_to(u64::MAX))
+    }
+
+    /// How many requests up to this one have no response yet.
+    fn unanswered_up_to(&self, last: u64) -> usize {
+        self.active.keys().filter(|&&id| id <= last && !self.conn.response_started(RequestId(id))).count()
+    }
+
+    /// What the next connection to this peer may be expected to bear, before it says how many requests it takes at once: see
+    /// [`Allowance::bore`].
+    #[must_use]
+    pub fn bore(&self) -> Option<usize> {
+        let at_once = usize::try_from(self.conn.max_concurrent()).unwrap_or(usize::MAX);
+        self.allowance.bore(self.answered, self.unanswered_up_to(u64::MAX)).map(|bore| bore.min(at_once))
     }
 
     /// Whether this transfer's request can be sent now. Before the server has said how many streams it takes, it may refuse all
@@ -171,10 +196,10 @@ impl Link {
         !self.closing && self.active.is_empty() && self.conn.output().is_empty() && !self.stream.has_ahead()
     }
 
-    /// Whether responses were received on it before.
+    /// How many responses were received on it.
     #[must_use]
-    pub fn has_served(&self) -> bool {
-        self.served > 0
+    pub fn served(&self) -> usize {
+        self.served
     }
 
     /// Puts a transfer's request into the machine; [`Link::pump`] sends it.
@@ -188,6 +213,9 @@ impl Link {
         }
         match transfer.enqueue(&mut self.conn, now) {
             Ok(id) => {
+                if self.active.is_empty() {
+                    self.allowance.begins_anew(self.answered);
+                }
                 let upload = waker.attend(transfer.upload());
                 if upload.is_some() {
                     self.uploads.begin(id);

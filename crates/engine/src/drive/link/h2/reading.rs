@@ -52,6 +52,7 @@ impl Link {
         if let BodyFraming::Length(length) = framing {
             active.left = length;
         }
+        self.answered += 1;
         active.transfer.on_head(head, framing, now);
         if active.transfer.is_cut_short(framing) {
             self.leave(id, now, finished);
@@ -152,6 +153,9 @@ impl Link {
                 Event::GoAway { last, .. } => {
                     self.closing = true;
                     self.left_some = self.served > 0 || self.active.keys().any(|&id| id <= last.0);
+                    if self.active.keys().any(|&id| id > last.0) {
+                        self.allowance.left_some(self.answered + self.unanswered_up_to(last.0));
+                    }
                 }
                 // The driver asks about the number of streams for each one.
                 Event::Settings { .. } => self.is_guessing = false,
