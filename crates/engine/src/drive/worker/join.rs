@@ -11,13 +11,10 @@
 use std::sync::Arc;
 
 use super::Worker;
+use super::peers::remember;
 use crate::drive::lane::{Lane, State};
 use crate::drive::link::Link;
 use crate::net::pool::Key;
-
-/// Hosts that are remembered as wanting connections of their own; beyond this all are forgotten, and each costs one more
-/// 421.
-const MAX_APART: usize = 4096;
 
 impl Worker {
     /// Moves the transfers of a lane whose name is resolved to an open connection that may carry them. `false` if there is none, and the lane has to
@@ -38,10 +35,7 @@ impl Worker {
 
     /// This host's transfers were sent away from another's connection: they have their own from now on.
     pub(super) fn keep_apart(&mut self, key: &Key) {
-        if self.apart.len() >= MAX_APART {
-            self.apart.clear();
-        }
-        self.apart.insert(Arc::new(key.clone()));
+        remember(&mut self.apart, &Arc::new(key.clone()));
     }
 
     fn find_host(&self, token: usize) -> Option<usize> {

@@ -9,18 +9,15 @@ use std::time::Duration;
 
 use mio::unix::SourceFd;
 
+use super::peers::remember;
 use super::{Another, Delayed, Worker};
 use crate::clock;
 use crate::drive::lane::{Advance, Lane, State, Surroundings, watch};
 use crate::drive::link::{Finished, Link, Pipes, Progress, Waker};
 use crate::net::pool::Key;
-use crate::net::socket::{Idle, peek_idle};
 use crate::transfer::{After, Broke, Transfer};
 use crate::{Error, ErrorKind};
 
-/// Peers that are remembered as not to be pipelined to, and as having borne few requests; beyond this all are forgotten, and
-/// one that misbehaves again costs a replay again. Worst case about 1 MiB for each.
-const MAX_REMEMBERED: usize = 4096;
 /// Receives on one connection before the others have their turn.
 const TURN: usize = 8;
 /// How long a transfer waits if there is no descriptor.
@@ -116,32 +113,6 @@ impl Worker {
     /// A lane of this key that can take a transfer.
     fn lane_for(&self, key: &Key, transfer: &Transfer) -> Option<usize> {
         if transfer.wants_fresh { self.fresh_lane(key, transfer) } else { self.free_lane(key, transfer) }
-    }
-
-    /// Whether a transfer may be lost on this lane: it could not be sent again, and the peer has closed the idle connection, of
-    /// which no event has told yet, or closes each behind its first response. To ask costs a system call, so other transfers do
-    /// without.
-    fn may_lose(&mut self, token: usize, transfer: &Transfer) -> bool {
-        let Some(Lane { state: State::Open(link), key, rested, .. }) = self.lanes.get(token) else { return false };
-        if transfer.may_be_repeated() || !link.is_idle() {
-            return false;
-        }
-        if self.leaving.contains(key) {
-            return true;
-        }
-        if peek_idle(link.stream().socket()) == Idle::Silent {
-            return false;
-        }
-        let (key, leaves_at_once) = (Arc::clone(key), link.served() == 1 && *rested == self.now);
-        self.serve(token, false);
-        let is_lost = !self.lanes.get(token).is_some_and(|lane| lane.takes(transfer));
-        if is_lost && leaves_at_once {
-            if self.leaving.len() >= MAX_REMEMBERED {
-                self.leaving.clear();
-            }
-            self.leaving.insert(key);
-        }
-        is_lost
     }
 
     /// A lane of this key that can take a transfer: an idle one, or where requests are pipelined the one with the
@@ -313,10 +284,7 @@ impl Worker {
                 self.supply.shares(slot);
             }
         } else if std::mem::take(&mut lane.hopes_to_share) {
-            if self.unshared.len() >= MAX_REMEMBERED {
-                self.unshared.clear();
-            }
-            self.unshared.insert(Arc::clone(&lane.key));
+            remember(&mut self.unshared, &lane.key);
             let others = lane.waiting.split_off(lane.waiting.len().min(1));
             self.to_place.extend(others.into_iter().map(|transfer| (transfer, None)));
         }
@@ -408,28 +376,6 @@ impl Worker {
             self.go_on(transfer, after, Some(token));
         }
         self.send(token);
-    }
-
-    /// Sends a peer one request at a time from now on.
-    pub(super) fn not_again(&mut self, key: Arc<Key>) {
-        for token in self.by_key.get(&key).into_iter().flatten() {
-            self.lanes[*token].is_serial = true;
-        }
-        if self.serial.len() >= MAX_REMEMBERED {
-            self.serial.clear();
-        }
-        self.serial.insert(key);
-    }
-
-    /// The next connection to the peer of one that takes no more requests is given as many at once as that one bore, if it left
-    /// others unanswered.
-    fn remember_what_it_bore(&mut self, token: usize) {
-        let Some(Lane { state: State::Open(link), key, .. }) = self.lanes.get(token) else { return };
-        let Some(bore) = link.bore().filter(|_| link.is_closing()) else { return };
-        if self.bore.len() >= MAX_REMEMBERED {
-            self.bore.clear();
-        }
-        self.bore.insert(Arc::clone(key), bore);
     }
 
     pub(super) fn go_on(&mut self, mut transfer: Box<Transfer>, after: After, warm: Option<usize>) {

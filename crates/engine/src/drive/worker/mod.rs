@@ -17,6 +17,7 @@ mod cancel;
 mod idle;
 mod join;
 mod lanes;
+mod peers;
 mod supply;
 #[cfg(test)]
 mod tests;

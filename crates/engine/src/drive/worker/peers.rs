@@ -1,0 +1,67 @@
+//! What a worker remembers of its peers, so that no later transfer pays for it again.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Worker;
+use crate::drive::lane::{Lane, State};
+use crate::net::pool::Key;
+use crate::net::socket::{Idle, peek_idle};
+use crate::transfer::Transfer;
+
+/// How many peers are remembered for each reason; beyond this all are forgotten, and each costs a request sent in vain again. Worst
+/// case about 1 MiB for each reason.
+const MAX_REMEMBERED: usize = 4096;
+
+/// Adds a peer to those remembered for a reason.
+#[allow(clippy::mutable_key_type, reason = "how a proxy wants to be answered is no part of what tells keys apart")]
+pub(super) fn remember(keys: &mut HashSet<Arc<Key>>, key: &Arc<Key>) {
+    if keys.len() >= MAX_REMEMBERED {
+        keys.clear();
+    }
+    keys.insert(Arc::clone(key));
+}
+
+impl Worker {
+    /// Sends a peer one request at a time from now on.
+    pub(super) fn not_again(&mut self, key: Arc<Key>) {
+        for token in self.by_key.get(&key).into_iter().flatten() {
+            self.lanes[*token].is_serial = true;
+        }
+        remember(&mut self.serial, &key);
+    }
+
+    /// The next connection to the peer of one that takes no more requests is given as many at once as that one bore, if it left
+    /// others unanswered.
+    pub(super) fn remember_what_it_bore(&mut self, token: usize) {
+        let Some(Lane { state: State::Open(link), key, .. }) = self.lanes.get(token) else { return };
+        let Some(bore) = link.bore().filter(|_| link.is_closing()) else { return };
+        if self.bore.len() >= MAX_REMEMBERED {
+            self.bore.clear();
+        }
+        self.bore.insert(Arc::clone(key), bore);
+    }
+
+    /// Whether a transfer may be lost on this lane: it could not be sent again, and the peer has closed the idle connection, of
+    /// which no event has told yet, or closes each behind its first response. To ask costs a system call, so other transfers do
+    /// without.
+    pub(super) fn may_lose(&mut self, token: usize, transfer: &Transfer) -> bool {
+        let Some(Lane { state: State::Open(link), key, rested, .. }) = self.lanes.get(token) else { return false };
+        if transfer.may_be_repeated() || !link.is_idle() {
+            return false;
+        }
+        if self.leaving.contains(key) {
+            return true;
+        }
+        if peek_idle(link.stream().socket()) == Idle::Silent {
+            return false;
+        }
+        let (key, leaves_at_once) = (Arc::clone(key), link.served() == 1 && *rested == self.now);
+        self.serve(token, false);
+        let is_lost = !self.lanes.get(token).is_some_and(|lane| lane.takes(transfer));
+        if is_lost && leaves_at_once {
+            remember(&mut self.leaving, &key);
+        }
+        is_lost
+    }
+}
