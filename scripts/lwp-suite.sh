@@ -13,8 +13,8 @@ set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 blib=$top/bindings/perl/blib
 [ -d "$blib/arch" ] || { echo "bindings/perl is not built: make bindings"; exit 2; }
-if ! perl -MLWP -e1 2>/dev/null; then
-    echo "skipped: LWP is not installed (libwww-perl)"
+if ! perl -MLWP -MTest::Fatal -MTest::Needs -e1 2>/dev/null; then
+    echo "skipped: not all is there; apt-get install libwww-perl libtest-fatal-perl libtest-needs-perl"
     exit 0
 fi
 
