@@ -1,5 +1,6 @@
 //! What requests carry besides their URL: who one is, and the content that is sent.
 
+use std::borrow::Cow;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::Path;
@@ -109,8 +110,10 @@ fn file(path: &Path) -> Result<Body> {
 }
 
 fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
-    let mut form = form.clone();
-    encode(&mut form.parts)?;
+    let mut form = Cow::Borrowed(form);
+    if form.parts.iter().any(is_encoded) {
+        encode(&mut form.to_mut().parts)?;
+    }
     let piece = |source: &&Source| match source {
         Source::Stdin => Ok(Piece::Once(stdin_content())),
         Source::File(path) => Piece::file(path).map_err(|error| unreadable(path, error)),
@@ -139,6 +142,14 @@ fn multipart(options: &mut RequestOptions, form: &Form) -> Result<Body> {
         None => layout.content_type.clone(),
     });
     Body::multipart(&layout, &pieces).map_err(refused)
+}
+
+/// Whether some of it goes through an encoder.
+fn is_encoded(part: &PartArg) -> bool {
+    match &part.content {
+        PartContent::Mixed(parts) => parts.iter().any(is_encoded),
+        _ => part.encoder.is_some_and(|encoder| !encoder.is_identity()),
+    }
 }
 
 /// Makes bytes of all content that goes through an encoder. They are held in memory: the length of what is encoded is known

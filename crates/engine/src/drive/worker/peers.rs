@@ -35,7 +35,11 @@ impl Worker {
     /// others unanswered.
     pub(super) fn remember_what_it_bore(&mut self, token: usize) {
         let Some(Lane { state: State::Open(link), key, .. }) = self.lanes.get(token) else { return };
-        let Some(bore) = link.bore().filter(|_| link.is_closing()) else { return };
+        // In this order: what it bears is counted request by request, and this is asked after each wake-up.
+        if !link.is_closing() {
+            return;
+        }
+        let Some(bore) = link.bore() else { return };
         if self.bore.len() >= MAX_REMEMBERED {
             self.bore.clear();
         }
