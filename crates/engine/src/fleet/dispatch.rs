@@ -54,13 +54,29 @@ pub struct Job {
     /// Where its content goes; of one that is over, the file's path is what it got in the end ([`FileOptions::named_by_response`],
     /// [`Clobber::Number`](crate::sink::naming::Clobber::Number)).
     pub destination: Destination,
-    pub(super) target: Target,
     pub(super) slot: u64,
+}
+
+/// A job that waits. Boxed where it is queued: the queue moves what is in it.
+pub(super) struct Waiting {
+    job: Job,
+    target: Target,
+}
+
+/// What the transfer of a job that starts is made of; the job itself is kept under its key until it ends.
+pub(super) struct Started {
+    pub(super) key: usize,
+    pub(super) stage: usize,
+    pub(super) slot: u64,
+    pub(super) order: Arc<[u64]>,
+    pub(super) destination: Destination,
+    pub(super) target: Target,
 }
 
 /// A job that cannot be begun, and why.
 pub(super) struct Broken {
     pub(super) job: Job,
+    pub(super) target: Target,
     pub(super) error: Error,
 }
 
@@ -70,7 +86,7 @@ pub(super) struct Dispatch {
 }
 
 pub(super) struct State {
-    queue: Queue<Job>,
+    queue: Queue<Box<Waiting>>,
     running: Slab<Job>,
     source: Option<Box<dyn Source>>,
     /// Values that a stage can pass to the next only at its end.
@@ -159,23 +175,23 @@ impl Dispatch {
             });
         match made {
             Ok((url, target)) => {
-                let job = state.job(stage, url, order, Destination::Output, target, slot);
-                self.push(state, job);
+                let job = state.job(stage, url, order, Destination::Output, slot);
+                self.push(state, job, target);
             }
             Err(error) => {
                 let shown = without_userinfo(&String::from_utf8_lossy(value)).escape_debug().to_string();
                 let error = error.with_url(shown.clone());
-                let job = state.job(stage, shown, order, Destination::Output, nowhere(), slot);
-                state.broken.push_back(Broken { job, error });
+                let job = state.job(stage, shown, order, Destination::Output, slot);
+                state.broken.push_back(Broken { job, target: nowhere(), error });
             }
         }
     }
 
-    fn push(&self, state: &mut State, job: Job) {
+    fn push(&self, state: &mut State, job: Job, target: Target) {
         let (stage, priority) = (job.stage, self.priority(job.stage, job.slot));
         state.waiting[stage] += 1;
-        let origin = job.target.origin();
-        state.queue.push(&origin, priority, job);
+        let origin = target.origin();
+        state.queue.push(&origin, priority, Box::new(Waiting { job, target }));
         if state.waiting[stage] >= APPETITE {
             state.full[stage] = true;
         }
@@ -227,13 +243,13 @@ impl Dispatch {
                         Ok((item, target)) => {
                             state.first_origin.get_or_insert_with(|| target.origin());
                             state.last_origin = Some(target.origin());
-                            let job = state.job(0, item.url, [number].into(), item.destination, target, slot);
-                            self.push(state, job);
+                            let job = state.job(0, item.url, [number].into(), item.destination, slot);
+                            self.push(state, job, target);
                         }
                         Err(error) => {
                             let url = error.url().unwrap_or_default().to_owned();
-                            let job = state.job(0, url, [number].into(), Destination::Output, nowhere(), slot);
-                            state.broken.push_back(Broken { job, error });
+                            let job = state.job(0, url, [number].into(), Destination::Output, slot);
+                            state.broken.push_back(Broken { job, target: nowhere(), error });
                         }
                     }
                 }
@@ -244,36 +260,34 @@ impl Dispatch {
         Ok(())
     }
 
-    /// The next job that may start, with the key under which it runs and its host's slot.
+    /// The next job that may start, with its host's slot.
     ///
     /// # Errors
     /// As `fill`.
-    pub(super) fn next(&self, now: Instant, view: &View<'_>) -> Result<Option<(usize, HostId, Job)>> {
+    pub(super) fn next(&self, now: Instant, view: &View<'_>) -> Result<Option<(HostId, Started)>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         let Some(head) = self.allowed_head(&state, view) else { return Ok(None) };
-        let Some((host, _, job)) = state.queue.next(clock::policy_time(now), head) else { return Ok(None) };
-        let key = state.started(&job);
-        Ok(Some((key, host, job)))
+        let Some((host, _, waiting)) = state.queue.next(clock::policy_time(now), head) else { return Ok(None) };
+        Ok(Some((host, state.started(*waiting))))
     }
 
     /// Another job for a slot that is free now; without one the slot is given back.
     ///
     /// # Errors
     /// As `fill`.
-    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &View<'_>) -> Result<Option<(usize, Job)>> {
+    pub(super) fn next_for(&self, host: HostId, now: Instant, view: &View<'_>) -> Result<Option<Started>> {
         let mut state = self.lock();
         self.fill(&mut state, view)?;
         let found = match self.allowed_head(&state, view) {
             Some(head) => state.queue.next_for(host, clock::policy_time(now), head),
             None => None,
         };
-        let Some((_, job)) = found else {
+        let Some((_, waiting)) = found else {
             state.queue.release(host);
             return Ok(None);
         };
-        let key = state.started(&job);
-        Ok(Some((key, job)))
+        Ok(Some(state.started(*waiting)))
     }
 
     /// The number that may start whatever the caps say: the head of the last stage that has something outstanding. Where
@@ -323,27 +337,21 @@ impl Dispatch {
 }
 
 impl State {
-    fn job(
-        &mut self,
-        stage: usize,
-        url: String,
-        order: Arc<[u64]>,
-        destination: Destination,
-        target: Target,
-        slot: u64,
-    ) -> Job {
+    fn job(&mut self, stage: usize, url: String, order: Arc<[u64]>, destination: Destination, slot: u64) -> Job {
         let number = self.numbers[stage];
         self.numbers[stage] += 1;
         self.outstanding[stage] += 1;
-        Job { url, number, order, stage, destination, target, slot }
+        Job { url, number, order, stage, destination, slot }
     }
 
-    fn started(&mut self, job: &Job) -> usize {
-        self.waiting[job.stage] -= 1;
-        if self.waiting[job.stage] < APPETITE / 2 {
-            self.full[job.stage] = false;
+    fn started(&mut self, Waiting { job, target }: Waiting) -> Started {
+        let Job { stage, slot, .. } = job;
+        self.waiting[stage] -= 1;
+        if self.waiting[stage] < APPETITE / 2 {
+            self.full[stage] = false;
         }
-        self.running.insert(job.clone())
+        let (order, destination) = (Arc::clone(&job.order), job.destination.clone());
+        Started { key: self.running.insert(job), stage, slot, order, destination, target }
     }
 
     /// A job is over: what it was.
@@ -360,7 +368,7 @@ impl State {
         self.tails[stage] = Some(tail);
     }
 
-    pub(super) fn queue(&mut self) -> &mut Queue<Job> {
+    pub(super) fn queue(&mut self) -> &mut Queue<Box<Waiting>> {
         &mut self.queue
     }
 

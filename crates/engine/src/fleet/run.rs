@@ -9,9 +9,10 @@ use std::time::Instant;
 use haul_policy::queue::{Caps, HostId};
 use haul_policy::redirect::Secrets;
 use haul_policy::secrets::may_go;
+use haul_policy::target::Target;
 use haul_policy::template::Template;
 
-use super::dispatch::{Broken, Destination, Dispatch, Job, View};
+use super::dispatch::{Broken, Destination, Dispatch, Job, Started, View};
 use super::outlet::{Feed, Print, Sift};
 use super::sink::WindowSink;
 use super::source::{Bell, Items, ReadAhead, Ready, Source};
@@ -180,29 +181,30 @@ impl Run {
         outcome.map_err(|error| self.stop(Some(error))).ok()
     }
 
-    fn transfer(&self, key: usize, job: Job, host: HostId, now: Instant) -> Box<Transfer> {
-        let stage = &self.stages[job.stage];
-        let options = if self.is_trusted(&job) { &stage.options } else { &self.bare[job.stage] };
-        let sink: Box<dyn Sink> = match job.destination {
-            Destination::Output => Box::new(WindowSink::new(Arc::clone(&self.windows[job.stage]), job.slot, job.order)),
+    fn transfer(&self, started: Started, host: HostId, now: Instant) -> Box<Transfer> {
+        let Started { key, stage: number, slot, order, destination, target } = started;
+        let stage = &self.stages[number];
+        let options = if self.is_trusted(number, &target) { &stage.options } else { &self.bare[number] };
+        let sink: Box<dyn Sink> = match destination {
+            Destination::Output => Box::new(WindowSink::new(Arc::clone(&self.windows[number]), slot, order)),
             Destination::File { path, options } => Box::new(FileSink::with(path, options).sharing(&self.devices)),
         };
         let mut path = BodyPath::new(sink);
         if let Some(pattern) = &stage.extract {
-            let spare = self.spare_extractors(job.stage).pop();
+            let spare = self.spare_extractors(number).pop();
             path = path.extracting(spare.unwrap_or_else(|| Extractor::new(pattern.clone())));
         }
-        let mut transfer = Transfer::new(job.target, Arc::clone(options), path, now, key as u64);
+        let mut transfer = Transfer::new(target, Arc::clone(options), path, now, key as u64);
         transfer.slot = Some(host);
-        transfer.rank = self.dispatch.priority(job.stage, job.slot) + 1;
+        transfer.rank = self.dispatch.priority(number, slot) + 1;
         transfer
     }
 
-    /// Whether a job's origin may learn the secrets of its stage: its URL was given by hand, or its origin was, as that
+    /// Whether a target's origin may learn the secrets of its stage: its URL was given by hand, or its origin was, as that
     /// of the first URL or in the stage's template. Pages choose all other URLs.
-    fn is_trusted(&self, job: &Job) -> bool {
-        let Some(template) = &self.templates[job.stage] else { return true };
-        let origin = job.target.origin();
+    fn is_trusted(&self, stage: usize, target: &Target) -> bool {
+        let Some(template) = &self.templates[stage] else { return true };
+        let origin = target.origin();
         template.literal_origin().is_some_and(|literal| literal == origin)
             || self.dispatch.lock().first_origin() == Some(&origin)
     }
@@ -241,9 +243,9 @@ impl Run {
     /// Reports jobs that could not be begun; whether there were any.
     fn settle_broken(&self) -> bool {
         let mut any = false;
-        while let Some(Broken { job, error }) = self.dispatch.take_broken() {
+        while let Some(Broken { job, target, error }) = self.dispatch.take_broken() {
             any = true;
-            let outcome = Outcome::unsent(job.target.clone(), error, Instant::now());
+            let outcome = Outcome::unsent(target, error, Instant::now());
             self.settle(&job, &outcome, self.report.finished(&job, &outcome));
         }
         any
@@ -344,9 +346,9 @@ impl Supply for Run {
             let found = self.guard(self.dispatch.next(now, &self.view())).flatten();
             let more = self.settle_broken();
             match found {
-                Some((key, host, job)) => {
+                Some((host, started)) => {
                     self.colleague(worker, |colleague| colleague.running += 1);
-                    return Some(self.transfer(key, job, host, now));
+                    return Some(self.transfer(started, host, now));
                 }
                 None if more && !self.over.load(Ordering::SeqCst) => {}
                 None => return None,
@@ -365,9 +367,9 @@ impl Supply for Run {
         let found = self.guard(self.dispatch.next_for(slot, now, &self.view())).flatten();
         self.settle_broken();
         match found {
-            Some((key, job)) => {
+            Some(started) => {
                 self.colleague(worker, |colleague| colleague.running += 1);
-                Another::Transfer(self.transfer(key, job, slot, now))
+                Another::Transfer(self.transfer(started, slot, now))
             }
             None => Another::Nothing,
         }
