@@ -23,6 +23,7 @@ from urllib3 import HTTPHeaderDict, HTTPResponse, Retry
 from urllib3.util import SKIP_HEADER
 
 from . import _settings
+from ._bodies import is_stream
 from ._haul import Client, Failure, Plan
 from ._raw import How, RawBody
 from ._retries import Attempts, as_requests, as_urllib3
@@ -148,6 +149,9 @@ class HaulAdapter(BaseAdapter):
             body = b""
         # What has this value is left out, as by urllib3.
         fields = [(name, value) for name, value in headers.items() if isinstance(value, bytes) or value != SKIP_HEADER]
+        if "Content-Length" in headers and is_stream(body):
+            # requests adds chunks to the length that the program has given to a generator.
+            fields = [(name, value) for name, value in fields if name.lower() != "transfer-encoding"]
         if not any(name.lower() == "accept-encoding" for name in headers):
             # http.client's word for a program that took the header away: without one, any coding would do (RFC 9110 section 12.5.3).
             fields.append(("Accept-Encoding", "identity"))
