@@ -439,6 +439,17 @@ def test_a_subclass_that_caches_reads_along(pages: Any, events: Any) -> None:
     assert response.content == b"text " * 30000 and response.raw is cached and response.connection is adapter
 
 
+def test_a_bundle_without_certificates_is_an_error_of_tls(session: Any, secure_pages: Any, tmp_path: Path) -> None:
+    bundle = tmp_path / "empty.pem"
+    bundle.write_text("none here")
+    for verify in (str(bundle), str(tmp_path)):
+        with pytest.raises(requests.exceptions.SSLError, match="no usable CA certificate"):
+            session.get(secure_pages.url, verify=verify)
+        with pytest.raises(haul.exceptions.SSLError, match="no usable CA certificate") as caught:
+            haul.get(secure_pages.url, verify=verify)
+        assert caught.value.request is not None
+
+
 @pytest.mark.parametrize(
     "part, name",
     [
