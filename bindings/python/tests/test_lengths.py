@@ -80,9 +80,10 @@ def test_a_body_that_is_not_as_long_as_announced_is_an_error(post: Callable[...,
         post(url, Sized(b"ab", 3))
     assert b"abc" not in pages.bodies, "the server has not seen the end"
     post(url, iter([b"ab", b"", b"c", b""]), headers={"Content-Length": "3"})
-    assert pages.bodies[-1] == b"abc" and "Transfer-Encoding" not in dict(pages.heads[-1][1])
+    # The server may still be busy with what broke off.
+    assert "Transfer-Encoding" not in dict(pages.heads[pages.bodies.index(b"abc")][1])
     post(url, Sized(b"abc", 3))
-    assert pages.bodies[-1] == b"abc"
+    assert pages.bodies.count(b"abc") == 2
 
 
 @ways
@@ -114,4 +115,4 @@ def test_an_asynchronous_generator_is_not_cut_off_at_its_content_length(pages: A
     with pytest.raises(haul.ConnectionError, match="longer than its announced length of 3 bytes"):
         by_loop(f"{pages.url}/post", pieces(), headers={"Content-Length": "3"})
     by_loop(f"{pages.url}/post", pieces(), headers={"Content-Length": "4"})
-    assert pages.bodies[-1] == b"abcd"
+    assert b"abcd" in pages.bodies
